@@ -1,0 +1,91 @@
+// Package outcome owns the closed list of ways in which a run can end, the
+// exit code of each, and the error that carries one from where it is decided
+// to the top of the run. It knows nothing of how a run works.
+package outcome
+
+import (
+	"fmt"
+)
+
+// Outcome is how a run ended. The list is closed and part of the public API.
+type Outcome string
+
+// The outcomes; docs/outcomes.md says when each is used.
+const (
+	Changed            Outcome = "changed"
+	NoChanges          Outcome = "no_changes"
+	Skipped            Outcome = "skipped"
+	InternalError      Outcome = "internal_error"
+	InvalidInput       Outcome = "invalid_input"
+	NeedsInput         Outcome = "needs_input"
+	BudgetExceeded     Outcome = "budget_exceeded"
+	VerifyFailed       Outcome = "verify_failed"
+	PolicyViolation    Outcome = "policy_violation"
+	ModelFailed        Outcome = "model_failed"
+	ForgeFailed        Outcome = "forge_failed"
+	SandboxUnavailable Outcome = "sandbox_unavailable"
+	Conflict           Outcome = "conflict"
+	Cancelled          Outcome = "cancelled"
+)
+
+var exitCodes = map[Outcome]int{
+	Changed:            0,
+	NoChanges:          0,
+	Skipped:            0,
+	InternalError:      1,
+	InvalidInput:       2,
+	NeedsInput:         3,
+	BudgetExceeded:     4,
+	VerifyFailed:       5,
+	PolicyViolation:    6,
+	ModelFailed:        7,
+	ForgeFailed:        8,
+	SandboxUnavailable: 9,
+	Conflict:           10,
+	Cancelled:          130,
+}
+
+// ExitCode is the process's exit status for o. For Cancelled it is 130 (SIGINT,
+// 128+2); a run that SIGTERM ended exits with 143 instead.
+func (o Outcome) ExitCode() int {
+	code, known := exitCodes[o]
+	if !known {
+		return exitCodes[InternalError]
+	}
+	return code
+}
+
+// All lists every outcome with its exit code.
+func All() map[Outcome]int {
+	all := make(map[Outcome]int, len(exitCodes))
+	for o, code := range exitCodes {
+		all[o] = code
+	}
+	return all
+}
+
+// Stop is an error that ends the run with an outcome. Message is one sentence
+// for a person: what happened and what to do.
+type Stop struct {
+	Outcome Outcome
+	Reason  string // snake_case, an open list
+	Message string
+	Err     error // what caused it; may be nil
+}
+
+// Stopf makes a Stop with a formatted message.
+func Stopf(o Outcome, reason, format string, args ...any) *Stop {
+	return &Stop{Outcome: o, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Because returns s with its cause set.
+func (s *Stop) Because(err error) *Stop {
+	s.Err = err
+	return s
+}
+
+func (s *Stop) Error() string {
+	return fmt.Sprintf("%s/%s: %s", s.Outcome, s.Reason, s.Message)
+}
+
+func (s *Stop) Unwrap() error { return s.Err }

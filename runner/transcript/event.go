@@ -1,0 +1,246 @@
+package transcript
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Version of the event format.
+const Version = 1
+
+// Event is one line of transcript.jsonl. Field order is the order on the line.
+type Event struct {
+	V     int             `json:"v"`
+	Seq   int64           `json:"seq"`  // from 1, without gaps
+	Time  time.Time       `json:"time"` // RFC 3339 with nanoseconds, UTC
+	Agent string          `json:"agent"`
+	Type  Type            `json:"type"`
+	Data  json.RawMessage `json:"data"`
+	// Prev is the SHA-256 in hex of the line before, without its newline; 64
+	// zeros in the first event.
+	Prev string `json:"prev"`
+}
+
+// Type names what an event tells. Types may be added; readers keep and skip
+// those that they don't know.
+type Type string
+
+// The event types, with the type of their data.
+const (
+	TypeRunStarted    Type = "run.started"    // RunStarted
+	TypeTask          Type = "task"           // Task
+	TypeWorkspace     Type = "workspace"      // Workspace
+	TypePolicy        Type = "policy"         // Policy
+	TypeSetup         Type = "setup"          // Setup
+	TypeModelRequest  Type = "model.request"  // ModelRequest
+	TypeModelResponse Type = "model.response" // ModelResponse
+	TypeModelRetry    Type = "model.retry"    // ModelRetry
+	TypeToolStarted   Type = "tool.started"   // ToolStarted
+	TypeToolFinished  Type = "tool.finished"  // ToolFinished
+	TypePlan          Type = "plan"           // Plan
+	TypeVerify        Type = "verify"         // Verify
+	TypeChange        Type = "change"         // Change
+	TypePublish       Type = "publish"        // Publish
+	TypeWarning       Type = "warning"        // Warning
+	TypeRunFinished   Type = "run.finished"   // RunFinished
+)
+
+// RunStarted is the first event: what runs, and under which settings.
+type RunStarted struct {
+	RunID   string          `json:"run_id"`
+	Version string          `json:"version"` // of agent-ci
+	Key     string          `json:"key"`     // the task key
+	Job     json.RawMessage `json:"job"`     // the effective job, defaults filled in, as JSON
+	Publish string          `json:"publish"` // github, local or none
+	// Scripted names the scripted session that stands in for the model; empty
+	// when a model is asked.
+	Scripted string `json:"scripted,omitempty"`
+	Link     string `json:"link,omitempty"` // page of the CI run
+}
+
+// Task is what was asked, as it goes to the model.
+type Task struct {
+	Source string `json:"source"` // prompt, issue, job
+	Title  string `json:"title,omitempty"`
+	Text   string `json:"text"`
+	Issue  string `json:"issue,omitempty"` // OWNER/REPO#N
+	URL    string `json:"url,omitempty"`
+	SHA256 string `json:"sha256"` // of Text
+}
+
+// Workspace says where the run works and on what.
+type Workspace struct {
+	Repository string `json:"repository,omitempty"` // OWNER/REPO
+	Base       string `json:"base,omitempty"`       // branch; empty when detached
+	BaseSHA    string `json:"base_sha"`
+	Branch     string `json:"branch,omitempty"` // branch that a change goes to
+	Path       string `json:"path"`             // sub-folder, "." for the root
+	Cloned     bool   `json:"cloned"`           // into the run directory
+}
+
+// Policy says under which rules and confinement commands run.
+type Policy struct {
+	Approval string   `json:"approval"`
+	Sandbox  string   `json:"sandbox"`
+	Network  string   `json:"network"`
+	Level    string   `json:"level"`
+	Layers   []string `json:"layers"`
+}
+
+// Setup is one setup command, after it ran.
+type Setup struct {
+	Name     string  `json:"name"`
+	Run      string  `json:"run"`
+	ExitCode int     `json:"exit_code"`
+	Seconds  float64 `json:"seconds"`
+	Log      string  `json:"log"` // path below the run directory
+}
+
+// ModelRequest holds only what is new in a request, and the digest of all of it.
+type ModelRequest struct {
+	Turn   int    `json:"turn"` // from 1
+	Model  string `json:"model"`
+	SHA256 string `json:"sha256"` // of the request's body
+	Bytes  int    `json:"bytes"`
+	// Settings is the body without its input; it stands in the first request
+	// and whenever it differs from the one before.
+	Settings json.RawMessage   `json:"settings,omitempty"`
+	Input    []json.RawMessage `json:"input"` // items that the request before did not have
+}
+
+// ModelResponse is what came back, each item as the API sent it.
+type ModelResponse struct {
+	Turn    int               `json:"turn"`
+	ID      string            `json:"id,omitempty"`
+	Status  string            `json:"status"` // completed, incomplete
+	Output  []json.RawMessage `json:"output"`
+	Usage   Usage             `json:"usage"`
+	Seconds float64           `json:"seconds"`
+}
+
+// Usage counts tokens. Cached is part of Input, Reasoning part of Output.
+type Usage struct {
+	Input     int64 `json:"input"`
+	Cached    int64 `json:"cached"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+}
+
+// ModelRetry says that a request failed and will be sent again.
+type ModelRetry struct {
+	Turn    int     `json:"turn"`
+	Attempt int     `json:"attempt"`
+	Error   string  `json:"error"`
+	Wait    float64 `json:"wait_seconds"`
+}
+
+// ToolStarted is durable before the call has any effect.
+type ToolStarted struct {
+	Turn    int    `json:"turn"`
+	CallID  string `json:"call_id"`
+	Tool    string `json:"tool"`
+	Input   string `json:"input"` // the arguments as the model wrote them
+	Offered bool   `json:"offered"`
+	Mutates bool   `json:"mutates"`
+}
+
+// ToolFinished is the end of a call; each started call has one.
+type ToolFinished struct {
+	Turn      int            `json:"turn"`
+	CallID    string         `json:"call_id"`
+	Tool      string         `json:"tool"`
+	Failed    bool           `json:"failed"`
+	Output    string         `json:"output"` // as the model got it
+	Truncated bool           `json:"truncated,omitempty"`
+	File      string         `json:"file,omitempty"` // the whole output, below the run directory
+	Bytes     int64          `json:"bytes"`          // of the whole output
+	Seconds   float64        `json:"seconds"`
+	Detail    map[string]any `json:"detail,omitempty"`
+}
+
+// Plan is the agent's plan after it changed.
+type Plan struct {
+	Explanation string     `json:"explanation,omitempty"`
+	Steps       []PlanStep `json:"steps"`
+}
+
+// PlanStep is one step of a plan.
+type PlanStep struct {
+	Step   string `json:"step"`
+	Status string `json:"status"` // pending, in_progress, completed
+}
+
+// Verify is the whole verification table after one attempt. Attempt 0 is the
+// baseline: only Before is set in its rows.
+type Verify struct {
+	Attempt int         `json:"attempt"`
+	Passed  bool        `json:"passed"`
+	Rows    []VerifyRow `json:"rows"`
+}
+
+// VerifyRow is one verify command. Before and After are "green", "red",
+// "timeout" or empty for not run.
+type VerifyRow struct {
+	Name    string  `json:"name"`
+	Run     string  `json:"run"`
+	Must    string  `json:"must"`
+	Before  string  `json:"before"`
+	After   string  `json:"after"`
+	Passed  bool    `json:"passed"`
+	Seconds float64 `json:"seconds"`       // of the last run
+	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
+}
+
+// Change is the change set.
+type Change struct {
+	TreeSHA    string       `json:"tree_sha"`
+	Files      []ChangeFile `json:"files"`
+	Insertions int          `json:"insertions"`
+	Deletions  int          `json:"deletions"`
+	Patch      string       `json:"patch"` // path below the run directory
+	SHA256     string       `json:"sha256"`
+}
+
+// ChangeFile is one file of the change set. Modes and ids are git's; both are
+// empty where the file does not exist.
+type ChangeFile struct {
+	Path       string `json:"path"`
+	Status     string `json:"status"` // A, M, D, T
+	OldMode    string `json:"old_mode,omitempty"`
+	NewMode    string `json:"new_mode,omitempty"`
+	OldID      string `json:"old_id,omitempty"`
+	NewID      string `json:"new_id,omitempty"`
+	Binary     bool   `json:"binary,omitempty"`
+	Insertions int    `json:"insertions"`
+	Deletions  int    `json:"deletions"`
+}
+
+// Publish is one step of publishing: commit, push or pull_request.
+type Publish struct {
+	Step      string `json:"step"`
+	Branch    string `json:"branch,omitempty"`
+	HeadSHA   string `json:"head_sha,omitempty"`
+	Remote    string `json:"remote,omitempty"` // without credentials
+	Number    int    `json:"number,omitempty"`
+	URL       string `json:"url,omitempty"`
+	Operation string `json:"operation,omitempty"` // created, updated, closed, none
+}
+
+// Warning is something that a reader of the pull request should know.
+type Warning struct {
+	Code    string `json:"code"` // snake_case
+	Message string `json:"message"`
+}
+
+// RunFinished is the last event of a run.
+type RunFinished struct {
+	Outcome  string  `json:"outcome"`
+	Reason   string  `json:"reason"`
+	Message  string  `json:"message"`
+	ExitCode int     `json:"exit_code"`
+	Summary  string  `json:"summary,omitempty"` // the agent's last words
+	Turns    int     `json:"turns"`
+	Calls    int     `json:"calls"`
+	Usage    Usage   `json:"usage"`
+	Seconds  float64 `json:"seconds"`
+}
