@@ -1,0 +1,83 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// Failure says what went wrong with a request.
+type Failure struct {
+	Kind       Kind
+	Status     int    // HTTP status, 0 when there was none
+	Code       string // the API's error code
+	Message    string // the API's words
+	RetryAfter time.Duration
+	Err        error
+}
+
+// Kind is what a failure is, and so what can be done about it.
+type Kind string
+
+// The kinds; each is the reason of the outcome model_failed.
+const (
+	Unreachable    Kind = "unreachable"     // no connection, or it broke before an answer
+	StreamCut      Kind = "stream_cut"      // the answer ended before its last event
+	Silent         Kind = "silent"          // no event for the idle limit
+	Malformed      Kind = "malformed"       // an answer that is not what the API describes
+	RateLimited    Kind = "rate_limited"    // 429 that passes
+	ServerError    Kind = "server_error"    // 5xx, 408, 409 and failures that pass
+	Quota          Kind = "quota"           // no money left
+	Unauthorized   Kind = "unauthorized"    // 401
+	Forbidden      Kind = "forbidden"       // 403
+	NotFound       Kind = "not_found"       // 404: the model or the URL
+	ContextLength  Kind = "context_length"  // the history does not fit
+	Refused        Kind = "refused"         // by the provider's policies
+	InvalidRequest Kind = "invalid_request" // 400 and other refusals
+	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
+)
+
+var remedies = map[Kind]string{
+	Unreachable:    "check the network and model.base_url, then run again",
+	StreamCut:      "run again; if it stays, something between here and the API ends long answers early",
+	Silent:         "run again; the API stopped sending",
+	Malformed:      "check that model.base_url speaks the Responses API",
+	RateLimited:    "run again later or ask for a higher rate limit",
+	ServerError:    "run again later",
+	Quota:          "check the plan and billing of the account that the key belongs to",
+	Unauthorized:   "check the key in the variable that model.api_key_env names",
+	Forbidden:      "the key may not use this model or endpoint; check its project and permissions",
+	NotFound:       "check model.name and model.base_url",
+	ContextLength:  "give a smaller task or a model with a larger window",
+	Refused:        "the provider's policies refuse this task; reword it",
+	InvalidRequest: "check model.name, model.reasoning_effort and what the endpoint supports",
+	ScriptMismatch: "correct the scripted session, or run without --replay",
+}
+
+func (f *Failure) Error() string {
+	detail := f.Message
+	if detail == "" && f.Err != nil {
+		detail = f.Err.Error()
+	}
+	if f.Status != 0 {
+		return fmt.Sprintf("model request: %s (HTTP %d): %s", f.Kind, f.Status, detail)
+	}
+	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Temporary says that the same request may succeed when it is sent again.
+func (f *Failure) Temporary() bool {
+	switch f.Kind {
+	case Unreachable, StreamCut, Silent, RateLimited, ServerError:
+		return true
+	}
+	return false
+}
+
+// Stop is the end of a run that f causes.
+func (f *Failure) Stop() *outcome.Stop {
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s; %s.", f.Error(), remedies[f.Kind]).Because(f)
+}

@@ -1,0 +1,140 @@
+// Package model owns the conversation with a model: the body of a request, the
+// Responses API through openai-go, what its failures mean, and scripted
+// sessions that stand in for it. Items of the history are the raw JSON that
+// the API sent, so that what this version does not know comes back unharmed.
+// It knows nothing of tools' behaviour, of the loop or of the transcript.
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Settings are the parts of a request that stay the same for a whole run, so
+// that the prefix that a provider caches is the same bytes in every request.
+type Settings struct {
+	Model        string
+	Instructions string
+	Tools        []json.RawMessage // tool definitions in wire form
+	CacheKey     string            // prompt_cache_key
+	// Effort is the reasoning effort; empty leaves reasoning to the model and
+	// is the only value for a model that does not reason.
+	Effort string
+	// Stored says that the provider keeps the conversation and requests carry
+	// only what is new (previous_response_id); otherwise each request carries
+	// the whole history and nothing is stored.
+	Stored bool
+}
+
+// Request asks for the next response.
+type Request struct {
+	Settings Settings
+	// History is every item so far, in order; History[New:] has not been sent
+	// before.
+	History []json.RawMessage
+	New     int
+	// Previous is the id of the last response; used when Settings.Stored.
+	Previous string
+}
+
+// Response is a whole answer.
+type Response struct {
+	ID     string
+	Status string // completed or incomplete
+	// Incomplete says why a response is incomplete.
+	Incomplete string
+	Output     []json.RawMessage // each item as it was sent
+	Usage      Usage
+}
+
+// Usage counts tokens. Cached is part of Input, Reasoning part of Output.
+type Usage struct {
+	Input, Cached, Output, Reasoning int64
+}
+
+// Add sums two counts.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning}
+}
+
+// Total is what counts against limits.tokens.
+func (u Usage) Total() int64 { return u.Input + u.Output }
+
+// Observer sees an answer while it comes. Either function may be nil.
+type Observer struct {
+	Text func(delta string) // a piece of the message to the user
+}
+
+func (o Observer) text(delta string) {
+	if o.Text != nil {
+		o.Text(delta)
+	}
+}
+
+// body is the JSON of a request; the order of its fields is the order on the
+// wire.
+type body struct {
+	Model             string            `json:"model"`
+	Instructions      string            `json:"instructions"`
+	Tools             []json.RawMessage `json:"tools"`
+	ToolChoice        string            `json:"tool_choice"`
+	ParallelToolCalls bool              `json:"parallel_tool_calls"`
+	Reasoning         *reasoning        `json:"reasoning,omitempty"`
+	Include           []string          `json:"include,omitempty"`
+	Store             bool              `json:"store"`
+	Stream            bool              `json:"stream"`
+	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
+	Previous          string            `json:"previous_response_id,omitempty"`
+	Input             []json.RawMessage `json:"input"`
+}
+
+type reasoning struct {
+	Effort string `json:"effort"`
+}
+
+// Body is the JSON that is sent for r. Two requests of one run share every byte
+// up to the first item that is new, but for previous_response_id.
+func (r Request) Body() ([]byte, error) {
+	s := r.Settings
+	b := body{
+		Model: s.Model, Instructions: s.Instructions, Tools: s.Tools,
+		ToolChoice: "auto", ParallelToolCalls: true,
+		Store: s.Stored, Stream: true, PromptCacheKey: s.CacheKey,
+		Input: r.History,
+	}
+	if b.Tools == nil {
+		b.Tools = []json.RawMessage{}
+	}
+	if s.Effort != "" {
+		b.Reasoning = &reasoning{Effort: s.Effort}
+		b.Include = []string{"reasoning.encrypted_content"}
+	}
+	if s.Stored {
+		b.Include = nil
+		if r.Previous != "" {
+			b.Previous, b.Input = r.Previous, r.History[r.New:]
+		}
+	}
+	return encode(b)
+}
+
+// SettingsJSON is the body of a request without its input and its previous
+// response, for the record.
+func (s Settings) SettingsJSON() (json.RawMessage, error) {
+	raw, err := Request{Settings: s}.Body()
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
+}
+
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode model request: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

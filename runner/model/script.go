@@ -1,0 +1,261 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Script is a scripted session: the answers of a model, written down. It takes
+// the place of the API in demonstrations and tests; docs/scripted-session.md
+// describes the format. A Script serves one run.
+type Script struct {
+	about string
+	turns []scriptTurn
+
+	mu   sync.Mutex
+	next int
+}
+
+type scriptFile struct {
+	Version int          `yaml:"version"`
+	About   string       `yaml:"about"`
+	Turns   []scriptTurn `yaml:"turns"`
+}
+
+type scriptTurn struct {
+	Expect []string     `yaml:"expect"`
+	Output []scriptItem `yaml:"output"`
+	Status string       `yaml:"status"`
+	Usage  scriptUsage  `yaml:"usage"`
+	Fail   *scriptFail  `yaml:"fail"`
+}
+
+// scriptItem is one output item: exactly one of Say, Call and Item is set.
+type scriptItem struct {
+	Say       string         `yaml:"say"`
+	Call      string         `yaml:"call"`
+	ID        string         `yaml:"id"`        // of the call; call_<turn>_<n> when empty
+	Arguments map[string]any `yaml:"arguments"` // of a function call
+	Text      *string        `yaml:"text"`      // arguments as raw text, also malformed
+	Input     *string        `yaml:"input"`     // of a freeform call
+	Item      map[string]any `yaml:"item"`      // as the API would send it
+}
+
+type scriptUsage struct {
+	Input     int64 `yaml:"input"`
+	Cached    int64 `yaml:"cached"`
+	Output    int64 `yaml:"output"`
+	Reasoning int64 `yaml:"reasoning"`
+}
+
+type scriptFail struct {
+	Status  int    `yaml:"status"`
+	Code    string `yaml:"code"`
+	Message string `yaml:"message"`
+}
+
+// ReadScript reads a scripted session and checks all of it.
+func ReadScript(name string, r io.Reader) (*Script, error) {
+	var file scriptFile
+	dec := yaml.NewDecoder(r)
+	dec.KnownFields(true)
+	if err := dec.Decode(&file); err != nil {
+		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read scripted session %s: there is a second document; keep one", name)
+	}
+	if file.Version != 1 {
+		return nil, fmt.Errorf("read scripted session %s: version is %d, this agent-ci reads version 1", name, file.Version)
+	}
+	if len(file.Turns) == 0 {
+		return nil, fmt.Errorf("read scripted session %s: it has no turns", name)
+	}
+	script := &Script{about: file.About, turns: file.Turns}
+	for i := range file.Turns {
+		if _, err := script.items(i); err != nil {
+			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
+		}
+	}
+	return script, nil
+}
+
+// About is what the session says of itself.
+func (s *Script) About() string { return s.about }
+
+// Turns is how many answers the session has.
+func (s *Script) Turns() int { return len(s.turns) }
+
+// Left is how many answers have not been asked for.
+func (s *Script) Left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.turns) - s.next
+}
+
+// Respond gives the next answer. A request that lacks what the turn expects,
+// or comes after the last turn, is a ScriptMismatch.
+func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	index, ok := s.take()
+	if !ok {
+		return nil, mismatch("the run asks for answer %d, the session has %d", index+1, len(s.turns))
+	}
+	turn := s.turns[index]
+	if missing, ok := lacks(r.History[r.New:], turn.Expect); ok {
+		return nil, mismatch("turn %d expects %q in what is new to the model, and it is not there", index+1, missing)
+	}
+	if turn.Fail != nil {
+		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
+	}
+	items, err := s.items(index)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range turn.Output {
+		observe.text(item.Say)
+	}
+	status := turn.Status
+	if status == "" {
+		status = "completed"
+	}
+	return &Response{
+		ID: fmt.Sprintf("resp_script_%d", index+1), Status: status, Output: items,
+		Usage: Usage{turn.Usage.Input, turn.Usage.Cached, turn.Usage.Output, turn.Usage.Reasoning},
+	}, nil
+}
+
+func (s *Script) take() (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	index := s.next
+	if index >= len(s.turns) {
+		return index, false
+	}
+	s.next++
+	return index, true
+}
+
+func mismatch(format string, args ...any) *Failure {
+	return &Failure{Kind: ScriptMismatch, Message: fmt.Sprintf(format, args...)}
+}
+
+// lacks gives the first expected text that none of the items' strings contains.
+func lacks(items []json.RawMessage, expected []string) (string, bool) {
+	var text strings.Builder
+	for _, item := range items {
+		var value any
+		if err := json.Unmarshal(item, &value); err == nil {
+			writeStrings(&text, value)
+		}
+	}
+	for _, want := range expected {
+		if !strings.Contains(text.String(), want) {
+			return want, true
+		}
+	}
+	return "", false
+}
+
+func writeStrings(b *strings.Builder, value any) {
+	switch v := value.(type) {
+	case string:
+		b.WriteString(v)
+		b.WriteByte('\n')
+	case []any:
+		for _, element := range v {
+			writeStrings(b, element)
+		}
+	case map[string]any:
+		for _, element := range v {
+			writeStrings(b, element)
+		}
+	}
+}
+
+// items are the output items of a turn in the API's form.
+func (s *Script) items(turn int) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, 0, len(s.turns[turn].Output))
+	for n, item := range s.turns[turn].Output {
+		value, err := item.wire(turn+1, n+1)
+		if err != nil {
+			return nil, fmt.Errorf("output %d: %w", n+1, err)
+		}
+		raw, err := encode(value)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, bytes.Clone(raw))
+	}
+	return items, nil
+}
+
+type messageItem struct {
+	Type    string        `json:"type"`
+	ID      string        `json:"id"`
+	Status  string        `json:"status"`
+	Role    string        `json:"role"`
+	Content []contentPart `json:"content"`
+}
+
+type contentPart struct {
+	Type        string   `json:"type"`
+	Text        string   `json:"text"`
+	Annotations []string `json:"annotations"`
+}
+
+type functionCallItem struct {
+	Type      string `json:"type"`
+	ID        string `json:"id"`
+	Status    string `json:"status"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type customCallItem struct {
+	Type   string `json:"type"`
+	ID     string `json:"id"`
+	CallID string `json:"call_id"`
+	Name   string `json:"name"`
+	Input  string `json:"input"`
+}
+
+func (i scriptItem) wire(turn, n int) (any, error) {
+	place := fmt.Sprintf("%d_%d", turn, n)
+	callID := i.ID
+	if callID == "" {
+		callID = "call_" + place
+	}
+	switch {
+	case i.Item != nil && i.Say == "" && i.Call == "":
+		return i.Item, nil
+	case i.Say != "" && i.Call == "" && i.Item == nil:
+		part := contentPart{Type: "output_text", Text: i.Say, Annotations: []string{}}
+		return messageItem{"message", "msg_" + place, "completed", "assistant", []contentPart{part}}, nil
+	case i.Call != "" && i.Input != nil:
+		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil
+	case i.Call != "" && i.Text != nil:
+		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, *i.Text}, nil
+	case i.Call != "":
+		if i.Arguments == nil {
+			i.Arguments = map[string]any{}
+		}
+		arguments, err := encode(i.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments)}, nil
+	}
+	return nil, errors.New("give exactly one of say, call and item")
+}
