@@ -24,6 +24,7 @@ type Kind string
 const (
 	Unreachable    Kind = "unreachable"     // no connection, or it broke before an answer
 	StreamCut      Kind = "stream_cut"      // the answer ended before its last event
+	Incomplete     Kind = "incomplete"      // the answer was stopped at a limit of the API
 	Silent         Kind = "silent"          // no event for the idle limit
 	Malformed      Kind = "malformed"       // an answer that is not what the API describes
 	RateLimited    Kind = "rate_limited"    // 429 that passes
@@ -41,6 +42,7 @@ const (
 var remedies = map[Kind]string{
 	Unreachable:    "check the network and model.base_url, then run again",
 	StreamCut:      "run again; if it stays, something between here and the API ends long answers early",
+	Incomplete:     "run again; if it stays, lower model.reasoning_effort or give a smaller task",
 	Silent:         "run again; the API stopped sending",
 	Malformed:      "check that model.base_url speaks the Responses API",
 	RateLimited:    "run again later or ask for a higher rate limit",
@@ -71,7 +73,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Temporary says that the same request may succeed when it is sent again.
 func (f *Failure) Temporary() bool {
 	switch f.Kind {
-	case Unreachable, StreamCut, Silent, RateLimited, ServerError:
+	case Unreachable, StreamCut, Incomplete, Silent, RateLimited, ServerError:
 		return true
 	}
 	return false

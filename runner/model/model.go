@@ -41,11 +41,9 @@ type Request struct {
 // Response is a whole answer.
 type Response struct {
 	ID     string
-	Status string // completed or incomplete
-	// Incomplete says why a response is incomplete.
-	Incomplete string
-	Output     []json.RawMessage // each item as it was sent
-	Usage      Usage
+	Status string
+	Output []json.RawMessage // each item as it was sent
+	Usage  Usage
 }
 
 // Usage counts tokens. Cached is part of Input, Reasoning part of Output.

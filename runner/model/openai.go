@@ -138,16 +138,26 @@ func finish(r responses.Response, items []json.RawMessage) (*Response, error) {
 			return nil, &Failure{Kind: Malformed, Message: "an output item is not JSON"}
 		}
 	}
+	if r.Status == responses.ResponseStatusIncomplete {
+		return nil, incomplete(r.IncompleteDetails.Reason)
+	}
 	return &Response{
-		ID:         r.ID,
-		Status:     string(r.Status),
-		Incomplete: string(r.IncompleteDetails.Reason),
-		Output:     items,
+		ID:     r.ID,
+		Status: string(r.Status),
+		Output: items,
 		Usage: Usage{
 			Input: r.Usage.InputTokens, Cached: r.Usage.InputTokensDetails.CachedTokens,
 			Output: r.Usage.OutputTokens, Reasoning: r.Usage.OutputTokensDetails.ReasoningTokens,
 		},
 	}, nil
+}
+
+// incomplete is a failure, not an answer: its last item may be cut anywhere.
+func incomplete(reason string) *Failure {
+	if reason == "content_filter" {
+		return &Failure{Kind: Refused, Message: "the answer was stopped by the provider's content filter"}
+	}
+	return &Failure{Kind: Incomplete, Message: "the answer is incomplete: " + reason}
 }
 
 func failedResponse(r responses.Response) *Failure {

@@ -33,7 +33,6 @@ type scriptFile struct {
 type scriptTurn struct {
 	Expect []string     `yaml:"expect"`
 	Output []scriptItem `yaml:"output"`
-	Status string       `yaml:"status"`
 	Usage  scriptUsage  `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
 }
@@ -125,12 +124,8 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	for _, item := range turn.Output {
 		observe.text(item.Say)
 	}
-	status := turn.Status
-	if status == "" {
-		status = "completed"
-	}
 	return &Response{
-		ID: fmt.Sprintf("resp_script_%d", index+1), Status: status, Output: items,
+		ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: items,
 		Usage: Usage{turn.Usage.Input, turn.Usage.Cached, turn.Usage.Output, turn.Usage.Reasoning},
 	}, nil
 }

@@ -76,9 +76,6 @@ func response(answer *model.Response, status string, output []json.RawMessage) m
 		"id": answer.ID, "object": "response", "created_at": 1, "status": status,
 		"model": "scripted", "output": output, "error": nil, "incomplete_details": nil,
 	}
-	if status == "incomplete" {
-		r["incomplete_details"] = map[string]any{"reason": "max_output_tokens"}
-	}
 	if output != nil && status != "in_progress" {
 		u := answer.Usage
 		r["usage"] = map[string]any{

@@ -1,0 +1,43 @@
+# The commands of this project; `make` alone lists them.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+TOOLS    = $(GO) tool -modfile=.ci/tools.mod
+TARGETS  = linux/amd64 linux/arm64 darwin/arm64
+
+.PHONY: help demo test race lint e2e bench build cross clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build ## run a whole job on an example repository, with scripted answers instead of a model
+	@./examples/demo/run.sh bin/agent-ci
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
+	@.ci/lint
+
+e2e: race ## what needs more than Go and git
+
+bench: build ## figures, with the machine they were measured on
+	@.ci/bench
+
+build: ## the static binary, bin/agent-ci
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/agent-ci ./cmd/agent-ci
+	@ls -l bin/agent-ci | awk '{printf "bin/agent-ci: %.1f MB\n", $$5/1000000}'
+
+cross: ## static binaries for all released targets, in dist/
+	@for target in $(TARGETS); do \
+		os=$${target%/*} arch=$${target#*/} out=dist/agent-ci-$${target%/*}-$${target#*/}; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agent-ci || exit 1; \
+		ls -l $$out | awk -v f=$$out '{printf "%s: %.1f MB\n", f, $$5/1000000}'; \
+	done
+
+clean: ## remove what the commands above made
+	rm -rf bin dist demo

@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// inputMessage is an item that the runner puts into the conversation.
+type inputMessage struct {
+	Type    string      `json:"type"`
+	Role    string      `json:"role"`
+	Content []inputText `json:"content"`
+}
+
+type inputText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func message(role, text string) inputMessage {
+	return inputMessage{"message", role, []inputText{{"input_text", text}}}
+}
+
+// outputItem has the fields of the model's items that the loop reads. All
+// others stay in the raw item.
+type outputItem struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Input     string `json:"input"`
+	Content   []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+}
+
+// answer is what a response asks for and says.
+type answer struct {
+	calls []tools.Call
+	text  string
+}
+
+// read takes the calls and the words out of a response's items. Kinds that it
+// doesn't know are none of its business: they stay in the history.
+func read(items []json.RawMessage) (answer, error) {
+	var a answer
+	var text []string
+	for _, raw := range items {
+		var item outputItem
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return answer{}, fmt.Errorf("read output item: %w", err)
+		}
+		switch item.Type {
+		case "function_call":
+			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Arguments})
+		case "custom_tool_call":
+			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Input, Freeform: true})
+		case "message":
+			for _, part := range item.Content {
+				text = append(text, part.Text+part.Refusal)
+			}
+		}
+	}
+	a.text = strings.TrimSpace(strings.Join(text, ""))
+	return a, nil
+}
+
+// callOutput answers one call in the form in which it was made.
+type callOutput struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
+	kind := "function_call_output"
+	if call.Freeform {
+		kind = "custom_tool_call_output"
+	}
+	return encode(callOutput{kind, call.ID, result.Output})
+}
+
+// functionTool and customTool are tool definitions in wire form.
+type functionTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Strict      bool            `json:"strict"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+type customTool struct {
+	Type        string       `json:"type"`
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	Format      customFormat `json:"format"`
+}
+
+type customFormat struct {
+	Type       string `json:"type"`
+	Syntax     string `json:"syntax"`
+	Definition string `json:"definition"`
+}
+
+// Definitions are the specs in the form in which a request carries them.
+func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
+	definitions := make([]json.RawMessage, 0, len(specs))
+	for _, spec := range specs {
+		var definition any = functionTool{"function", spec.Name, spec.Description, spec.Strict, spec.Parameters}
+		if spec.Grammar != nil {
+			definition = customTool{"custom", spec.Name, spec.Description, customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}}
+		}
+		raw, err := encode(definition)
+		if err != nil {
+			return nil, err
+		}
+		definitions = append(definitions, raw)
+	}
+	return definitions, nil
+}
+
+func encode(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode item: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
