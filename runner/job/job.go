@@ -1,146 +1,163 @@
 package job
 
 import (
-	"time"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 )
 
-// Job is a job after all layers were merged and defaults filled in. The YAML
-// key of a field is its name in snake_case unless its tag says otherwise.
+// Job is a job after all layers were merged and defaults filled in. It marshals
+// to JSON the same way every time; no list or map in it is nil. The JSON name
+// of a field is also its key in the job file.
 type Job struct {
-	Version        int            `yaml:"version" json:"version"`
-	Name           string         `yaml:"name" json:"name"` // the task key; else issue-N, else prompt-<8 hex>
-	Task           Task           `yaml:"task" json:"task"`
-	Repository     Repository     `yaml:"repository" json:"repository"`
-	Setup          []SetupStep    `yaml:"setup" json:"setup"`
-	Model          Model          `yaml:"model" json:"model"`
-	Tools          Tools          `yaml:"tools" json:"tools"`
-	Policy         Policy         `yaml:"policy" json:"policy"`
-	Limits         Limits         `yaml:"limits" json:"limits"`
-	Verify         []VerifyCheck  `yaml:"verify" json:"verify"`
-	VerifyAttempts int            `yaml:"verify_attempts" json:"verify_attempts"`
-	VerifyIn       string         `yaml:"verify_in" json:"verify_in"`               // clean, workspace
-	OnVerifyFailed string         `yaml:"on_verify_failed" json:"on_verify_failed"` // draft, none
-	Trust          Trust          `yaml:"trust" json:"trust"`
-	PullRequest    PullRequest    `yaml:"pull_request" json:"pull_request"`
-	MCPServers     map[string]any `yaml:"mcp_servers" json:"mcp_servers"`
-	Hooks          map[string]any `yaml:"hooks" json:"hooks"`
+	Version        int            `json:"version"`
+	Name           string         `json:"name"`
+	Task           Task           `json:"task"`
+	Repository     Repository     `json:"repository"`
+	Setup          []SetupStep    `json:"setup"`
+	Model          Model          `json:"model"`
+	Tools          Tools          `json:"tools"`
+	Policy         Policy         `json:"policy"`
+	Limits         Limits         `json:"limits"`
+	Verify         []VerifyCheck  `json:"verify"`
+	VerifyAttempts int            `json:"verify_attempts"`
+	VerifyIn       string         `json:"verify_in"`        // clean, workspace
+	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
+	Trust          Trust          `json:"trust"`
+	PullRequest    PullRequest    `json:"pull_request"`
+	MCPServers     map[string]any `json:"mcp_servers"`
+	Hooks          map[string]any `json:"hooks"`
 }
 
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.
 type Task struct {
-	Title        string   `yaml:"title" json:"title"`
-	Prompt       string   `yaml:"prompt" json:"prompt"`
-	PromptFile   string   `yaml:"prompt_file" json:"prompt_file"` // relative to the job file
-	Issue        string   `yaml:"issue" json:"issue"`             // OWNER/REPO#N, or N in repository.name
-	From         string   `yaml:"from" json:"from"`               // event
-	Images       []string `yaml:"images" json:"images"`
-	Expects      string   `yaml:"expects" json:"expects"`     // change, answer
-	Questions    string   `yaml:"questions" json:"questions"` // assume, ask
-	OutputSchema string   `yaml:"output_schema" json:"output_schema"`
+	Title        string   `json:"title"`
+	Prompt       string   `json:"prompt"`
+	PromptFile   string   `json:"prompt_file"` // relative to the job file
+	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N or N; see ParseIssue
+	From         string   `json:"from"`
+	Images       []string `json:"images"`
+	Expects      string   `json:"expects"`   // change, answer
+	Questions    string   `json:"questions"` // assume
+	OutputSchema string   `json:"output_schema"`
 }
 
 // Repository says where to work.
 type Repository struct {
-	Name string `yaml:"name" json:"name"` // OWNER/REPO
-	Base string `yaml:"base" json:"base"` // branch
-	Path string `yaml:"path" json:"path"` // sub-folder of a monorepo, slash-separated, "." for the root
+	Name string `json:"name"` // OWNER/REPO
+	Base string `json:"base"` // branch
+	Path string `json:"path"` // sub-folder of a monorepo, slash-separated, "." for the root
 }
 
 // SetupStep is a command that runs before the baseline and the first turn.
 type SetupStep struct {
-	Name    string        `yaml:"name" json:"name"`
-	Run     string        `yaml:"run" json:"run"`
-	Network string        `yaml:"network" json:"network"`
-	Timeout time.Duration `yaml:"timeout" json:"timeout"`
+	Name    string   `json:"name"` // the command itself when the job gives none
+	Run     string   `json:"run"`
+	Network string   `json:"network"` // full, or "" for the one of Policy
+	Timeout Duration `json:"timeout"`
 }
 
 // Model says which model answers and how it is reached.
 type Model struct {
-	Name            string            `yaml:"name" json:"name"`
-	APIKeyEnv       string            `yaml:"api_key_env" json:"api_key_env"` // name of the variable, never the key
-	BaseURL         string            `yaml:"base_url" json:"base_url"`
-	Headers         map[string]string `yaml:"headers" json:"headers"`
-	Query           map[string]string `yaml:"query" json:"query"`
-	Wire            string            `yaml:"wire" json:"wire"` // responses, chat
-	Stream          bool              `yaml:"stream" json:"stream"`
-	State           string            `yaml:"state" json:"state"` // client, server
-	ReasoningEffort string            `yaml:"reasoning_effort" json:"reasoning_effort"`
-	Tools           string            `yaml:"tools" json:"tools"` // auto, freeform, function: the form of apply_patch
-	Price           map[string]any    `yaml:"price" json:"price"`
+	Name            string            `json:"name"`
+	APIKeyEnv       string            `json:"api_key_env"` // name of the variable, never the key
+	BaseURL         string            `json:"base_url"`
+	Headers         map[string]string `json:"headers"`
+	Query           map[string]string `json:"query"`
+	Wire            string            `json:"wire"` // responses
+	Stream          bool              `json:"stream"`
+	State           string            `json:"state"`            // client, server
+	ReasoningEffort string            `json:"reasoning_effort"` // "" sends none, for models that don't reason
+	Tools           string            `json:"tools"`            // auto, freeform, function: the form of apply_patch
+	Price           map[string]any    `json:"price"`
 }
 
 // Tools narrows what the model may call.
 type Tools struct {
-	Allow  []string `yaml:"allow" json:"allow"`
-	Deny   []string `yaml:"deny" json:"deny"`
-	Hosted []string `yaml:"hosted" json:"hosted"`
+	Allow  []string `json:"allow"` // empty for all
+	Deny   []string `json:"deny"`
+	Hosted []string `json:"hosted"`
 }
 
 // Policy says what commands and changes may do.
 type Policy struct {
-	Approval    string         `yaml:"approval" json:"approval"` // never
-	Sandbox     string         `yaml:"sandbox" json:"sandbox"`   // read-only, workspace-write, danger-full-access
-	Require     string         `yaml:"require" json:"require"`
-	Network     any            `yaml:"network" json:"network"` // none, loopback, full, {allow: [...]}
-	Writable    []string       `yaml:"writable" json:"writable"`
-	DenyRead    []string       `yaml:"deny_read" json:"deny_read"`
-	Protect     []string       `yaml:"protect" json:"protect"`
-	OnProtected string         `yaml:"on_protected" json:"on_protected"` // fail, drop
-	Change      map[string]any `yaml:"change" json:"change"`
-	Rules       []string       `yaml:"rules" json:"rules"`
-	Env         Env            `yaml:"env" json:"env"`
+	Approval    string         `json:"approval"` // never
+	Sandbox     string         `json:"sandbox"`  // danger-full-access
+	Require     string         `json:"require"`
+	Network     string         `json:"network"` // full
+	Writable    []string       `json:"writable"`
+	DenyRead    []string       `json:"deny_read"`
+	Protect     []string       `json:"protect"`
+	OnProtected string         `json:"on_protected"` // fail
+	Change      map[string]any `json:"change"`
+	Rules       []string       `json:"rules"`
+	Env         Env            `json:"env"`
 }
 
 // Env widens the environment that commands see.
 type Env struct {
-	Pass []string          `yaml:"pass" json:"pass"` // names of variables of agent-ci's own environment
-	Set  map[string]string `yaml:"set" json:"set"`
+	Pass []string          `json:"pass"` // names of variables of agent-ci's own environment
+	Set  map[string]string `json:"set"`
 }
 
 // Limits end a run that goes on too long.
 type Limits struct {
-	Turns     int           `yaml:"turns" json:"turns"`
-	ToolCalls int           `yaml:"tool_calls" json:"tool_calls"`
-	Tokens    int64         `yaml:"tokens" json:"tokens"`
-	CostUSD   float64       `yaml:"cost_usd" json:"cost_usd"`
-	Time      time.Duration `yaml:"time" json:"time"`
-	DiffLines int           `yaml:"diff_lines" json:"diff_lines"`
-	DiffFiles int           `yaml:"diff_files" json:"diff_files"`
-	OnBudget  string        `yaml:"on_budget" json:"on_budget"` // keep, draft
+	Turns     int      `json:"turns"`
+	ToolCalls int      `json:"tool_calls"`
+	Tokens    int64    `json:"tokens"`
+	CostUSD   float64  `json:"cost_usd"` // 0 for none
+	Time      Duration `json:"time"`
+	DiffLines int      `json:"diff_lines"`
+	DiffFiles int      `json:"diff_files"`
+	OnBudget  string   `json:"on_budget"` // keep
 }
 
 // VerifyCheck is one command that judges the change set.
 type VerifyCheck struct {
-	Name    string        `yaml:"name" json:"name"`
-	Run     string        `yaml:"run" json:"run"`
-	Timeout time.Duration `yaml:"timeout" json:"timeout"`
-	Must    string        `yaml:"must" json:"must"` // pass, no_worse
+	Name    string   `json:"name"` // unique; the command itself when the job gives none
+	Run     string   `json:"run"`
+	Timeout Duration `json:"timeout"`
+	Must    string   `json:"must"` // pass, no_worse
 }
 
 // Trust says to whom the run listens.
 type Trust struct {
-	Roles    []string `yaml:"roles" json:"roles"`
-	Bots     []string `yaml:"bots" json:"bots"`
-	Forks    bool     `yaml:"forks" json:"forks"`
-	Comments string   `yaml:"comments" json:"comments"` // trusted, all, none
+	Roles    []string `json:"roles"`
+	Bots     []string `json:"bots"`
+	Forks    bool     `json:"forks"`
+	Comments string   `json:"comments"` // trusted
 }
 
 // PullRequest says how a change is presented.
 type PullRequest struct {
-	Branch     string   `yaml:"branch" json:"branch"`
-	Title      string   `yaml:"title" json:"title"`
-	Draft      bool     `yaml:"draft" json:"draft"`
-	Labels     []string `yaml:"labels" json:"labels"`
-	Reviewers  []string `yaml:"reviewers" json:"reviewers"`
-	Teams      []string `yaml:"teams" json:"teams"`
-	Assignees  []string `yaml:"assignees" json:"assignees"`
-	Milestone  string   `yaml:"milestone" json:"milestone"`
-	Transcript string   `yaml:"transcript" json:"transcript"` // full, digest, none
-	Commit     Commit   `yaml:"commit" json:"commit"`
+	Branch     string   `json:"branch"` // "" for agent-ci/<task key>
+	Title      string   `json:"title"`
+	Draft      bool     `json:"draft"`
+	Labels     []string `json:"labels"`
+	Reviewers  []string `json:"reviewers"`
+	Teams      []string `json:"teams"`
+	Assignees  []string `json:"assignees"`
+	Milestone  string   `json:"milestone"`
+	Transcript string   `json:"transcript"` // full, digest, none
+	Commit     Commit   `json:"commit"`
 }
 
 // Commit says how the commit is made.
 type Commit struct {
-	Sign     string `yaml:"sign" json:"sign"`
-	CoAuthor bool   `yaml:"co_author" json:"co_author"`
+	Sign     string `json:"sign"`
+	CoAuthor bool   `json:"co_author"`
+}
+
+// Key is the task key, which names the branch and tells runs of one task from
+// runs of another: the job's name, else issue-N, else prompt- and the first 8
+// hex digits of the SHA-256 of prompt, the task's text.
+func (j *Job) Key(prompt string) string {
+	if j.Name != "" {
+		return j.Name
+	}
+	if issue, err := ParseIssue(j.Task.Issue); err == nil {
+		return fmt.Sprintf("issue-%d", issue.Number)
+	}
+	sum := sha256.Sum256([]byte(prompt))
+	return "prompt-" + hex.EncodeToString(sum[:4])
 }

@@ -1,0 +1,238 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// place is where a value was set.
+type place struct {
+	layer        int
+	name         string
+	line, column int
+}
+
+// decoder merges one layer after the other into job.
+type decoder struct {
+	job    *Job
+	report *report
+	places map[string]place // of every value set so far, by path
+
+	jobFile *place // where the topmost job file begins; nil without one
+
+	layer int    // that is being merged
+	kind  Kind   // of that layer
+	name  string // of that layer, or the origin of an assignment
+}
+
+// place is where node stands; a layer of assignments has names but no lines.
+func (d *decoder) place(node *yaml.Node) place {
+	if d.kind == Values {
+		return place{layer: d.layer, name: d.name}
+	}
+	return place{d.layer, d.name, node.Line, node.Column}
+}
+
+// complain reports what is wrong with the value node at path.
+func (d *decoder) complain(path string, node *yaml.Node, message string) {
+	d.complainAt(d.place(node), path, message, "")
+}
+
+func (d *decoder) suggest(path string, node *yaml.Node, message, suggestion string) {
+	d.complainAt(d.place(node), path, message, suggestion)
+}
+
+func (d *decoder) complainAt(at place, path, message, suggestion string) {
+	d.report.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
+}
+
+// top merges a mapping of top-level keys.
+func (d *decoder) top(node *yaml.Node) {
+	d.value(root(), "", node, reflect.ValueOf(d.job).Elem())
+}
+
+// value merges node, the value of k at path, into the Go value into.
+func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value) {
+	if complaint := unwanted(node); complaint != "" {
+		d.complain(path, node, complaint)
+		return
+	}
+	if isNull(node) {
+		return
+	}
+	d.places[path] = d.place(node)
+	fits := d.decode(k, path, node, into)
+	if fits && k.unsupported && !reflect.DeepEqual(into.Interface(), k.defaultValue().Interface()) {
+		d.complain(path, node, "is not supported yet; leave it out")
+	}
+}
+
+// decode reports whether node fits k; where it doesn't, it has complained.
+func (d *decoder) decode(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	switch k.kind {
+	case group:
+		return d.group(k, path, node, into)
+	case list:
+		return d.list(k, path, node, into)
+	case textMap:
+		return d.textMap(k, path, node, into)
+	case openMap:
+		return d.openMap(k, path, node)
+	case text:
+		return d.text(k, path, node, into)
+	case integer:
+		return d.integer(k, path, node, into)
+	case decimal:
+		return d.decimal(k, path, node, into)
+	case truth:
+		return d.truth(k, path, node, into)
+	default:
+		return d.length(k, path, node, into)
+	}
+}
+
+// unwanted names what YAML allows and a job file doesn't.
+func unwanted(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		return "anchors and aliases are not allowed; write the value out"
+	case node.Style&yaml.TaggedStyle != 0:
+		return "tags are not allowed; quote what is to be text"
+	}
+	return ""
+}
+
+func unwantedName(name *yaml.Node) string {
+	switch {
+	case name.Kind == yaml.ScalarNode && name.Tag == mergeTag:
+		return "merge keys (<<) are not allowed; write the keys out"
+	case name.Kind != yaml.AliasNode && (name.Kind != yaml.ScalarNode || isNull(name)):
+		return "a key must be text"
+	}
+	return unwanted(name)
+}
+
+func (d *decoder) group(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		d.wrongType(k, path, node)
+		return false
+	}
+	seen := make(map[string]*yaml.Node)
+	for pair := range slices.Chunk(node.Content, 2) {
+		d.entry(k, path, pair[0], pair[1], seen, into)
+	}
+	if path != "" || d.kind != Values {
+		d.requireKeys(k, path, node, seen)
+	}
+	return true
+}
+
+func (d *decoder) requireKeys(k *key, path string, node *yaml.Node, seen map[string]*yaml.Node) {
+	for _, below := range k.keys {
+		if given := seen[below.name]; below.required && (given == nil || isNull(given)) {
+			d.complain(join(path, below.name), node, "is missing")
+		}
+	}
+}
+
+// entry merges one key of the group k.
+func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[string]*yaml.Node, into reflect.Value) {
+	if !d.fresh(path, name, node, seen) {
+		return
+	}
+	below := k.key(name.Value)
+	if below == nil {
+		d.suggest(join(path, name.Value), name, "unknown key", nearestKey(k, path, name.Value))
+		return
+	}
+	inner := join(path, below.name)
+	if d.kind == Defaults && (inner == "name" || inner == "task") {
+		d.complain(inner, name, "belongs in a job, not in a repository's defaults")
+		return
+	}
+	if isNull(node) && strings.HasPrefix(name.LineComment, "#") && inner == "task.issue" {
+		d.suggest(inner, name, "is followed by a comment, not by a value", fmt.Sprintf("%q", name.LineComment))
+		return
+	}
+	d.value(below, inner, node, into.Field(below.field))
+}
+
+// fresh reports whether name is a usable name that its mapping has only once.
+func (d *decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yaml.Node) bool {
+	if complaint := unwantedName(name); complaint != "" {
+		d.complain(path, name, complaint)
+		return false
+	}
+	inner := join(path, name.Value)
+	if before := seen[name.Value]; before != nil {
+		d.complain(inner, name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
+		return false
+	}
+	seen[name.Value] = node
+	return true
+}
+
+func (d *decoder) list(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.SequenceNode {
+		d.wrongType(k, path, node)
+		return false
+	}
+	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
+	elements := reflect.MakeSlice(k.typ, 0, len(node.Content))
+	for i, item := range node.Content {
+		inner := fmt.Sprintf("%s[%d]", path, i)
+		if isNull(item) {
+			d.complain(inner, item, "is empty")
+			continue
+		}
+		slot := reflect.New(k.elem.typ).Elem()
+		slot.Set(k.elem.defaultValue())
+		d.value(k.elem, inner, item, slot)
+		elements = reflect.Append(elements, slot)
+	}
+	into.Set(elements)
+	return true
+}
+
+func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		d.wrongType(k, path, node)
+		return false
+	}
+	seen := make(map[string]*yaml.Node)
+	for pair := range slices.Chunk(node.Content, 2) {
+		name := pair[0]
+		if !d.fresh(path, name, pair[1], seen) {
+			continue
+		}
+		inner := join(path, name.Value)
+		if err := k.names.check(name.Value); err != nil {
+			d.complain(inner, name, "this name "+err.Error())
+			continue
+		}
+		value := reflect.New(k.elem.typ).Elem()
+		d.value(k.elem, inner, pair[1], value)
+		if !isNull(pair[1]) {
+			into.SetMapIndex(reflect.ValueOf(name.Value), value)
+		}
+	}
+	return true
+}
+
+// openMap merges nothing: this version supports no key of this kind.
+func (d *decoder) openMap(k *key, path string, node *yaml.Node) bool {
+	if node.Kind != yaml.MappingNode {
+		d.wrongType(k, path, node)
+		return false
+	}
+	if len(node.Content) > 0 {
+		d.complain(path, node, "is not supported yet; leave it out")
+		return false
+	}
+	return true
+}

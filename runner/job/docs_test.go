@@ -1,0 +1,242 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const docFile = "../../docs/job.md"
+
+const (
+	tablesBegin = "<!-- The tables below are written by go test ./runner/job -update. -->\n"
+	tablesEnd   = "<!-- End of the tables. -->\n"
+)
+
+// TestDocumentedKeys compares docs/job.md with the rules; with -update it
+// rewrites the tables and leaves the text around them alone.
+func TestDocumentedKeys(t *testing.T) {
+	document, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(document), tablesBegin)
+	_, after, ended := strings.Cut(rest, tablesEnd)
+	if !begun || !ended {
+		t.Fatalf("%s lacks the lines between which the tables stand", docFile)
+	}
+	compareGolden(t, docFile, []byte(before+tablesBegin+tables()+tablesEnd+after))
+}
+
+// tables are one table for the keys at the top and one for each group.
+func tables() string {
+	var top, groups strings.Builder
+	top.WriteString("\n### Keys at the top\n\n" + tableHead)
+	for _, k := range root().keys {
+		writeRow(&top, k)
+		below := k.keys
+		if k.elem != nil {
+			below = k.elem.keys
+		}
+		if len(below) == 0 {
+			continue
+		}
+		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.path, escapeCell(k.description()), tableHead)
+		for _, inner := range below {
+			writeRow(&groups, inner)
+			for _, innermost := range inner.keys {
+				writeRow(&groups, innermost)
+			}
+		}
+	}
+	return top.String() + groups.String() + "\n"
+}
+
+const tableHead = "| key | type | default | meaning |\n|---|---|---|---|\n"
+
+func writeRow(s *strings.Builder, k *key) {
+	fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", k.path, documentedType(k), documentedDefault(k), escapeCell(k.description()))
+}
+
+// documentedType is a key's type and its limits.
+func documentedType(k *key) string {
+	switch {
+	case k.unsupported && k.kind != group:
+		return k.kind.describe()
+	case len(k.values) == 1:
+		return "only " + asCode(k.values)
+	case k.values != nil:
+		return "one of " + asCode(k.values)
+	case k.kind == integer:
+		return "whole number, " + documentedSpan(k.span)
+	case k.kind == length:
+		return "duration, longer than nothing"
+	case k.kind == list && k.elem.kind == text:
+		return "list of: " + escapeCell(k.form.about)
+	case k.kind == list:
+		return "list of mappings"
+	case k.kind == textMap:
+		return "mapping of " + escapeCell(k.names.about) + " to " + escapeCell(k.form.about)
+	case k.form != nil:
+		return escapeCell(k.form.about)
+	}
+	return k.kind.describe()
+}
+
+func documentedSpan(s *span) string {
+	switch {
+	case s.least == s.most:
+		return fmt.Sprintf("only %d", s.least)
+	case s.most == many:
+		return fmt.Sprintf("%d or more", s.least)
+	}
+	return fmt.Sprintf("%d to %d", s.least, s.most)
+}
+
+func documentedDefault(k *key) string {
+	switch {
+	case k.required:
+		return "required"
+	case !k.settled():
+		return ""
+	}
+	return "`" + defaultText(k) + "`"
+}
+
+// defaultText is a default as it is written in a job file.
+func defaultText(k *key) string {
+	value := k.defaultValue().Interface()
+	if s, isText := value.(string); isText && s != "" {
+		return s
+	}
+	if d, isLength := value.(Duration); isLength {
+		return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
+	}
+	written, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // defaults are texts, numbers, and lists and mappings of them
+	}
+	return strings.ReplaceAll(string(written), ",", ", ")
+}
+
+func asCode(values []string) string {
+	quoted := make([]string, len(values))
+	for i, value := range values {
+		if value == "" {
+			value = `""`
+		}
+		quoted[i] = "`" + value + "`"
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// escapeCell keeps a text from ending its table cell or becoming markup.
+func escapeCell(text string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;", "_", `\_`, "[", `\[`).Replace(text)
+}
+
+var documentedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| .*? \\| (required|`([^`]*)`|) \\| ")
+
+// TestDocumentSchemaAndDefaultsAgree reads the three from outside: the text of
+// docs/job.md, the JSON of Schema, and what a job is that sets a key to the
+// default that the document names.
+func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
+	document, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	described := make(map[string]map[string]any)
+	schemaKeys(schema, "", described)
+	documented := make(map[string]string)
+	for _, row := range documentedRow.FindAllStringSubmatch(string(document), -1) {
+		path, inDocument := row[1], row[3]
+		if _, twice := documented[path]; twice {
+			t.Errorf("%s: two rows", path)
+		}
+		documented[path] = inDocument
+		inSchema, hasDefault := described[path]["default"]
+		if hasDefault != (inDocument != "") {
+			t.Errorf("%s: default %q in the document, %v in the schema", path, inDocument, inSchema)
+		}
+		if hasDefault {
+			checkDefault(t, path, inDocument, inSchema)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(documented))); diff != "" {
+		t.Errorf("keys (-schema +document):\n%s", diff)
+	}
+}
+
+// checkDefault sets the key at path to what the document and the schema say is
+// its default, which must make no difference.
+func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
+	t.Helper()
+	asYAML, err := json.Marshal(inSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, key, inList := strings.Cut(path, "[].")
+	var plain, fromSchema, fromDocument string
+	if inList {
+		plain = fmt.Sprintf("version: 1\n%s: [{run: x}]\n", before)
+		fromSchema = fmt.Sprintf("version: 1\n%s: [{run: x, %s: %s}]\n", before, key, asYAML)
+		fromDocument = fmt.Sprintf("version: 1\n%s: [{run: x, %s: %s}]\n", before, key, inDocument)
+	} else {
+		plain = "version: 1\n"
+		fromSchema = plain + nested(path, string(asYAML))
+		fromDocument = plain + nested(path, inDocument)
+	}
+	want := mustLoadTemplate(t, plain)
+	if got := mustLoadTemplate(t, fromSchema); !reflect.DeepEqual(want, got) {
+		t.Errorf("%s: the default %s of the schema is another:\n%s", path, asYAML, cmp.Diff(want, got))
+	}
+	if got := mustLoadTemplate(t, fromDocument); !reflect.DeepEqual(want, got) {
+		t.Errorf("%s: the default %s of the document is another:\n%s", path, inDocument, cmp.Diff(want, got))
+	}
+}
+
+// nested is the YAML that sets the key at path.
+func nested(path, value string) string {
+	parts := strings.Split(path, ".")
+	return strings.Join(parts, ": {") + ": " + value + strings.Repeat("}", len(parts)-1) + "\n"
+}
+
+func mustLoadTemplate(t *testing.T, yaml string) *Job {
+	t.Helper()
+	job, err := LoadTemplate(jobFile(yaml))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	return job
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestExamplesInTheDocumentLoad keeps the examples true.
+func TestExamplesInTheDocumentLoad(t *testing.T) {
+	document, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := yamlBlock.FindAllStringSubmatch(string(document), -1)
+	if len(examples) == 0 {
+		t.Fatal("no examples")
+	}
+	for _, example := range examples {
+		if _, err := Load(jobFile(example[1])); err != nil {
+			t.Errorf("%v\n%s", err, example[1])
+		}
+	}
+}

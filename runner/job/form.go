@@ -1,0 +1,161 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// form is what a text may be. Its complaints never repeat the text, which may
+// be a key that somebody wrote in the wrong place.
+type form struct {
+	about   string // "OWNER/REPO", for documentation
+	check   func(string) error
+	pattern string // as much of check as a JSON Schema can say; may be empty
+	prefix  string // that people put before it by mistake
+}
+
+// without is f for texts that people wrongly begin with prefix.
+func (f *form) without(prefix string) *form {
+	f.prefix = prefix
+	return f
+}
+
+// meant is s without the prefix, when that is what makes it wrong.
+func (f *form) meant(s string) string {
+	if rest, cut := strings.CutPrefix(s, f.prefix); cut && f.prefix != "" && f.check(rest) == nil {
+		return rest
+	}
+	return ""
+}
+
+// matching is the form of texts that match pattern as a whole.
+func matching(about, pattern string) *form {
+	return &form{about: about, pattern: pattern, check: func(s string) error {
+		if !whole(pattern).MatchString(s) {
+			return errors.New("must be " + about)
+		}
+		return nil
+	}}
+}
+
+var (
+	notBlank       = &form{about: "text", check: checkNotBlank}
+	oneLine        = &form{about: "one line", check: checkLine}
+	filledLine     = &form{about: "one line", check: checkFilledLine}
+	title          = &form{about: "one line of at most 256 characters", check: atMost(256)}
+	label          = &form{about: "one line of at most 50 characters", check: atMost(50)}
+	refPart        = &form{about: "part of a branch name, without a slash", check: ValidateKey}
+	branchForm     = &form{about: "branch name", check: ValidateBranch}
+	repositoryForm = &form{about: "OWNER/REPO", check: ValidateRepository, pattern: repositoryPattern}
+	issueForm      = &form{about: "OWNER/REPO#N, #N or N", check: checkIssue, pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*`}
+	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
+	folder         = &form{about: "path below the root, without ..", check: checkFolder}
+	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
+	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
+	headerValue    = &form{about: "one line", check: checkHeaderValue}
+	variableValue  = &form{about: "text", check: checkNoNUL}
+
+	variable   = matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
+	headerName = matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+	toolName   = matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
+	login      = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
+	team       = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
+)
+
+func checkNoNUL(s string) error {
+	if strings.ContainsRune(s, 0) {
+		return errors.New("must not contain a NUL character")
+	}
+	return nil
+}
+
+func checkNotBlank(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("must not be blank")
+	}
+	return checkNoNUL(s)
+}
+
+func checkLine(s string) error {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return errors.New("must be one line without control characters")
+	}
+	return nil
+}
+
+func checkFilledLine(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("must not be blank")
+	}
+	return checkLine(s)
+}
+
+func atMost(characters int) func(string) error {
+	return func(s string) error {
+		if utf8.RuneCountInString(s) > characters {
+			return fmt.Errorf("must have at most %d characters", characters)
+		}
+		return checkFilledLine(s)
+	}
+}
+
+func checkIssue(s string) error {
+	_, err := ParseIssue(s)
+	return err
+}
+
+func checkRelativeFile(s string) error {
+	if strings.HasPrefix(s, "/") || strings.Contains(s, `\`) {
+		return errors.New("must be a path relative to the job file, with slashes")
+	}
+	return checkFilledLine(s)
+}
+
+func checkFolder(s string) error {
+	if !fs.ValidPath(s) || strings.Contains(s, `\`) {
+		return errors.New("must be a path below the repository's root, such as services/api, without .. and without a slash at either end")
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if strings.EqualFold(part, ".git") {
+			return errors.New("must not lead into .git")
+		}
+	}
+	return checkLine(s)
+}
+
+func checkPattern(s string) error {
+	if _, err := path.Match(s, ""); err != nil {
+		return errors.New("must be a pattern of paths: a bracket or a backslash in it is not complete")
+	}
+	if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "!") {
+		return errors.New("must be a pattern of paths below the repository's root, without / or ! in front")
+	}
+	return checkFilledLine(s)
+}
+
+func checkWebAddress(s string) error {
+	address, err := url.Parse(s)
+	switch {
+	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
+		return errors.New("must be an address such as https://api.example.com/v1")
+	case address.User != nil:
+		return errors.New("must not hold a user or a password; the key belongs in the variable that api_key_env names")
+	case address.RawQuery != "" || address.Fragment != "":
+		return errors.New("must not hold a query or a fragment; parameters belong in model.query")
+	}
+	return nil
+}
+
+// checkHeaderValue refuses what would end the header: RFC 9110, section 5.5.
+func checkHeaderValue(s string) error {
+	if strings.ContainsFunc(s, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+		return errors.New("must be one line without control characters")
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package job
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// kind is the type of a key's value.
+type kind int
+
+const (
+	group   kind = iota // a mapping with known keys
+	list                // of text or of groups
+	textMap             // a mapping from any name to text
+	openMap             // a mapping that this version knows nothing of
+	text
+	integer
+	decimal
+	truth
+	length // of time
+)
+
+// describe is how the kinds are called in messages and documentation.
+func (k kind) describe() string {
+	return [...]string{
+		"a mapping", "a list", "a mapping of text", "a mapping", "text", "a whole number", "a number", "true or false", "a duration",
+	}[k]
+}
+
+// key is a key of the job file: its rule, its type and the keys below it.
+type key struct {
+	rule
+	name  string // last part of the path
+	kind  kind
+	field int          // of a key in a group: index of the struct's field
+	typ   reflect.Type // of the Go value
+	keys  []*key       // of a group
+	elem  *key         // of a list or text map
+}
+
+// root is the job itself, as a group of the top-level keys.
+var root = sync.OnceValue(func() *key {
+	byPath := make(map[string]rule, len(rules))
+	for _, r := range rules {
+		byPath[r.path] = r
+	}
+	return newKey(byPath, "", reflect.TypeFor[Job]())
+})
+
+func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
+	k := &key{rule: byPath[path], name: path[strings.LastIndexByte(path, '.')+1:], kind: kindOf(typ), typ: typ}
+	k.path = path
+	switch k.kind {
+	case group:
+		for i := range typ.NumField() {
+			below := newKey(byPath, join(path, typ.Field(i).Tag.Get("json")), typ.Field(i).Type)
+			below.field = i
+			k.keys = append(k.keys, below)
+		}
+	case list:
+		k.elem = newKey(byPath, path+"[]", typ.Elem())
+		k.elem.form, k.elem.filled, k.elem.example = k.form, true, strings.Trim(k.example, "[]")
+		if k.elem.kind == text {
+			k.example = "[a, b]"
+		}
+	case textMap:
+		k.elem = newKey(byPath, path+".*", typ.Elem())
+		k.elem.form, k.elem.scalars = k.form, true
+	}
+	return k
+}
+
+func kindOf(typ reflect.Type) kind {
+	if typ == reflect.TypeFor[Duration]() {
+		return length
+	}
+	if typ == reflect.TypeFor[map[string]string]() {
+		return textMap
+	}
+	return map[reflect.Kind]kind{
+		reflect.Struct: group, reflect.Slice: list, reflect.Map: openMap, reflect.String: text,
+		reflect.Int: integer, reflect.Int64: integer, reflect.Float64: decimal, reflect.Bool: truth,
+	}[typ.Kind()]
+}
+
+// join is the path of the key name below path.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// key is the key of that name below k, or nil.
+func (k *key) key(name string) *key {
+	for _, below := range k.keys {
+		if below.name == name {
+			return below
+		}
+	}
+	return nil
+}
+
+// settable are the keys below k that one variable or assignment sets whole, in
+// the order of the fields: all but groups and what is inside of lists.
+func (k *key) settable() []*key {
+	var found []*key
+	for _, below := range k.keys {
+		if below.kind == group {
+			found = append(found, below.settable()...)
+		} else {
+			found = append(found, below)
+		}
+	}
+	return found
+}
+
+// defaultValue is a new value of k as it is when no layer sets it.
+func (k *key) defaultValue() reflect.Value {
+	switch k.kind {
+	case list:
+		filled := reflect.MakeSlice(k.typ, 0, 0)
+		if k.initial != nil {
+			filled = reflect.AppendSlice(filled, reflect.ValueOf(k.initial))
+		}
+		return filled
+	case textMap, openMap:
+		return reflect.MakeMap(k.typ)
+	case group:
+		filled := reflect.New(k.typ).Elem()
+		for _, below := range k.keys {
+			filled.Field(below.field).Set(below.defaultValue())
+		}
+		return filled
+	}
+	if k.initial == nil {
+		return reflect.Zero(k.typ)
+	}
+	return reflect.ValueOf(k.initial).Convert(k.typ)
+}
+
+// defaults is the job that no layer has touched.
+func defaults() *Job {
+	job := root().defaultValue().Interface().(Job)
+	return &job
+}

@@ -1,0 +1,117 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEnvironment(t *testing.T) {
+	got, warnings := Environment([]string{
+		"PATH=/bin",
+		"AGENT_CI_VERIFY=[{run: make test}]",
+		"AGENT_CI_MODEL_NAME=gpt-5",
+		"AGENT_CI_TASK_PROMPT=",
+		"AGENT_CI_OUT=/tmp",
+		"AGENT_CI_LIMIT_TURNS=5",
+		"AGENT_CI_MODEL=gpt-5",
+		"AGENT_CI_JSN=1",
+		"AGENT_CI_ZEBRA=secret",
+	}, []string{"AGENT_CI_OUT", "AGENT_CI_JSON"})
+	want := Layer{Name: "environment", Kind: Values, Values: []Assignment{
+		{Key: "model.name", Value: "gpt-5", Origin: "AGENT_CI_MODEL_NAME"},
+		{Key: "verify", Value: "[{run: make test}]", Origin: "AGENT_CI_VERIFY"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("layer (-want +got):\n%s", diff)
+	}
+	wantWarnings := []string{
+		"AGENT_CI_JSN is set but is no setting; did you mean AGENT_CI_JSON?",
+		"AGENT_CI_LIMIT_TURNS is set but is no setting; did you mean AGENT_CI_LIMITS_TURNS?",
+		"AGENT_CI_MODEL is set but is no setting",
+		"AGENT_CI_ZEBRA is set but is no setting",
+	}
+	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestVariablesAreDistinct(t *testing.T) {
+	seen := make(map[string]string)
+	for _, k := range root().settable() {
+		variable := variableOf(k.path)
+		if before, twice := seen[variable]; twice {
+			t.Errorf("%s sets both %s and %s", variable, before, k.path)
+		}
+		seen[variable] = k.path
+	}
+	if seen["AGENT_CI_LIMITS_TURNS"] != "limits.turns" {
+		t.Errorf("AGENT_CI_LIMITS_TURNS sets %q", seen["AGENT_CI_LIMITS_TURNS"])
+	}
+}
+
+func TestSetReadsEachTypeAsItsKeyAsks(t *testing.T) {
+	got := mustLoad(t, jobFile(start), mustSet(t,
+		"verify=[{name: t, run: make test}]",
+		"limits.time=10m",
+		"limits.tokens=9_000",
+		"pull_request.draft=true",
+		"pull_request.labels=[a, b]",
+		"pull_request.title=Fix: \"all\" # of it",
+		"task.prompt=first\nsecond",
+		"name=5",
+		"model.headers={A: b}",
+		"limits={turns: 3}",
+		"repository.base=main",
+		"repository.base=",
+	))
+	want := mustLoad(t, jobFile(`version: 1
+name: "5"
+task: {prompt: "first\nsecond"}
+model: {headers: {A: b}}
+limits: {time: 10m, tokens: 9000, turns: 3}
+verify: [{name: t, run: make test}]
+pull_request: {draft: true, labels: [a, b], title: "Fix: \"all\" # of it"}
+`))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("job (-want +got):\n%s", diff)
+	}
+}
+
+func TestSetRefusesWhatIsNoAssignment(t *testing.T) {
+	_, err := Set([]string{"limits.turns", "=5", "limits.turns=", "name=x"})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	want := []string{
+		"--set: must be key=value, such as limits.turns=50",
+		"--set: must be key=value, such as limits.turns=50",
+		"--set: limits.turns: has no value after the =",
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestMistakesInAssignments(t *testing.T) {
+	for _, c := range []struct{ assignment, want string }{
+		{"limits.turns.x=5", "--set: limits.turns: must be a whole number, not a mapping"},
+		{"limit.turns=5", "--set: limit: unknown key; did you mean limits?"},
+		{"verify[0].run=x", "--set: verify[0]: unknown key; did you mean verify?"},
+		{"model=gpt-5", "--set: model: must be a mapping, not text"},
+		{"verify=[{name: a}]", "--set: verify[0].run: is missing"},
+		{"a..b=5", "--set: a: unknown key"},
+		{"model.headers.=5", "--set: model.headers.: this name must be a header's name"},
+		{"pull_request.labels=[a, &x b]", "--set: pull_request.labels[1]: anchors and aliases are not allowed; write the value out"},
+		{"limits.turns=5\n---\n6", "--set: limits.turns: the value holds a second document from here on; a job is one document"},
+		{"name=a\nb", "--set: name: must not contain blanks, control characters or any of ~^:?*[\\"},
+	} {
+		t.Run(c.assignment, func(t *testing.T) {
+			got := problemLines(t, jobFile(start), mustSet(t, c.assignment))
+			if diff := cmp.Diff([]string{c.want}, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

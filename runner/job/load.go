@@ -1,0 +1,89 @@
+package job
+
+import (
+	"errors"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Load merges layers over the built-in defaults, the lowest first: what a later
+// layer sets wins over an earlier one. Mappings are merged name by name, lists
+// replaced whole, and null sets nothing. The error is Problems, with all the
+// mistakes of all layers; a job without a task is one.
+func Load(layers ...Layer) (*Job, error) { return load(layers, true) }
+
+// LoadTemplate is Load for who has the task from elsewhere: a job without one
+// is fine.
+func LoadTemplate(layers ...Layer) (*Job, error) { return load(layers, false) }
+
+func load(layers []Layer, needsTask bool) (*Job, error) {
+	d := &decoder{job: defaults(), report: newReport(len(layers)), places: make(map[string]place)}
+	for i, layer := range layers {
+		d.layer, d.kind = i, layer.Kind
+		if layer.Kind == Values {
+			d.assignments(layer.Values)
+		} else {
+			d.file(layer)
+		}
+		d.chooseTask()
+	}
+	d.relations(needsTask)
+	if problems := d.report.problems(); len(problems) > 0 {
+		return nil, problems
+	}
+	return d.job, nil
+}
+
+// file merges a layer that is YAML.
+func (d *decoder) file(layer Layer) {
+	d.name = layer.Name
+	if layer.Kind == File {
+		d.jobFile = &place{d.layer, d.name, 1, 1}
+	}
+	node, unfit := parse(layer.Data)
+	switch {
+	case unfit != nil:
+		d.report.add(d.layer, Problem{File: d.name, Line: unfit.line, Column: unfit.column, Message: unfit.message})
+	case node == nil || isNull(node):
+		d.report.add(d.layer, Problem{File: d.name, Line: 1, Column: 1, Message: "is empty; a job begins with version: 1"})
+	default:
+		d.top(node)
+	}
+}
+
+// assignments merges a layer of single keys.
+func (d *decoder) assignments(values []Assignment) {
+	for _, a := range values {
+		d.name = a.Origin
+		k, parts := find(a.Key)
+		node, err := a.node(k)
+		if err != nil {
+			d.complain(a.Key, &yaml.Node{}, err.Error())
+			continue
+		}
+		for _, name := range slices.Backward(parts) {
+			node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(name), node}}
+		}
+		d.top(node)
+	}
+}
+
+// node is a's value for the key k; k is nil where a names none.
+func (a Assignment) node(k *key) (*yaml.Node, error) {
+	if k == nil || k.kind == text {
+		return textNode(a.Value), nil
+	}
+	node, unfit := parse([]byte(a.Value))
+	if unfit != nil {
+		return nil, errors.New("the value " + unfit.message)
+	}
+	if node == nil {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}, nil
+	}
+	return node, nil
+}
+
+func textNode(s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: textTag, Style: yaml.DoubleQuotedStyle, Value: s}
+}

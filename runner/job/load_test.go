@@ -1,0 +1,214 @@
+package job
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mustLoad is the job of layers, which have no mistakes.
+func mustLoad(t *testing.T, layers ...Layer) *Job {
+	t.Helper()
+	job, err := Load(layers...)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return job
+}
+
+func mustSet(t *testing.T, assignments ...string) Layer {
+	t.Helper()
+	layer, err := Set(assignments)
+	if err != nil {
+		t.Fatalf("Set: %v", err)
+	}
+	return layer
+}
+
+func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
+	want := &Job{
+		Version:    1,
+		Task:       Task{Prompt: "x", Images: []string{}, Expects: "change", Questions: "assume"},
+		Repository: Repository{Path: "."},
+		Setup:      []SetupStep{},
+		Model: Model{
+			Name: "gpt-5.1-codex", APIKeyEnv: "OPENAI_API_KEY", Headers: map[string]string{}, Query: map[string]string{},
+			Wire: "responses", Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", Price: map[string]any{},
+		},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []string{}},
+		Policy: Policy{
+			Approval: "never", Sandbox: "danger-full-access", Network: "full", Writable: []string{}, DenyRead: []string{},
+			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Change: map[string]any{}, Rules: []string{},
+			Env: Env{Pass: []string{}, Set: map[string]string{}},
+		},
+		Limits: Limits{
+			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),
+			DiffLines: 5000, DiffFiles: 100, OnBudget: "keep",
+		},
+		Verify:         []VerifyCheck{},
+		VerifyAttempts: 2,
+		VerifyIn:       "clean",
+		OnVerifyFailed: "draft",
+		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
+		PullRequest: PullRequest{
+			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
+			Commit: Commit{CoAuthor: true},
+		},
+		MCPServers: map[string]any{},
+		Hooks:      map[string]any{},
+	}
+	if diff := cmp.Diff(want, mustLoad(t, jobFile(start))); diff != "" {
+		t.Errorf("job (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultsAreNotShared(t *testing.T) {
+	mustLoad(t, jobFile(start)).Policy.Protect[0] = "changed"
+	if got := mustLoad(t, jobFile(start)).Policy.Protect[0]; got != ".github/**" {
+		t.Errorf("a job that was changed changed the defaults: %q", got)
+	}
+}
+
+func TestEarlierOfTheDesignsLayersWins(t *testing.T) {
+	defaults := Layer{Name: ".github/agent-ci.yml", Kind: Defaults, Data: []byte("version: 1\nlimits: {turns: 1, tool_calls: 1, tokens: 1, diff_lines: 1}\n")}
+	file := jobFile(start + "limits: {turns: 2, tool_calls: 2, tokens: 2}\n")
+	environment, warnings := Environment([]string{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=3"}, nil)
+	if len(warnings) > 0 {
+		t.Errorf("warnings: %q", warnings)
+	}
+	got := mustLoad(t, defaults, file, environment, mustSet(t, "limits.turns=4")).Limits
+	want := Limits{Turns: 4, ToolCalls: 3, Tokens: 2, DiffLines: 1, DiffFiles: 100, Time: Duration(45 * time.Minute), OnBudget: "keep"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+}
+
+func TestMappingsAreMergedAndListsReplaced(t *testing.T) {
+	lower := Layer{Name: "agent-ci.yml", Kind: Defaults, Data: []byte(`version: 1
+model: {headers: {A: lower, B: lower}}
+tools: {deny: [a, b]}
+verify: [{name: slow, run: x, timeout: 1h, must: no_worse}]
+policy: {env: {set: {V: lower}}}
+`)}
+	higher := jobFile(start + `
+model: {headers: {B: higher, C: null}}
+tools: {deny: [c]}
+verify: [{run: y}]
+policy: {env: {set: }}
+`)
+	got := mustLoad(t, lower, higher, mustSet(t, "model.headers.X-Dot.ted=set", "policy.env.set.W=", "policy.env.set.N=5"))
+	want := mustLoad(t, jobFile(start+`
+model: {headers: {A: lower, B: higher, X-Dot.ted: set}}
+tools: {deny: [c]}
+verify: [{name: y, run: y, timeout: 10m, must: pass}]
+policy: {env: {set: {V: lower, W: "", N: "5"}}}
+`))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("job (-want +got):\n%s", diff)
+	}
+}
+
+func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
+	file := jobFile("version: 1\ntask: {title: t, issue: 7}\n")
+	flags := Layer{Kind: Values, Values: []Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
+	got := mustLoad(t, file, flags).Task
+	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Expects: "change", Questions: "assume"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("task (-want +got):\n%s", diff)
+	}
+}
+
+func TestTwoTasksByFlagAreAMistake(t *testing.T) {
+	flags := Layer{Kind: Values, Values: []Assignment{
+		{Key: "task.issue", Value: "7", Origin: "--issue"},
+		{Key: "task.prompt", Value: "x", Origin: "--prompt"},
+	}}
+	want := []string{"--issue: task.issue: is a second task beside task.prompt; give only one of them"}
+	if diff := cmp.Diff(want, problemLines(t, flags)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestTaskMayComeFromElsewhere(t *testing.T) {
+	if _, err := LoadTemplate(jobFile("version: 1\n")); err != nil {
+		t.Errorf("LoadTemplate: %v", err)
+	}
+	if diff := cmp.Diff([]string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t)); diff != "" {
+		t.Errorf("problems of no layer (-want +got):\n%s", diff)
+	}
+}
+
+func TestGoodFilesLoadAndSurviveJSON(t *testing.T) {
+	for name, data := range goodFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			job := mustLoad(t, Layer{Name: name, Data: data})
+			written, err := json.Marshal(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read Job
+			if err := json.Unmarshal(written, &read); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(job, &read); diff != "" {
+				t.Errorf("job after JSON (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func goodFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/good/*.yml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no files in testdata/good: %v", err)
+	}
+	files := make(map[string][]byte, len(paths))
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(path)] = data
+	}
+	return files
+}
+
+func TestEffectiveJobAsJSON(t *testing.T) {
+	job := mustLoad(t, Layer{Name: "every_key.yml", Data: goodFiles(t)["every_key.yml"]})
+	written, err := json.MarshalIndent(job, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareGolden(t, "testdata/every_key.json", append(written, '\n'))
+}
+
+func TestKey(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		job  Job
+		want string
+	}{
+		{"name", Job{Name: "fix-lint", Task: Task{Issue: "7"}}, "fix-lint"},
+		{"issue", Job{Task: Task{Issue: "octo/demo#7"}}, "issue-7"},
+		{"issue of this repository", Job{Task: Task{Issue: "#12"}}, "issue-12"},
+		{"prompt", Job{}, "prompt-2d711642"}, // printf x | sha256sum
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.job.Key("x"); got != c.want {
+				t.Errorf("key %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDurationRefusesWhatIsNone(t *testing.T) {
+	var d Duration
+	if err := d.UnmarshalText([]byte("soon")); err == nil {
+		t.Errorf("read as %v", d)
+	}
+}

@@ -1,0 +1,108 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ValidateBranch says what keeps name from being a branch that git and GitHub
+// accept, after the rules of git check-ref-format: nil when nothing does.
+func ValidateBranch(name string) error {
+	const longest = 200 // leaves room for refs/heads/ and .lock in a file name of 255 bytes
+	switch {
+	case name == "" || len(name) > longest:
+		return fmt.Errorf("must have 1 to %d bytes", longest)
+	case strings.HasPrefix(name, "-"):
+		return errors.New("must not begin with -")
+	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
+		return errors.New("must be a branch's short name")
+	case isObjectID(name):
+		return errors.New("must not look like a commit's SHA")
+	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
+		return errors.New("must not contain .. or @{")
+	case strings.HasSuffix(name, "."):
+		return errors.New("must not end with a dot")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, isForbiddenInRef):
+		return errors.New(`must not contain blanks, control characters or any of ~^:?*[\`)
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		if component == "" || component[0] == '.' || strings.HasSuffix(component, ".lock") {
+			return errors.New("must not have a part between slashes that is empty, begins with a dot or ends with .lock")
+		}
+	}
+	return nil
+}
+
+func isForbiddenInRef(r rune) bool {
+	return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
+}
+
+// isObjectID tells the names that GitHub refuses because they read as a SHA-1
+// or SHA-256.
+func isObjectID(name string) bool {
+	if len(name) != 40 && len(name) != 64 {
+		return false
+	}
+	return strings.Trim(strings.ToLower(name), "0123456789abcdef") == ""
+}
+
+// ValidateKey says what keeps name from being a task key: one part of a branch
+// name, at most 100 bytes, so that it can name files as well.
+func ValidateKey(name string) error {
+	const longest = 100
+	if len(name) > longest {
+		return fmt.Errorf("must have at most %d bytes", longest)
+	}
+	if strings.Contains(name, "/") {
+		return errors.New("must not contain a slash")
+	}
+	return ValidateBranch(name)
+}
+
+const (
+	ownerPattern      = `[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})`
+	repositoryPattern = ownerPattern + `/[A-Za-z0-9._-]{1,100}`
+)
+
+// ValidateRepository says what keeps name from being OWNER/REPO.
+func ValidateRepository(name string) error {
+	_, repository, _ := strings.Cut(name, "/")
+	if !whole(repositoryPattern).MatchString(name) || repository == "." || repository == ".." {
+		return errors.New("must be OWNER/REPO")
+	}
+	return nil
+}
+
+// Issue is an issue of a repository on the forge.
+type Issue struct {
+	Repository string // OWNER/REPO; empty for the repository of the run
+	Number     int
+}
+
+// ParseIssue reads OWNER/REPO#N, #N or N.
+func ParseIssue(s string) (Issue, error) {
+	repository, digits, marked := strings.Cut(s, "#")
+	if !marked {
+		repository, digits = "", s
+	}
+	number, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || number < 1 || strconv.FormatInt(number, 10) != digits {
+		return Issue{}, errors.New("must be OWNER/REPO#N, #N or N, where N is the issue's number")
+	}
+	if repository != "" {
+		if err := ValidateRepository(repository); err != nil {
+			return Issue{}, fmt.Errorf("%w before the #", err)
+		}
+	}
+	return Issue{Repository: repository, Number: int(number)}, nil
+}
+
+// String is the form that ParseIssue reads.
+func (i Issue) String() string { return fmt.Sprintf("%s#%d", i.Repository, i.Number) }
+
+// whole is a regular expression that takes all of a text or nothing.
+func whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + pattern + `)\z`) }

@@ -1,0 +1,87 @@
+package job
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var branchNames = []string{
+	"main", "agent-ci/fix-lint", "a/b/c", "release/1.10", "ünï/日本", "a@b", "a{b", "a.b", "-", "a-", "a'b\"c;$(x)",
+	"", "/a", "a/", "a//b", ".a", "a/.b", "a.", "a..b", "a.lock", "a.lock/b", "a b", "a\tb", "a\nb", "a\x7fb", "a~b", "a^b", "a:b", "a?b",
+	"a*b", "a[b", `a\b`, "a@{b", "-a",
+}
+
+// TestBranchesAreThoseOfGit compares with git itself, which alone decides.
+func TestBranchesAreThoseOfGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here to compare with")
+	}
+	for _, name := range branchNames {
+		t.Run(name, func(t *testing.T) {
+			accepted := exec.CommandContext(t.Context(), "git", "check-ref-format", "--branch", name).Run() == nil
+			if err := ValidateBranch(name); (err == nil) != accepted {
+				t.Errorf("%q: %v, but git accepts it: %v", name, err, accepted)
+			}
+		})
+	}
+}
+
+// TestBranchesThatGitAcceptsAndWeDont are names that GitHub refuses or that
+// mean something else to a command that takes a revision.
+func TestBranchesThatGitAcceptsAndWeDont(t *testing.T) {
+	for _, name := range []string{
+		"HEAD", "@", "refs/heads/main", strings.Repeat("a", 201), strings.Repeat("0a", 20), strings.Repeat("F", 64), "a\xffb",
+	} {
+		if ValidateBranch(name) == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}
+
+func TestTaskKeysNameOneFolder(t *testing.T) {
+	for name, want := range map[string]bool{
+		"fix-lint": true, "issue-7": true, strings.Repeat("a", 100): true,
+		"": false, "a/b": false, "..": false, ".": false, "-a": false, strings.Repeat("a", 101): false,
+	} {
+		if got := ValidateKey(name) == nil; got != want {
+			t.Errorf("%q accepted: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestRepositories(t *testing.T) {
+	for name, want := range map[string]bool{
+		"octo/demo": true, "octo-org/hello.world": true, "o_emu/r-1": true,
+		"": false, "demo": false, "octo/": false, "/demo": false, "octo/demo/x": false, "octo/..": false, "octo/.": false,
+		"-octo/demo": false, "octo/de mo": false, "octo/demo\n": false, strings.Repeat("o", 40) + "/demo": false,
+	} {
+		if got := ValidateRepository(name) == nil; got != want {
+			t.Errorf("%q accepted: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestParseIssue(t *testing.T) {
+	for text, want := range map[string]Issue{
+		"7": {Number: 7}, "#7": {Number: 7}, "octo/demo#12": {"octo/demo", 12}, "2147483647": {Number: 2147483647},
+	} {
+		got, err := ParseIssue(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+		if again, err := ParseIssue(got.String()); err != nil || again != got {
+			t.Errorf("%q is written as %q, which reads as %v, %v", text, got, again, err)
+		}
+	}
+	for _, text := range []string{"", "#", "0", "-7", "+7", "07", "7 ", "2147483648", "octo#7", "octo/demo", "octo/demo#", "octo/demo#7#8", "https://github.com/octo/demo/issues/7"} {
+		if got, err := ParseIssue(text); err == nil {
+			t.Errorf("%q reads as %v", text, got)
+		}
+	}
+}

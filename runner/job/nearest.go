@@ -1,0 +1,67 @@
+package job
+
+// nearest is the candidate that name was most probably meant to be, or "" when
+// none is near: at most a third of its letters may differ, counting a swap of
+// neighbours as one difference. The first of equally near ones wins.
+func nearest(name string, candidates []string) string {
+	const longest = 60
+	if len(name) > longest {
+		return ""
+	}
+	best, bestDistance := "", max(len(name)/3, 1)+1
+	for _, candidate := range candidates {
+		if d := distance(name, candidate); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance of a and b in bytes.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// nearestKey is the full path of the key that name, written among the keys of
+// group at path, was probably meant to be: a sibling with a similar name, else
+// a key of exactly that name elsewhere.
+func nearestKey(group *key, path, name string) string {
+	names := make([]string, len(group.keys))
+	for i, k := range group.keys {
+		names[i] = k.name
+	}
+	if sibling := nearest(name, names); sibling != "" {
+		return join(path, sibling)
+	}
+	return pathOfName(root(), name)
+}
+
+func pathOfName(group *key, name string) string {
+	for _, k := range group.keys {
+		if k.name == name {
+			return k.path
+		}
+		if path := pathOfName(k, name); path != "" {
+			return path
+		}
+	}
+	return ""
+}

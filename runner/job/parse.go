@@ -1,0 +1,126 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxSize bounds a file and the value of an assignment, in bytes. The parser
+// bounds depth itself, and what is no known key is not walked.
+const maxSize = 1 << 20
+
+// syntaxError is what keeps data from being one YAML document, and where.
+type syntaxError struct {
+	line, column int
+	message      string
+}
+
+// parse reads the one document in data. It is nil for a file without any.
+func parse(data []byte) (*yaml.Node, *syntaxError) {
+	if unfit := checkText(data); unfit != nil {
+		return nil, unfit
+	}
+	first, second, err := documents(data)
+	if err != nil {
+		return nil, locate(data, err)
+	}
+	if second != nil {
+		return nil, &syntaxError{second.Line, second.Column, "holds a second document from here on; a job is one document"}
+	}
+	if first == nil {
+		return nil, nil
+	}
+	return first.Content[0], nil
+}
+
+// documents are the first two documents of data, nil where there is none.
+func documents(data []byte) (first, second *yaml.Node, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for _, document := range []**yaml.Node{&first, &second} {
+		var node yaml.Node
+		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
+			return first, second, nil
+		} else if err != nil {
+			return nil, nil, err
+		}
+		*document = &node
+	}
+	return first, second, nil
+}
+
+// checkText refuses what is no text, before a parser sees it.
+func checkText(data []byte) *syntaxError {
+	if len(data) > maxSize {
+		return &syntaxError{1, 1, fmt.Sprintf("is larger than %d KiB", maxSize>>10)}
+	}
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return &syntaxError{1, 1, "begins with a byte order mark; save it as UTF-8 without one"}
+	}
+	line, column := 1, 1
+	for rest := data; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			return &syntaxError{line, column, "is not UTF-8 from here on"}
+		}
+		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
+			return &syntaxError{line, column, fmt.Sprintf("holds the control character %U; write it as an escape in double quotes", r)}
+		}
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+var (
+	parserPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	tabIndent    = regexp.MustCompile(`^ *\t`)
+)
+
+// locate finds the place of a syntax error. The parser gives a line at best,
+// and often that of the construct around it; the first line without which the
+// text parses is nearer.
+func locate(data []byte, err error) *syntaxError {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	said := parserPrefix.FindStringSubmatch(err.Error())
+	line := firstFailing(data)
+	if line == 0 {
+		line, _ = strconv.Atoi(said[1])
+	}
+	line = min(max(line, 1), len(lines))
+	at := lines[line-1]
+	if tabIndent.Match(at) {
+		return &syntaxError{line, bytes.IndexByte(at, '\t') + 1, "is not YAML: a tab indents this line; use blanks"}
+	}
+	column := len(at) - len(bytes.TrimLeft(at, " ")) + 1
+	return &syntaxError{line, column, "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
+}
+
+// firstFailing is the number of the line that follows the longest run of lines
+// from the top that parses. It is 0 when finding out would take too long.
+func firstFailing(data []byte) int {
+	const effort = 4 << 20 // bytes given to the parser
+	top := bytes.TrimSuffix(data, []byte("\n"))
+	for spent := 0; spent < effort; spent += len(top) {
+		if _, _, err := documents(top); err == nil {
+			return bytes.Count(top, []byte("\n")) + 2
+		}
+		end := bytes.LastIndexByte(top, '\n')
+		if end < 0 {
+			return 1
+		}
+		top = top[:end]
+	}
+	return 0
+}

@@ -1,0 +1,127 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is one mistake in a layer of a job.
+type Problem struct {
+	File       string // the layer, or the variable or flag that an assignment came from
+	Line       int    // from 1; 0 where there is no file
+	Column     int    // from 1, in characters
+	Key        string // "limits.turns", "verify[0].run"; empty for a mistake of the file as a whole
+	Message    string
+	Suggestion string // what was probably meant, or empty
+}
+
+// String is one line, "bump.yml:3:5: limits.turn: unknown key; did you mean
+// limits.turns?". It holds no control characters, whatever the file held.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(printable(p.File))
+		if p.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+		}
+		b.WriteString(": ")
+	}
+	if p.Key != "" {
+		b.WriteString(printable(p.Key) + ": ")
+	}
+	b.WriteString(printable(p.Message))
+	if p.Suggestion != "" {
+		b.WriteString("; did you mean " + printable(p.Suggestion) + "?")
+	}
+	return b.String()
+}
+
+// Problems are all the mistakes of a job, layer by layer in the order of the
+// lines. It is the error of [Load].
+type Problems []Problem
+
+// Error is one problem on a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxProblems bounds what a hostile file can make us print.
+const maxProblems = 100
+
+// report collects the problems of each layer. What concerns no layer comes last.
+type report struct {
+	byLayer [][]Problem
+}
+
+func newReport(layers int) *report {
+	return &report{byLayer: make([][]Problem, layers+1)}
+}
+
+func (r *report) add(layer int, p Problem) {
+	if layer < 0 {
+		layer = len(r.byLayer) - 1
+	}
+	if len(r.byLayer[layer]) <= maxProblems {
+		r.byLayer[layer] = append(r.byLayer[layer], p)
+	}
+}
+
+// mentions reports whether a problem of the key name or one below it was found;
+// the empty name is that of a file as a whole.
+func (r *report) mentions(name string) bool {
+	for _, found := range r.byLayer {
+		if slices.ContainsFunc(found, func(p Problem) bool { return p.Key == name || strings.HasPrefix(p.Key, name+".") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// problems are those found so far, in order, cut to maxProblems.
+func (r *report) problems() Problems {
+	var all Problems
+	for _, found := range r.byLayer {
+		slices.SortStableFunc(found, func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		all = append(all, found...)
+	}
+	if len(all) > maxProblems {
+		last := all[maxProblems]
+		last.Key, last.Suggestion = "", ""
+		last.Message = fmt.Sprintf("more than %d mistakes; the rest is not shown", maxProblems)
+		return append(all[:maxProblems:maxProblems], last)
+	}
+	return all
+}
+
+// printable is text with everything quoted that could move a terminal's cursor
+// or break a line, and with its length bounded.
+func printable(text string) string {
+	const longest = 300
+	cut := shorten(text, longest)
+	if strings.ContainsFunc(cut, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		quoted := strconv.Quote(cut)
+		return quoted[1 : len(quoted)-1]
+	}
+	return cut
+}
+
+// shorten cuts text to at most limit characters.
+func shorten(text string, limit int) string {
+	count := 0
+	for i := range text {
+		if count == limit {
+			return text[:i] + "…"
+		}
+		count++
+	}
+	return text
+}

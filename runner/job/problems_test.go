@@ -1,0 +1,248 @@
+package job
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// problemLines are the problems of layers as text.
+func problemLines(t *testing.T, layers ...Layer) []string {
+	t.Helper()
+	_, err := Load(layers...)
+	if err == nil {
+		return nil
+	}
+	var problems Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("the error is %T, want Problems", err)
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+func jobFile(yaml string) Layer { return Layer{Name: "job.yml", Data: []byte(yaml)} }
+
+// start is a job without mistakes; what is tested comes below it, from line 3.
+const start = "version: 1\ntask: {prompt: x}\n"
+
+func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
+	for _, c := range []struct {
+		name, yaml string
+		want       []string
+	}{
+		{"nothing wrong", start, nil},
+		{"null is not set", start + "name: ~\nlimits:\nverify: null\nmodel: {name: , headers: {A: null}}\n", nil},
+
+		{"unknown key", start + "limits: {turn: 5}", []string{"job.yml:3:10: limits.turn: unknown key; did you mean limits.turns?"}},
+		{"unknown key with letters swapped", start + "limits: {tiem: 5m}", []string{"job.yml:3:10: limits.tiem: unknown key; did you mean limits.time?"}},
+		{"key of another group", start + "turns: 5", []string{"job.yml:3:1: turns: unknown key; did you mean limits.turns?"}},
+		{"key like no other", start + "zebra: 5", []string{"job.yml:3:1: zebra: unknown key"}},
+		{"unknown key in a list", start + "verify: [{run: x, mist: pass}]", []string{"job.yml:3:19: verify[0].mist: unknown key; did you mean verify[0].must?"}},
+		{"key given twice", start + "name: a\nname: b", []string{"job.yml:4:1: name: is given twice, the first time in line 3"}},
+		{"header given twice", start + "model: {headers: {A: b, A: c}}", []string{"job.yml:3:25: model.headers.A: is given twice, the first time in line 3"}},
+		{"key that is a list", start + "? [a]\n: b", []string{"job.yml:3:3: a key must be text"}},
+		{"key that is null", start + "limits: {~: 1}", []string{"job.yml:3:10: limits: a key must be text"}},
+		{"control character in a key", start + "\"a\\u001b[2Jb\": 1", []string{`job.yml:3:1: a\x1b[2Jb: unknown key`}},
+
+		{"merge key", start + "limits: {<<: {turns: 5}}", []string{"job.yml:3:10: limits: merge keys (<<) are not allowed; write the keys out"}},
+		{"anchor", start + "name: &a b", []string{"job.yml:3:7: name: anchors and aliases are not allowed; write the value out"}},
+		{"alias", start + "name: &a b\npull_request: {title: *a}", []string{
+			"job.yml:3:7: name: anchors and aliases are not allowed; write the value out",
+			"job.yml:4:23: pull_request.title: anchors and aliases are not allowed; write the value out",
+		}},
+		{"tag", start + "name: !!str 5", []string{"job.yml:3:7: name: tags are not allowed; quote what is to be text"}},
+
+		{"number for text", start + "name: 5", []string{`job.yml:3:7: name: must be text, not the number 5; did you mean "5"?`}},
+		{"truth value for text", start + "name: true", []string{`job.yml:3:7: name: must be text, not true; did you mean "true"?`}},
+		{"mapping for text", start + "name: {a: b}", []string{"job.yml:3:7: name: must be text, not a mapping"}},
+		{"date for text", start + "repository: {base: 2024-01-01}", nil},
+		{"text for number", start + "limits: {turns: many}", []string{"job.yml:3:17: limits.turns: must be a whole number, not text"}},
+		{"quoted number", start + `limits: {turns: "5"}`, []string{"job.yml:3:17: limits.turns: must be a whole number without quotes; did you mean 5?"}},
+		{"fraction", start + "limits: {turns: 5.5}", []string{"job.yml:3:17: limits.turns: must be a whole number, not the number 5.5"}},
+		{"octal", start + "limits: {turns: 010}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},
+		{"hexadecimal", start + "limits: {turns: 0x10}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},
+		{"too large a number", start + "limits: {tokens: 99999999999999999999}", []string{"job.yml:3:18: limits.tokens: must be a whole number, not the number 99999999999999999999"}},
+		{"zero", start + "limits: {turns: 0}", []string{"job.yml:3:17: limits.turns: must be 1 or more"}},
+		{"negative", start + "limits: {diff_files: -1}", []string{"job.yml:3:22: limits.diff_files: must be 1 or more"}},
+		{"out of range", start + "verify_attempts: 11", []string{"job.yml:3:18: verify_attempts: must be between 0 and 10"}},
+		{"yes", start + "pull_request: {draft: yes}", []string{"job.yml:3:23: pull_request.draft: must be true or false, without quotes; did you mean true?"}},
+		{"off", start + "pull_request: {draft: Off}", []string{"job.yml:3:23: pull_request.draft: must be true or false, without quotes; did you mean false?"}},
+		{"neither true nor false", start + "pull_request: {draft: maybe}", []string{"job.yml:3:23: pull_request.draft: must be true or false, not text"}},
+		{"number for duration", start + "limits: {time: 10}", []string{"job.yml:3:16: limits.time: must be a duration with its unit, not the number 10; did you mean 10m?"}},
+		{"duration in words", start + "limits: {time: 5 minutes}", []string{"job.yml:3:16: limits.time: must be a duration such as 90s, 10m or 1h30m; did you mean 5m?"}},
+		{"duration in days", start + "limits: {time: 2d}", []string{"job.yml:3:16: limits.time: must be a duration such as 90s, 10m or 1h30m; did you mean 48h?"}},
+		{"no duration", start + "limits: {time: soon}", []string{"job.yml:3:16: limits.time: must be a duration such as 90s, 10m or 1h30m"}},
+		{"duration of nothing", start + "setup: [{run: x, timeout: 0s}]", []string{"job.yml:3:27: setup[0].timeout: must be longer than nothing"}},
+		{"text for list", start + "pull_request: {labels: bug}", []string{"job.yml:3:24: pull_request.labels: must be a list such as [a, b], not text"}},
+		{"text for check", start + "verify: [make test]", []string{"job.yml:3:10: verify[0]: must be a mapping such as {name: tests, run: go test ./..., timeout: 10m, must: pass}, not text"}},
+		{"nothing in a list", start + "verify:\n  -\n", []string{"job.yml:4:4: verify[0]: is empty"}},
+		{"empty text in a list", start + `tools: {deny: [""]}`, []string{"job.yml:3:16: tools.deny[0]: must not be empty"}},
+		{"text for mapping", start + "model: gpt-5", []string{"job.yml:3:8: model: must be a mapping, not text"}},
+		{"list in a mapping of text", start + "model: {query: {a: [b]}}", []string{"job.yml:3:20: model.query.a: must be text, not a list"}},
+
+		{"unlisted value", start + "verify_in: cleen", []string{`job.yml:3:12: verify_in: "cleen" is not one of clean, workspace; did you mean clean?`}},
+		{"listed value in capitals", start + "verify_in: Clean", []string{`job.yml:3:12: verify_in: "Clean" is not one of clean, workspace; did you mean clean?`}},
+		{"the only value there is", start + "policy: {approval: on-request}", []string{`job.yml:3:20: policy.approval: "on-request" is not allowed; it must be never`}},
+		{"other version", "version: 2\ntask: {prompt: x}", []string{"job.yml:1:10: version: must be 1"}},
+		{"version as text", "version: \"1\"\ntask: {prompt: x}", []string{"job.yml:1:10: version: must be a whole number without quotes; did you mean 1?"}},
+		{"no version", "task: {prompt: x}", []string{"job.yml:1:1: version: is missing"}},
+		{"no command", start + "verify: [{name: a}]", []string{"job.yml:3:10: verify[0].run: is missing"}},
+		{"empty command", start + `setup: [{run: ""}]`, []string{"job.yml:3:15: setup[0].run: must not be empty"}},
+		{"blank command", start + `setup: [{run: " "}]`, []string{"job.yml:3:15: setup[0].run: must not be blank"}},
+		{"NUL in a command", start + `setup: [{run: "a\0b"}]`, []string{"job.yml:3:15: setup[0].run: must not contain a NUL character"}},
+
+		{"slash in the name", start + "name: a/b", []string{"job.yml:3:7: name: must not contain a slash"}},
+		{"branch that git refuses", start + "pull_request: {branch: a..b}", []string{"job.yml:3:24: pull_request.branch: must not contain .. or @{"}},
+		{"repository without owner", start + "repository: {name: demo}", []string{"job.yml:3:20: repository.name: must be OWNER/REPO"}},
+		{"folder outside", start + "repository: {path: ../x}", []string{"job.yml:3:20: repository.path: must be a path below the repository's root, such as services/api, without .. and without a slash at either end"}},
+		{"folder in .git", start + "repository: {path: a/.GIT}", []string{"job.yml:3:20: repository.path: must not lead into .git"}},
+		{"no issue", "version: 1\ntask: {issue: seven}", []string{"job.yml:2:15: task.issue: must be OWNER/REPO#N, #N or N, where N is the issue's number"}},
+		{"issue that is a comment", "version: 1\ntask:\n  issue: #7\n", []string{`job.yml:3:3: task.issue: is followed by a comment, not by a value; did you mean "#7"?`}},
+		{"absolute prompt file", "version: 1\ntask: {prompt_file: /etc/passwd}", []string{"job.yml:2:21: task.prompt_file: must be a path relative to the job file, with slashes"}},
+		{"address with a password", start + "model: {base_url: 'https://me:secret@api.example.com/v1'}", []string{"job.yml:3:19: model.base_url: must not hold a user or a password; the key belongs in the variable that api_key_env names"}},
+		{"address without a host", start + "model: {base_url: api.example.com}", []string{"job.yml:3:19: model.base_url: must be an address such as https://api.example.com/v1"}},
+		{"address with a query", start + "model: {base_url: 'https://api.example.com/v1?a=b'}", []string{"job.yml:3:19: model.base_url: must not hold a query or a fragment; parameters belong in model.query"}},
+		{"header that ends the header", start + `model: {headers: {A: "b\r\nC: d"}}`, []string{"job.yml:3:22: model.headers.A: must be one line without control characters"}},
+		{"header without a name", start + "model: {headers: {'a b': c}}", []string{"job.yml:3:19: model.headers.a b: this name must be a header's name"}},
+		{"key in the place of its variable", start + "model: {api_key_env: sk-verysecret}", []string{"job.yml:3:22: model.api_key_env: must be a variable's name: letters, digits and underscores"}},
+		{"pattern from the root", start + "policy: {protect: [/etc]}", []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths below the repository's root, without / or ! in front"}},
+		{"pattern with half a bracket", start + `policy: {protect: ["a["]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: a bracket or a backslash in it is not complete"}},
+		{"login with @", start + `pull_request: {assignees: ["@octo"]}`, []string{"job.yml:3:28: pull_request.assignees[0]: must be a login, without @; did you mean octo?"}},
+		{"label of two lines", start + `pull_request: {labels: ["a\nb"]}`, []string{"job.yml:3:25: pull_request.labels[0]: must be one line without control characters"}},
+		{"title that is too long", start + "pull_request: {title: " + strings.Repeat("x", 257) + "}", []string{"job.yml:3:23: pull_request.title: must have at most 256 characters"}},
+
+		{"no task", "version: 1", []string{"job.yml:1:1: task: is missing; give one of task.prompt, task.prompt_file and task.issue"}},
+		{"blank task", "version: 1\ntask: {prompt: ' '}", []string{"job.yml:2:16: task.prompt: must not be blank"}},
+		{"two tasks", "version: 1\ntask: {issue: 7, prompt: x}", []string{"job.yml:2:15: task.issue: is a second task beside task.prompt; give only one of them"}},
+		{"checks with one name", start + "verify: [{name: a, run: x}, {name: a, run: y}]", []string{"job.yml:3:36: verify[1].name: is also the name of verify[0]"}},
+		{"checks with one command", start + "verify: [{run: x}, {run: x}]", []string{"job.yml:3:20: verify[1].name: is also the name of verify[0]"}},
+		{"token passed to commands", start + "policy: {env: {pass: [LANG, gh_token]}}", []string{"job.yml:3:29: policy.env.pass[1]: gh_token holds a credential, which commands never see"}},
+		{"Actions' variables passed", start + "policy: {env: {pass: [ACTIONS_RUNTIME_TOKEN]}}", []string{"job.yml:3:23: policy.env.pass[0]: ACTIONS_RUNTIME_TOKEN holds a credential, which commands never see"}},
+		{"the model's key passed", start + "policy: {env: {pass: [TEAM_KEY]}}\nmodel: {api_key_env: TEAM_KEY}", []string{"job.yml:3:23: policy.env.pass[0]: TEAM_KEY holds a credential, which commands never see"}},
+		{"branch that is the base", start + "repository: {base: main}\npull_request: {branch: main}", []string{"job.yml:4:24: pull_request.branch: is the same branch as repository.base"}},
+
+		{"empty file", "", []string{"job.yml:1:1: is empty; a job begins with version: 1"}},
+		{"nothing but a comment", "# job\n", []string{"job.yml:1:1: is empty; a job begins with version: 1"}},
+		{"no mapping", "- version: 1", []string{"job.yml:1:1: must be a mapping, not a list"}},
+		{"second document", start + "---\nversion: 1\n", []string{"job.yml:3:1: holds a second document from here on; a job is one document"}},
+		{"second document that is empty", start + "---\n", []string{"job.yml:3:1: holds a second document from here on; a job is one document"}},
+		{"text after the document", start + "...\nfoo\n", []string{"job.yml:4:1: is not YAML: did not find expected <document start>"}},
+		{"tab that indents", "version: 1\ntask:\n\tprompt: x\n", []string{"job.yml:3:1: is not YAML: a tab indents this line; use blanks"}},
+		{"tab after blanks", "version: 1\ntask:\n  \tprompt: x\n", []string{"job.yml:3:3: is not YAML: a tab indents this line; use blanks"}},
+		{"line that is out of step", "version: 1\nlimits:\n  turns: 5\n time: 5m\n", []string{"job.yml:4:2: is not YAML: did not find expected key"}},
+		{"list that is not closed", "version: 1\ntools:\n  allow: [a, b\nlimits: {turns: 5}\n", []string{"job.yml:3:3: is not YAML: did not find expected ',' or ']'"}},
+		{"quote that is not closed", "version: 1\nname: \"a\ntask: {prompt: x}\n", []string{"job.yml:2:1: is not YAML: found unexpected end of stream"}},
+		{"colon in plain text", "version: 1\ntask: {prompt: x}\nname: a: b\n", []string{"job.yml:3:1: is not YAML: mapping values are not allowed in this context"}},
+		{"alias of nothing", start + "name: *a\n", []string{"job.yml:3:1: is not YAML: unknown anchor 'a' referenced"}},
+		{"syntax error in the first line", "{\n", []string{"job.yml:1:1: is not YAML: did not find expected node content"}},
+		{"not UTF-8", start + "name: a\xffb\n", []string{"job.yml:3:8: is not UTF-8 from here on"}},
+		{"UTF-16", "\xff\xfev\x00", []string{"job.yml:1:1: is not UTF-8 from here on"}},
+		{"byte order mark", "\xef\xbb\xbf" + start, []string{"job.yml:1:1: begins with a byte order mark; save it as UTF-8 without one"}},
+		{"control character", start + "name: a\x1bb\n", []string{"job.yml:3:8: holds the control character U+001B; write it as an escape in double quotes"}},
+		{"too large", start + "#" + strings.Repeat("x", maxSize), []string{"job.yml:1:1: is larger than 1024 KiB"}},
+		{"too deep", start + "x: " + strings.Repeat("[", 20000), []string{"job.yml:3:1: is not YAML: exceeded max depth of 10000"}},
+		{"columns are characters", start + "model: {query: {é: [é], ü: []}}", []string{
+			"job.yml:3:20: model.query.é: must be text, not a list",
+			"job.yml:3:28: model.query.ü: must be text, not a list",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, problemLines(t, jobFile(c.yaml))); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestKeysWithoutTheirFeatureAreRefused(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"task: {from: event}":                                  "task.from: event is not supported yet; leave it out",
+		"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
+		"task: {prompt: x, questions: ask}":                    "task.questions: ask is not supported yet; this version takes only assume",
+		"task: {prompt: x, output_schema: a.json}":             "task.output_schema: is not supported yet; leave it out",
+		"setup: [{run: x, network: none}]":                     `setup[0].network: none is not supported yet; this version takes only "", full`,
+		"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", full`,
+		"model: {wire: chat}":                                  "model.wire: chat is not supported yet; this version takes only responses",
+		"model: {stream: false}":                               "model.stream: is not supported yet; leave it out",
+		"model: {price: {input: 1}}":                           "model.price: is not supported yet; leave it out",
+		"tools: {hosted: [web_search]}":                        "tools.hosted: is not supported yet; leave it out",
+		"policy: {sandbox: read-only}":                         "policy.sandbox: read-only is not supported yet; this version takes only danger-full-access",
+		"policy: {sandbox: workspace-write}":                   "policy.sandbox: workspace-write is not supported yet; this version takes only danger-full-access",
+		"policy: {network: loopback}":                          "policy.network: loopback is not supported yet; this version takes only full",
+		"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only full",
+		"policy: {require: namespaces}":                        "policy.require: is not supported yet; leave it out",
+		"policy: {writable: [a]}":                              "policy.writable: is not supported yet; leave it out",
+		"policy: {deny_read: [a]}":                             "policy.deny_read: is not supported yet; leave it out",
+		"policy: {on_protected: drop}":                         "policy.on_protected: drop is not supported yet; this version takes only fail",
+		"policy: {change: {binary: false}}":                    "policy.change: is not supported yet; leave it out",
+		"policy: {rules: [a.rules]}":                           "policy.rules: is not supported yet; leave it out",
+		"limits: {cost_usd: 5}":                                "limits.cost_usd: is not supported yet; leave it out",
+		"limits: {on_budget: draft}":                           "limits.on_budget: draft is not supported yet; this version takes only keep",
+		"trust: {roles: [triage]}":                             "trust.roles: is not supported yet; leave it out",
+		"trust: {roles: []}":                                   "trust.roles: is not supported yet; leave it out",
+		"trust: {bots: [renovate]}":                            "trust.bots: is not supported yet; leave it out",
+		"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
+		"trust: {comments: all}":                               "trust.comments: all is not supported yet; this version takes only trusted",
+		"pull_request: {milestone: v1}":                        "pull_request.milestone: is not supported yet; leave it out",
+		"pull_request: {commit: {sign: gpg}}":                  "pull_request.commit.sign: is not supported yet; leave it out",
+		"mcp_servers: {docs: {url: x}}":                        "mcp_servers: is not supported yet; leave it out",
+		"hooks: {after: x}":                                    "hooks: is not supported yet; leave it out",
+	} {
+		t.Run(yaml, func(t *testing.T) {
+			job := "version: 1\n" + yaml
+			_, err := LoadTemplate(jobFile(job))
+			var problems Problems
+			if !errors.As(err, &problems) || len(problems) != 1 {
+				t.Fatalf("LoadTemplate: %v, want one problem", err)
+			}
+			if got := problems[0].Key + ": " + problems[0].Message; got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreFoundAtOnceInOrder(t *testing.T) {
+	data, err := os.ReadFile("testdata/bad.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := problemLines(t, Layer{Name: "bad.yml", Data: data})
+	compareGolden(t, "testdata/bad.txt", []byte(strings.Join(got, "\n")+"\n"))
+}
+
+func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {
+	set, err := Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment, _ := Environment([]string{"AGENT_CI_VERIFY_ATTEMPTS=99"}, nil)
+	got := problemLines(t,
+		Layer{Name: "agent-ci.yml", Kind: Defaults, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},
+		jobFile("version: 1\n\tx"), environment, set)
+	want := []string{
+		"agent-ci.yml:2:1: name: belongs in a job, not in a repository's defaults",
+		"agent-ci.yml:3:1: task: belongs in a job, not in a repository's defaults",
+		"job.yml:2:1: is not YAML: a tab indents this line; use blanks",
+		"AGENT_CI_VERIFY_ATTEMPTS: verify_attempts: must be between 0 and 10",
+		"--set: limits.turn: unknown key; did you mean limits.turns?",
+		"--set: limits.time: must be a duration with its unit, not the number 10; did you mean 10m?",
+		"--set: model.headers: the value is not YAML: did not find expected ',' or ']'",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestManyMistakesAreCut(t *testing.T) {
+	got := problemLines(t, jobFile(start+strings.Repeat("? [x]\n: y\n", 50_000)))
+	if len(got) != maxProblems+1 {
+		t.Fatalf("got %d lines, want %d", len(got), maxProblems+1)
+	}
+	if want := "job.yml:203:3: more than 100 mistakes; the rest is not shown"; got[maxProblems] != want {
+		t.Errorf("last line %q, want %q", got[maxProblems], want)
+	}
+}

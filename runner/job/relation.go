@@ -1,0 +1,119 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// chooseTask lets a task source of the layer that was just merged replace those
+// of lower layers, and complains of a second one in the same layer.
+func (d *decoder) chooseTask() {
+	sources := d.job.Task.sources()
+	isHere := func(s taskSource) bool {
+		at, set := d.places[s.path]
+		return set && at.layer == d.layer && *s.value != ""
+	}
+	here := slices.DeleteFunc(slices.Clone(sources), func(s taskSource) bool { return !isHere(s) })
+	if len(here) == 0 {
+		return
+	}
+	for _, source := range here[1:] {
+		d.complainAt(d.places[source.path], source.path, "is a second task beside "+here[0].path+"; give only one of them", "")
+	}
+	for _, source := range sources {
+		if !isHere(source) {
+			*source.value = ""
+		}
+	}
+}
+
+// taskSource is a key that says what the task is.
+type taskSource struct {
+	path  string
+	value *string
+}
+
+func (t *Task) sources() []taskSource {
+	return []taskSource{
+		{"task.prompt", &t.Prompt},
+		{"task.prompt_file", &t.PromptFile},
+		{"task.issue", &t.Issue},
+		{"task.from", &t.From},
+	}
+}
+
+// relations checks what no key can tell alone, once all layers are merged.
+func (d *decoder) relations(needsTask bool) {
+	d.nameCommands()
+	if needsTask {
+		d.requireTask()
+	}
+	d.distinctChecks()
+	d.harmlessPass()
+	if pr := d.job.PullRequest; pr.Branch != "" && pr.Branch == d.job.Repository.Base {
+		d.complainAt(d.places["pull_request.branch"], "pull_request.branch", "is the same branch as repository.base", "")
+	}
+}
+
+// nameCommands names commands without a name after themselves.
+func (d *decoder) nameCommands() {
+	const longest = 80
+	for i := range d.job.Setup {
+		if step := &d.job.Setup[i]; step.Name == "" {
+			step.Name = shorten(strings.Join(strings.Fields(step.Run), " "), longest)
+		}
+	}
+	for i := range d.job.Verify {
+		if check := &d.job.Verify[i]; check.Name == "" {
+			check.Name = shorten(strings.Join(strings.Fields(check.Run), " "), longest)
+		}
+	}
+}
+
+func (d *decoder) requireTask() {
+	given := func(s taskSource) bool { return *s.value != "" }
+	if slices.ContainsFunc(d.job.Task.sources(), given) || d.report.mentions("task") || d.report.mentions("") {
+		return
+	}
+	at := place{layer: -1}
+	if d.jobFile != nil {
+		at = *d.jobFile
+	}
+	d.complainAt(at, "task", "is missing; give one of task.prompt, task.prompt_file and task.issue", "")
+}
+
+func (d *decoder) distinctChecks() {
+	first := make(map[string]int)
+	for i, check := range d.job.Verify {
+		path := fmt.Sprintf("verify[%d]", i)
+		before, twice := first[check.Name]
+		if !twice {
+			first[check.Name] = i
+			continue
+		}
+		at, named := d.places[path+".name"]
+		if !named {
+			at = d.places[path]
+		}
+		d.complainAt(at, path+".name", fmt.Sprintf("is also the name of verify[%d]", before), "")
+	}
+}
+
+// harmlessPass keeps credentials out of the environment of commands: they are
+// what stands between a model that was talked into something and the forge.
+func (d *decoder) harmlessPass() {
+	for i, name := range d.job.Policy.Env.Pass {
+		if d.isCredential(name) {
+			path := fmt.Sprintf("policy.env.pass[%d]", i)
+			d.complainAt(d.places[path], path, name+" holds a credential, which commands never see", "")
+		}
+	}
+}
+
+func (d *decoder) isCredential(name string) bool {
+	name = strings.ToUpper(name)
+	return strings.HasPrefix(name, "ACTIONS_") ||
+		name == strings.ToUpper(d.job.Model.APIKeyEnv) ||
+		slices.Contains([]string{"OPENAI_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"}, name)
+}

@@ -1,0 +1,133 @@
+package job
+
+import "time"
+
+// rule says of one key what its Go type cannot.
+type rule struct {
+	path    string // "limits.turns"; "verify[].run" is a key of each element of verify
+	about   string // what the key means, with its unit
+	initial any    // default; nil for the zero value, an empty list or an empty mapping
+	example string // YAML, for lists and mappings whose form isn't obvious
+
+	values []string // all that may be written; nil for anything of the form
+	later  []string // values of the format that this version doesn't support
+	form   *form    // of the text, of each element of a list, of each value of a mapping
+	names  *form    // of the names in a mapping
+	span   *span    // of a number
+
+	required    bool // must be written wherever its group is
+	filled      bool // may not be empty text
+	scalars     bool // numbers and truth values count as text, as they are written
+	unsupported bool // only the default may be written
+}
+
+// span is what a number may be, both ends included.
+type span struct{ least, most int64 }
+
+const many = 1_000_000_000_000
+
+// rules has one entry for each field below Job, in the order of the fields.
+var rules = []rule{
+	{path: "version", about: "Version of the format. Every file names it.", initial: 1, required: true, span: &span{1, 1}},
+	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256.", form: refPart},
+
+	{path: "task", about: "What to do. Exactly one of prompt, prompt_file, issue and from is given; one in a higher layer replaces one in a lower."},
+	{path: "task.title", about: "One line that names the task.", form: oneLine},
+	{path: "task.prompt", about: "The task as text.", form: notBlank},
+	{path: "task.prompt_file", about: "File that holds the task as text, relative to the job file.", form: relativeFile},
+	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N, or N or \"#N\" in the repository. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
+	{path: "task.from", about: "Take the task from the event that started the workflow.", values: []string{""}, later: []string{"event"}},
+	{path: "task.images", about: "Images that go to the model with the task.", unsupported: true},
+	{path: "task.expects", about: "Whether the task ends in a change or in an answer.", initial: "change", values: []string{"change", "answer"}},
+	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or end the run with the question.", initial: "assume", values: []string{"assume"}, later: []string{"ask"}},
+	{path: "task.output_schema", about: "JSON Schema of the answer.", unsupported: true},
+
+	{path: "repository", about: "Where to work."},
+	{path: "repository.name", about: "OWNER/REPO on the forge. Empty: known from the checkout or from Actions.", form: repositoryForm},
+	{path: "repository.base", about: "Branch to start from and to merge into. Empty: the one that is checked out.", form: branchForm},
+	{path: "repository.path", about: "Sub-folder of a monorepo to work in, slash-separated.", initial: ".", form: folder, filled: true},
+
+	{path: "setup", about: "Commands that run in order before the baseline and the first turn, without tokens.", example: "[{name: modules, run: make deps, timeout: 5m}]"},
+	{path: "setup[].name", about: "How the command is called in reports. Empty: the command itself.", form: oneLine},
+	{path: "setup[].run", about: "The command, for a shell.", required: true, filled: true, form: notBlank},
+	{path: "setup[].network", about: "The network that this command has. Empty: that of policy.network.", values: []string{"", "full"}, later: []string{"none", "loopback", allowNetwork}},
+	{path: "setup[].timeout", about: "How long it may take.", initial: Duration(5 * time.Minute)},
+
+	{path: "model", about: "Which model answers and how it is reached."},
+	{path: "model.name", about: "The model's name, as the API knows it.", initial: "gpt-5.1-codex", filled: true, form: oneLine},
+	{path: "model.api_key_env", about: "Name of the environment variable that holds the API key; never the key itself. Empty: requests carry no key.", initial: "OPENAI_API_KEY", form: variable},
+	{path: "model.base_url", about: "Where the API is. Empty: OPENAI_BASE_URL, else OpenAI's own.", form: webAddress},
+	{path: "model.headers", about: "More headers for every request to the API. They are literal and end up in the transcript: a key belongs in the variable that api_key_env names.", example: "{X-Team: build}", names: headerName, form: headerValue},
+	{path: "model.query", about: "More query parameters for every request to the API. As literal as headers.", example: "{api-version: preview}", names: filledLine, form: oneLine},
+	{path: "model.wire", about: "The API that is spoken.", initial: "responses", values: []string{"responses"}, later: []string{"chat"}},
+	{path: "model.stream", about: "Whether answers are read as they are written.", initial: true, unsupported: true},
+	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
+	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
+	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, or what suits the model.", initial: "auto", values: []string{"auto", "freeform", "function"}},
+	{path: "model.price", about: "Prices of a model that agent-ci doesn't know.", unsupported: true},
+
+	{path: "tools", about: "Which tools the model may call."},
+	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
+	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
+	{path: "tools.hosted", about: "Tools that the API runs itself.", unsupported: true},
+
+	{path: "policy", about: "What commands and changes may do."},
+	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
+	{path: "policy.sandbox", about: "How far commands are confined. This version confines nothing and says so in each run.", initial: "danger-full-access", values: []string{"danger-full-access"}, later: []string{"read-only", "workspace-write"}},
+	{path: "policy.require", about: "The least confinement that the run accepts.", unsupported: true},
+	{path: "policy.network", about: "What commands can reach. This version limits nothing.", initial: "full", values: []string{"full"}, later: []string{"none", "loopback", allowNetwork}},
+	{path: "policy.writable", about: "More folders that commands may write.", unsupported: true},
+	{path: "policy.deny_read", about: "Paths that commands may not read.", unsupported: true},
+	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
+	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run fails, or those changes are left out.", initial: "fail", values: []string{"fail"}, later: []string{"drop"}},
+	{path: "policy.change", about: "Limits on what kinds of change are let through.", unsupported: true},
+	{path: "policy.rules", about: "Files of rules on which commands may run.", unsupported: true},
+	{path: "policy.env", about: "The environment of commands, which is an allow list."},
+	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
+	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
+
+	{path: "limits", about: "What ends a run that goes on too long, as budget_exceeded."},
+	{path: "limits.turns", about: "Requests to the model.", initial: 200, span: &span{1, many}},
+	{path: "limits.tool_calls", about: "Tool calls.", initial: 500, span: &span{1, many}},
+	{path: "limits.tokens", about: "Tokens, read and written, of all requests together.", initial: int64(4_000_000), span: &span{1, many}},
+	{path: "limits.cost_usd", about: "US dollars. This version knows no prices, so it sets and accepts no limit; 0 is none.", unsupported: true},
+	{path: "limits.time", about: "Wall-clock time of the whole run.", initial: Duration(45 * time.Minute)},
+	{path: "limits.diff_lines", about: "Lines added and removed by the change set.", initial: 5000, span: &span{1, many}},
+	{path: "limits.diff_files", about: "Files that the change set touches.", initial: 100, span: &span{1, many}},
+	{path: "limits.on_budget", about: "What becomes of the work when a limit ends the run: kept in the run directory, or published as a draft.", initial: "keep", values: []string{"keep"}, later: []string{"draft"}},
+
+	{path: "verify", about: "Commands that judge the change set, outside the model.", example: "[{name: tests, run: go test ./..., timeout: 10m, must: pass}]"},
+	{path: "verify[].name", about: "How the check is called; no two alike. Empty: the command itself.", form: oneLine},
+	{path: "verify[].run", about: "The command, for a shell. Exit status 0 is green.", required: true, filled: true, form: notBlank},
+	{path: "verify[].timeout", about: "How long it may take.", initial: Duration(10 * time.Minute)},
+	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
+	{path: "verify_attempts", about: "How often a red check goes back to the agent.", initial: 2, span: &span{0, 10}},
+	{path: "verify_in", about: "Where checks run: a clean tree of base plus change set, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
+	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
+
+	{path: "trust", about: "To whom the run listens."},
+	{path: "trust.roles", about: "Roles in the repository whose words count.", initial: []string{"write"}, unsupported: true},
+	{path: "trust.bots", about: "Bots whose words count.", unsupported: true},
+	{path: "trust.forks", about: "Whether pull requests from forks are worked on.", unsupported: true},
+	{path: "trust.comments", about: "Whose comments on the issue the model sees.", initial: "trusted", values: []string{"trusted"}, later: []string{"all", "none"}},
+
+	{path: "pull_request", about: "How a change is presented."},
+	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
+	{path: "pull_request.title", about: "Title. Empty: made from the task.", form: title},
+	{path: "pull_request.draft", about: "Whether it is a draft even when every check is green."},
+	{path: "pull_request.labels", about: "Labels to add.", form: label},
+	{path: "pull_request.reviewers", about: "Logins to ask for a review.", form: login},
+	{path: "pull_request.teams", about: "Slugs of teams to ask for a review, without the organisation.", form: team},
+	{path: "pull_request.assignees", about: "Logins to assign.", form: login},
+	{path: "pull_request.milestone", about: "Milestone to put it in.", unsupported: true},
+	{path: "pull_request.transcript", about: "How much of the tool-call transcript the pull request shows.", initial: "full", values: []string{"full", "digest", "none"}},
+	{path: "pull_request.commit", about: "How the commit is made."},
+	{path: "pull_request.commit.sign", about: "How the commit is signed.", unsupported: true},
+	{path: "pull_request.commit.co_author", about: "Whether the commit names agent-ci as co-author.", initial: true},
+
+	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
+	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
+}
+
+// allowNetwork is how the third form of a network setting is named in messages.
+const allowNetwork = "{allow: [...]}"

@@ -1,0 +1,242 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The tags that the parser gives to scalars.
+const (
+	textTag  = "!!str"
+	nullTag  = "!!null"
+	boolTag  = "!!bool"
+	intTag   = "!!int"
+	floatTag = "!!float"
+	timeTag  = "!!timestamp" // plain dates, which are text to us
+	mergeTag = "!!merge"
+)
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == nullTag }
+
+// describeNode is what node is, in the words of a message. The value itself
+// is not repeated but for numbers and truth values, which are no secrets.
+func describeNode(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.MappingNode:
+		return "a mapping"
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case node.Tag == intTag || node.Tag == floatTag:
+		return "the number " + shorten(node.Value, 30)
+	case node.Tag == boolTag:
+		return node.Value
+	default:
+		return "text"
+	}
+}
+
+// wrongType complains that node is no value for k.
+func (d *decoder) wrongType(k *key, path string, node *yaml.Node) {
+	message := "must be " + k.kind.describe()
+	if k.example != "" {
+		message += " such as " + k.example
+	}
+	d.complain(path, node, message+", not "+describeNode(node))
+}
+
+func (d *decoder) text(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind == yaml.MappingNode && slices.Contains(k.later, allowNetwork) {
+		d.complain(path, node, k.notYet(allowNetwork))
+		return false
+	}
+	if node.Kind != yaml.ScalarNode {
+		d.wrongType(k, path, node)
+		return false
+	}
+	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.scalars {
+		d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(shorten(node.Value, 60)))
+		return false
+	}
+	into.SetString(node.Value)
+	complaint, meant := k.judgeText(node.Value)
+	if complaint != "" {
+		d.suggest(path, node, complaint, meant)
+	}
+	return complaint == ""
+}
+
+// judgeText says what is wrong with s as the value of k, and what was probably meant.
+func (k *key) judgeText(s string) (complaint, meant string) {
+	switch {
+	case k.values != nil:
+		return k.judgeChoice(s)
+	case s == "" && (k.filled || k.required):
+		return "must not be empty", ""
+	case s == "" || k.form == nil:
+		return "", ""
+	}
+	if err := k.form.check(s); err != nil {
+		return err.Error(), k.form.meant(s)
+	}
+	return "", ""
+}
+
+func (k *key) judgeChoice(s string) (complaint, meant string) {
+	if slices.Contains(k.values, s) {
+		return "", ""
+	}
+	if slices.Contains(k.later, s) {
+		return k.notYet(s), ""
+	}
+	given := strconv.Quote(shorten(s, 40))
+	if len(k.values) == 1 {
+		return given + " is not allowed; it must be " + k.values[0], ""
+	}
+	return given + " is not one of " + k.choices(), nearest(strings.ToLower(s), k.values)
+}
+
+// notYet says that value is part of the format but not of this version.
+func (k *key) notYet(value string) string {
+	if len(k.values) == 1 && k.values[0] == "" {
+		return value + " is not supported yet; leave it out"
+	}
+	return fmt.Sprintf("%s is not supported yet; this version takes only %s", value, k.choices())
+}
+
+// choices are the values that may be written, for a sentence.
+func (k *key) choices() string {
+	shown := slices.Clone(k.values)
+	for i, value := range shown {
+		if value == "" {
+			shown[i] = `""`
+		}
+	}
+	return strings.Join(shown, ", ")
+}
+
+// integer takes decimal digits, also grouped as in 4_000_000. Octal and
+// hexadecimal numbers are refused: YAML's versions disagree on what 010 is.
+func (d *decoder) integer(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	digits := strings.ReplaceAll(node.Value, "_", "")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != digits {
+		d.wrongInteger(k, path, node)
+		return false
+	}
+	if complaint := k.span.judge(number); complaint != "" {
+		d.complain(path, node, complaint)
+		return false
+	}
+	into.SetInt(number)
+	return true
+}
+
+func (d *decoder) wrongInteger(k *key, path string, node *yaml.Node) {
+	_, err := strconv.ParseInt(node.Value, 10, 64)
+	switch {
+	case node.Tag == intTag:
+		d.complain(path, node, "must be a whole number in decimal digits, without leading zeros")
+	case node.Tag == textTag && err == nil:
+		d.suggest(path, node, "must be a whole number without quotes", node.Value)
+	default:
+		d.wrongType(k, path, node)
+	}
+}
+
+// judge says what is wrong with number.
+func (s *span) judge(number int64) string {
+	switch {
+	case number >= s.least && number <= s.most:
+		return ""
+	case s.most == many && number < s.least:
+		return fmt.Sprintf("must be %d or more", s.least)
+	case s.least == s.most:
+		return fmt.Sprintf("must be %d", s.least)
+	default:
+		return fmt.Sprintf("must be between %d and %d", s.least, s.most)
+	}
+}
+
+func (d *decoder) decimal(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	number, err := strconv.ParseFloat(node.Value, 64)
+	if node.Tag != intTag && node.Tag != floatTag || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+		d.wrongType(k, path, node)
+		return false
+	}
+	into.SetFloat(number)
+	return true
+}
+
+// truth takes true and false only; yes and on mean different things to
+// different versions of YAML.
+func (d *decoder) truth(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Tag == boolTag {
+		into.SetBool(strings.EqualFold(node.Value, "true"))
+		return true
+	}
+	meant, isWord := map[string]string{
+		"yes": "true", "on": "true", "y": "true", "true": "true",
+		"no": "false", "off": "false", "n": "false", "false": "false",
+	}[strings.ToLower(node.Value)]
+	if !isWord {
+		d.wrongType(k, path, node)
+		return false
+	}
+	d.suggest(path, node, "must be true or false, without quotes", meant)
+	return false
+}
+
+func (d *decoder) length(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.ScalarNode || node.Tag != textTag {
+		d.wrongLength(k, path, node)
+		return false
+	}
+	parsed, err := time.ParseDuration(node.Value)
+	if err != nil {
+		d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
+		return false
+	}
+	if parsed <= 0 {
+		d.complain(path, node, "must be longer than nothing")
+		return false
+	}
+	into.SetInt(int64(parsed))
+	return true
+}
+
+func (d *decoder) wrongLength(k *key, path string, node *yaml.Node) {
+	if node.Tag != intTag {
+		d.wrongType(k, path, node)
+		return
+	}
+	number := shorten(node.Value, 20)
+	d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+}
+
+// meantDuration is the duration that somebody meant who wrote "5 minutes" or
+// "1d", or "".
+func meantDuration(s string) string {
+	unit := strings.TrimLeft(s, "0123456789")
+	number, err := strconv.Atoi(strings.TrimSuffix(s, unit))
+	if err != nil {
+		return ""
+	}
+	switch unit = strings.ToLower(strings.TrimSpace(unit)); {
+	case unit == "d" || unit == "day" || unit == "days":
+		return fmt.Sprintf("%dh", number*24)
+	case unit != "" && strings.HasPrefix("seconds", unit), unit == "secs":
+		return fmt.Sprintf("%ds", number)
+	case unit != "" && strings.HasPrefix("minutes", unit), unit == "mins":
+		return fmt.Sprintf("%dm", number)
+	case unit != "" && strings.HasPrefix("hours", unit):
+		return fmt.Sprintf("%dh", number)
+	}
+	return ""
+}

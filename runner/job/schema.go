@@ -1,0 +1,119 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Schema is the JSON Schema (2020-12) of the job file, for editors: the same
+// bytes every time. It describes what this version accepts. What it cannot say
+// Load checks: how keys hang together, and some forms of text. It is stricter
+// in one thing: a key written with null, which Load takes as not set.
+func Schema() []byte {
+	schema := schemaOf(root())
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	schema["title"] = "agent-ci job"
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(schema); err != nil {
+		panic(err) // the rules hold nothing that JSON can't
+	}
+	return out.Bytes()
+}
+
+func schemaOf(k *key) map[string]any {
+	schema := map[string]any{"type": schemaType(k)}
+	if about := k.description(); about != "" {
+		schema["description"] = about
+	}
+	if k.settled() {
+		schema["default"] = k.defaultValue().Interface()
+	}
+	if k.unsupported {
+		schema["const"] = k.defaultValue().Interface()
+	}
+	switch k.kind {
+	case group:
+		describeGroup(schema, k)
+	case list:
+		schema["items"] = schemaOf(k.elem)
+	case textMap:
+		schema["additionalProperties"] = schemaOf(k.elem)
+		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)
+	case text:
+		describeText(schema, k)
+	case integer:
+		schema["minimum"], schema["maximum"] = k.span.least, k.span.most
+	case length:
+		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+	}
+	return schema
+}
+
+// settled reports whether k has a value when nothing sets it; a required key
+// and an element of a list have none.
+func (k *key) settled() bool {
+	return k.about != "" && k.kind != group && !k.required
+}
+
+// description is what k means and what of it doesn't work yet.
+func (k *key) description() string {
+	switch {
+	case k.unsupported && k.kind != group:
+		return k.about + " Not supported yet."
+	case len(k.later) > 0:
+		return k.about + " Not supported yet: " + strings.Join(k.later, ", ") + "."
+	}
+	return k.about
+}
+
+func schemaType(k *key) any {
+	types := map[kind]string{
+		group: "object", textMap: "object", openMap: "object", list: "array", text: "string", length: "string",
+		integer: "integer", decimal: "number", truth: "boolean",
+	}
+	if k.scalars {
+		return []string{"string", "number", "boolean"}
+	}
+	return types[k.kind]
+}
+
+func describeGroup(schema map[string]any, k *key) {
+	properties, required := make(map[string]any), []string{}
+	for _, below := range k.keys {
+		properties[below.name] = schemaOf(below)
+		if below.required {
+			required = append(required, below.name)
+		}
+	}
+	schema["properties"], schema["additionalProperties"] = properties, false
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+}
+
+func describeText(schema map[string]any, k *key) {
+	if k.values != nil {
+		schema["enum"] = k.values
+		return
+	}
+	if k.filled || k.required {
+		schema["minLength"] = 1
+		textSchema(schema, k.form)
+		return
+	}
+	if k.form != nil && k.form.pattern != "" {
+		schema["pattern"] = "^(?:" + k.form.pattern + ")?$"
+	}
+}
+
+// textSchema adds what f asks of a text that isn't empty.
+func textSchema(schema map[string]any, f *form) map[string]any {
+	if f != nil && f.pattern != "" {
+		schema["pattern"] = "^(?:" + f.pattern + ")$"
+	}
+	return schema
+}

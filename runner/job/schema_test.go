@@ -1,0 +1,116 @@
+package job
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+)
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("job.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("job.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// asDocument is a YAML file as an editor's schema check sees it.
+func asDocument(t *testing.T, data string) any {
+	t.Helper()
+	var value any
+	if err := yaml.Unmarshal([]byte(data), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestSchemaTakesWhatLoads(t *testing.T) {
+	schema := compileSchema(t)
+	for name, data := range goodFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			if err := schema.Validate(asDocument(t, string(data))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
+	schema := compileSchema(t)
+	for _, yaml := range []string{
+		"limits: {turn: 5}",
+		"limits: {turns: 0}",
+		"limits: {turns: '5'}",
+		"limits: {time: 10}",
+		"limits: {time: soon}",
+		"limits: {cost_usd: 5}",
+		"version: 2",
+		"name: 5",
+		"task: {issue: seven}",
+		"task: {from: event}",
+		"model: {state: sever}",
+		"model: {name: ''}",
+		"model: {headers: {'a b': c}}",
+		"model: {base_url: 'ftp://x'}",
+		"tools: {deny: ['']}",
+		"tools: {hosted: [web_search]}",
+		"policy: {sandbox: workspace-write}",
+		"policy: {network: {allow: [a]}}",
+		"policy: {env: {pass: [1A]}}",
+		"verify: [{name: a}]",
+		"verify: [make test]",
+		"verify_attempts: 11",
+		"pull_request: {draft: 'true'}",
+		"pull_request: {labels: bug}",
+		"pull_request: {assignees: ['@octo']}",
+		"mcp_servers: {a: b}",
+		"hooks: {a: b}",
+		"zebra: 1",
+	} {
+		t.Run(yaml, func(t *testing.T) {
+			file := "version: 1\n" + yaml
+			if yaml == "version: 2" {
+				file = yaml
+			}
+			if _, err := LoadTemplate(jobFile(file)); err == nil {
+				t.Error("it loads")
+			}
+			if schema.Validate(asDocument(t, file)) == nil {
+				t.Error("the schema takes it")
+			}
+		})
+	}
+}
+
+func TestSchemaIsTheSameEveryTime(t *testing.T) {
+	if diff := cmp.Diff(string(Schema()), string(Schema())); diff != "" {
+		t.Errorf("schema (-first +second):\n%s", diff)
+	}
+}
+
+// schemaKeys are the keys that a schema describes, by path.
+func schemaKeys(schema map[string]any, path string, into map[string]map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		below := properties[name].(map[string]any)
+		into[join(path, name)] = below
+		schemaKeys(below, join(path, name), into)
+	}
+	if items, isList := schema["items"].(map[string]any); isList {
+		schemaKeys(items, path+"[]", into)
+	}
+}
