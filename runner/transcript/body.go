@@ -1,0 +1,126 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// Mode says how much of the transcript a pull request's body shows.
+type Mode string
+
+// The modes of pull_request.transcript.
+const (
+	Full   Mode = "full"   // each call folded, with arguments and output
+	Digest Mode = "digest" // each call as one line
+	None   Mode = "none"   // where it is, and nothing of it
+)
+
+// DefaultLimit is how long a body or comment may be, in UTF-16 code units.
+// GitHub takes 65,536; the rest is room for people's edits.
+const DefaultLimit = 58_000
+
+// MaxComments is the most comments that a transcript goes on in.
+const MaxComments = 20
+
+// BodyOptions are what a body needs to be told beside the run's view.
+type BodyOptions struct {
+	Mode  Mode // Full if empty
+	Limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
+	// RunDir is where readers find the run directory: the name of the folder or
+	// of the artifact, "RUN_DIR" if empty.
+	RunDir string
+	// Draft says why the pull request is a draft, a sentence for each reason. A
+	// red verification and unconfined commands are told without it.
+	Draft []string
+	// Closing stands last in the body, as it is: "Fixes #7", where the task came
+	// from. It is the only text here that may have an effect.
+	Closing string
+}
+
+// Posts are a pull request's body and the comments that the transcript goes on
+// in, in their order.
+type Posts struct {
+	Body     string
+	Comments []string
+}
+
+// Body is the pull request's body: what was done and how well, then as much of
+// the transcript as there is room for, cut between two calls. The error is that
+// the limit leaves no room even for where the transcript is.
+func Body(v *View, o BodyOptions) (string, error) {
+	posts, err := compose(v, o.withDefaults(), 0)
+	return posts.Body, err
+}
+
+// Compose is Body together with the comments, at most MaxComments, that hold
+// what the body has no room for.
+func Compose(v *View, o BodyOptions) (Posts, error) {
+	return compose(v, o.withDefaults(), MaxComments)
+}
+
+func (o BodyOptions) withDefaults() BodyOptions {
+	if o.Mode == "" {
+		o.Mode = Full
+	}
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.RunDir == "" {
+		o.RunDir = "RUN_DIR"
+	}
+	return o
+}
+
+func compose(v *View, o BodyOptions, comments int) (Posts, error) {
+	most := ending{comments: comments, hidden: v.Calls}
+	first := &page{left: o.Limit - markdown.Units(most.body(v, o))}
+	if first.left < 0 {
+		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
+	}
+	for _, s := range overview(v, o.Draft) {
+		first.section(s)
+	}
+	pages := &book{pages: []*page{first}, most: 1 + comments, room: o.Limit - commentFrame(v)}
+	shown := pages.blocks(transcriptBlocks(v, o.Mode, bodyCut))
+	end := ending{comments: len(pages.pages) - 1}
+	if o.Mode != None {
+		end.hidden = v.Calls - shown
+	}
+	return Posts{Body: strings.TrimLeft(first.String(), "\n") + end.body(v, o), Comments: pages.comments(v, end)}, nil
+}
+
+// ending is what has to be said after the last call that is shown.
+type ending struct {
+	comments int // that follow the body
+	hidden   int // calls shown nowhere but in the run directory
+}
+
+func (e ending) body(v *View, o BodyOptions) string {
+	s := "\n"
+	switch {
+	case e.comments == 1:
+		s += "The transcript goes on in a comment below. "
+	case e.comments > 1:
+		s += fmt.Sprintf("The transcript goes on in %d comments below. ", e.comments)
+	case e.hidden > 0:
+		s += e.notShown() + " "
+	}
+	s += "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl")
+	if v.Events > 0 {
+		s += fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, markdown.Code(v.Head))
+	}
+	s += ".\n"
+	if o.Closing != "" {
+		s += "\n" + o.Closing + "\n"
+	}
+	return s
+}
+
+func (e ending) notShown() string {
+	if e.hidden == 1 {
+		return "1 more call is not shown here."
+	}
+	return thousands(int64(e.hidden)) + " more calls are not shown here."
+}

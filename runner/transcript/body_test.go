@@ -1,0 +1,333 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+func TestBodyGolden(t *testing.T) {
+	tests := []struct {
+		golden  string
+		run     []happening
+		options BodyOptions
+	}{
+		{"body_full.md", greeting(), BodyOptions{
+			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Draft: []string{"lint did not pass before the change either."},
+		}},
+		{"body_digest.md", greeting(), BodyOptions{Mode: Digest}},
+		{"body_none.md", greeting(), BodyOptions{Mode: None}},
+		{"body_bare.md", bare(), BodyOptions{}},
+		{"body_hostile.md", hostile(), BodyOptions{RunDir: "a`b @octocat", Draft: []string{"@octocat fixes #1"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.golden, func(t *testing.T) {
+			body, err := Body(projected(t, test.run), test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, test.golden, body)
+		})
+	}
+}
+
+func TestMarkdownGolden(t *testing.T) {
+	for golden, run := range map[string][]happening{
+		"document.md": append(greeting(), finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(),
+	} {
+		t.Run(golden, func(t *testing.T) {
+			view, err := ProjectWhole(strings.NewReader(recorded(t, run)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, golden, Markdown(view))
+		})
+	}
+}
+
+// posted checks what holds for every body and comment, and returns them as one.
+func posted(t *testing.T, posts Posts, limit int) []string {
+	t.Helper()
+	all := append([]string{posts.Body}, posts.Comments...)
+	for i, post := range all {
+		if units := len(utf16.Encode([]rune(post))); units > limit {
+			t.Errorf("post %d has %d UTF-16 units, the limit is %d", i, units, limit)
+		}
+		if !utf8.ValidString(post) {
+			t.Errorf("post %d is not UTF-8", i)
+		}
+		wantWhole(t, post)
+	}
+	return all
+}
+
+// wantWhole fails if a fence or an element does not end in the post that it
+// begins in. It reads fences by CommonMark 0.31, section 4.5.
+func wantWhole(t *testing.T, post string) {
+	t.Helper()
+	fence, open := "", 0
+	for line := range strings.Lines(post) {
+		line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "> ")
+		mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(mark) >= 3 && !strings.Contains(line[len(mark):], "`"):
+			fence = mark
+		case fence != "" && len(mark) >= len(fence) && strings.TrimSpace(line[len(mark):]) == "":
+			fence = ""
+		case fence == "" && line == "<details>":
+			open++
+		case fence == "" && line == "</details>":
+			open--
+		}
+		if open < 0 || open > 1 {
+			t.Fatalf("%d <details> are open at %q", open, line)
+		}
+	}
+	if fence != "" || open != 0 {
+		t.Errorf("%q and %d <details> are left open at the end of:\n%s", fence, open, post)
+	}
+}
+
+func TestComposeShowsEveryCallOnce(t *testing.T) {
+	for mode, events := range map[Mode]int{Full: 100, Digest: 600} {
+		t.Run(string(mode), func(t *testing.T) {
+			const limit = 6_000
+			view := projected(t, long(events))
+			posts, err := Compose(view, BodyOptions{Mode: mode, Limit: limit, Closing: "Fixes #7"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(posts.Comments) == 0 {
+				t.Fatal("everything fits in the body; the test tests nothing")
+			}
+			all := strings.Join(posted(t, posts, limit), "")
+			if got := strings.Count(all, "exec_command"); got != view.Calls {
+				t.Errorf("%d calls are shown, the run has %d", got, view.Calls)
+			}
+			if strings.Contains(all, "not shown here") {
+				t.Error("calls are said to be missing")
+			}
+			if want := fmt.Sprintf("goes on in %d comments below", len(posts.Comments)); len(posts.Comments) > 1 && !strings.Contains(posts.Body, want) {
+				t.Errorf("the body does not say %q:\n%s", want, posts.Body)
+			}
+			if !strings.HasSuffix(posts.Body, "\nFixes #7\n") {
+				t.Errorf("the body does not end in what it closes: %q", posts.Body[len(posts.Body)-40:])
+			}
+			for i, comment := range posts.Comments {
+				head := fmt.Sprintf("%s\n**Transcript of run `20260301T090000Z-0a1b2c3d`, part %d of %d**\n", CommentMark, i+2, len(posts.Comments)+1)
+				if !strings.HasPrefix(comment, head) {
+					t.Errorf("comment %d begins with %q, want %q", i, comment[:min(len(comment), 120)], head)
+				}
+			}
+		})
+	}
+}
+
+func TestComposeSaysWhatIsNotShown(t *testing.T) {
+	view := projected(t, long(900))
+	posts, err := Compose(view, BodyOptions{Limit: 6_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := posted(t, posts, 6_000)
+	if len(posts.Comments) != MaxComments {
+		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
+	}
+	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
+	want := thousands(int64(missing)) + " more calls are not shown here.\n"
+	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
+		t.Errorf("%d calls are missing; the last comment ends in %q", missing, all[len(all)-1][len(all[len(all)-1])-80:])
+	}
+}
+
+func TestBodyAlone(t *testing.T) {
+	view := projected(t, long(900))
+	body, err := Body(view, BodyOptions{Limit: 9_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	posted(t, Posts{Body: body}, 9_000)
+	missing := view.Calls - strings.Count(body, "<b>exec_command</b>")
+	if want := thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
+		t.Errorf("the body does not say %q:\n%s", want, body[len(body)-300:])
+	}
+}
+
+func TestBodyLimitTooSmall(t *testing.T) {
+	if body, err := Body(projected(t, greeting()), BodyOptions{Limit: 50}); err == nil || body != "" {
+		t.Errorf("a body of 50 characters: %q, %v", body, err)
+	}
+}
+
+// Every call must find room on an empty page of the default limit, however its
+// text swells.
+func TestWorstCallFits(t *testing.T) {
+	for _, worst := range []string{"$", "`", "@", "😀", "漢", "|", "`\n", "x"} {
+		t.Run(worst, func(t *testing.T) {
+			text := strings.TrimSuffix(strings.Repeat(strings.Repeat(worst, 400)+"\n", 60), "\n")
+			var run []happening
+			for i := range 6 {
+				run = append(run, said(i, text), called(i, text, text, text), ended(i, text, text, text, 1))
+			}
+			posts, err := Compose(projected(t, run), BodyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := strings.Join(posted(t, posts, DefaultLimit), ""); strings.Count(all, "<summary>") != 6 {
+				t.Errorf("%d of 6 calls are shown", strings.Count(all, "<summary>"))
+			}
+		})
+	}
+}
+
+func TestBodyTellsWhatIsNotWell(t *testing.T) {
+	row := VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
+	change := happening{TypeChange, Change{Files: []ChangeFile{{Path: "a", Status: "M"}}}}
+	tests := []struct {
+		name string
+		run  []happening
+		want string
+	}{
+		{"verification failed", []happening{change, {TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{row}}}}, "> - Verification failed: tests\n"},
+		{"a row failed", []happening{{TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{row}}}}, "| tests | `make` | green | red | **failed** | 0 s |"},
+		{"only the baseline was run", []happening{{TypeVerify, Verify{Passed: true, Rows: []VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The change was not verified.\n"},
+		{"a row that did not run", []happening{{TypeVerify, Verify{Rows: []VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| green | – | not run |"},
+		{"ended otherwise", []happening{{TypeRunFinished, RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
+		{"unconfined", []happening{{TypePolicy, Policy{Level: "none"}}}, "> - Commands ran unconfined"},
+		{"scripted", []happening{{TypeRunStarted, RunStarted{Scripted: "session.json"}}}, "> This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
+		{"no summary", nil, "The agent left no summary.\n"},
+		{"no plan", nil, "## Plan\n\nThe agent made no plan.\n"},
+		{"no verification", nil, "## Verification\n\nNo verify command was run"},
+		{"no change", nil, "## Files\n\nNo file was changed.\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			body, err := Body(projected(t, test.run), BodyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(body, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, body)
+			}
+		})
+	}
+}
+
+func TestBodyOfGoodRunWarnsOfNothing(t *testing.T) {
+	body, err := Body(projected(t, append(greeting(), finished(1))), BodyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(body, "[!") {
+		t.Errorf("body:\n%s", body)
+	}
+}
+
+func TestBodyLinksOnlyToRuns(t *testing.T) {
+	for link, linked := range map[string]bool{
+		"https://github.com/o/r/actions/runs/1":              true,
+		"https://ghe.example:8443/o/r/actions/runs/1":        true,
+		"https://github.com/o/r/actions/runs/1/attempts/2":   true,
+		"https://github.com/o/r/actions/runs/1)[x](https://": false,
+		"https://evil.example/":                              false,
+		"javascript:alert(1)":                                false,
+		"https://github.com/o/r/actions/runs/1\n@octocat":    false,
+	} {
+		body, err := Body(projected(t, []happening{{TypeRunStarted, RunStarted{RunID: "r1", Link: link}}}), BodyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(body, "[r1]("+link+")"); got != linked {
+			t.Errorf("%q is a link: %t", link, got)
+		}
+		if !linked && strings.Contains(body, "](") {
+			t.Errorf("%q left a link in:\n%s", link, body)
+		}
+	}
+}
+
+func TestSummaryIsShownOnce(t *testing.T) {
+	body, err := Body(projected(t, greeting()), BodyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(body, "The greeting has its comma"); got != 1 {
+		t.Errorf("the summary is shown %d times", got)
+	}
+}
+
+func TestLongSectionsAreCounted(t *testing.T) {
+	var steps []PlanStep
+	var files []ChangeFile
+	for i := range 51 {
+		steps = append(steps, PlanStep{Step: fmt.Sprint("step ", i)})
+		files = append(files, ChangeFile{Path: strings.Repeat("d/", 100), Status: "M"})
+	}
+	run := []happening{{TypePlan, Plan{Steps: steps}}, {TypeChange, Change{Files: files}}}
+	body, err := Body(projected(t, run), BodyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"- [ ] step 49\n\n… and 1 more step.\n", " more files.\n", "51 files"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("want %q in:\n%s", want, body)
+		}
+	}
+}
+
+func TestTitle(t *testing.T) {
+	tests := []struct {
+		name string
+		run  []happening
+		want string
+	}{
+		{"the task's", greeting(), "Greeting lacks its comma"},
+		{"the summary's first line", []happening{{TypeTask, Task{Text: "Do it"}}, said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes ＃7, ＠octocat)"},
+		{"the task's first line", []happening{{TypeTask, Task{Text: "Fix the greeting.\nPlease."}}}, "Fix the greeting"},
+		{"the key", []happening{{TypeRunStarted, RunStarted{Key: "prompt-1"}}}, "agent-ci prompt-1"},
+		{"nothing", nil, "agent-ci"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Title(projected(t, test.run)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// FuzzCompose puts a text everywhere in a run.
+func FuzzCompose(f *testing.F) {
+	for _, seed := range []string{
+		"", "plain\ntext", "</details>\n```\n@octocat #1", strings.Repeat("😀", 500), strings.Repeat("漢字\n", 100), "> ```\n>\n- `a\n1. <details>",
+		"```````````", "\x1b[31m\u202e\xff", "*** Begin Patch\n*** Add File: ```\n", `{"cmd":"` + "```" + `\n@a"}`,
+	} {
+		f.Add(seed, uint16(3000), uint8(0))
+		f.Add(seed, uint16(400), uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, s string, limit uint16, mode uint8) {
+		run := []happening{
+			{TypeRunStarted, RunStarted{RunID: s, Version: s, Scripted: s, Link: s}},
+			{TypeWorkspace, Workspace{Base: s, BaseSHA: s}},
+			{TypePolicy, Policy{Level: s, Layers: []string{s}}},
+			{TypePlan, Plan{Steps: []PlanStep{{s, "completed"}}}},
+		}
+		for i := range 4 {
+			run = append(run, said(i, s), called(i, s, s, s), ended(i, s, s, s, i))
+		}
+		run = append(run, happening{TypeChange, Change{Files: []ChangeFile{{Path: s}}}},
+			happening{TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{{Name: s, Run: s, Before: s, After: s}}}}, happening{TypeWarning, Warning{s, s}})
+		view := projected(t, run)
+		options := BodyOptions{Mode: []Mode{Full, Digest, None}[mode%3], Limit: int(limit) + 1, RunDir: s, Draft: []string{s}}
+		posts, err := Compose(view, options)
+		if err != nil {
+			return // no room even for where the transcript is
+		}
+		posted(t, posts, options.Limit)
+		if units := len(utf16.Encode([]rune(Title(view)))); units == 0 || units > 256 {
+			t.Errorf("the title has %d units", units)
+		}
+	})
+}

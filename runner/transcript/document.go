@@ -1,0 +1,81 @@
+package transcript
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// Markdown is a run as one document: what was asked, what came of it, and every
+// message and call with as much of its text as the view holds (all of it from
+// ProjectWhole). It has no limit.
+func Markdown(v *View) string {
+	p := &page{left: math.MaxInt}
+	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
+	said := summary(v)
+	said.head = "\n## Summary\n\n"
+	sections := append([]section{scripted(v), result(v), task(v.Task), said}, account(v, nil)...)
+	for _, s := range append(sections, setup(v.Setup), published(v.Publish), chainEnd(v)) {
+		s.most, s.share = 0, 0
+		p.section(s)
+	}
+	whole := &book{pages: []*page{p}, most: 1}
+	whole.blocks(transcriptBlocks(v, Full, cut{}))
+	return p.String()
+}
+
+func result(v *View) section {
+	if v.Finished == nil {
+		return section{head: "\n", rows: []string{"The run has not ended, or it was killed.\n"}}
+	}
+	f := v.Finished
+	return section{head: "\n", rows: []string{fmt.Sprintf("Outcome: %s, exit %d. %s\n", code(f.Outcome+"/"+f.Reason), f.ExitCode, text(f.Message))}}
+}
+
+func task(t Task) section {
+	s := section{head: "\n## Task\n\n"}
+	if t.Title != "" {
+		s.rows = append(s.rows, text(t.Title)+"\n\n")
+	}
+	if t.URL != "" {
+		s.rows = append(s.rows, code(t.URL)+"\n\n")
+	}
+	if t.Text != "" {
+		s.rows = append(s.rows, markdown.Fence(t.Text, ""))
+	}
+	return s
+}
+
+func setup(all []Setup) section {
+	s := section{head: "\n## Setup\n\n| Step | Command | Exit | Time |\n|---|---|--:|--:|\n"}
+	for _, step := range all {
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, duration(step.Seconds)))
+	}
+	return s
+}
+
+func published(all []Publish) section {
+	s := section{head: "\n## Published\n\n"}
+	for _, step := range all {
+		s.rows = append(s.rows, "- "+publishLine(step)+"\n")
+	}
+	return s
+}
+
+func chainEnd(v *View) section {
+	if v.Events == 0 {
+		return section{}
+	}
+	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", count(int(v.Events), "event"), code(v.Head))}}
+}
+
+func publishLine(p Publish) string {
+	line := text(p.Step)
+	for _, part := range []string{p.Operation, p.Branch, p.HeadSHA, p.Remote, p.URL} {
+		if part != "" {
+			line += " " + code(part)
+		}
+	}
+	return line
+}

@@ -1,0 +1,45 @@
+package transcript
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// thousands is n with its digits in groups of three.
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	var groups []string
+	for len(digits) > 3 {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+		digits = digits[:len(digits)-3]
+	}
+	return sign + strings.Join(append([]string{digits}, groups...), ",")
+}
+
+// count is n with its noun, in the plural where it is due.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(int64(n)) + " " + noun
+}
+
+// duration is a number of seconds as short as it still tells something.
+func duration(seconds float64) string {
+	switch {
+	case seconds < 0.05:
+		return "0 s"
+	case seconds < 9.95:
+		return strconv.FormatFloat(seconds, 'f', 1, 64) + " s"
+	case seconds < 59.5:
+		return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
+	}
+	whole := int64(math.Round(min(seconds, math.MaxInt32)))
+	return fmt.Sprintf("%s min %d s", thousands(whole/60), whole%60)
+}

@@ -1,0 +1,237 @@
+package transcript
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// MainAgent is the Agent of the events of a run's own agent.
+const MainAgent = "main"
+
+// MaxLine is the longest line of a log in bytes, without its newline.
+const MaxLine = 64 << 20
+
+// ErrTooLarge says that an event is longer than MaxLine. The log goes on
+// without it.
+var ErrTooLarge = errors.New("event is longer than a line of a transcript may be (64 MiB)")
+
+var errClosed = errors.New("transcript is closed")
+
+// genesis is the Prev of the first event.
+var genesis = strings.Repeat("0", 2*sha256.Size)
+
+// Options are what a log may be given. The zero value is fine.
+type Options struct {
+	// Clock gives events their time; time.Now if nil.
+	Clock func() time.Time
+	// Redact returns a text without what must not be written. It gets each
+	// string of an event's data, decoded. It is the last line of defence, behind
+	// the removal where text enters the run.
+	Redact func(string) string
+	// Sink gets each event after it is in the file, in order and one at a time.
+	// It must not use the log.
+	Sink func(Event)
+}
+
+// Log appends events to a transcript. Its methods may be called from several
+// goroutines.
+type Log struct {
+	options Options
+	dir     string // synced once, so that the file's name is durable too
+
+	mu     sync.Mutex
+	file   file
+	size   int64 // of the whole lines
+	seq    int64
+	head   string
+	closed bool
+	err    error // of the write or sync after which nothing can be relied on
+	synced int64 // the last event known to be on disk
+}
+
+// file is what a Log needs of an *os.File.
+type file interface {
+	Write([]byte) (int, error)
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// Create starts the log of a new run at path, readable by its owner only. It
+// fails if the file is there already.
+func Create(path string, o Options) (*Log, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create transcript: %w", err)
+	}
+	l := newLog(f, o)
+	l.dir = filepath.Dir(path)
+	return l, nil
+}
+
+func newLog(f file, o Options) *Log {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Log{options: o, file: f, head: genesis}
+}
+
+// Append writes an event of the run's own agent, in one write, and returns it
+// as written. After a failed write every Append fails with that error.
+func (l *Log) Append(t Type, data any) (Event, error) {
+	raw, err := encodeData(data, l.options.Redact)
+	if err != nil {
+		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return Event{}, l.err
+	}
+	e := Event{
+		V:     Version,
+		Seq:   l.seq + 1,
+		Time:  l.options.Clock().UTC().Round(0),
+		Agent: MainAgent,
+		Type:  t,
+		Data:  raw,
+		Prev:  l.head,
+	}
+	if err := l.write(e); err != nil {
+		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
+	}
+	if l.options.Sink != nil {
+		l.options.Sink(e)
+	}
+	return e, nil
+}
+
+func (l *Log) write(e Event) error {
+	line, err := e.Line()
+	if err != nil {
+		return err
+	}
+	if len(line) > MaxLine {
+		return ErrTooLarge
+	}
+	if _, err := l.file.Write(append(line, '\n')); err != nil {
+		l.err = fmt.Errorf("transcript ends at event %d, free disk space and run again: %w", l.seq, err)
+		return errors.Join(l.err, l.dropTornLine())
+	}
+	l.seq, l.head = e.Seq, digest(line)
+	l.size += int64(len(line)) + 1
+	return nil
+}
+
+func (l *Log) dropTornLine() error {
+	if err := l.file.Truncate(l.size); err != nil {
+		return fmt.Errorf("remove the torn line: %w", err)
+	}
+	return nil
+}
+
+// Head is the SHA-256 in hex of the last event's line; 64 zeros before the
+// first event.
+func (l *Log) Head() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+// Sync returns when every event appended before the call is on disk. A failed
+// Sync fails the log: what the disk holds is then unknown.
+func (l *Log) Sync() error {
+	l.mu.Lock()
+	upto, err := l.seq, l.err
+	done := upto == l.synced
+	first := l.synced == 0
+	l.mu.Unlock()
+	if err != nil || done {
+		return err
+	}
+	err = l.file.Sync()
+	if err == nil && first {
+		err = syncDir(l.dir)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.err = fmt.Errorf("make transcript durable: %w", err)
+		return l.err
+	}
+	l.synced = max(l.synced, upto)
+	return nil
+}
+
+func syncDir(path string) error {
+	if path == "" {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Close makes the log durable and closes it. It returns the error of a write
+// that failed before; what stood in the log by then is made durable all the same.
+func (l *Log) Close() error {
+	err := l.Sync()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	if l.err == nil {
+		l.err = errClosed
+		return errors.Join(err, l.file.Close())
+	}
+	return errors.Join(err, l.file.Sync(), l.file.Close())
+}
+
+// Line is e as it stands in the log, without a newline.
+func (e Event) Line() ([]byte, error) {
+	return encode(e)
+}
+
+// encode writes v as compact JSON with "<", ">" and "&" as they are.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
+	raw, err := encode(data)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(raw) { // a json.RawMessage is taken over byte by byte
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
+	if redact == nil {
+		return raw, nil
+	}
+	return redactStrings(raw, redact)
+}
+
+func digest(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
+}

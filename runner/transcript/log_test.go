@@ -1,0 +1,352 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// disk is a file in memory that can fail.
+type disk struct {
+	bytes.Buffer
+	room        int // bytes that a write may add; less than 0 for no limit
+	truncateErr error
+	syncErr     error
+	synced      int // bytes that were there at the last sync
+	closed      bool
+}
+
+func (d *disk) Write(p []byte) (int, error) {
+	if d.room < 0 || len(p) <= d.room {
+		d.room -= min(len(p), max(d.room, 0))
+		return d.Buffer.Write(p)
+	}
+	n, _ := d.Buffer.Write(p[:d.room])
+	d.room = 0
+	return n, syscall.ENOSPC
+}
+
+func (d *disk) Truncate(size int64) error {
+	if d.truncateErr == nil {
+		d.Buffer.Truncate(int(size))
+	}
+	return d.truncateErr
+}
+
+func (d *disk) Sync() error {
+	if d.syncErr == nil {
+		d.synced = d.Len()
+	}
+	return d.syncErr
+}
+
+func (d *disk) Close() error {
+	d.closed = true
+	return nil
+}
+
+func warning(i int) Warning { return Warning{Code: "test", Message: fmt.Sprintf("warning %d", i)} }
+
+func TestCreate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := Create(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("the log has mode %o, others can read it", got)
+	}
+	if log.Head() != genesis {
+		t.Errorf("an empty log's head is %s", log.Head())
+	}
+	if _, err := Create(path, Options{}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second log at the same path: %v", err)
+	}
+	if _, err := Create(filepath.Join(path, "x"), Options{}); err == nil {
+		t.Error("a log below a file was made")
+	}
+}
+
+func TestAppendWritesLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	zone := time.FixedZone("", 3600)
+	log, err := Create(path, Options{Clock: func() time.Time { return time.Date(2026, 3, 1, 10, 0, 0, 123456789, zone) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := log.Append(TypeWarning, Warning{Code: "a", Message: "<b> & 'c'"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(TypePlan, Plan{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + genesis + `"}`
+	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + digest([]byte(line)) + `"}` + "\n"
+	if diff := cmp.Diff(want, contents(t, path)); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	if got, err := first.Line(); err != nil || string(got) != line {
+		t.Errorf("the returned event's line is %s, %v", got, err)
+	}
+}
+
+func TestConcurrentAppends(t *testing.T) {
+	const writers, each = 8, 50
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	var told []int64
+	log, err := Create(path, Options{Sink: func(e Event) { told = append(told, e.Seq) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range writers {
+		wait.Go(func() {
+			for i := range each {
+				if _, err := log.Append(TypeWarning, warning(i)); err != nil {
+					t.Error(err)
+				}
+				if i%10 == 0 {
+					if err := log.Sync(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	head, err := VerifyChain(strings.NewReader(contents(t, path)))
+	if err != nil || head != log.Head() {
+		t.Errorf("chain ends in %s (%v), the log in %s", head, err, log.Head())
+	}
+	var want []int64
+	for i := range int64(writers * each) {
+		want = append(want, i+1)
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("the sink was told (-want +got):\n%s", diff)
+	}
+}
+
+func TestRedactsEveryString(t *testing.T) {
+	const secret = "p@ss\"\\\nword é<x>"
+	var lines bytes.Buffer
+	log := newLog(&disk{room: -1}, Options{
+		Redact: func(s string) string { return strings.ReplaceAll(s, secret, "[gone]") },
+		Sink: func(e Event) {
+			line, err := e.Line()
+			if err != nil {
+				t.Error(err)
+			}
+			lines.Write(append(line, '\n'))
+		},
+	})
+	raw := json.RawMessage(`{"` + strings.Trim(quoted(secret), `"`) + `":["p@ss\u0022\\\nword \u00e9\u003cx\u003e",{"n":1.50,"deep":"a ` + strings.Trim(quoted(secret), `"`) + `"}]}`)
+	for _, h := range []happening{
+		{TypeWarning, Warning{Code: secret, Message: "before " + secret + " after"}},
+		{TypeModelResponse, ModelResponse{Output: []json.RawMessage{raw}}},
+		{TypeToolFinished, ToolFinished{Output: secret, Detail: map[string]any{secret: []string{secret}}}},
+	} {
+		if _, err := log.Append(h.kind, h.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := lines.String()
+	if count := strings.Count(got, "[gone]"); count != 8 {
+		t.Errorf("%d strings were redacted, want 8:\n%s", count, got)
+	}
+	if strings.Contains(got, "p@ss") {
+		t.Errorf("the secret is left in:\n%s", got)
+	}
+	if !strings.Contains(got, `{"[gone]":["[gone]",{"n":1.50,"deep":"a [gone]"}]}`) {
+		t.Errorf("what is no string changed:\n%s", got)
+	}
+}
+
+func TestRedactKeepsTheRest(t *testing.T) {
+	raw := []byte(`{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`)
+	got, err := redactStrings(raw, func(s string) string { return s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(raw), string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAppendMakesItUTF8(t *testing.T) {
+	d := &disk{room: -1}
+	if _, err := newLog(d, Options{}).Append(TypeModelResponse, ModelResponse{Output: []json.RawMessage{json.RawMessage("\"a\xffb\"")}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(d.String(), `"a`+"\ufffd"+`b"`) {
+		t.Errorf("log: %q", d.String())
+	}
+}
+
+func TestAppendRefusesWhatIsNoJSON(t *testing.T) {
+	d := &disk{room: -1}
+	log := newLog(d, Options{})
+	if _, err := log.Append(TypeModelResponse, ModelResponse{Output: []json.RawMessage{json.RawMessage(`{`)}}); err == nil {
+		t.Error("half an object was written")
+	}
+	if e, err := log.Append(TypeWarning, warning(1)); err != nil || e.Seq != 1 {
+		t.Errorf("the log does not go on after a refused event: %d, %v", e.Seq, err)
+	}
+}
+
+func TestAppendRefusesTooLong(t *testing.T) {
+	d := &disk{room: -1}
+	log := newLog(d, Options{})
+	if _, err := log.Append(TypeWarning, Warning{Message: strings.Repeat("x", MaxLine)}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+		t.Errorf("the log does not go on: %v", err)
+	}
+	if _, err := VerifyChain(&d.Buffer); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	d := &disk{room: -1}
+	log := newLog(d, Options{})
+	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+		t.Fatal(err)
+	}
+	head, whole := log.Head(), d.String()
+	d.room = 20
+	_, err := log.Append(TypeWarning, warning(2))
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free disk space") {
+		t.Errorf("append to a full disk: %v", err)
+	}
+	if d.String() != whole || log.Head() != head {
+		t.Errorf("a torn line is left: %q", d.String())
+	}
+	d.room = -1
+	if _, err := log.Append(TypeWarning, warning(3)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the log goes on after a failed write: %v", err)
+	}
+	if err := log.Sync(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("sync forgets the failed write: %v", err)
+	}
+	if err := log.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("close forgets the failed write: %v", err)
+	}
+	if d.synced != len(whole) || !d.closed {
+		t.Errorf("%d of %d bytes are durable, closed %t", d.synced, len(whole), d.closed)
+	}
+}
+
+func TestTornLineThatStays(t *testing.T) {
+	d := &disk{room: -1, truncateErr: syscall.EIO}
+	log := newLog(d, Options{})
+	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+		t.Fatal(err)
+	}
+	d.room = 20
+	_, err := log.Append(TypeWarning, warning(2))
+	if !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, syscall.EIO) {
+		t.Errorf("append: %v", err)
+	}
+	head, err := VerifyChain(&d.Buffer)
+	var torn *TornError
+	if !errors.As(err, &torn) || torn.Line != 2 || torn.Bytes != 20 || head != log.Head() {
+		t.Errorf("chain: %s, %v", head, err)
+	}
+}
+
+func TestSync(t *testing.T) {
+	d := &disk{room: -1}
+	log := newLog(d, Options{})
+	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+		t.Fatal(err)
+	}
+	if d.synced != 0 {
+		t.Error("each append is synced")
+	}
+	if err := log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if d.synced != d.Len() {
+		t.Errorf("%d of %d bytes are durable", d.synced, d.Len())
+	}
+	d.syncErr = syscall.EIO
+	if err := log.Sync(); err != nil {
+		t.Errorf("a sync with nothing to do: %v", err)
+	}
+	if _, err := log.Append(TypeWarning, warning(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("failed sync: %v", err)
+	}
+	d.syncErr = nil
+	if _, err := log.Append(TypeWarning, warning(3)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the log goes on although its disk is in doubt: %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	d := &disk{room: -1}
+	log := newLog(d, Options{})
+	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d.synced != d.Len() || !d.closed {
+		t.Errorf("%d of %d bytes are durable, closed %t", d.synced, d.Len(), d.closed)
+	}
+	if _, err := log.Append(TypeWarning, warning(2)); !errors.Is(err, errClosed) {
+		t.Errorf("append after close: %v", err)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, bench := range []struct {
+		name   string
+		redact func(string) string
+	}{{"plain", nil}, {"redacted", func(s string) string { return strings.ReplaceAll(s, "secret", "") }}} {
+		b.Run(bench.name, func(b *testing.B) {
+			log, err := Create(filepath.Join(b.TempDir(), "transcript.jsonl"), Options{Redact: bench.redact})
+			if err != nil {
+				b.Fatal(err)
+			}
+			data := ended(1, "c1", "exec_command", numbered(200), 0).data
+			for b.Loop() {
+				if _, err := log.Append(TypeToolFinished, data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := log.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean shows or removes what is in a text without being seen: terminal colours
+// and cursor moves, characters of format (bidirectional controls, zero width,
+// tags) and variation selectors are removed, other control characters are shown
+// as their pictures, what Unicode has not assigned as U+FFFD. Lines and tabs
+// stay, "\r\n" becomes "\n".
+func Clean(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); {
+		if n := terminalSequence(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		i += n
+		if r == '\r' && strings.HasPrefix(s[i:], "\n") {
+			continue
+		}
+		if shown := visible(r); shown >= 0 {
+			b.WriteRune(shown)
+		}
+	}
+	return b.String()
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// terminalSequence is the length of the control sequence (ECMA-48, section 5.4)
+// that s begins with, else 0.
+func terminalSequence(s string) int {
+	if !strings.HasPrefix(s, "\x1b[") {
+		return 0
+	}
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 0x40 && c <= 0x7e:
+			return i + 1
+		case c < 0x20 || c > 0x3f:
+			return 0
+		}
+	}
+	return 0
+}
+
+// visible is the rune to show for r; less than 0 for none.
+func visible(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case r < ' ':
+		return 0x2400 + r // the block of control pictures follows ASCII
+	case r == 0x7f:
+		return 0x2421
+	case isHidden(r):
+		return -1
+	case unicode.IsSpace(r) && r > 0xa0, unicode.Is(unicode.Zs, r):
+		return ' '
+	case !unicode.IsGraphic(r): // C1, private use, not assigned
+		return utf8.RuneError
+	}
+	return r
+}
+
+// invisible are characters that are shown as nothing, though their category is
+// that of letters, marks or symbols.
+var invisible = map[rune]bool{
+	0x034f: true,                                           // combining grapheme joiner
+	0x115f: true, 0x1160: true, 0x3164: true, 0xffa0: true, // Hangul fillers
+	0x17b4: true, 0x17b5: true, // Khmer inherent vowels
+	0x2800: true, // blank Braille pattern
+}
+
+func isHidden(r rune) bool {
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
+		r >= 0xe0000 && r <= 0xe0fff || invisible[r]
+}
+
+// oneLine is s cleaned, with lines and runs of blanks as one blank each.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(Clean(s)), " ")
+}

@@ -1,0 +1,110 @@
+package markdown
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Code is s as a code span on one line; "" for an empty s. It does not stand in
+// a table cell: see CellCode.
+func Code(s string) string {
+	s = inertCode(oneLine(s))
+	if s == "" {
+		return ""
+	}
+	fence := strings.Repeat("`", longestRun(s, '`')+1)
+	if s[0] == '`' || s[len(s)-1] == '`' {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+// CellCode is Code for a table cell. A "|" in a code span can't be written
+// there in every case, so that such a text becomes an element.
+func CellCode(s string) string {
+	if strings.Contains(s, "|") {
+		return "<code>" + Text(s) + "</code>"
+	}
+	return Code(s)
+}
+
+// Fence is s as a block of code, with the newline after it. The language is
+// ours, never a part of hostile text.
+func Fence(s, language string) string {
+	s = inertCode(Clean(s))
+	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return fence + language + "\n" + s + fence + "\n"
+}
+
+func longestRun(s string, c byte) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// closing is a closing keyword with the reference after it. GitHub heeds them
+// in a commit's message too, and a squash merge makes the body one, with all
+// that is a code block here.
+var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
+
+// command is a workflow command: at the start of a line, or of the old form
+// anywhere. A step that prints the body would run it.
+var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
+
+// inertCode takes the effect from what has one even in code.
+func inertCode(s string) string {
+	if strings.Contains(s, "#") || strings.Contains(s, "://") || containsFold(s, "gh-") {
+		s = widen(s, closing)
+	}
+	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
+		s = widen(s, command)
+	}
+	return s
+}
+
+// containsFold is for an ASCII part in lower case.
+func containsFold(s, part string) bool {
+	for i := range len(s) - len(part) + 1 {
+		if s[i]|0x20 == part[0] && strings.EqualFold(s[i:i+len(part)], part) {
+			return true
+		}
+	}
+	return false
+}
+
+// wide are the characters that a reference or a command can't do without.
+var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［")
+
+// widen writes such characters in full width in the last group of each match
+// that took part in it.
+func widen(s string, pattern *regexp.Regexp) string {
+	var b strings.Builder
+	done := 0
+	for _, m := range pattern.FindAllStringSubmatchIndex(s, -1) {
+		start, end := lastGroup(m)
+		b.WriteString(s[done:start])
+		b.WriteString(wide.Replace(s[start:end]))
+		done = end
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+func lastGroup(match []int) (start, end int) {
+	for i := len(match) - 2; i > 0; i -= 2 {
+		if match[i] >= 0 {
+			return match[i], match[i+1]
+		}
+	}
+	return match[0], match[1]
+}

@@ -1,0 +1,245 @@
+package markdown
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestText(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain text stays", "a plain, snake_case line; 50% (of it)", "a plain, snake_case line; 50% (of it)"},
+		{"mention", "thanks @octocat", "thanks @&#8203;octocat"},
+		{"mention by entity", "thanks &#64;octocat", "thanks &amp;#&#8203;64;octocat"},
+		{"issue", "see #12 and o/r#3", "see #&#8203;12 and o/r#&#8203;3"},
+		{"issue, the other way", "see GH-12", "see GH&#8203;-12"},
+		{"closing keyword", "Fixes: #7", "Fixes: #&#8203;7"},
+		{"link", "[x](https://a.example) www.b.example", `\[x\](https:&#8203;//a.example) www&#8203;.b.example`},
+		{"image", "![x](y)", `!\[x\](y)`},
+		{"html", "<img src=x> <!-- c -->", "&lt;img src=x> &lt;!-- c -->"},
+		{"table cell", "a | b", "a &#124; b"},
+		{"mathematics", "$x$", "<span>$</span>x<span>$</span>"},
+		{"emphasis and strike", "*a* _b_ ~c~ `d`", "\\*a\\* \\_b\\_ \\~c\\~ \\`d\\`"},
+		{"heading", "# a", `\# a`},
+		{"list", "- a", `\- a`},
+		{"numbered list", "1. a", `1\. a`},
+		{"quote", "> a", "&gt; a"},
+		{"workflow command", "::error::x", `\::error::x`},
+		{"old workflow command", "##[error]x", `\##&#8203;\[error\]x`},
+		{"several lines", "a\n\n# b\r\n\tc", "a # b c"},
+		{"colours", "\x1b[31mred\x1b[0m \x1b", "red ␛"},
+		{"bidirectional and zero width", "a\u202eb\u200bc\U000e0041d", "abcd"},
+		{"not UTF-8", "a\xffb", "a\ufffdb"},
+		{"nothing", "\u200b", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Text(test.in); got != test.want {
+				t.Errorf("Text(%q)\n got %q\nwant %q", test.in, got, test.want)
+			}
+		})
+	}
+}
+
+func TestCode(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "go test ./...", "`go test ./...`"},
+		{"mentions do nothing in code", "@types/node", "`@types/node`"},
+		{"backticks", "a `b` ``c``", "``` a `b` ``c`` ```"},
+		{"backtick at an end only", "`", "`` ` ``"},
+		{"two lines", "a\nb", "`a b`"},
+		{"closing keyword, for a squashed commit", "fixes #1", "`fixes ＃1`"},
+		{"workflow command", "::warning::x", "`：：warning::x`"},
+		{"empty", " ", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Code(test.in); got != test.want {
+				t.Errorf("Code(%q)\n got %q\nwant %q", test.in, got, test.want)
+			}
+		})
+	}
+	if got, want := CellCode("a | `b`"), "<code>a &#124; \\`b\\`</code>"; got != want {
+		t.Errorf("CellCode: got %q, want %q", got, want)
+	}
+}
+
+func TestFence(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "a\nb", "```\na\nb\n```\n"},
+		{"ends in a newline", "a\n", "```\na\n```\n"},
+		{"empty", "", "```\n```\n"},
+		{"a fence inside", "```go\nx\n```", "````\n```go\nx\n```\n````\n"},
+		{"a longer fence than ours", "````````", "`````````\n````````\n`````````\n"},
+		{"workflow command", "a\n  ::stop-commands::x", "```\na\n  ：：stop-commands::x\n```\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Fence(test.in, ""); got != test.want {
+				t.Errorf("Fence(%q)\n got %q\nwant %q", test.in, got, test.want)
+			}
+		})
+	}
+}
+
+func TestProse(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     []string
+	}{
+		{"paragraphs", "a\nb\n\nc", []string{"a\n", "b\n", "\nc\n"}},
+		{"headings become bold lines", "# A #\ntext", []string{"**A**\n", "\ntext\n"}},
+		{"list", "- a\n  - b\n      - c\n* d\n1) e", []string{"- a\n", "    - b\n", "        - c\n", "- d\n", "1. e\n"}},
+		{"an item goes on", "- a\n  more", []string{"- a\n", "  more\n"}},
+		{"code", "x\n```go\n@a #1\n```\ny", []string{"x\n", "\n```\n@a #1\n```\n", "\ny\n"}},
+		{"code without an end", "```\na", []string{"```\na\n```\n"}},
+		{"bold and code stay", "**a `b`** @c `@d`", []string{"**a `b`** @&#8203;c `@d`\n"}},
+		{"text after code is within its line", "`a`: b `c`# d", []string{"`a`: b `c`# d\n"}},
+		{"an empty span does not end the line's start", "` ` ` `# head", []string{"\\# head\n"}},
+		{"marks without an end", "`a **b", []string{"\\`a \\*\\*b\n"}},
+		{"html", "<details>\n\n# x", []string{"&lt;details>\n", "\n**x**\n"}},
+		{"rule", "---", []string{"\\---\n"}},
+		{"nothing", "\n\u200b\n", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Prose(test.in)); diff != "" {
+				t.Errorf("Prose(%q) (-want +got):\n%s", test.in, diff)
+			}
+		})
+	}
+}
+
+func TestTitle(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "Fix the greeting", "Fix the greeting"},
+		{"mention and reference", "@a fixes #1, GH-2", "＠a fixes ＃1, GH－2"},
+		{"link", "see https://a.example", "see https：//a.example"},
+		{"skips CI", "tidy [skip ci] [CI-Skip] [no ci]", "tidy ［skip ci] ［CI-Skip] ［no ci]"},
+		{"workflow command", " ::error::x", "：：error::x"},
+		{"lines", "a\n\nb", "a b"},
+		{"too long", strings.Repeat("😀", 200), strings.Repeat("😀", 127) + "…"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Title(test.in); got != test.want {
+				t.Errorf("Title(%q)\n got %q\nwant %q", test.in, got, test.want)
+			}
+		})
+	}
+}
+
+func TestCommit(t *testing.T) {
+	in := "Mended it.\r\n\nCo-authored-by: Mona <m@example.com>\nskip-checks: true\nFixes #7, o/r#8\n\n[skip ci] @octocat\n"
+	want := "Mended it.\n\n Co-authored-by: Mona <m＠example.com>\n skip-checks: true\nFixes ＃7, o/r＃8\n\n［skip ci] ＠octocat"
+	if diff := cmp.Diff(want, Commit(in)); diff != "" {
+		t.Errorf("Commit (-want +got):\n%s", diff)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"first line", "Mended the greeting.\nMore.", "Mended the greeting"},
+		{"after a heading", "## Summary\n\nMended it", "Mended it"},
+		{"a heading alone", "## What I did", "What I did"},
+		{"list item", "- **Mended** it", "Mended it"},
+		{"after a fence and a rule", "---\n```\nMended it", "Mended it"},
+		{"long line", strings.Repeat("word ", 16) + "end. Next sentence", strings.Repeat("word ", 16) + "end"},
+		{"nothing", "\n# \n", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Headline(test.in); got != test.want {
+				t.Errorf("Headline(%q)\n got %q\nwant %q", test.in, got, test.want)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := []struct {
+		name, in string
+		limit    int
+		want     string
+	}{
+		{"fits", "abc", 3, "abc"},
+		{"too long", "abcd", 3, "ab…"},
+		{"wide characters count once", "漢字漢字", 4, "漢字漢字"},
+		{"characters of two units are not cut in half", "😀😀", 3, "😀…"},
+		{"one unit", "😀", 1, "…"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Cut(test.in, test.limit); got != test.want {
+				t.Errorf("Cut(%q, %d) = %q, want %q", test.in, test.limit, got, test.want)
+			}
+		})
+	}
+}
+
+// seeds are texts that tried to get out of where they were put.
+var seeds = []string{
+	"", "plain", "@octocat fixes #1 GH-2 https://x.example www.x.example <b> | $x$",
+	"&#64;octocat &commat;octocat &#35;1", "\\@octocat \\\\@octocat \\`@octocat\\`",
+	"`a`\u200b```@o``x```", "`` ` `` `a **b` c** ` ` ` `# h", "**`a`****@b**", "``@a`` ```` `@b`",
+	"```\n@a\n~~~\n````\n```", "~~~ `\n@a", "- a\n\n\t\t@b\n1. ```\n@c", "> ```\n> @d\n\n@e",
+	"::error::x\n  ::x::\n##[group]\n\u200b::x", "`::x`\n- ::x\n# ::x", "\x1b[\x1b[31m31m\x1b]0;x\a", "😀漢\u202e字\xff\u2028@a\u0085@b",
+	"a\n===\nb\n---\n", "[x]: https://a.example\n[x]", "a\\\n@b", "|a|\n|-|\n|@b|", "*`*`@a`*`",
+}
+
+func FuzzInert(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		wantInert(t, Text(s)+"\n")
+		wantInert(t, "- "+Code(s)+" "+Text(s)+"\n")
+		wantInert(t, "| "+CellCode(s)+" |\n")
+		wantInert(t, Fence(s, ""))
+		wantInert(t, strings.Join(Prose(s), ""))
+		if strings.Contains(CellCode(s), "|") {
+			t.Errorf("CellCode(%q) ends its cell: %q", s, CellCode(s))
+		}
+		for _, line := range []string{Text(s), HTML(s), Code(s), CellCode(s), Title(s)} {
+			if strings.ContainsAny(line, "\r\n") || !utf8.ValidString(line) {
+				t.Errorf("%q is not one line of UTF-8", line)
+			}
+		}
+		if units := len(utf16.Encode([]rune(Title(s)))); units > maxTitle {
+			t.Errorf("a title has %d units", units)
+		}
+	})
+}
+
+func FuzzFenceHolds(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		lines := strings.Split(strings.TrimSuffix(Fence(s, ""), "\n"), "\n")
+		fence := lines[0]
+		for _, line := range lines[1 : len(lines)-1] {
+			if strings.Contains(line, fence) {
+				t.Errorf("the fence %q is met inside of %q", fence, lines)
+			}
+		}
+		if lines[len(lines)-1] != fence {
+			t.Errorf("the fence %q is not closed in %q", fence, lines)
+		}
+	})
+}
+
+func FuzzCleanTwice(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := Clean(s)
+		if twice := Clean(once); twice != once {
+			t.Errorf("Clean(%q) is %q, and cleaned again %q", s, once, twice)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package markdown
+
+import (
+	"regexp"
+	"strings"
+)
+
+// lineUnits is the most that Prose shows of one line.
+const lineUnits = 2000
+
+// fenceLines is the most that Prose shows of one block of code.
+const fenceLines = 60
+
+// Prose is a message as blocks of Markdown, each ending in a newline, that can
+// be shown up to any of them. Lists, code, bold text and headings (as bold
+// lines) are kept in our own hand; everything else is text.
+func Prose(s string) []string {
+	p := prose{rest: strings.Split(strings.Trim(Clean(s), "\n"), "\n")}
+	for len(p.rest) > 0 {
+		p.next()
+	}
+	return p.blocks
+}
+
+// prose turns lines into blocks.
+type prose struct {
+	rest   []string
+	blocks []string
+	last   kind
+	depth  int  // of the last list item
+	gap    bool // an empty line came after the last block
+}
+
+type kind int
+
+const (
+	paragraph kind = iota
+	item
+	other // stands apart from whatever is next to it
+)
+
+var (
+	fenceLine   = regexp.MustCompile("^[ \t]*(```+|~~~+)([^`]*)$")
+	itemLine    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,2}[.)])[ \t]+(\S.*)$`)
+	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*$`)
+)
+
+func (p *prose) next() {
+	line := Cut(p.rest[0], lineUnits)
+	if m := fenceLine.FindStringSubmatch(line); m != nil {
+		p.fence(m[1])
+		return
+	}
+	p.rest = p.rest[1:]
+	switch {
+	case strings.TrimSpace(line) == "":
+		p.gap = true
+	case headingLine.MatchString(line):
+		p.heading(headingLine.FindStringSubmatch(line)[1])
+	case itemLine.MatchString(line):
+		p.item(itemLine.FindStringSubmatch(line))
+	case p.last == item && !p.gap:
+		p.put(item, strings.Repeat("    ", p.depth)+"  "+inline(line)+"\n")
+	default:
+		p.put(paragraph, inline(line)+"\n")
+	}
+}
+
+// put adds a block, after an empty line where it does not go on with the last.
+func (p *prose) put(k kind, block string) {
+	if len(p.blocks) > 0 && (k != p.last || k == other || p.gap) {
+		block = "\n" + block
+	}
+	p.blocks = append(p.blocks, block)
+	p.last, p.gap = k, false
+}
+
+func (p *prose) heading(text string) {
+	if text = Text(text); text != "" {
+		p.put(other, "**"+text+"**\n")
+	}
+}
+
+// item writes a list item, at most one level deeper than the one before: what
+// is indented further would be code.
+func (p *prose) item(m []string) {
+	depth := 0
+	if p.last == item {
+		depth = min(indentation(m[1])/2, p.depth+1, 3)
+	}
+	mark := "-"
+	if isDigit(m[2][0]) {
+		mark = strings.TrimRight(m[2], ".)") + "."
+	}
+	p.put(item, strings.Repeat("    ", depth)+mark+" "+inline(m[3])+"\n")
+	p.depth = depth
+}
+
+func indentation(s string) int {
+	return len(s) + 3*strings.Count(s, "\t")
+}
+
+// fence takes the lines up to the end of a block of code that opened with mark.
+func (p *prose) fence(mark string) {
+	end := 1
+	for end < len(p.rest) && !closesFence(p.rest[end], mark) {
+		end++
+	}
+	code := p.rest[1:end]
+	p.rest = p.rest[min(end+1, len(p.rest)):]
+	if len(code) > fenceLines {
+		code = append(code[:fenceLines:fenceLines], "…")
+	}
+	for i := range code {
+		code[i] = Cut(code[i], lineUnits)
+	}
+	p.put(other, Fence(strings.Join(code, "\n"), ""))
+}
+
+func closesFence(line, mark string) bool {
+	line = strings.TrimSpace(line)
+	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
+}

@@ -1,0 +1,138 @@
+package markdown
+
+import "strings"
+
+// apart is put between two characters that GitHub would take together.
+const apart = "&#8203;" // zero width space
+
+// Text is s as running text on one line. It may begin a line, stand in a list
+// item, a quote or a table cell.
+func Text(s string) string {
+	s = oneLine(s)
+	if startsBlock(s) {
+		return `\` + escaped(s)
+	}
+	return escaped(s)
+}
+
+// escaped is one clean line without markup or effects, except for what it might
+// be at the start of a line.
+func escaped(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	for i := 0; i < len(s); {
+		if n := writeInert(&b, s, i); n > 0 {
+			i += n
+			continue
+		}
+		if isMarkup(s, i) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return b.String()
+}
+
+// HTML is s as text inside an element of an HTML block, on one line.
+func HTML(s string) string {
+	s = oneLine(s)
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	for i := 0; i < len(s); {
+		n := writeInert(&b, s, i)
+		if n == 0 {
+			b.WriteByte(s[i])
+			n = 1
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// startsBlock says whether a line that begins with s would be more than a
+// paragraph or, with "::", a workflow command. What isMarkup escapes anywhere
+// is not asked for again; neither is an ordered list's number, see isMarkup.
+func startsBlock(s string) bool {
+	return s != "" && strings.IndexByte("#-+=:", s[0]) >= 0
+}
+
+// isMarkup says whether s[i] means something in running text.
+func isMarkup(s string, i int) bool {
+	switch s[i] {
+	case '\\', '`', '*', '[', ']', '~':
+		return true
+	case '_': // within a word it means nothing, and snake_case stays readable
+		return i == 0 || i == len(s)-1 || !isWord(s[i-1]) || !isWord(s[i+1])
+	case '.', ')':
+		return isListNumber(s[:i]) && (i == len(s)-1 || s[i+1] == ' ')
+	}
+	return false
+}
+
+func isListNumber(s string) bool {
+	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
+}
+
+// writeInert writes what stands at s[i] so that neither HTML nor GitHub's own
+// rules for plain text see anything in it, and returns how many bytes that
+// were; 0 if there is nothing to see.
+func writeInert(b *strings.Builder, s string, i int) int {
+	switch c := s[i]; c {
+	case '<':
+		return write(b, "&lt;", 1)
+	case '>':
+		if i == 0 { // a quote
+			return write(b, "&gt;", 1)
+		}
+	case '&':
+		if i+1 < len(s) && (s[i+1] == '#' || isWord(s[i+1])) { // an entity
+			return write(b, "&amp;", 1)
+		}
+	case '|':
+		return write(b, "&#124;", 1)
+	case '$': // GitHub's own advice against mathematics
+		return write(b, "<span>$</span>", 1)
+	case '@':
+		return write(b, "@"+apart, 1)
+	case '#':
+		return inertHash(b, s[i+1:])
+	case ':':
+		if strings.HasPrefix(s[i:], "://") {
+			return write(b, ":"+apart+"//", 3)
+		}
+	case 'w', 'W':
+		if hasPrefixFold(s[i:], "www.") {
+			return write(b, s[i:i+3]+apart+".", 4)
+		}
+	case 'g', 'G':
+		if hasPrefixFold(s[i:], "gh-") {
+			return write(b, s[i:i+2]+apart+"-", 3)
+		}
+	}
+	return 0
+}
+
+// inertHash keeps "#" from what follows it: the number of an issue, or the
+// bracket of an old workflow command. What follows the text is not known here.
+func inertHash(b *strings.Builder, rest string) int {
+	if rest == "" || rest[0] == '[' || isDigit(rest[0]) {
+		return write(b, "#"+apart, 1)
+	}
+	return 0
+}
+
+func write(b *strings.Builder, s string, n int) int {
+	b.WriteString(s)
+	return n
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isWord(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

@@ -1,0 +1,251 @@
+package transcript
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// fieldWidth is the most that one field of a list or table takes, in UTF-16
+// units before escaping.
+const fieldWidth = 300
+
+// unconfined is the Policy.Level under which nothing confines a command.
+const unconfined = "none"
+
+// overview is what stands before the transcript, the most important first.
+func overview(v *View, draft []string) []section {
+	return append([]section{scripted(v), summary(v)}, account(v, draft)...)
+}
+
+// account is what came of a run, beside the agent's own words.
+func account(v *View, draft []string) []section {
+	return []section{
+		banner(v, draft),
+		plan(v.Plan),
+		verification(v.Verify),
+		files(v.Change),
+		warnings(v.Warnings),
+		facts(v),
+	}
+}
+
+func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
+func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
+func cell(s string) string { return markdown.CellCode(markdown.Cut(s, fieldWidth)) }
+
+func scripted(v *View) section {
+	if v.Started.Scripted == "" {
+		return section{}
+	}
+	return section{
+		head: "\n> [!NOTE]\n",
+		rows: []string{fmt.Sprintf("> This run was scripted: the answers come from the session file %s, no model was asked.\n",
+			code(v.Started.Scripted))},
+	}
+}
+
+func summary(v *View) section {
+	rows := markdown.Prose(v.Summary())
+	if len(rows) == 0 {
+		rows = []string{"The agent left no summary.\n"}
+	}
+	return section{head: "\n", rows: rows, share: 12_000, more: "paragraph"}
+}
+
+func banner(v *View, draft []string) section {
+	s := section{head: "\n> [!WARNING]\n", share: 4_000, more: "reason"}
+	for _, reason := range reasons(v, draft) {
+		s.rows = append(s.rows, "> - "+reason+"\n")
+	}
+	return s
+}
+
+// reasons are what is not well with a run, as Markdown.
+func reasons(v *View, draft []string) []string {
+	var all []string
+	if f := v.Finished; f != nil && outcome.Outcome(f.Outcome).ExitCode() != 0 {
+		all = append(all, fmt.Sprintf("The run ended as %s: %s", code(f.Outcome+"/"+f.Reason), text(f.Message)))
+	}
+	for _, reason := range draft {
+		all = append(all, "Draft: "+text(reason))
+	}
+	if red := redChecks(v); red != "" {
+		all = append(all, red)
+	}
+	if v.Policy.Level == unconfined {
+		all = append(all, "Commands ran unconfined, with all rights of the user who started agent-ci.")
+	}
+	if v.Torn {
+		all = append(all, "The transcript's last line is torn: the run was killed, or its disk was full.")
+	}
+	return all
+}
+
+func redChecks(v *View) string {
+	switch {
+	case v.Verify == nil || len(v.Verify.Rows) == 0:
+		return ""
+	case v.Verify.Attempt == 0 && (v.Change == nil || len(v.Change.Files) == 0):
+		return ""
+	case v.Verify.Attempt == 0:
+		return "The change was not verified."
+	case v.Verify.Passed:
+		return ""
+	}
+	var names []string
+	for _, row := range v.Verify.Rows {
+		if !row.Passed {
+			names = append(names, text(row.Name))
+		}
+	}
+	return "Verification failed: " + strings.Join(names, ", ")
+}
+
+func plan(p Plan) section {
+	s := section{head: "\n## Plan\n\n", most: 50, share: 6_000, more: "step"}
+	if len(p.Steps) == 0 {
+		s.rows = []string{"The agent made no plan.\n"}
+	}
+	for _, step := range p.Steps {
+		s.rows = append(s.rows, planStep(step))
+	}
+	return s
+}
+
+func planStep(step PlanStep) string {
+	switch step.Status {
+	case "completed":
+		return "- [x] " + text(step.Step) + "\n"
+	case "in_progress":
+		return "- [ ] " + text(step.Step) + " *(in progress)*\n"
+	}
+	return "- [ ] " + text(step.Step) + "\n"
+}
+
+func verification(v *Verify) section {
+	if v == nil || len(v.Rows) == 0 {
+		return section{head: "\n## Verification\n\n", rows: []string{"No verify command was run: nothing says that the change works.\n"}}
+	}
+	s := section{
+		head: "\n## Verification\n\n| Check | Command | Before | After | Result | Time |\n|---|---|---|---|---|--:|\n",
+		most: 50, share: 6_000, more: "check",
+	}
+	for _, row := range v.Rows {
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
+			orDash(text(row.Before)), orDash(text(row.After)), checkResult(row), duration(row.Seconds)))
+	}
+	return s
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func checkResult(row VerifyRow) string {
+	switch {
+	case row.After == "":
+		return "not run"
+	case !row.Passed:
+		return "**failed**"
+	case row.After != "green":
+		return "red before too"
+	}
+	return "passed"
+}
+
+func files(c *Change) section {
+	if c == nil || len(c.Files) == 0 {
+		return section{head: "\n## Files\n\n", rows: []string{"No file was changed.\n"}}
+	}
+	s := section{
+		head: fmt.Sprintf("\n## Files\n\n%s, +%s −%s\n\n| | File | + | − |\n|---|---|--:|--:|\n", count(len(c.Files), "file"),
+			thousands(int64(c.Insertions)), thousands(int64(c.Deletions))),
+		most: 50, share: 8_000, more: "file",
+	}
+	for _, f := range c.Files {
+		s.rows = append(s.rows, fileRow(f))
+	}
+	return s
+}
+
+func fileRow(f ChangeFile) string {
+	added, removed := thousands(int64(f.Insertions)), thousands(int64(f.Deletions))
+	if f.Binary {
+		added, removed = "binary", ""
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", text(f.Status), cell(f.Path), added, removed)
+}
+
+func warnings(all []Warning) section {
+	s := section{head: "\n## Warnings\n\n", most: 50, share: 4_000, more: "warning"}
+	for _, w := range all {
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s)\n", text(w.Message), code(w.Code)))
+	}
+	return s
+}
+
+// facts tells what the run took and under which rules.
+func facts(v *View) section {
+	s := section{head: "\n## Run\n\n", share: 4_000, more: "fact"}
+	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
+	add("Work: %s", work(v))
+	add("Tokens: %s", tokens(v.Usage))
+	if v.Policy.Level != "" {
+		add("Confinement: %s", confinement(v.Policy))
+	}
+	if v.Workspace.BaseSHA != "" {
+		add("Base: %s", strings.TrimSpace(text(v.Workspace.Base)+" "+code(v.Workspace.BaseSHA)))
+	}
+	if v.Started.RunID != "" {
+		add("agent-ci %s, run %s", text(v.Started.Version), runName(v.Started))
+	}
+	return s
+}
+
+func work(v *View) string {
+	parts := []string{count(v.Turns, "turn"), count(v.Calls, "tool call")}
+	switch {
+	case v.Started.Scripted != "":
+		parts = append([]string{"scripted answers"}, parts...)
+	case v.Model != "":
+		parts = append([]string{text(v.Model)}, parts...)
+	}
+	if v.Retries > 0 {
+		parts = append(parts, count(v.Retries, "repeated request"))
+	}
+	if v.Finished != nil {
+		parts = append(parts, duration(v.Finished.Seconds))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func tokens(u Usage) string {
+	return fmt.Sprintf("%s in (%s cached), %s out (%s reasoning)",
+		thousands(u.Input), thousands(u.Cached), thousands(u.Output), thousands(u.Reasoning))
+}
+
+func confinement(p Policy) string {
+	level := text(p.Level)
+	if len(p.Layers) > 0 {
+		level += " (" + text(strings.Join(p.Layers, ", ")) + ")"
+	}
+	return fmt.Sprintf("%s; sandbox %s, network %s, approval %s", level, text(p.Sandbox), text(p.Network), text(p.Approval))
+}
+
+// runPage is the address of a run of GitHub Actions, the only link that is made
+// from what stands in a transcript.
+var runPage = regexp.MustCompile(`^https://[\w.-]+(:\d+)?/[\w.-]+/[\w.-]+/actions/runs/\d+(/attempts/\d+)?$`)
+
+func runName(r RunStarted) string {
+	if runPage.MatchString(r.Link) {
+		return fmt.Sprintf("[%s](%s)", text(r.RunID), r.Link)
+	}
+	return code(r.RunID)
+}

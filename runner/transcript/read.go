@@ -1,0 +1,113 @@
+package transcript
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// TornError says that a log ends within a line: its writer was killed or the
+// disk was full. Everything before the line is whole.
+type TornError struct {
+	Line   int   // number of the torn line, from 1
+	Offset int64 // where it begins; cutting the file here mends it
+	Bytes  int   // of it that are there
+}
+
+func (e *TornError) Error() string {
+	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.Line)
+}
+
+// LineError says that a line of a log is not an event.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("transcript line %d is not an event: %v", e.Line, e.Err)
+}
+
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Read yields the events of a log in order. An error ends it: *TornError after
+// the last whole event, *LineError for a line that is none, or what r returned.
+// It does not check the chain; VerifyChain does.
+func Read(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for line, err := range lines(r) {
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			e, err := line.event()
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// line is one whole line of a log. Its text is valid until the next is read.
+type line struct {
+	number int
+	text   []byte
+}
+
+func (l line) event() (Event, error) {
+	var e Event
+	if err := json.Unmarshal(l.text, &e); err != nil {
+		return Event{}, &LineError{Line: l.number, Err: err}
+	}
+	if e.V != Version {
+		return Event{}, &LineError{Line: l.number, Err: fmt.Errorf("version %d, this agent-ci reads version %d", e.V, Version)}
+	}
+	return e, nil
+}
+
+func lines(r io.Reader) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		br := bufio.NewReaderSize(r, 64<<10)
+		var offset int64
+		for number := 1; ; number++ {
+			text, err := readLine(br)
+			switch {
+			case errors.Is(err, io.EOF) && len(text) == 0:
+				return
+			case errors.Is(err, io.EOF):
+				yield(line{}, &TornError{Line: number, Offset: offset, Bytes: len(text)})
+				return
+			case errors.Is(err, ErrTooLarge):
+				yield(line{}, &LineError{Line: number, Err: err})
+				return
+			case err != nil:
+				yield(line{}, fmt.Errorf("read transcript line %d: %w", number, err))
+				return
+			}
+			offset += int64(len(text))
+			if !yield(line{number: number, text: text[:len(text)-1]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// readLine returns a line with its newline; what there is of it with an error.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	text, err := br.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return text, err
+	}
+	long := append([]byte(nil), text...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		text, err = br.ReadSlice('\n')
+		if len(long)+len(text) > MaxLine+1 {
+			return nil, ErrTooLarge
+		}
+		long = append(long, text...)
+	}
+	return long, err
+}

@@ -1,0 +1,150 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// topicWidth is the most that a topic takes, in UTF-16 units.
+const topicWidth = 100
+
+// topicKeys are the arguments that say what a call is about, the most telling
+// first. The names are those of the published tool families.
+var topicKeys = []string{
+	"cmd", "command", "file_path", "path", "dir_path", "pattern", "query", "url",
+	"input", "patch", "session_id", "chars", "explanation",
+}
+
+// topic is what a call is about, from its arguments as the model wrote them.
+func topic(input string) string {
+	text := input
+	var args map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &args); err == nil {
+		text = topicOf(args)
+	}
+	if files := patchedFiles(text); files != "" {
+		text = files
+	}
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if rest != "" {
+		first = strings.TrimRight(first, " \\") + " …"
+	}
+	return strings.Clone(markdown.Cut(first, topicWidth))
+}
+
+func topicOf(args map[string]json.RawMessage) string {
+	for _, key := range topicKeys {
+		if value, ok := args[key]; ok {
+			return argument(value)
+		}
+	}
+	return ""
+}
+
+// argument shows one JSON value: a string as it is, an argv joined by spaces.
+func argument(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	var argv []string
+	if json.Unmarshal(value, &argv) == nil {
+		return strings.Join(argv, " ")
+	}
+	return string(value)
+}
+
+var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "}
+
+// patchedFiles names the files of a V4A patch; "" for other text.
+func patchedFiles(text string) string {
+	if !strings.Contains(text, "*** Begin Patch") {
+		return ""
+	}
+	var files []string
+	for line := range strings.Lines(text) {
+		for _, mark := range patchMarks {
+			if path, ok := strings.CutPrefix(line, mark); ok {
+				files = append(files, strings.TrimSpace(path))
+			}
+		}
+	}
+	if len(files) > 3 {
+		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))
+	}
+	return strings.Join(files, ", ")
+}
+
+// readable lays out arguments for a person: one a line, texts of several lines
+// as such. A text alone (a patch, a script) is that text.
+func readable(input string) string {
+	args, ok := arguments(input)
+	if !ok {
+		return input
+	}
+	if len(args) == 1 {
+		if text, isText := decoded(args[0].value); isText {
+			return text
+		}
+	}
+	var b strings.Builder
+	for _, arg := range args {
+		b.WriteString(arg.name + ":" + arg.layout() + "\n")
+	}
+	return b.String()
+}
+
+// member is one member of a JSON object.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// arguments are the members of a JSON object in their order; false for what is
+// none, or an empty one.
+func arguments(input string) ([]member, bool) {
+	d := json.NewDecoder(strings.NewReader(input))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, false
+	}
+	var all []member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, false
+		}
+		all = append(all, member{name.(string), value})
+	}
+	if _, err := d.Token(); err != nil || d.More() {
+		return nil, false
+	}
+	return all, len(all) > 0
+}
+
+func (m member) layout() string {
+	text, isText := decoded(m.value)
+	switch {
+	case !isText:
+		var b bytes.Buffer
+		if json.Compact(&b, m.value) != nil {
+			return " " + string(m.value)
+		}
+		return " " + b.String()
+	case strings.Contains(strings.TrimRight(text, "\n"), "\n"):
+		return "\n  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+	}
+	return " " + text
+}
+
+func decoded(value json.RawMessage) (text string, isText bool) {
+	isText = json.Unmarshal(value, &text) == nil && value[0] == '"'
+	return text, isText
+}

@@ -1,0 +1,115 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ChainError names the first event of a log that is not as it was written.
+type ChainError struct {
+	Line int
+	Seq  int64 // as the line says; 0 where it says none
+	Type Type
+	Err  error // what does not fit
+}
+
+func (e *ChainError) Error() string {
+	return fmt.Sprintf("transcript line %d (event %d, %s) is not as it was written: %v", e.Line, e.Seq, e.Type, e.Err)
+}
+
+func (e *ChainError) Unwrap() error { return e.Err }
+
+// VerifyChain reads a log and checks that its events follow each other without gap
+// and that each states the digest of the line before. It returns the chain's
+// head, which is what Log.Head returned after the last event: a changed last
+// line, or lines cut off the end, show in nothing else.
+//
+// The error is a *ChainError where the chain breaks. A log with a torn last
+// line comes back with the head of its whole lines and a *TornError.
+func VerifyChain(r io.Reader) (head string, err error) {
+	chain := chain{head: genesis}
+	for line, err := range lines(r) {
+		if err != nil {
+			return chain.end(err)
+		}
+		if err := chain.add(line); err != nil {
+			return "", err
+		}
+	}
+	return chain.end(nil)
+}
+
+// chain follows the lines of a log. Where a digest does not fit, either of two
+// lines was changed; the line after them tells which, so that it is waited for.
+type chain struct {
+	head  string
+	last  position
+	doubt *doubt
+}
+
+type position struct {
+	line int
+	seq  int64
+	kind Type
+}
+
+// doubt is a line that states another digest than that of the line before.
+type doubt struct{ before, line position }
+
+func (c *chain) add(l line) error {
+	e, err := l.event()
+	if err != nil {
+		if broken := c.broken(); broken != nil {
+			return broken
+		}
+		return &ChainError{Line: l.number, Seq: e.Seq, Type: e.Type, Err: err}
+	}
+	here := position{line: l.number, seq: e.Seq, kind: e.Type}
+	if c.doubt != nil {
+		return c.resolve(e.Prev == c.head)
+	}
+	if want := c.last.seq + 1; e.Seq != want {
+		return here.altered(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
+	}
+	if e.Prev != c.head {
+		c.doubt = &doubt{before: c.last, line: here}
+	}
+	c.head, c.last = digest(l.text), here
+	return nil
+}
+
+// end returns the head of a chain after whose last whole line came err.
+func (c *chain) end(err error) (string, error) {
+	if broken := c.broken(); broken != nil {
+		return "", broken
+	}
+	if torn := (*TornError)(nil); err != nil && !errors.As(err, &torn) {
+		return "", err
+	}
+	return c.head, err
+}
+
+// resolve blames the line before if the doubtful line itself is confirmed by
+// the one that follows it.
+func (c *chain) resolve(confirmed bool) error {
+	if confirmed {
+		return c.broken()
+	}
+	return c.doubt.line.altered(errors.New("the digest that it states is not that of the line before"))
+}
+
+// broken is the error of a doubt that nothing has resolved.
+func (c *chain) broken() error {
+	if c.doubt == nil {
+		return nil
+	}
+	if c.doubt.before.line == 0 {
+		return c.doubt.line.altered(errors.New("it does not begin a chain"))
+	}
+	return c.doubt.before.altered(errors.New("its digest is not the one that the next line states"))
+}
+
+func (p position) altered(err error) *ChainError {
+	return &ChainError{Line: p.line, Seq: p.seq, Type: p.kind, Err: err}
+}

@@ -1,0 +1,282 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// View is the state of a run, folded from its events. What an event replaces
+// (plan, verification, change) is there in its last form only.
+type View struct {
+	StartedAt time.Time
+	Started   RunStarted
+	Task      Task
+	Workspace Workspace
+	Policy    Policy
+	Model     string // of the last request
+	Setup     []Setup
+	Plan      Plan
+	Verify    *Verify // nil before the baseline
+	Change    *Change // nil when there is none yet
+	Publish   []Publish
+	Warnings  []Warning
+	Entries   []Entry // messages and calls, as they came
+	Turns     int
+	Calls     int
+	Retries   int
+	Usage     Usage
+	// LastMessage is the last message of the run's own agent, whole.
+	LastMessage string
+	Finished    *RunFinished // nil while the run goes on, or when it was killed
+	Events      int64
+	Head        string // of the chain: the SHA-256 in hex of the last event's line
+	Torn        bool   // the log's last line was not whole
+}
+
+// Entry is a message of an agent or a call that it made; one of the two is set.
+type Entry struct {
+	Seq     int64 // of the event that began it
+	Agent   string
+	Message Excerpt
+	Call    *Call
+}
+
+// Call is one tool call from its start to its end.
+type Call struct {
+	Turn      int
+	ID        string
+	Tool      string
+	Topic     string // what it was about, in one line: the command, the path, …
+	Input     Excerpt
+	Output    Excerpt
+	Offered   bool
+	Finished  bool // else the run ended before the call did
+	Failed    bool
+	ExitCode  *int
+	Truncated bool
+	File      string
+	Bytes     int64
+	Seconds   float64
+}
+
+// Summary is what the agent said last.
+func (v *View) Summary() string {
+	if v.Finished != nil && v.Finished.Summary != "" {
+		return v.Finished.Summary
+	}
+	return v.LastMessage
+}
+
+// Project folds the events of a log into what a pull request shows: inputs,
+// outputs and messages are cut as the body of one shows them, so that a long
+// run takes little memory. A torn last line is noted in the view.
+func Project(r io.Reader) (*View, error) { return project(r, bodyCut) }
+
+// ProjectWhole is Project with every text in full, for Markdown.
+func ProjectWhole(r io.Reader) (*View, error) { return project(r, cut{}) }
+
+func project(r io.Reader, c cut) (*View, error) {
+	f := fold{view: &View{Head: genesis}, cut: c, open: map[callKey][]*Call{}}
+	for line, err := range lines(r) {
+		if torn := (*TornError)(nil); errors.As(err, &torn) {
+			f.view.Torn = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := f.line(line); err != nil {
+			return nil, err
+		}
+	}
+	return f.view, nil
+}
+
+// fold builds a view event by event.
+type fold struct {
+	view *View
+	cut  cut
+	// open holds the calls without an end, oldest first: nothing keeps a model
+	// from using an id twice.
+	open map[callKey][]*Call
+}
+
+type callKey struct{ agent, id string }
+
+func (f *fold) line(l line) error {
+	e, err := l.event()
+	if err != nil {
+		return err
+	}
+	f.view.Events++
+	f.view.Head = digest(l.text)
+	handle, known := folds[e.Type]
+	if !known {
+		return nil
+	}
+	if err := handle(f, e); err != nil {
+		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return nil
+}
+
+// folds says what each type of event does to a view; others do nothing.
+var folds = map[Type]func(*fold, Event) error{
+	TypeRunStarted: func(f *fold, e Event) error {
+		f.view.StartedAt = e.Time
+		return json.Unmarshal(e.Data, &f.view.Started)
+	},
+	TypeTask:          func(f *fold, e Event) error { return json.Unmarshal(e.Data, &f.view.Task) },
+	TypeWorkspace:     func(f *fold, e Event) error { return json.Unmarshal(e.Data, &f.view.Workspace) },
+	TypePolicy:        func(f *fold, e Event) error { return json.Unmarshal(e.Data, &f.view.Policy) },
+	TypePlan:          func(f *fold, e Event) error { return replace(&f.view.Plan, e) },
+	TypeSetup:         func(f *fold, e Event) error { return appendTo(&f.view.Setup, e) },
+	TypePublish:       func(f *fold, e Event) error { return appendTo(&f.view.Publish, e) },
+	TypeWarning:       func(f *fold, e Event) error { return appendTo(&f.view.Warnings, e) },
+	TypeVerify:        func(f *fold, e Event) error { return point(&f.view.Verify, e) },
+	TypeChange:        func(f *fold, e Event) error { return point(&f.view.Change, e) },
+	TypeRunFinished:   func(f *fold, e Event) error { return point(&f.view.Finished, e) },
+	TypeModelRequest:  (*fold).modelRequest,
+	TypeModelResponse: (*fold).modelResponse,
+	TypeModelRetry:    func(f *fold, _ Event) error { f.view.Retries++; return nil },
+	TypeToolStarted:   (*fold).toolStarted,
+	TypeToolFinished:  (*fold).toolFinished,
+}
+
+// replace decodes into a fresh value, so that nothing of the last one stays.
+func replace[T any](to *T, e Event) error {
+	var fresh T
+	if err := json.Unmarshal(e.Data, &fresh); err != nil {
+		return err
+	}
+	*to = fresh
+	return nil
+}
+
+func point[T any](to **T, e Event) error {
+	var fresh T
+	*to = &fresh
+	return json.Unmarshal(e.Data, &fresh)
+}
+
+func appendTo[T any](to *[]T, e Event) error {
+	var one T
+	err := json.Unmarshal(e.Data, &one)
+	*to = append(*to, one)
+	return err
+}
+
+func (f *fold) modelRequest(e Event) error {
+	var request struct {
+		Model string `json:"model"`
+	}
+	err := json.Unmarshal(e.Data, &request)
+	f.view.Model = request.Model
+	return err
+}
+
+func (f *fold) modelResponse(e Event) error {
+	var response ModelResponse
+	if err := json.Unmarshal(e.Data, &response); err != nil {
+		return err
+	}
+	f.view.Turns = max(f.view.Turns, response.Turn)
+	f.view.Usage.add(response.Usage)
+	for _, item := range response.Output {
+		text := messageText(item)
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if e.Agent == MainAgent {
+			f.view.LastMessage = text
+		}
+		f.view.Entries = append(f.view.Entries, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+	}
+	return nil
+}
+
+func (u *Usage) add(more Usage) {
+	u.Input += more.Input
+	u.Cached += more.Cached
+	u.Output += more.Output
+	u.Reasoning += more.Reasoning
+}
+
+// messageText is the text of an output item that is a message, else "". Items
+// come as the API sent them, so that one of a shape that is not known is none.
+func messageText(item json.RawMessage) string {
+	var message struct {
+		Type    string `json:"type"`
+		Content []struct {
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(item, &message); err != nil || message.Type != "message" {
+		return ""
+	}
+	var parts []string
+	for _, part := range message.Content {
+		if text := part.Text + part.Refusal; text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func (f *fold) toolStarted(e Event) error {
+	var started ToolStarted
+	if err := json.Unmarshal(e.Data, &started); err != nil {
+		return err
+	}
+	call := f.begin(e, started.Turn, started.CallID, started.Tool)
+	call.Topic = topic(started.Input)
+	call.Input = f.cut.apply(readable(started.Input))
+	call.Offered = started.Offered
+	return nil
+}
+
+func (f *fold) begin(e Event, turn int, id, tool string) *Call {
+	call := &Call{Turn: turn, ID: id, Tool: tool}
+	key := callKey{e.Agent, id}
+	f.open[key] = append(f.open[key], call)
+	f.view.Calls++
+	f.view.Entries = append(f.view.Entries, Entry{Seq: e.Seq, Agent: e.Agent, Call: call})
+	return call
+}
+
+func (f *fold) toolFinished(e Event) error {
+	var finished ToolFinished
+	if err := json.Unmarshal(e.Data, &finished); err != nil {
+		return err
+	}
+	key := callKey{e.Agent, finished.CallID}
+	if len(f.open[key]) == 0 {
+		f.begin(e, finished.Turn, finished.CallID, finished.Tool)
+	}
+	call := f.open[key][0]
+	f.open[key] = f.open[key][1:]
+	if len(f.open[key]) == 0 {
+		delete(f.open, key)
+	}
+	call.finish(finished, f.cut)
+	return nil
+}
+
+func (c *Call) finish(f ToolFinished, cut cut) {
+	c.Finished = true
+	c.Failed = f.Failed
+	c.Output = cut.apply(f.Output)
+	c.Truncated = f.Truncated
+	c.File = f.File
+	c.Bytes = f.Bytes
+	c.Seconds = f.Seconds
+	if code, ok := f.Detail["exit_code"].(float64); ok {
+		exit := int(code)
+		c.ExitCode = &exit
+	}
+}
