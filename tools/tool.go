@@ -37,8 +37,13 @@ type Call struct {
 
 // Result is what the model gets back for a call.
 type Result struct {
-	// Output goes to the model; the dispatcher has cut it to its budget.
+	// Output goes to the model. The dispatcher removes secrets, makes it valid
+	// UTF-8 and cuts it to its budget.
 	Output string
+	// Printed stands behind Output: what a command printed, of which only the
+	// ends may be in memory. Output is then its header and not cut. It may be
+	// nil, and is nil in what the dispatcher returns.
+	Printed *Printed
 	// Failed says that the call did not do what it was asked: a refusal, bad
 	// arguments, a command with a status other than 0.
 	Failed bool
@@ -46,21 +51,35 @@ type Result struct {
 	// data (exit_code, files, …). It may be nil.
 	Detail map[string]any
 	// Budget is the output budget that the call asked for, in tokens; 0 means
-	// the dispatcher's own.
+	// the dispatcher's own, which also is the most that a call gets.
 	Budget int
 }
 
 // Tool is one thing that the model can call.
 //
-// Run gets arguments that fit the schema (freeform tools: the text). What goes
-// wrong in a way that the model can act on is a Result with Failed set; an
-// error is for what the tool itself could not do, and the dispatcher turns it
-// into a failed result as well: no tool ends a run.
+// Run gets arguments that fit the schema, as JSON without what the schema does
+// not know; a freeform tool gets the text, also when the model called it as the
+// function {"input": text}. What goes wrong in a way that the model can act on
+// is a Result with Failed set; an error is for what the tool itself could not
+// do, and the dispatcher turns it into a failed result as well: no tool ends a
+// run. Run returns soon after ctx has ended, having undone or finished what it
+// began; nobody takes its work away from it.
 type Tool interface {
 	Spec() Spec
-	// Mutates says whether a call may change the workspace by this tool's own
-	// hand; such calls run alone. Running a command does not count: the
-	// reference implementation runs commands in parallel too.
+	// Mutates says whether a call may change the workspace or the run's state
+	// by this tool's own hand; such calls run alone. Running a command does not
+	// count: the reference implementation runs commands in parallel too.
 	Mutates() bool
 	Run(ctx context.Context, call Call) (Result, error)
 }
+
+// Accepting is a tool that takes more arguments than it tells the model of:
+// those of other versions of the tool.
+type Accepting interface {
+	// Accepts is the schema that arguments are checked by, in place of the
+	// spec's Parameters.
+	Accepts() json.RawMessage
+}
+
+// Refuse is a result that tells the model why the call was not done.
+func Refuse(words string) Result { return Result{Output: words, Failed: true} }

@@ -3,14 +3,17 @@
 // tools, models or rules about which command may run.
 //
 // This version confines nothing: commands run with the rights of the user who
-// started agent-ci, each in a process group of its own, and Level says so.
+// started agent-ci, and Level says so. Each command leads a session of its own,
+// so it has no terminal to ask on. What it leaves behind in its process group
+// dies with it. A process that moved to another group is ended by Close, on
+// Linux and with AdoptOrphans only; elsewhere it outlives the run.
 package sandbox
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"os/exec"
 	"sync"
 	"time"
 )
@@ -21,10 +24,21 @@ type Level string
 // LevelNone means that nothing confines a command.
 const LevelNone Level = "none"
 
-// Sandbox starts the commands of one run. The zero value is ready.
+// Sandbox starts the commands of one run. The zero value is ready; Close ends
+// what it started.
 type Sandbox struct {
-	mu   sync.Mutex
-	live map[*Process]struct{}
+	// AdoptOrphans makes this process the parent of what commands leave behind,
+	// so that Close finds and ends it (Linux; prctl(2), PR_SET_CHILD_SUBREAPER).
+	// Close then kills every child of this process that is in another session
+	// than its own, so only one Sandbox of a process may be open with it.
+	AdoptOrphans bool
+
+	mu       sync.Mutex
+	starter  starter
+	live     map[*Process]struct{} // nil until the first start
+	closed   bool
+	close    sync.Once
+	closeErr error
 }
 
 // Level is the confinement that commands get, and Layers what it is made of.
@@ -35,42 +49,46 @@ func (s *Sandbox) Layers() []string { return []string{} }
 
 // Command is what to start.
 type Command struct {
-	Argv   []string  // Argv[0] is looked up in the PATH of Env
-	Dir    string    // absolute
-	Env    []string  // all of the environment, NAME=value
-	Output io.Writer // standard output and error, in the order of writing
+	Argv []string // Argv[0] is looked up in the PATH of Env
+	Dir  string   // absolute
+	Env  []string // all of the environment, NAME=value; none when empty
+	// Output gets standard output and error in the order of writing, from one
+	// goroutine. Once it fails, the rest of the output is read and dropped.
+	Output io.Writer
 }
 
 // Status is how a command ended.
 type Status struct {
-	ExitCode int // 128+n when signal n ended it
-	Signal   string
+	ExitCode int    // 128+n when signal n ended it
+	Signal   string // name of that signal
 }
 
-// Process is a command that was started. It leads a process group.
-type Process struct {
-	sandbox *Sandbox
-	cmd     *exec.Cmd
-	done    chan struct{}
-	status  Status
-	err     error
-}
+var (
+	// ErrNotStarted wraps what kept a command from starting.
+	ErrNotStarted = errors.New("command did not start")
+	// ErrClosed is why a Sandbox starts nothing more.
+	ErrClosed = errors.New("the sandbox is closed")
+)
 
-// drainWait is how long the output of a command that has exited is still read
-// while a process that it left behind holds the pipe.
-const drainWait = 100 * time.Millisecond
-
-// ErrNotStarted wraps what kept a command from starting.
-var ErrNotStarted = errors.New("command did not start")
+const (
+	// drainWait is how long the output of a command that has exited is still
+	// read while a process that it left behind holds the pipe: long enough for a
+	// process substitution to flush, short enough not to be felt.
+	drainWait = 100 * time.Millisecond
+	// closeWait bounds how long Close waits for killed processes to go.
+	closeWait = 5 * time.Second
+)
 
 // Run starts c and waits for it. When ctx ends first, the command's process
 // group is killed and ctx's error returned with the status.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
+	if err := ctx.Err(); err != nil {
+		return Status{}, err
+	}
 	p, err := s.Start(c)
 	if err != nil {
 		return Status{}, err
 	}
-	defer p.Kill()
 	select {
 	case <-p.Done():
 		return p.Wait()
@@ -81,25 +99,88 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 	}
 }
 
-// Done is closed when the command has exited and its output is read.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Wait waits for the end and tells how it was.
-func (p *Process) Wait() (Status, error) {
-	<-p.done
-	return p.status, p.err
+// Close kills what is left of all commands and waits for it, at most 5
+// seconds. The error says what did not die. After Close nothing starts.
+func (s *Sandbox) Close() error {
+	s.close.Do(func() { s.closeErr = s.end() })
+	return s.closeErr
 }
 
-// Close kills what is left of all commands and waits for them.
-func (s *Sandbox) Close() {
+func (s *Sandbox) end() error {
+	left := s.shut()
+	if left == nil {
+		return nil // nothing was ever started
+	}
+	alive := killAll(left)
+	s.starter.stop()
+	if s.AdoptOrphans {
+		alive += endOrphans(closeWait)
+	}
+	if alive > 0 {
+		return fmt.Errorf("%d processes of the run's commands did not die within %s of being killed", alive, closeWait)
+	}
+	return nil
+}
+
+// killAll kills the processes and returns how many are left after closeWait.
+func killAll(processes []*Process) (alive int) {
+	for _, p := range processes {
+		p.Kill()
+	}
+	patience, stop := context.WithTimeout(context.Background(), closeWait)
+	defer stop()
+	for _, p := range processes {
+		select {
+		case <-p.Done():
+		case <-patience.Done():
+			alive++
+		}
+	}
+	return alive
+}
+
+// shut marks s as closed and returns what still runs, nil when nothing was
+// ever started.
+func (s *Sandbox) shut() []*Process {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.live == nil {
+		return nil
+	}
 	left := make([]*Process, 0, len(s.live))
 	for p := range s.live {
 		left = append(left, p)
 	}
-	s.mu.Unlock()
-	for _, p := range left {
-		p.Kill()
-		<-p.Done()
+	return left
+}
+
+// add makes Close know p. It fails when s is closed.
+func (s *Sandbox) add(p *Process) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
 	}
+	if s.live == nil {
+		s.live = make(map[*Process]struct{})
+		s.open()
+	}
+	s.live[p] = struct{}{}
+	return nil
+}
+
+// open makes this process ready to start commands.
+func (s *Sandbox) open() {
+	hideDescriptors()
+	if s.AdoptOrphans {
+		adoptOrphans()
+	}
+	s.starter.open()
+}
+
+func (s *Sandbox) remove(p *Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, p)
 }

@@ -6,9 +6,14 @@
 package secrets
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
 	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -22,8 +27,12 @@ const MinLength = 8
 // nothing. It is safe for concurrent use.
 type Redactor struct {
 	replacer *strings.Replacer
+	forms    []form
 	short    []string
 }
+
+// form is one spelling of a value.
+type form struct{ name, text string }
 
 // Value is a secret and the name that stands in its place.
 type Value struct {
@@ -34,7 +43,6 @@ type Value struct {
 // padding, both alphabets), hex and URL encoding.
 func NewRedactor(values []Value) *Redactor {
 	r := &Redactor{}
-	var pairs []pair
 	for _, v := range values {
 		if v.Secret == "" {
 			continue
@@ -43,16 +51,16 @@ func NewRedactor(values []Value) *Redactor {
 			r.short = append(r.short, v.Name)
 			continue
 		}
-		for _, form := range forms(v.Secret) {
-			pairs = append(pairs, pair{form, "[secret " + v.Name + "]"})
+		for _, text := range spellings(v.Secret) {
+			r.forms = append(r.forms, form{v.Name, text})
 		}
 	}
 	// The longest goes first, so that a value that holds another is removed
 	// whole.
-	sort.SliceStable(pairs, func(i, j int) bool { return len(pairs[i].old) > len(pairs[j].old) })
+	sort.SliceStable(r.forms, func(i, j int) bool { return len(r.forms[i].text) > len(r.forms[j].text) })
 	var list []string
-	for _, p := range pairs {
-		list = append(list, p.old, p.new)
+	for _, f := range r.forms {
+		list = append(list, f.text, "[secret "+f.name+"]")
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
@@ -60,9 +68,7 @@ func NewRedactor(values []Value) *Redactor {
 	return r
 }
 
-type pair struct{ old, new string }
-
-func forms(secret string) []string {
+func spellings(secret string) []string {
 	raw := []byte(secret)
 	return []string{
 		secret,
@@ -82,6 +88,35 @@ func (r *Redactor) Redact(text string) string {
 	}
 	return r.replacer.Replace(text)
 }
+
+// Find names the values that stand in what from gives, sorted and each once.
+func (r *Redactor) Find(from io.Reader) ([]string, error) {
+	if r == nil || len(r.forms) == 0 {
+		return nil, nil
+	}
+	overlap := len(r.forms[0].text) - 1 // the longest
+	found := map[string]bool{}
+	window := make([]byte, 0, overlap+windowSize)
+	for {
+		n, err := io.ReadFull(from, window[len(window):len(window)+windowSize])
+		window = window[:len(window)+n]
+		for _, f := range r.forms {
+			if !found[f.name] && bytes.Contains(window, []byte(f.text)) {
+				found[f.name] = true
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return slices.Sorted(maps.Keys(found)), nil
+		case err != nil:
+			return nil, err
+		}
+		window = append(window[:0], window[max(0, len(window)-overlap):]...)
+	}
+}
+
+// windowSize is how many new bytes are searched at once.
+const windowSize = 64 << 10
 
 // Short names the values that are too short to be searched.
 func (r *Redactor) Short() []string {

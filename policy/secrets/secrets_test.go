@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,5 +40,21 @@ func TestRedact(t *testing.T) {
 	}
 	if got := (*Redactor)(nil).Redact("x"); got != "x" {
 		t.Errorf("nil redactor: %q", got)
+	}
+}
+
+func TestFindSeesValuesAcrossReads(t *testing.T) {
+	secret := "s3cr3t-value-of-the-key"
+	r := NewRedactor([]Value{{Name: "KEY", Secret: secret}, {Name: "OTHER", Secret: "another-secret"}})
+	for _, before := range []int{0, 64<<10 - 5, 64<<10 + 1, 200_000} {
+		text := strings.Repeat("x", before) + secret + strings.Repeat("y", 100_000)
+		found, err := r.Find(strings.NewReader(text))
+		if err != nil || !slices.Equal(found, []string{"KEY"}) {
+			t.Errorf("after %d bytes: found %v, %v; want KEY", before, found, err)
+		}
+	}
+	found, err := r.Find(strings.NewReader(strings.Repeat(secret[:10], 30_000)))
+	if err != nil || len(found) > 0 {
+		t.Errorf("found %v, %v in text without the value", found, err)
 	}
 }

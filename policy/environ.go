@@ -1,0 +1,118 @@
+package policy
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// harmless are the variables that a command gets with the value that agent-ci
+// has: facts of the machine and of the workflow, places of toolchains and
+// caches, ways to the network. What carries a credential, reaches another
+// program (SSH_AUTH_SOCK, XDG_RUNTIME_DIR), speaks to the CI service
+// (GITHUB_ENV, GITHUB_OUTPUT, …) or loads code (BASH_ENV, LD_PRELOAD) is not
+// among them.
+var harmless = wordSet(
+	// the machine and the user
+	`PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM NO_COLOR TMPDIR TMP TEMP
+	XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME DEBIAN_FRONTEND`,
+	// the workflow
+	`CI GITHUB_ACTIONS GITHUB_ACTOR GITHUB_API_URL GITHUB_BASE_REF GITHUB_EVENT_NAME GITHUB_GRAPHQL_URL GITHUB_HEAD_REF
+	GITHUB_JOB GITHUB_REF GITHUB_REF_NAME GITHUB_REF_PROTECTED GITHUB_REF_TYPE GITHUB_REPOSITORY GITHUB_REPOSITORY_OWNER
+	GITHUB_RUN_ATTEMPT GITHUB_RUN_ID GITHUB_RUN_NUMBER GITHUB_SERVER_URL GITHUB_SHA GITHUB_WORKFLOW GITHUB_WORKSPACE
+	RUNNER_ARCH RUNNER_ENVIRONMENT RUNNER_OS RUNNER_TOOL_CACHE AGENT_TOOLSDIRECTORY ImageOS ImageVersion`,
+	// Go, C
+	`GO111MODULE GOAMD64 GOARCH GOARM GOARM64 GOBIN GOCACHE GODEBUG GOENV GOEXPERIMENT GOFLAGS GOGC GOINSECURE GOMAXPROCS
+	GOMEMLIMIT GOMODCACHE GONOPROXY GONOSUMDB GOOS GOPATH GOPRIVATE GOPROXY GOROOT GOSUMDB GOTMPDIR GOTOOLCHAIN GOVCS GOWORK
+	AR CC CFLAGS CGO_CFLAGS CGO_CPPFLAGS CGO_CXXFLAGS CGO_ENABLED CGO_LDFLAGS CPPFLAGS CXX CXXFLAGS LDFLAGS
+	LD_LIBRARY_PATH PKG_CONFIG PKG_CONFIG_PATH CCACHE_DIR SCCACHE_DIR`,
+	// JavaScript
+	`BUN_INSTALL COREPACK_HOME DENO_DIR DENO_INSTALL FNM_DIR NODE_ENV NODE_OPTIONS NODE_PATH NPM_CONFIG_CACHE NPM_CONFIG_PREFIX
+	NPM_CONFIG_REGISTRY npm_config_cache npm_config_prefix npm_config_registry PLAYWRIGHT_BROWSERS_PATH PNPM_HOME VOLTA_HOME
+	YARN_CACHE_FOLDER CHROME_BIN CHROMEWEBDRIVER GECKOWEBDRIVER`,
+	// Python
+	`CONDA CONDA_DEFAULT_ENV CONDA_PREFIX PIPX_BIN_DIR PIPX_HOME PIP_CACHE_DIR PIP_EXTRA_INDEX_URL PIP_INDEX_URL
+	POETRY_CACHE_DIR POETRY_HOME Python2_ROOT_DIR Python3_ROOT_DIR Python_ROOT_DIR UV_CACHE_DIR UV_DEFAULT_INDEX UV_INDEX_URL
+	UV_PYTHON VIRTUAL_ENV pythonLocation`,
+	// Rust, Ruby, PHP, the JVM, .NET, others
+	`CARGO_HOME CARGO_INCREMENTAL CARGO_TARGET_DIR CARGO_TERM_COLOR RUSTFLAGS RUSTUP_HOME RUSTUP_TOOLCHAIN RUST_BACKTRACE
+	BUNDLE_GEMFILE BUNDLE_PATH GEM_HOME GEM_PATH RUBYLIB COMPOSER_CACHE_DIR COMPOSER_HOME
+	ANT_HOME GRADLE_HOME GRADLE_USER_HOME JAVA_HOME JDK_HOME KOTLIN_HOME M2_HOME MAVEN_HOME
+	NUGET_PACKAGES ANDROID_HOME ANDROID_NDK ANDROID_NDK_HOME ANDROID_NDK_ROOT ANDROID_SDK_ROOT
+	HOMEBREW_CELLAR HOMEBREW_PREFIX HOMEBREW_REPOSITORY SWIFT_PATH FLUTTER_ROOT MIX_HOME HEX_HOME`,
+	// the network
+	`HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+	SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO AWS_CA_BUNDLE`,
+)
+
+// harmlessPrefixes are beginnings of names of which all are harmless, but for
+// those that speak of a secret.
+var harmlessPrefixes = []string{"LC_", "NVM_", "PYTHON", "PYENV_", "RBENV_", "ASDF_", "MISE_", "DOTNET_", "GOROOT_", "JAVA_HOME_"}
+
+// secretWords give away a variable that holds a credential, in any case.
+var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "CREDENTIAL", "AUTH", "COOKIE"}
+
+// userinfo is the name and password before the host of a URL. It takes more
+// than the syntax allows (RFC 3986, 3.2.1): passwords come unescaped, too.
+var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
+
+// Environment is the environment of a run's commands, NAME=value, in the order
+// of the names: of environ what is known to be harmless and what pass names,
+// and above these what set has. A variable whose name speaks of a secret, or
+// whose value has a password in a URL, is left out unless pass names it.
+func Environment(environ, pass []string, set map[string]string) []string {
+	got := make(map[string]string, len(environ))
+	for _, variable := range environ {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok || name == "" {
+			continue
+		}
+		delete(got, name) // the last of two counts
+		if slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) {
+			got[name] = value
+		}
+	}
+	maps.Copy(got, set)
+	variables := make([]string, 0, len(got))
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		variables = append(variables, name+"="+got[name])
+	}
+	return variables
+}
+
+func isHarmless(name string) bool {
+	upper := strings.ToUpper(name)
+	for _, word := range secretWords {
+		if strings.Contains(upper, word) {
+			return false
+		}
+	}
+	if harmless[name] {
+		return true
+	}
+	for _, prefix := range harmlessPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsUserinfo also knows proxies, which may be written without a scheme.
+func holdsUserinfo(name, value string) bool {
+	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+		return strings.Contains(value, "@")
+	}
+	return userinfo.MatchString(value)
+}
+
+func wordSet(lists ...string) map[string]bool {
+	set := make(map[string]bool)
+	for _, list := range lists {
+		for _, word := range strings.Fields(list) {
+			set[word] = true
+		}
+	}
+	return set
+}

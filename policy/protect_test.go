@@ -1,0 +1,26 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProtected(t *testing.T) {
+	patterns := []string{".github/**", "CODEOWNERS", "/deploy/*.yml"}
+	paths := []string{
+		".github/workflows/ci.yml", ".GitHub/x", "github/x", "CODEOWNERS", "docs/CODEOWNERS", "codeowners.md",
+		"deploy/prod.yml", "deploy/eu/prod.yml", "src/deploy/prod.yml",
+	}
+	got, err := Protected(patterns, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".github/workflows/ci.yml", ".GitHub/x", "CODEOWNERS", "docs/CODEOWNERS", "deploy/prod.yml"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := Protected([]string{"a/[b"}, []string{"a/b"}); err == nil {
+		t.Error("a pattern that cannot be read gives no error")
+	}
+}

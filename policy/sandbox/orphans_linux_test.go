@@ -1,0 +1,67 @@
+package sandbox
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestCloseEndsWhatLeftItsGroup(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("needs setsid(1)")
+	}
+	h := watch(t)
+	box := &Sandbox{AdoptOrphans: true}
+	status, err := box.Run(t.Context(), script(t, "exec 3>"+h.path+"; setsid sh -c 'echo >up; sleep 3600' >/dev/null 2>&1 & while ! test -e up; do :; done", nil))
+	if err != nil || status.ExitCode != 0 {
+		t.Fatalf("got %+v, %v", status, err)
+	}
+	select {
+	case <-h.gone:
+		t.Error("the process that left the group ended with the command; there is nothing for Close to do")
+	default:
+	}
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+	h.mustGo(t)
+}
+
+func TestCommandsDieWithAgentCI(t *testing.T) {
+	h := watch(t)
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), holdVariable+"=exec 3>"+h.path+"; echo up; exec sleep 3600")
+	output, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil || line != "up\n" {
+		t.Errorf("got %q, %v", line, err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = parent.Wait() // it was killed
+	h.mustGo(t)
+}
+
+func TestParentAndSession(t *testing.T) {
+	for _, test := range []struct {
+		stat            string
+		parent, session int
+	}{
+		{"7 (sh) S 1 7 5 0 -1", 1, 5},
+		{"7 (a) S 9 9 9 (b) S 1 7 5 0 -1", 1, 5}, // the name holds what looks like fields
+		{"7 (sh", 0, 0},
+		{"", 0, 0},
+	} {
+		if parent, session := parentAndSession([]byte(test.stat)); parent != test.parent || session != test.session {
+			t.Errorf("%q: got %d and %d", test.stat, parent, session)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holdVariable) != "" {
+		hold()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// holdVariable makes the test binary a program that starts a command, says so
+// and never ends by itself.
+const holdVariable = "SANDBOX_TEST_HOLD"
+
+func hold() {
+	box := new(Sandbox)
+	_, err := box.Start(Command{Argv: []string{"/bin/sh", "-c", os.Getenv(holdVariable)}, Dir: "/", Output: os.Stdout})
+	if err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+func open(t *testing.T, box *Sandbox) *Sandbox {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return box
+}
+
+func script(t *testing.T, text string, output io.Writer) Command {
+	t.Helper()
+	return Command{Argv: []string{"sh", "-c", text}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Output: output}
+}
+
+// holders is a pipe by which a test sees processes end: gone is closed once
+// nobody holds its writing end any more.
+type holders struct {
+	path string
+	gone <-chan struct{}
+}
+
+func watch(t *testing.T) holders {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "holders")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = os.ReadFile(path)
+	}()
+	return holders{path, gone}
+}
+
+func (h holders) mustGo(t *testing.T) {
+	t.Helper()
+	select {
+	case <-h.gone:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a process is left")
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		argv   []string
+		want   Status
+		output string
+	}{
+		{"arguments are not joined", []string{"printf", "<%s>", "a b", "$HOME", "*"}, Status{}, "<a b><$HOME><*>"},
+		{"standard error", []string{"sh", "-c", "echo a; echo b >&2; echo c"}, Status{}, "a\nb\nc\n"},
+		{"exit code", []string{"sh", "-c", "exit 42"}, Status{ExitCode: 42}, ""},
+		{"signal", []string{"sh", "-c", "kill -KILL $$"}, Status{ExitCode: 137, Signal: "killed"}, ""},
+		{"standard input is empty", []string{"cat"}, Status{}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var output bytes.Buffer
+			box := open(t, new(Sandbox))
+			c := script(t, "", &output)
+			c.Argv = test.argv
+			status, err := box.Run(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, status); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			if output.String() != test.output {
+				t.Errorf("output is %q, want %q", output.String(), test.output)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_PARENT", "x")
+	env, err := exec.LookPath("env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		given []string
+		want  string
+	}{{nil, ""}, {[]string{"A=1", "B=2"}, "A=1\nB=2\n"}} {
+		var output bytes.Buffer
+		box := open(t, new(Sandbox))
+		if _, err := box.Run(t.Context(), Command{Argv: []string{env}, Dir: "/", Env: test.given, Output: &output}); err != nil {
+			t.Fatal(err)
+		}
+		if output.String() != test.want {
+			t.Errorf("given %q the command sees %q", test.given, output.String())
+		}
+	}
+}
+
+func TestWhatDoesNotStart(t *testing.T) {
+	box := new(Sandbox)
+	for name, c := range map[string]Command{
+		"nothing":         {Dir: "/"},
+		"no such program": {Argv: []string{"no-such-program"}, Dir: "/", Env: []string{"PATH=/bin"}},
+		"no directory":    {Argv: []string{"/bin/sh"}, Dir: "/no/such/directory"},
+		"a directory":     {Argv: []string{"/"}, Dir: "/"},
+		"NUL":             {Argv: []string{"/bin/sh", "\x00"}, Dir: "/"},
+	} {
+		if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := box.Start(script(t, "true", nil)); !errors.Is(err, ErrClosed) || !errors.Is(err, ErrNotStarted) {
+		t.Errorf("after Close: got %v", err)
+	}
+}
+
+func TestACommandHasNoTerminalAndItsOwnSession(t *testing.T) {
+	box := open(t, new(Sandbox))
+	p, err := box.Start(script(t, "exec sleep 3600", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := p.cmd.Process.Pid
+	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
+		t.Errorf("session is %d (%v), want %d", sid, err, pid)
+	}
+}
+
+func TestACommandsLeftoversDieWithIt(t *testing.T) {
+	h := watch(t)
+	var output bytes.Buffer
+	box := open(t, new(Sandbox))
+	// The child holds the command's output, too.
+	status, err := box.Run(t.Context(), script(t, "exec 3>"+h.path+"; sleep 3600 & echo done", &output))
+	if err != nil || status.ExitCode != 0 || output.String() != "done\n" {
+		t.Errorf("got %+v, %v, %q", status, err, output.String())
+	}
+	h.mustGo(t)
+}
+
+func TestCancelEndsTheWholeGroup(t *testing.T) {
+	h := watch(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	box := open(t, new(Sandbox))
+	status, err := box.Run(ctx, script(t, "exec 3>"+h.path+"; sleep 3600 & echo up; wait", cancelling(cancel)))
+	if !errors.Is(err, context.Canceled) || status.Signal != "killed" {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	h.mustGo(t)
+}
+
+// cancelling ends a context once something was printed.
+type cancelling context.CancelFunc
+
+func (c cancelling) Write(p []byte) (int, error) {
+	c()
+	return len(p), nil
+}
+
+func TestInterrupt(t *testing.T) {
+	box := open(t, new(Sandbox))
+	up := make(chan struct{})
+	p, err := box.Start(script(t, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-up
+	p.Interrupt()
+	status, err := p.Wait()
+	if diff := cmp.Diff(Status{ExitCode: 130, Signal: "interrupt"}, status); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	p.Interrupt() // nothing happens to whoever has the id now
+	p.Kill()
+}
+
+func TestCloseEndsWhatRuns(t *testing.T) {
+	h := watch(t)
+	box := new(Sandbox)
+	up := make(chan struct{})
+	p, err := box.Start(script(t, "exec 3>"+h.path+"; sleep 3600 & echo up; wait", cancelling(func() { close(up) })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-up
+	for range 2 {
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	select {
+	case <-p.Done():
+	default:
+		t.Error("Close came back before the command had ended")
+	}
+	h.mustGo(t)
+}
+
+// failing is a writer that takes nothing.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestAFailingWriterDoesNotStopTheCommand(t *testing.T) {
+	box := open(t, new(Sandbox))
+	c := script(t, "yes | head -c 1000000; touch done", failing{})
+	status, err := box.Run(t.Context(), c)
+	if status.ExitCode != 0 || !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "done")); err != nil {
+		t.Errorf("the command did not come to its end: %v", err)
+	}
+}
+
+func TestInheritedDescriptorsAreHidden(t *testing.T) {
+	fd, err := syscall.Dup(0) // without close-on-exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	box := open(t, new(Sandbox))
+	status, err := box.Run(t.Context(), script(t, "test ! -e /dev/fd/"+strconv.Itoa(fd), nil))
+	if err != nil || status.ExitCode != 0 {
+		t.Errorf("the command sees descriptor %d: %+v, %v", fd, status, err)
+	}
+}
+
+func TestLookPath(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"bin/tool": 0o700, "bin/text": 0o600, "tool": 0o700} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Join(dir, "bin")
+	for _, test := range []struct{ name, program, path, want string }{
+		{"found", "tool", "/nowhere:" + bin, filepath.Join(bin, "tool")},
+		{"not executable", "text", bin, ""},
+		{"a folder", "bin", dir, ""},
+		{"relative folders are passed over", "tool", ".:bin::", ""},
+		{"no PATH", "tool", "", ""},
+		{"absolute", "/bin/x", bin, "/bin/x"},
+		{"relative to the directory", "./tool", bin, filepath.Join(dir, "tool")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := LookPath(test.program, dir, []string{"PATH=/other", "PATH=" + test.path})
+			if got != test.want || (err != nil) != (test.want == "") || err != nil && !errors.Is(err, exec.ErrNotFound) {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// approvalNever answers a request to escalate, in the words of the reference
+// implementation, which models know.
+const approvalNever = "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never"
+
+// published are arguments that published versions of the tools take. Tools whose
+// schema does not know them get them taken away; the model is told of those
+// that would have changed something.
+var published = map[string]struct{ silent bool }{
+	"sandbox_permissions":        {silent: true}, // an escalation is answered before
+	"with_escalated_permissions": {silent: true},
+	"additional_permissions":     {silent: true},
+	"justification":              {silent: true}, // nobody reads it, nothing is lost
+	"description":                {silent: true},
+	"prefix_rule":                {},
+	"environment_id":             {},
+	"login":                      {},
+	"timeout":                    {},
+	"timeout_ms":                 {},
+	"run_in_background":          {},
+}
+
+// prepared is a call that fits its tool, or the answer why it does not.
+type prepared struct {
+	call    Call
+	ignored []string // arguments that were taken away
+	refusal string
+}
+
+// prepare brings a call into the form that the tool's Run takes.
+func (e *entry) prepare(call Call) (prepared, error) {
+	if e.spec.Grammar != nil && call.Freeform {
+		return prepared{call: call}, nil
+	}
+	arguments, problem := e.parse(call)
+	if problem != "" {
+		return prepared{refusal: e.spec.Name + ": " + problem}, nil
+	}
+	if escalates(arguments) {
+		return prepared{refusal: approvalNever + ". Run it again without asking for permissions."}, nil
+	}
+	translate(e.spec.Name, arguments)
+	ignored := e.dropPublished(arguments)
+	problem, err := e.schema.check(arguments)
+	if err != nil {
+		return prepared{}, err
+	}
+	if problem != "" {
+		return prepared{refusal: e.spec.Name + ": " + problem}, nil
+	}
+	if call.Input, err = e.input(arguments); err != nil {
+		return prepared{}, err
+	}
+	call.Freeform = e.spec.Grammar != nil
+	return prepared{call: call, ignored: ignored}, nil
+}
+
+// parse reads the arguments. Text that is no object stands for the one string
+// that the tool requires, when the model did not mean JSON.
+func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
+	text := strings.TrimSpace(call.Input)
+	if text == "" {
+		text = "{}"
+	}
+	err := json.Unmarshal([]byte(text), &arguments)
+	if err == nil && arguments != nil {
+		return arguments, ""
+	}
+	name, ok := e.schema.onlyText()
+	if meantAsText := call.Freeform || e.spec.Grammar != nil; ok && meantAsText && !strings.HasPrefix(text, "{") {
+		return map[string]any{name: call.Input}, ""
+	}
+	if err == nil {
+		return nil, "expected a JSON object, got null"
+	}
+	return nil, malformed(call.Input, err)
+}
+
+// input writes the arguments for the tool's Run.
+func (e *entry) input(arguments map[string]any) (string, error) {
+	if e.spec.Grammar != nil {
+		return arguments["input"].(string), nil // inputSchema has checked it
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return "", fmt.Errorf("write arguments: %w", err)
+	}
+	return string(text), nil
+}
+
+// escalates says whether the call asks for more rights than commands have.
+func escalates(arguments map[string]any) bool {
+	permissions, ok := arguments["sandbox_permissions"].(string)
+	if ok && permissions != "" && permissions != "use_default" {
+		return true
+	}
+	if asked, _ := arguments["with_escalated_permissions"].(bool); asked {
+		return true
+	}
+	return arguments["additional_permissions"] != nil
+}
+
+// dropPublished takes away published arguments that the tool does not take and
+// returns those that the model should know of.
+func (e *entry) dropPublished(arguments map[string]any) []string {
+	var ignored []string
+	for name := range arguments {
+		extra, known := published[name]
+		if !known || e.schema.takes(name) {
+			continue
+		}
+		delete(arguments, name)
+		if !extra.silent {
+			ignored = append(ignored, name)
+		}
+	}
+	slices.Sort(ignored)
+	return ignored
+}
+
+// note tells the model what was ignored, in a line before the output.
+func note(ignored []string) string {
+	if len(ignored) == 0 {
+		return ""
+	}
+	return "Note: ignored without effect: " + strings.Join(ignored, ", ") + "\n"
+}

@@ -1,0 +1,97 @@
+package tools
+
+import (
+	"bytes"
+	"sync"
+)
+
+// memoryLimit bounds what a Capture holds in memory, in bytes: all of a short
+// output, the two ends of a long one.
+const memoryLimit = 1 << 20
+
+// Capture collects what a command prints. It holds at most 1 MiB; what is
+// longer goes to the store as it comes. It is safe for concurrent use.
+type Capture struct {
+	outputs *Outputs
+	callID  string
+
+	mu     sync.Mutex
+	buffer []byte // all of it, or once spool is set the head and then the ring of the tail
+	oldest int    // where the ring begins, counted from its start
+	bytes  int64
+	lines  int
+	spool  *spool
+}
+
+// Printed is a part of what a command printed, for a Result.
+type Printed struct {
+	head, tail []byte // tail is empty when head is all of it
+	bytes      int64
+	lines      int
+	spool      *spool
+}
+
+// Capture makes a Capture whose files are named for the call.
+func (o *Outputs) Capture(callID string) *Capture {
+	return &Capture{outputs: o, callID: callID}
+}
+
+// Write never fails: what can't be kept is said in the output.
+func (c *Capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	written := len(p)
+	c.bytes += int64(written)
+	c.lines += bytes.Count(p, []byte{'\n'})
+	if c.spool == nil {
+		room := min(memoryLimit-len(c.buffer), len(p))
+		c.buffer = append(c.buffer, p[:room]...)
+		if p = p[room:]; len(p) == 0 {
+			return written, nil
+		}
+		c.spool = c.outputs.spool(c.callID)
+		c.spool.write(c.buffer)
+	}
+	c.spool.write(p)
+	c.turn(p)
+	return written, nil
+}
+
+// turn puts p into the ring, over what is oldest there.
+func (c *Capture) turn(p []byte) {
+	ring := c.buffer[memoryLimit/2:]
+	if len(p) >= len(ring) {
+		copy(ring, p[len(p)-len(ring):])
+		c.oldest = 0
+		return
+	}
+	n := copy(ring[c.oldest:], p)
+	copy(ring, p[n:])
+	c.oldest = (c.oldest + len(p)) % len(ring)
+}
+
+// Take returns what was written since the last Take and forgets it. It goes
+// into a Result, or Close is called on it.
+func (c *Capture) Take() *Printed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := &Printed{head: c.buffer, bytes: c.bytes, lines: c.lines, spool: c.spool}
+	if c.spool != nil {
+		ring := c.buffer[memoryLimit/2:]
+		taken.head = c.buffer[:memoryLimit/2]
+		taken.tail = append(append(make([]byte, 0, len(ring)), ring[c.oldest:]...), ring[:c.oldest]...)
+	}
+	c.buffer, c.oldest, c.bytes, c.lines, c.spool = nil, 0, 0, 0, nil
+	return taken
+}
+
+// Bytes is how much was printed.
+func (p *Printed) Bytes() int64 { return p.bytes }
+
+// Close lets go of what the store holds open for a part that no result takes.
+func (p *Printed) Close() error {
+	if p.spool == nil {
+		return nil
+	}
+	return p.spool.close()
+}

@@ -1,0 +1,406 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is the tools with what a test looks at.
+type bench struct {
+	*testing.T
+	dir  string
+	d    *tools.Dispatcher
+	seen *journal
+}
+
+// journal keeps what was told of the call that ended last.
+type journal struct{ last tools.Finished }
+
+func (*journal) Started(tools.Started) error    { return nil }
+func (j *journal) Finished(f tools.Finished)    { j.last = f }
+func (b *bench) pipe(name string) (path string) { return mustPipe(b.T, filepath.Join(b.dir, name)) }
+
+func newBench(t *testing.T, change ...func(*Options)) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	box := new(sandbox.Sandbox)
+	o := Options{
+		Sandbox: box, Dir: dir,
+		Outputs: &tools.Outputs{Store: tools.Folder(t.TempDir())},
+		Env:     []string{"PATH=" + os.Getenv("PATH"), "MARK=seen", "LC_ALL=de_DE.UTF-8"},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	all := New(o)
+	t.Cleanup(func() {
+		all.Close()
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	seen := new(journal)
+	return &bench{t, dir, &tools.Dispatcher{Registry: tools.New(all.All()...), Outputs: o.Outputs, Observer: seen}, seen}
+}
+
+// call calls a tool with arguments that are made JSON.
+func (b *bench) call(ctx context.Context, name string, arguments map[string]any) tools.Result {
+	b.Helper()
+	input, err := json.Marshal(arguments)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return b.d.Dispatch(ctx, []tools.Call{{ID: "call_1", Name: name, Input: string(input)}})[0]
+}
+
+// unifiedExec is the reference implementation's layout.
+var unifiedExec = regexp.MustCompile(`(?s)^Chunk ID: ([0-9a-f]{6})\nWall time: \d+\.\d{4} seconds\n(?:Process exited with code (\d+)|Process running with session ID (\d+))\nOriginal token count: (\d+)\nOutput:\n(.*)$`)
+
+type told struct{ exit, session, tokens, output string }
+
+func (b *bench) parse(r tools.Result) told {
+	b.Helper()
+	m := unifiedExec.FindStringSubmatch(r.Output)
+	if m == nil {
+		b.Fatalf("not the layout:\n%s", r.Output)
+	}
+	return told{m[2], m[3], m[4], m[5]}
+}
+
+func mustPipe(t *testing.T, path string) string {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// say lets go a command that reads from the pipe.
+func say(t *testing.T, pipe, words string) {
+	t.Helper()
+	if err := os.WriteFile(pipe, []byte(words), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExecCommand(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments map[string]any
+		want      told
+		failed    bool
+	}{
+		{"output and its final newline", map[string]any{"cmd": "echo hello"}, told{exit: "0", tokens: "2", output: "hello\n"}, false},
+		{"no output", map[string]any{"cmd": "true"}, told{exit: "0", tokens: "0"}, false},
+		{"exit code", map[string]any{"cmd": "echo no >&2; exit 3"}, told{exit: "3", tokens: "1", output: "no\n"}, true},
+		{"signal", map[string]any{"cmd": "kill -TERM $$"}, told{exit: "143", tokens: "0"}, true},
+		{"standard input is empty", map[string]any{"cmd": "cat; echo end"}, told{exit: "0", tokens: "1", output: "end\n"}, false},
+		{"no terminal", map[string]any{"cmd": "(: </dev/tty) 2>/dev/null || echo none"}, told{exit: "0", tokens: "2", output: "none\n"}, false},
+		{"environment", map[string]any{"cmd": "echo $MARK $LC_ALL $TERM; env | grep -c '^HOME=' || true"}, told{exit: "0", tokens: "5", output: "seen C.UTF-8 dumb\n0\n"}, false},
+		{"shell", map[string]any{"cmd": "echo $0", "shell": "/bin/sh"}, told{exit: "0", tokens: "2", output: "/bin/sh\n"}, false},
+		{"workdir", map[string]any{"cmd": "basename $PWD", "workdir": "sub"}, told{exit: "0", tokens: "1", output: "sub\n"}, false},
+		{"published arguments", map[string]any{"cmd": "echo x", "sandbox_permissions": "use_default", "justification": "y", "timeout": 5000, "tty": false}, told{exit: "0", tokens: "1", output: "x\n"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			if err := os.Mkdir(filepath.Join(b.dir, "sub"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			result := b.call(t.Context(), "exec_command", test.arguments)
+			if diff := cmp.Diff(test.want, b.parse(result), cmp.AllowUnexported(told{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if result.Failed != test.failed {
+				t.Errorf("failed is %t", result.Failed)
+			}
+			if code, _ := strconv.Atoi(test.want.exit); b.seen.last.Result.Detail["exit_code"] != code {
+				t.Errorf("detail is %v", b.seen.last.Result.Detail)
+			}
+		})
+	}
+}
+
+func TestExecCommandRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments map[string]any
+		want      string
+	}{
+		{"tty", map[string]any{"cmd": "ls", "tty": true}, "tty is not supported"},
+		{"no directory", map[string]any{"cmd": "ls", "workdir": "gone"}, `exec_command failed for ` + "`ls`" + `: workdir "gone": there is no such directory`},
+		{"a file", map[string]any{"cmd": "ls", "workdir": "file"}, `workdir "file" is not a directory`},
+		{"outside", map[string]any{"cmd": "ls", "workdir": "../.."}, `workdir "../.." is outside`},
+		{"outside by a link", map[string]any{"cmd": "ls", "workdir": "link"}, `workdir "link" is outside`},
+		{"no such shell", map[string]any{"cmd": "ls", "shell": "no-such-shell"}, `"no-such-shell": executable file not found`},
+		{"NUL", map[string]any{"cmd": "echo \x00"}, "invalid argument"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			if err := os.WriteFile(filepath.Join(b.dir, "file"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("/", filepath.Join(b.dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			result := b.call(t.Context(), "exec_command", test.arguments)
+			if !result.Failed || !strings.Contains(result.Output, test.want) {
+				t.Errorf("got %+v, want a failure with %s", result, test.want)
+			}
+		})
+	}
+}
+
+func TestASessionIsPolledToItsEnd(t *testing.T) {
+	b := newBench(t)
+	pipe := b.pipe("go")
+	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo one; read x <go; echo $x; exit 7", "yield_time_ms": 1}))
+	session, err := strconv.Atoi(began.session)
+	if err != nil {
+		t.Fatalf("got %+v, want a session", began)
+	}
+	for _, chars := range []string{"yes\n", "\x04"} {
+		if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars}); !r.Failed || !strings.Contains(r.Output, "stdin is closed for this session") {
+			t.Errorf("writing %q gives %+v", chars, r)
+		}
+	}
+	say(t, pipe, "two\n")
+	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session}))
+	if end.exit != "7" || began.output+end.output != "one\ntwo\n" {
+		t.Errorf("began with %+v, ended with %+v", began, end)
+	}
+	if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session}); !r.Failed || !strings.Contains(r.Output, fmt.Sprintf("write_stdin failed: Unknown process id %d. No session is running", session)) {
+		t.Errorf("the ended session gives %+v", r)
+	}
+}
+
+func TestASessionIsInterrupted(t *testing.T) {
+	b := newBench(t)
+	ready := b.pipe("ready")
+	up := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(ready) // ends when the command has started
+		up <- err
+	}()
+	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo up >ready; exec sleep 3600", "yield_time_ms": 1}))
+	if err := <-up; err != nil {
+		t.Fatal(err)
+	}
+	session, _ := strconv.Atoi(began.session)
+	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": interrupt, "yield_time_ms": 30000}))
+	if end.exit != "130" {
+		t.Errorf("began with %+v, ended with %+v", began, end)
+	}
+}
+
+func TestCloseEndsSessions(t *testing.T) {
+	dir := t.TempDir()
+	box := new(sandbox.Sandbox)
+	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	held := mustPipe(t, filepath.Join(dir, "held"))
+	gone := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(held) // ends when no process holds the pipe
+		gone <- err
+	}()
+	result, err := execCommand{all}.Run(t.Context(), tools.Call{ID: "1", Input: `{"cmd":"exec 3>held; sleep 3600 & wait","yield_time_ms":1}`})
+	if err != nil || result.Failed {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	live := all.sessions.live
+	if len(live) != 1 {
+		t.Fatalf("%d sessions", len(live))
+	}
+	all.Close()
+	if !live[0].ended() {
+		t.Error("the session's command still runs")
+	}
+	if fd, err := syscall.Open(held, syscall.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+		_ = syscall.Close(fd) // the command had not come to open it; the reader must not wait for ever
+	}
+	if err := <-gone; err != nil {
+		t.Error(err)
+	}
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTooManySessions(t *testing.T) {
+	box := new(sandbox.Sandbox)
+	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}})
+	mustPipe(t, filepath.Join(all.options.Dir, "go"))
+	begin := func(cmd string) *session {
+		r, problem := all.start("x", []string{"sh", "-c", cmd}, "", time.Hour)
+		if problem != "" {
+			t.Fatal(problem)
+		}
+		return all.keep(r)
+	}
+	oldest, ended := begin("read x <go"), begin("true")
+	<-ended.process.Done()
+	for range sessionLimit - 2 {
+		begin("read x <go")
+	}
+	begin("read x <go")
+	if all.sessions.use(float64(ended.id)) != nil {
+		t.Error("the session that had ended by itself was kept")
+	}
+	if all.sessions.use(float64(oldest.id)) == nil {
+		t.Error("the oldest was pushed out before one that had ended")
+	}
+	second := all.sessions.live[0]
+	begin("read x <go")
+	if second == oldest || !second.ended() || all.sessions.use(float64(second.id)) != nil {
+		t.Error("the least recently used was not pushed out")
+	}
+	if len(all.sessions.live) != sessionLimit {
+		t.Errorf("%d sessions, want %d", len(all.sessions.live), sessionLimit)
+	}
+	all.Close()
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTimeLimits(t *testing.T) {
+	for _, test := range []struct {
+		name, tool string
+		arguments  map[string]any
+		limit      time.Duration
+		header     string
+	}{
+		{"exec_command asks", "exec_command", map[string]any{"cmd": "echo a; read x <go", "timeout_ms": 50}, time.Hour, "Process exited with code 124\n"},
+		{"exec_command at the run's limit", "exec_command", map[string]any{"cmd": "echo a; read x <go"}, 50 * time.Millisecond, "Process exited with code 124\n"},
+		{"shell_command asks", "shell_command", map[string]any{"command": "echo a; read x <go", "timeout_ms": 50}, time.Hour, "Exit code: 124\n"},
+		{"shell gets no more than the run's limit", "shell", map[string]any{"command": []string{"sh", "-c", "echo a; read x <go"}, "timeout": 1e300}, 50 * time.Millisecond, "Exit code: 124\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t, func(o *Options) { o.Limit = test.limit })
+			b.pipe("go")
+			result := b.call(t.Context(), test.tool, test.arguments)
+			if !result.Failed || !strings.Contains(result.Output, test.header) || !strings.HasSuffix(result.Output, "Output:\ncommand timed out after 50 milliseconds\na\n") {
+				t.Errorf("got %+v", result)
+			}
+			if diff := cmp.Diff(map[string]any{"exit_code": 124, "timed_out": true}, result.Detail); diff != "" {
+				t.Errorf("detail (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestACancelledCallEndsItsCommand(t *testing.T) {
+	script := "echo a; read x <go"
+	for tool, arguments := range map[string]map[string]any{
+		"exec_command":  {"cmd": script},
+		"shell_command": {"command": script},
+		"shell":         {"command": []string{"sh", "-c", script}},
+	} {
+		t.Run(tool, func(t *testing.T) {
+			b := newBench(t)
+			pipe := b.pipe("go")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			opened := make(chan *os.File, 1)
+			go func() {
+				// Opening waits until the command has printed and reads. The pipe is
+				// held open, so that nothing but the cancelling ends the command.
+				f, _ := os.OpenFile(pipe, os.O_WRONLY, 0)
+				cancel()
+				opened <- f
+			}()
+			result := b.call(ctx, tool, arguments)
+			(<-opened).Close()
+			if !result.Failed || !strings.HasPrefix(result.Output, "aborted after ") || !strings.HasSuffix(result.Output, "\nOutput:\na\n") {
+				t.Errorf("got %+v", result)
+			}
+			if b.seen.last.Fault != context.Canceled {
+				t.Errorf("fault is %v", b.seen.last.Fault)
+			}
+		})
+	}
+}
+
+func TestShell(t *testing.T) {
+	layout := regexp.MustCompile(`(?s)^Exit code: (\d+)\nWall time: \d+\.\d seconds\nOutput:\n(.*)$`)
+	for _, test := range []struct {
+		name, tool   string
+		arguments    map[string]any
+		exit, output string
+	}{
+		{"shell keeps words apart", "shell", map[string]any{"command": []string{"printf", "<%s>", "a b", "c"}}, "0", "<a b><c>"},
+		{"shell_command is a script", "shell_command", map[string]any{"command": "echo a && exit 4"}, "4", "a\n"},
+		{"workdir", "shell_command", map[string]any{"command": "pwd -P", "workdir": "."}, "0", "DIR\n"},
+		{"login", "shell_command", map[string]any{"command": "echo ok", "login": false}, "0", "ok\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			real, err := filepath.EvalSymlinks(b.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := b.call(t.Context(), test.tool, test.arguments)
+			m := layout.FindStringSubmatch(result.Output)
+			if m == nil || m[1] != test.exit || m[2] != strings.ReplaceAll(test.output, "DIR", real) || result.Failed != (test.exit != "0") {
+				t.Errorf("got %+v", result)
+			}
+		})
+	}
+	b := newBench(t)
+	if r := b.call(t.Context(), "shell", map[string]any{"command": []string{"no-such-program"}}); !r.Failed || !strings.Contains(r.Output, `shell failed: "no-such-program": executable file not found`) {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestLongOutputIsCutAndKept(t *testing.T) {
+	b := newBench(t)
+	result := b.call(t.Context(), "exec_command", map[string]any{"cmd": "seq 1 2000", "max_output_tokens": 100})
+	for _, want := range []string{"Process exited with code 0\n", "Output:\nWarning: truncated output", "\n1\n2\n", "which read_file reads", "\n1999\n2000\n"} {
+		if !strings.Contains(result.Output, want) {
+			t.Errorf("no %q in\n%s", want, result.Output)
+		}
+	}
+	if b.seen.last.Whole.File != "outputs/call_1.txt" {
+		t.Errorf("whole is %+v", b.seen.last.Whole)
+	}
+}
+
+func TestYieldTimes(t *testing.T) {
+	for _, test := range []struct {
+		yield, timeout float64
+		want           time.Duration
+	}{
+		{0, 0, defaultYield},
+		{1, 0, leastYield},
+		{12000, 5, 12 * time.Second},
+		{1e300, 0, mostYield},
+		{0, 20000, 20 * time.Second},
+		{0, 1e9, mostYield},
+		{-5, 0, defaultYield},
+	} {
+		if got := yieldTime(test.yield, test.timeout); got != test.want {
+			t.Errorf("yield %v, timeout %v: got %s, want %s", test.yield, test.timeout, got, test.want)
+		}
+	}
+	for chars, want := range map[string]time.Duration{"": leastPoll, interrupt: leastYield} {
+		if got := (stdinArguments{Chars: chars}).patience(); got != want {
+			t.Errorf("chars %q: got %s, want %s", chars, got, want)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// How long a call waits for its command, as the reference implementation has it.
+const (
+	defaultYield = 10 * time.Second
+	leastYield   = 250 * time.Millisecond
+	mostYield    = 30 * time.Second
+)
+
+const execDescription = `Runs a command in a shell and returns its output. A command that still runs after yield_time_ms gives a session ID: poll it with write_stdin until it has exited. ` +
+	`Standard input is empty and there is no terminal.`
+
+var execSpec = tools.Spec{
+	Name:        "exec_command",
+	Description: execDescription,
+	Parameters: json.RawMessage(`{"type":"object","properties":{` + execProperties +
+		`},"required":["cmd"],"additionalProperties":false}`),
+}
+
+const execProperties = `"cmd":{"type":"string","description":"Shell command to execute."},` +
+	`"workdir":{"type":"string","description":"Directory to run it in, below the working directory; relative paths start there. Defaults to the working directory."},` +
+	`"shell":{"type":"string","description":"Shell to launch. Defaults to bash, or sh where there is no bash."},` +
+	`"login":{"type":"boolean","description":"Whether to start a login shell. Defaults to false."},` +
+	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
+	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return; the middle of longer output is cut, and all of it is kept in a file."}`
+
+// execAccepts is what published versions of the tool and other agents' tools
+// take besides.
+var execAccepts = json.RawMessage(`{"type":"object","properties":{` + execProperties +
+	`,"tty":{"type":"boolean"},"timeout_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`)
+
+// execCommand is exec_command.
+type execCommand struct{ *Tools }
+
+type execArguments struct {
+	Cmd       string  `json:"cmd"`
+	Workdir   string  `json:"workdir"`
+	Shell     string  `json:"shell"`
+	Login     bool    `json:"login"`
+	TTY       bool    `json:"tty"`
+	YieldMS   float64 `json:"yield_time_ms"`
+	TimeoutMS float64 `json:"timeout_ms"`
+	MaxTokens float64 `json:"max_output_tokens"`
+}
+
+func (execCommand) Spec() tools.Spec         { return execSpec }
+func (execCommand) Accepts() json.RawMessage { return execAccepts }
+func (execCommand) Mutates() bool            { return false }
+
+// Run runs the command until it has exited or the yield time is over, after
+// which it goes on as a session. When ctx ends first the command is killed.
+func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a execArguments
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	if a.TTY {
+		return tools.Refuse("exec_command: tty is not supported; run the command without it"), nil
+	}
+	began := time.Now()
+	argv := e.shellArgv(a.Shell, a.Login, a.Cmd)
+	r, problem := e.start(call.ID, argv, a.Workdir, e.limit(a.TimeoutMS, e.options.Limit))
+	if problem != "" {
+		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", a.Cmd, problem)), nil
+	}
+	ended, err := r.await(ctx, yieldTime(a.YieldMS, a.TimeoutMS))
+	if err != nil {
+		return r.abandon(), err
+	}
+	p := part{callID: call.ID, took: time.Since(began), budget: a.MaxTokens}
+	if ended {
+		return p.last(r)
+	}
+	return p.ongoing(e.keep(r)), nil
+}
+
+// shellArgv is the argument vector of a shell that runs a command.
+func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
+	if shell == "" {
+		shell = t.shell
+	}
+	if login {
+		return []string{shell, "-l", "-c", cmd}
+	}
+	return []string{shell, "-c", cmd}
+}
+
+// keep makes a session of r.
+func (t *Tools) keep(r *running) *session {
+	added, pushedOut := t.sessions.add(r)
+	if pushedOut != nil {
+		pushedOut.discard()
+	}
+	return added
+}
+
+// yieldTime is how long the call waits. A model that gave its command a time
+// limit and no time to wait means to wait that long.
+func yieldTime(yieldMS, timeoutMS float64) time.Duration {
+	switch {
+	case yieldMS > 0:
+		return clampMS(yieldMS, leastYield, mostYield)
+	case timeoutMS > 0:
+		return clampMS(timeoutMS, defaultYield, mostYield)
+	}
+	return defaultYield
+}
+
+// await waits until the command has ended, patience is over or ctx has ended.
+func (r *running) await(ctx context.Context, patience time.Duration) (ended bool, err error) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	select {
+	case <-r.process.Done():
+		return true, nil
+	case <-over.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// abandon ends the command and returns what it printed.
+func (r *running) abandon() tools.Result {
+	r.timer.Stop()
+	r.process.Kill()
+	<-r.process.Done()
+	return tools.Result{Printed: r.output.Take()}
+}

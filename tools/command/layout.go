@@ -1,0 +1,95 @@
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// exitTimedOut is the exit code of a command that was killed at its time
+// limit, as of timeout(1).
+const exitTimedOut = 124
+
+// part is what one call of exec_command or write_stdin tells of a command.
+type part struct {
+	callID string
+	took   time.Duration
+	budget float64
+}
+
+// last tells of a command that has ended.
+func (p part) last(r *running) (tools.Result, error) {
+	status, err := r.end()
+	printed := r.output.Take()
+	if err != nil {
+		return tools.Result{Printed: printed}, err
+	}
+	detail := map[string]any{"exit_code": status.ExitCode}
+	state := fmt.Sprintf("Process exited with code %d", status.ExitCode)
+	warning := ""
+	if status.timedOut {
+		detail["timed_out"] = true
+		warning = r.timeoutWarning()
+	}
+	result := p.result(state, warning, printed)
+	result.Failed, result.Detail = status.ExitCode != 0, detail
+	return result, nil
+}
+
+// ongoing tells of a session whose command still runs.
+func (p part) ongoing(s *session) tools.Result {
+	result := p.result(fmt.Sprintf("Process running with session ID %d", s.id), "", s.output.Take())
+	result.Detail = map[string]any{"session_id": s.id}
+	return result
+}
+
+// result has the layout of the reference implementation's unified exec, which
+// models know.
+func (p part) result(state, warning string, printed *tools.Printed) tools.Result {
+	var header strings.Builder
+	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
+	fmt.Fprintf(&header, "Wall time: %.4f seconds\n", p.took.Seconds())
+	fmt.Fprintf(&header, "%s\n", state)
+	fmt.Fprintf(&header, "Original token count: %d\n", tools.Tokens(printed.Bytes()))
+	fmt.Fprintf(&header, "Output:\n%s", warning)
+	return tools.Result{Output: header.String(), Printed: printed, Budget: tokens(p.budget)}
+}
+
+// chunkID is made of the call's id and not of chance, so that a recorded
+// session gives the same transcript each time.
+func (p part) chunkID() string {
+	sum := sha256.Sum256([]byte(p.callID))
+	return hex.EncodeToString(sum[:3])
+}
+
+func tokens(asked float64) int {
+	const most = 1 << 30
+	return int(min(max(asked, 0), most))
+}
+
+// ending is how a command ended.
+type ending struct {
+	sandbox.Status
+	timedOut bool
+}
+
+// end waits for the end and tells how it was.
+func (r *running) end() (ending, error) {
+	status, err := r.process.Wait()
+	r.timer.Stop()
+	e := ending{Status: status}
+	if r.expired.Load() && status.Signal == syscall.SIGKILL.String() {
+		e.timedOut, e.ExitCode = true, exitTimedOut
+	}
+	return e, err
+}
+
+func (r *running) timeoutWarning() string {
+	return fmt.Sprintf("command timed out after %d milliseconds\n", r.limit.Milliseconds())
+}

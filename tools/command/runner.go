@@ -1,0 +1,151 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// DefaultLimit is how long a command may run where Options does not say.
+const DefaultLimit = 30 * time.Minute
+
+// Options say how commands run.
+type Options struct {
+	Sandbox *sandbox.Sandbox
+	Outputs *tools.Outputs
+	Dir     string        // working directory, absolute
+	Env     []string      // all of the environment but what the tools force
+	Limit   time.Duration // of one command; 0 means DefaultLimit
+}
+
+// forced is what commands see whatever their environment says: output without
+// colour, pages or a foreign language, as the reference implementation has it.
+var forced = []string{
+	"NO_COLOR=1", "TERM=dumb", "COLORTERM=",
+	"LANG=C.UTF-8", "LC_CTYPE=C.UTF-8", "LC_ALL=C.UTF-8",
+	"PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat",
+}
+
+// Tools runs the commands of a run. Close ends its sessions.
+type Tools struct {
+	options  Options
+	env      []string
+	shell    string // of commands that name none
+	sessions sessions
+}
+
+// New makes the tools.
+func New(o Options) *Tools {
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	t := &Tools{options: o, shell: "sh"}
+	t.env = append(append(t.env, o.Env...), forced...)
+	if _, err := sandbox.LookPath("bash", o.Dir, t.env); err == nil {
+		t.shell = "bash"
+	}
+	return t
+}
+
+// All returns the tools: exec_command, write_stdin, shell_command, shell.
+func (t *Tools) All() []tools.Tool {
+	return []tools.Tool{execCommand{t}, writeStdin{t}, shellCommand{t}, shell{t}}
+}
+
+// Close kills what still runs in sessions and waits for it. No call may be
+// under way; a command that is started afterwards is the sandbox's to end.
+func (t *Tools) Close() {
+	for _, s := range t.sessions.removeAll() {
+		s.discard()
+	}
+}
+
+// running is a command that was started.
+type running struct {
+	process *sandbox.Process
+	output  *tools.Capture
+	limit   time.Duration
+	timer   *time.Timer // kills the process at its limit
+	expired atomic.Bool
+}
+
+// start starts argv in workdir; problem is in words for the model.
+func (t *Tools) start(callID string, argv []string, workdir string, limit time.Duration) (r *running, problem string) {
+	dir, problem := t.folder(workdir)
+	if problem != "" {
+		return nil, problem
+	}
+	r = &running{output: t.options.Outputs.Capture(callID), limit: limit}
+	env := append(t.env[:len(t.env):len(t.env)], "PWD="+dir)
+	var err error
+	r.process, err = t.options.Sandbox.Start(sandbox.Command{Argv: argv, Dir: dir, Env: env, Output: r.output})
+	if err != nil {
+		return nil, strings.TrimPrefix(err.Error(), sandbox.ErrNotStarted.Error()+": ")
+	}
+	r.timer = time.AfterFunc(limit, func() {
+		r.expired.Store(true)
+		r.process.Kill()
+	})
+	return r, ""
+}
+
+// folder is the absolute path of a working directory that a call asked for.
+// It keeps calls from surprises, not commands from leaving: that is the
+// sandbox's.
+func (t *Tools) folder(workdir string) (path, problem string) {
+	if workdir == "" {
+		return t.options.Dir, ""
+	}
+	path = filepath.Clean(workdir)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(t.options.Dir, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", fmt.Sprintf("workdir %q: there is no such directory", workdir)
+	case !info.IsDir():
+		return "", fmt.Sprintf("workdir %q is not a directory", workdir)
+	case !within(t.options.Dir, path):
+		return "", fmt.Sprintf("workdir %q is outside %s; give a directory in it, or none and use cd", workdir, t.options.Dir)
+	}
+	return path, ""
+}
+
+// within says whether path is dir or below it, links followed.
+func within(dir, path string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return false
+	}
+	inside, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(inside)
+}
+
+// limit is what a call that asked for some milliseconds gets.
+func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
+	if askedMS <= 0 {
+		return min(otherwise, t.options.Limit)
+	}
+	return clampMS(askedMS, time.Millisecond, t.options.Limit)
+}
+
+// clampMS turns milliseconds, which may be any number, into a duration.
+func clampMS(ms float64, least, most time.Duration) time.Duration {
+	switch {
+	case ms <= float64(least/time.Millisecond):
+		return least
+	case ms >= float64(most/time.Millisecond):
+		return most
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}

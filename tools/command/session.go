@@ -1,0 +1,103 @@
+package command
+
+import (
+	"slices"
+	"sync"
+)
+
+const (
+	// sessionLimit is how many sessions there are at once, as the reference
+	// implementation has it.
+	sessionLimit = 64
+	// firstSession is the first session's number; the reference implementation
+	// takes random ones from 1000 on.
+	firstSession = 1000
+)
+
+// session is a running command that calls can come back to.
+type session struct {
+	*running
+	id   int
+	turn chan struct{} // holds the one token of the call that waits for it
+}
+
+// discard ends the command and drops what it printed.
+func (s *session) discard() {
+	s.process.Kill()
+	<-s.process.Done()
+	s.timer.Stop()
+	_ = s.output.Take().Close() // nobody is left to read it
+}
+
+func (s *session) ended() bool {
+	select {
+	case <-s.process.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// sessions are the live sessions, the least recently used first. The zero
+// value is ready.
+type sessions struct {
+	mu    sync.Mutex
+	live  []*session
+	count int // of all that there ever were
+}
+
+// add makes a session of r. When there are too many it also returns the one
+// that has to go, for the caller to discard: one that has ended by itself, or
+// else the least recently used.
+func (s *sessions) add(r *running) (added, pushedOut *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.live) >= sessionLimit {
+		i := max(0, slices.IndexFunc(s.live, (*session).ended))
+		pushedOut = s.live[i]
+		s.live = slices.Delete(s.live, i, i+1)
+	}
+	added = &session{running: r, id: firstSession + s.count, turn: make(chan struct{}, 1)}
+	s.count++
+	s.live = append(s.live, added)
+	return added, pushedOut
+}
+
+// use finds a session and notes that it was used.
+func (s *sessions) use(id float64) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.live, func(l *session) bool { return float64(l.id) == id })
+	if i < 0 {
+		return nil
+	}
+	found := s.live[i]
+	s.live = append(slices.Delete(s.live, i, i+1), found)
+	return found
+}
+
+func (s *sessions) remove(gone *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = slices.DeleteFunc(s.live, func(l *session) bool { return l == gone })
+}
+
+func (s *sessions) removeAll() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.live
+	s.live = nil
+	return all
+}
+
+// ids are the numbers of the sessions that still run or have something to tell.
+func (s *sessions) ids() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := make([]int, len(s.live))
+	for i, l := range s.live {
+		ids[i] = l.id
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,183 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Dispatcher runs the calls of a model: whatever the model wrote and whatever
+// a tool does, each call gets one result.
+type Dispatcher struct {
+	Registry *Registry
+	Outputs  *Outputs
+	Observer Observer // may be nil
+	Offered  []string // tools that the model was told of
+	Parallel int      // calls that run at once; 0 means DefaultParallel
+}
+
+// DefaultParallel is how many calls run at once where Dispatcher does not say.
+const DefaultParallel = 8
+
+// Observer is told of each call, from several goroutines.
+type Observer interface {
+	// Started comes before the call has any effect, in the order of the calls.
+	// When it fails the call is not run.
+	Started(Started) error
+	// Finished comes once for each Started, in the order in which calls end.
+	Finished(Finished)
+}
+
+// Started is a call that is about to run.
+type Started struct {
+	Call    Call   // as the model wrote it
+	Tool    string // that answers; the call's own name when there is none
+	Offered bool
+	Mutates bool
+}
+
+// Finished is a call that has ended.
+type Finished struct {
+	Call     Call
+	Tool     string
+	Result   Result // as the model gets it
+	Whole    Whole
+	Duration time.Duration
+	// Fault is why the tool could not do its work: the run was cancelled, an
+	// error of agent-ci's own, a *Panic. It is nil where the model is at fault.
+	Fault error
+}
+
+// Panic is a tool that panicked.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Error is for the model too, so it leaves out what only a developer can use.
+func (*Panic) Error() string {
+	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
+}
+
+// Dispatch runs calls and returns their results in the order of the calls.
+// Calls of tools that don't mutate run in parallel; one that mutates runs when
+// those before it have ended, and before those after it start. A call that did
+// not start before ctx ended is answered as aborted.
+func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
+	batch := d.Begin(ctx)
+	for _, call := range calls {
+		batch.Start(call)
+	}
+	return batch.Wait()
+}
+
+// target is a call with what the registry knows of it.
+type target struct {
+	entry *entry // nil when no tool has the name
+	Started
+}
+
+func (d *Dispatcher) target(call Call) target {
+	t := target{entry: d.Registry.find(call.Name, d.Offered), Started: Started{Call: call, Tool: call.Name}}
+	if t.entry != nil {
+		t.Tool = t.entry.spec.Name
+		t.Mutates = t.entry.tool.Mutates()
+		t.Offered = t.entry.denied == "" && slices.Contains(d.Offered, t.Tool)
+	}
+	return t
+}
+
+func (d *Dispatcher) started(t target) error {
+	if d.Observer == nil {
+		return nil
+	}
+	if err := d.Observer.Started(t.Started); err != nil {
+		return fmt.Errorf("the call was not run, as it could not be recorded: %w", err)
+	}
+	return nil
+}
+
+// run runs a call that started told of; refused is why it must not run.
+func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
+	begin := time.Now()
+	result, fault := Result{}, refused
+	if fault == nil {
+		result, fault = d.answer(ctx, t)
+	}
+	took := time.Since(begin)
+	switch {
+	case fault == nil:
+	case ctx.Err() != nil:
+		result = brokenOff(result, fmt.Sprintf("aborted after %.1f s", took.Seconds()))
+	default:
+		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
+	}
+	result, whole := d.Outputs.finish(t.Call, result)
+	if d.Observer != nil {
+		d.Observer.Finished(Finished{
+			Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault,
+		})
+	}
+	return result
+}
+
+// brokenOff is the result of a call that ended in an error, with what it
+// printed until then.
+func brokenOff(result Result, words string) Result {
+	result.Output, result.Failed = words, true
+	if result.Printed != nil && result.Printed.Bytes() > 0 {
+		result.Output += "\nOutput:\n"
+	}
+	return result
+}
+
+// answer is the tool's result, or why the tool was not asked.
+func (d *Dispatcher) answer(ctx context.Context, t target) (Result, error) {
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, ctx.Err()
+	case t.entry == nil:
+		return Refuse(d.unknown(t.Call)), nil
+	case t.entry.denied != "":
+		return Refuse(t.entry.denied), nil
+	}
+	ready, err := t.entry.prepare(t.Call)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case ready.refusal != "":
+		return Refuse(ready.refusal), nil
+	}
+	result, err := runTool(ctx, t.entry.tool, ready.call)
+	if err == nil {
+		result.Output = note(ready.ignored) + result.Output
+	}
+	return result, err
+}
+
+func (d *Dispatcher) unknown(call Call) string {
+	return fmt.Sprintf("unsupported call: %s. The tools are: %s.",
+		clipped(call.Name), strings.Join(d.Registry.Names(), ", "))
+}
+
+// runTool keeps a panic of the tool, and a runtime.Goexit, from ending more
+// than the call.
+func runTool(ctx context.Context, tool Tool, call Call) (result Result, err error) {
+	err = errors.New("the tool ended without a result")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if value := recover(); value != nil {
+				err = &Panic{Value: value, Stack: debug.Stack()}
+			}
+		}()
+		result, err = tool.Run(ctx, call)
+	}()
+	<-done
+	return result, err
+}

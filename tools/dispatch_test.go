@@ -1,0 +1,258 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a tool made of what a test gives it.
+type fake struct {
+	name       string
+	parameters string
+	grammar    *Grammar
+	mutates    bool
+	run        func(ctx context.Context, call Call) (Result, error)
+}
+
+func (f fake) Spec() Spec {
+	spec := Spec{Name: f.name, Grammar: f.grammar}
+	if f.grammar == nil {
+		spec.Parameters = json.RawMessage(`{"type":"object"}`)
+	}
+	if f.parameters != "" {
+		spec.Parameters = json.RawMessage(f.parameters)
+	}
+	return spec
+}
+
+func (f fake) Mutates() bool { return f.mutates }
+
+func (f fake) Run(ctx context.Context, call Call) (Result, error) {
+	if f.run == nil {
+		return Result{Output: call.Input}, nil
+	}
+	return f.run(ctx, call)
+}
+
+// journal is an Observer that notes what it is told.
+type journal struct {
+	mu       sync.Mutex
+	started  []string
+	finished map[string]Finished
+	fail     error
+}
+
+func (j *journal) Started(s Started) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.started = append(j.started, s.Call.ID)
+	return j.fail
+}
+
+func (j *journal) Finished(f Finished) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.finished == nil {
+		j.finished = make(map[string]Finished)
+	}
+	if _, twice := j.finished[f.Call.ID]; twice {
+		panic("finished twice: " + f.Call.ID)
+	}
+	j.finished[f.Call.ID] = f
+}
+
+func dispatcher(tools ...Tool) *Dispatcher {
+	return &Dispatcher{Registry: New(tools...), Outputs: new(Outputs)}
+}
+
+func calls(names ...string) []Call {
+	calls := make([]Call, len(names))
+	for i, name := range names {
+		calls[i] = Call{ID: fmt.Sprint("call_", i), Name: name, Input: "{}"}
+	}
+	return calls
+}
+
+func TestCallsThatDontMutateRunAtOnceAndAnswerInOrder(t *testing.T) {
+	const n = DefaultParallel
+	var inside sync.WaitGroup
+	inside.Add(n)
+	last := make(chan struct{})
+	tool := fake{name: "look", run: func(_ context.Context, call Call) (Result, error) {
+		inside.Done()
+		inside.Wait() // all n calls are here at the same time
+		if call.ID == "call_0" {
+			<-last // the first ends last
+		} else if call.ID == fmt.Sprint("call_", n-1) {
+			defer close(last)
+		}
+		return Result{Output: call.ID}, nil
+	}}
+	seen := new(journal)
+	d := dispatcher(tool)
+	d.Observer = seen
+	names := strings.Fields(strings.Repeat("look ", n))
+	var got, want []string
+	for i, result := range d.Dispatch(t.Context(), calls(names...)) {
+		got, want = append(got, result.Output), append(want, fmt.Sprint("call_", i))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, seen.started); diff != "" {
+		t.Errorf("started (-want +got):\n%s", diff)
+	}
+	if len(seen.finished) != n {
+		t.Errorf("%d calls finished, want %d", len(seen.finished), n)
+	}
+}
+
+func TestACallThatMutatesRunsAlone(t *testing.T) {
+	var mu sync.Mutex
+	running := map[string]int{}
+	var overlaps []string
+	enter := func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		running[name]++
+		if running["change"] > 1 || running["change"] == 1 && running["look"] > 0 {
+			overlaps = append(overlaps, fmt.Sprint(running))
+		}
+	}
+	leave := func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		running[name]--
+	}
+	run := func(_ context.Context, call Call) (Result, error) {
+		enter(call.Name)
+		defer leave(call.Name)
+		runtime.Gosched()
+		return Result{}, nil
+	}
+	d := dispatcher(fake{name: "look", run: run}, fake{name: "change", mutates: true, run: run})
+	d.Dispatch(t.Context(), calls(strings.Fields(strings.Repeat("look look change change look ", 20))...))
+	if len(overlaps) > 0 {
+		t.Errorf("ran beside a mutating call: %v", overlaps)
+	}
+}
+
+func TestAMutatingCallSeesThoseBeforeAndNoneAfter(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	run := func(_ context.Context, call Call) (Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, call.Name)
+		return Result{}, nil
+	}
+	d := dispatcher(fake{name: "look", run: run}, fake{name: "change", mutates: true, run: run})
+	d.Dispatch(t.Context(), calls("look", "look", "change", "look"))
+	if diff := cmp.Diff([]string{"look", "look", "change", "look"}, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEachCallGetsAResult(t *testing.T) {
+	broken := errors.New("disk on fire")
+	d := dispatcher(
+		fake{name: "panics", run: func(context.Context, Call) (Result, error) { panic("boom") }},
+		fake{name: "leaves", run: func(context.Context, Call) (Result, error) { runtime.Goexit(); return Result{}, nil }},
+		fake{name: "errs", run: func(context.Context, Call) (Result, error) { return Result{}, broken }},
+		fake{name: "refuses", run: func(context.Context, Call) (Result, error) { return Refuse("no"), nil }},
+		fake{name: "denied"},
+	)
+	if err := d.Registry.Restrict(Access{Deny: []string{"denied"}}); err != nil {
+		t.Fatal(err)
+	}
+	seen := new(journal)
+	d.Observer = seen
+	for i, test := range []struct {
+		tool  string
+		words string
+		fault bool
+	}{
+		{"panics", "panics failed: the tool broke down", true},
+		{"leaves", "leaves failed: the tool ended without a result", true},
+		{"errs", "errs failed: disk on fire", true},
+		{"refuses", "no", false},
+		{"denied", "denied is switched off for this run by tools.deny", false},
+		{"nothing", "unsupported call: nothing. The tools are: panics, leaves, errs, refuses.", false},
+	} {
+		t.Run(test.tool, func(t *testing.T) {
+			id := fmt.Sprint("id", i)
+			results := d.Dispatch(t.Context(), []Call{{ID: id, Name: test.tool, Input: "{}"}})
+			if len(results) != 1 || !results[0].Failed || !strings.Contains(results[0].Output, test.words) {
+				t.Errorf("got %+v, want one failed result with %q", results, test.words)
+			}
+			if fault := seen.finished[id].Fault; (fault != nil) != test.fault {
+				t.Errorf("fault is %v, want one: %t", fault, test.fault)
+			}
+		})
+	}
+	var caught *Panic
+	if !errors.As(seen.finished["id0"].Fault, &caught) || caught.Value != "boom" || len(caught.Stack) == 0 {
+		t.Errorf("fault of a panic is %#v", seen.finished["id0"].Fault)
+	}
+}
+
+func TestCancelledCallsAreAnswered(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := 0
+	d := dispatcher(
+		fake{name: "first", mutates: true, run: func(ctx context.Context, _ Call) (Result, error) {
+			ran++
+			cancel()
+			return Result{}, ctx.Err()
+		}},
+	)
+	results := d.Dispatch(ctx, calls("first", "first", "first"))
+	if ran != 1 {
+		t.Errorf("%d calls ran, want 1", ran)
+	}
+	for i, result := range results {
+		if !result.Failed || !strings.HasPrefix(result.Output, "aborted after ") {
+			t.Errorf("result %d is %+v", i, result)
+		}
+	}
+}
+
+func TestACallThatCannotBeRecordedIsNotRun(t *testing.T) {
+	ran := false
+	d := dispatcher(fake{name: "change", mutates: true, run: func(context.Context, Call) (Result, error) {
+		ran = true
+		return Result{}, nil
+	}})
+	d.Observer = &journal{fail: errors.New("disk full")}
+	result := d.Dispatch(t.Context(), calls("change"))[0]
+	if ran || !result.Failed || !strings.Contains(result.Output, "disk full") {
+		t.Errorf("ran: %t, result: %+v", ran, result)
+	}
+}
+
+func TestStreak(t *testing.T) {
+	a, b := Call{ID: "1", Name: "x", Input: "1"}, Call{ID: "2", Name: "x", Input: "2"}
+	var s Streak
+	for i, step := range []struct {
+		call   Call
+		failed bool
+		want   int
+	}{
+		{a, true, 1}, {a, true, 2}, {b, true, 1}, {a, true, 1}, {a, true, 2}, {a, true, StuckWarning}, {a, false, 0}, {a, true, 1},
+	} {
+		if got := s.Add(step.call, step.failed); got != step.want {
+			t.Errorf("step %d: got %d, want %d", i, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+const (
+	defaultLines = 2000
+	// longestLine is how many bytes of a line are shown, as the reference
+	// implementation has it.
+	longestLine = 500
+	// longestPage ends a call's lines a little below tools.DefaultBudget: a page
+	// with an end is of more use than one with a hole in the middle.
+	longestPage = 36 << 10
+	// sniffed is how much of a file is searched for a NUL byte, as git does.
+	sniffed = 8000
+)
+
+var readSpec = tools.Spec{
+	Name: "read_file",
+	Description: "Reads a text file and returns its lines as \"L<number>: <text>\". " +
+		"Long files come in pages: the answer says at which offset to go on.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"file_path":{"type":"string","description":"Path of the file, relative to the working directory or absolute."},` +
+		`"offset":{"type":"number","description":"Number of the first line to return, from 1. Defaults to 1."},` +
+		`"limit":{"type":"number","description":"Most lines to return. Defaults to 2000."}` +
+		`},"required":["file_path"],"additionalProperties":false}`),
+}
+
+// readFile is read_file.
+type readFile struct{ place }
+
+type readArguments struct {
+	Path   string   `json:"file_path"`
+	Offset *float64 `json:"offset"`
+	Limit  *float64 `json:"limit"`
+}
+
+func (readFile) Spec() tools.Spec { return readSpec }
+func (readFile) Mutates() bool    { return false }
+
+// Run reads a page of a file.
+func (r readFile) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a readArguments
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	text, err := r.read(ctx, a)
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return tools.Refuse("read_file: " + string(refused)), nil
+	}
+	return tools.Result{Output: text}, err
+}
+
+func (r readFile) read(ctx context.Context, a readArguments) (string, error) {
+	offset, limit, err := a.span()
+	if err != nil {
+		return "", err
+	}
+	file, err := r.open(a.Path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	lines := &lineReader{from: bufio.NewReaderSize(file, 64<<10)}
+	if lines.binary() {
+		return "", refusal(a.Path + " is a binary file")
+	}
+	page := page{first: offset, last: offset + limit - 1}
+	if err := page.fill(ctx, lines); err != nil {
+		return "", err
+	}
+	switch {
+	case lines.number == 0:
+		return "The file is empty.", nil
+	case page.shown == 0:
+		return "", refusal(fmt.Sprintf("offset exceeds file length: the last line is %d", lines.number))
+	}
+	return page.String(), nil
+}
+
+// span is the first line and the number of lines that the call asks for.
+func (a readArguments) span() (offset, limit int, err error) {
+	offset, limit = 1, defaultLines
+	if a.Offset != nil {
+		offset = whole(*a.Offset)
+	}
+	if a.Limit != nil {
+		limit = whole(*a.Limit)
+	}
+	switch {
+	case offset < 1:
+		return 0, 0, refusal("offset must be a 1-indexed line number")
+	case limit < 1:
+		return 0, 0, refusal("limit must be greater than zero")
+	}
+	return offset, limit, nil
+}
+
+// whole makes a line number of any number.
+func whole(n float64) int {
+	return int(math.Floor(min(max(n, 0), math.MaxInt32)))
+}
+
+// page collects the lines first to last, as many as it has room for.
+type page struct {
+	first, last int
+	text        strings.Builder
+	shown       int
+	more        bool
+}
+
+func (p *page) fill(ctx context.Context, lines *lineReader) error {
+	for {
+		if lines.number%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ok, err := lines.next()
+		if err != nil || !ok {
+			return err
+		}
+		if lines.number < p.first {
+			continue
+		}
+		if lines.number > p.last || p.text.Len() >= longestPage {
+			p.more = true
+			return nil
+		}
+		fmt.Fprintf(&p.text, "L%d: %s\n", lines.number, lines.text())
+		p.shown++
+	}
+}
+
+func (p *page) String() string {
+	if p.more {
+		fmt.Fprintf(&p.text, "(more lines follow; go on with offset %d)\n", p.first+p.shown)
+	}
+	return p.text.String()
+}
+
+// lineReader reads line by line and holds no more of a line than is shown.
+type lineReader struct {
+	from   *bufio.Reader
+	number int    // of the line read last, from 1
+	line   []byte // its beginning
+	length int    // all of its bytes, without its ending
+}
+
+func (l *lineReader) binary() bool {
+	head, _ := l.from.Peek(sniffed) // what can't be read now is met again by next
+	return bytes.IndexByte(head, 0) >= 0
+}
+
+// next reads a line; ok is false at the end of the file.
+func (l *lineReader) next() (ok bool, err error) {
+	l.line, l.length = l.line[:0], 0
+	for {
+		piece, err := l.from.ReadSlice('\n')
+		ended := err == nil
+		l.add(bytes.TrimSuffix(piece, []byte("\n")))
+		switch {
+		case ended:
+			l.number++
+			return true, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			if l.length > 0 {
+				l.number++
+			}
+			return l.length > 0, nil
+		default:
+			return false, fmt.Errorf("read line %d: %w", l.number+1, err)
+		}
+	}
+}
+
+func (l *lineReader) add(piece []byte) {
+	l.length += len(piece)
+	room := longestLine + utf8.UTFMax - len(l.line)
+	l.line = append(l.line, piece[:min(room, len(piece))]...)
+}
+
+// text is the line as it is shown: cut between two runes, without the CR of a
+// CRLF.
+func (l *lineReader) text() string {
+	if l.length == len(l.line) {
+		l.line = bytes.TrimSuffix(l.line, []byte("\r"))
+	}
+	if len(l.line) <= longestLine {
+		return string(l.line)
+	}
+	end := longestLine
+	for end > longestLine-utf8.UTFMax && !utf8.RuneStart(l.line[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (line cut; it has %d bytes)", l.line[:end], l.length)
+}

@@ -1,0 +1,212 @@
+package files_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
+)
+
+// place is a working directory and the folder of outputs, with read_file.
+type place struct {
+	dir, outputs string
+	d            *tools.Dispatcher
+}
+
+func newPlace(t *testing.T) place {
+	t.Helper()
+	dir, outputs := t.TempDir(), filepath.Join(t.TempDir(), "outputs")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	registry := tools.New(files.New(files.Options{Dir: dir, Root: root, Outputs: outputs})...)
+	return place{dir, outputs, &tools.Dispatcher{Registry: registry, Outputs: new(tools.Outputs)}}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p place) read(t *testing.T, arguments map[string]any) tools.Result {
+	t.Helper()
+	input, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: "read_file", Input: string(input)}})[0]
+}
+
+func TestReadFile(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		arguments  map[string]any
+		want       string
+	}{
+		{"whole", "a\n\nb\n", nil, "L1: a\nL2: \nL3: b\n"},
+		{"no final newline", "a\nb", nil, "L1: a\nL2: b\n"},
+		{"CRLF", "a\r\nb\r\n", nil, "L1: a\nL2: b\n"},
+		{"only a newline", "\n", nil, "L1: \n"},
+		{"empty", "", nil, "The file is empty."},
+		{"tabs stay", "\tx\n", nil, "L1: \tx\n"},
+		{"offset", "a\nb\nc\n", map[string]any{"offset": 2}, "L2: b\nL3: c\n"},
+		{"limit", "a\nb\nc\n", map[string]any{"limit": 2}, "L1: a\nL2: b\n(more lines follow; go on with offset 3)\n"},
+		{"limit at the end", "a\nb\nc\n", map[string]any{"offset": 2, "limit": 2}, "L2: b\nL3: c\n"},
+		{"limit beyond the end", "a\n", map[string]any{"limit": 1e300}, "L1: a\n"},
+		{"the longest line that is not cut", strings.Repeat("x", 500) + "\n", nil, "L1: " + strings.Repeat("x", 500) + "\n"},
+		{"a longer one", strings.Repeat("x", 501) + "\nb\n", nil, "L1: " + strings.Repeat("x", 500) + "… (line cut; it has 501 bytes)\nL2: b\n"},
+		{"cut between runes", strings.Repeat("x", 499) + "€€", nil, "L1: " + strings.Repeat("x", 499) + "… (line cut; it has 505 bytes)\n"},
+		{"500 bytes before CRLF", strings.Repeat("x", 500) + "\r\n", nil, "L1: " + strings.Repeat("x", 500) + "\n"},
+		{"a line longer than any buffer", strings.Repeat("x", 1<<20) + "\nb", nil, "L1: " + strings.Repeat("x", 500) + "… (line cut; it has 1048576 bytes)\nL2: b\n"},
+		{"not UTF-8", "\xe4\n", nil, "L1: \uFFFD\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlace(t)
+			write(t, filepath.Join(p.dir, "sub/file"), test.text)
+			arguments := map[string]any{"file_path": "sub/file"}
+			for name, value := range test.arguments {
+				arguments[name] = value
+			}
+			if got := p.read(t, arguments); got.Output != test.want || got.Failed {
+				t.Errorf("got %+v\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestReadFileRefuses(t *testing.T) {
+	p := newPlace(t)
+	write(t, filepath.Join(p.dir, "file"), "a\nb\n")
+	write(t, filepath.Join(p.dir, "binary"), "a\x00b")
+	write(t, filepath.Join(p.dir, ".git/config"), "[core]\n")
+	write(t, filepath.Join(p.dir, "sub/.GIT"), "gitdir: x\n")
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "s\n")
+	for link, target := range map[string]string{"out": secret, "up": "../../..", "git": ".git", "loop": "loop", "gone": "nowhere"} {
+		if err := os.Symlink(target, filepath.Join(p.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path      string
+		arguments map[string]any
+		want      string
+	}{
+		{"missing", nil, "there is no file missing"},
+		{"gone", nil, "there is no file gone"},
+		{"", nil, "the path is empty"},
+		{"sub", nil, "sub is a directory"},
+		{".", nil, ". is a directory"},
+		{"pipe", nil, "pipe is not a regular file"},
+		{"binary", nil, "binary is a binary file"},
+		{".git/config", nil, "is in git's own directory"},
+		{"sub/.GIT", nil, "is in git's own directory"},
+		{"git/config", nil, "is in git's own directory"},
+		{"../x", nil, "../x is outside the working directory"},
+		{"/etc/passwd", nil, "/etc/passwd is outside the working directory"},
+		{"/proc/self/environ", nil, "is outside the working directory"},
+		{secret, nil, "is outside the working directory"},
+		{"out", nil, "out is a link that leads out of the working directory"},
+		{"up/etc/passwd", nil, "is a link that leads out"},
+		{"loop", nil, "loop can't be read"},
+		{"file/x", nil, "file/x"},
+		{"file\x00", nil, "can't be read"},
+		{"file", map[string]any{"offset": 0}, "offset must be a 1-indexed line number"},
+		{"file", map[string]any{"offset": -3}, "offset must be a 1-indexed line number"},
+		{"file", map[string]any{"limit": 0}, "limit must be greater than zero"},
+		{"file", map[string]any{"offset": 3}, "offset exceeds file length: the last line is 2"},
+		{"file", map[string]any{"offset": "x"}, "offset: expected number, got string x"},
+	} {
+		t.Run(fmt.Sprint(test.path, test.arguments), func(t *testing.T) {
+			arguments := map[string]any{"file_path": test.path}
+			for name, value := range test.arguments {
+				arguments[name] = value
+			}
+			if got := p.read(t, arguments); !got.Failed || !strings.Contains(got.Output, test.want) || strings.Contains(got.Output, "L1:") {
+				t.Errorf("got %+v, want a failure with %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestReadFileTakesPathsAsTheyCome(t *testing.T) {
+	p := newPlace(t)
+	write(t, filepath.Join(p.dir, "sub/file"), "a\n")
+	real, err := filepath.EvalSymlinks(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"near": "sub/file", "absolute": filepath.Join(p.dir, "sub/file"), "folder": "sub"} {
+		if err := os.Symlink(target, filepath.Join(p.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{
+		"sub/file", "./sub//file", "sub/../sub/file", filepath.Join(p.dir, "sub/file"), filepath.Join(real, "sub/file"), "near", "absolute", "folder/file",
+	} {
+		if got := p.read(t, map[string]any{"path": path}); got.Output != "L1: a\n" {
+			t.Errorf("%s: got %+v", path, got)
+		}
+	}
+}
+
+func TestReadFileReadsWholeOutputs(t *testing.T) {
+	p := newPlace(t)
+	kept := filepath.Join(p.outputs, "call_1.txt")
+	if got := p.read(t, map[string]any{"file_path": kept}); !got.Failed || got.Output != "read_file: there is no output call_1.txt" {
+		t.Errorf("before there are outputs: %+v", got)
+	}
+	write(t, kept, "kept\n")
+	if got := p.read(t, map[string]any{"file_path": kept}); got.Output != "L1: kept\n" {
+		t.Errorf("got %+v", got)
+	}
+	write(t, filepath.Join(filepath.Dir(p.outputs), "events.jsonl"), "x\n")
+	for _, beside := range []string{filepath.Join(p.outputs, "../events.jsonl"), filepath.Dir(kept)} {
+		if got := p.read(t, map[string]any{"file_path": beside}); !got.Failed {
+			t.Errorf("%s: got %+v", beside, got)
+		}
+	}
+}
+
+func TestALongFileComesInPages(t *testing.T) {
+	p := newPlace(t)
+	var text strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&text, "%d %s\n", i+1, strings.Repeat("x", 40))
+	}
+	write(t, filepath.Join(p.dir, "long"), text.String())
+	offset, lines := 1, 0
+	for page := 1; ; page++ {
+		got := p.read(t, map[string]any{"file_path": "long", "offset": offset})
+		if got.Failed || strings.Contains(got.Output, "truncated") || page > 20 {
+			t.Fatalf("page %d, from line %d: %.200s", page, offset, got.Output)
+		}
+		lines += strings.Count(got.Output, "\nL") + 1
+		_, after, more := strings.Cut(got.Output, "(more lines follow; go on with offset ")
+		if !more {
+			break
+		}
+		if _, err := fmt.Sscan(after, &offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines != 5000 {
+		t.Errorf("the pages have %d lines, want 5000", lines)
+	}
+}

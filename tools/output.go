@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"io"
+	"math"
+	"strings"
+	"sync"
+)
+
+// Limits of outputs where Outputs does not set its own.
+const (
+	DefaultBudget    = 10_000   // tokens
+	DefaultFileLimit = 64 << 20 // bytes
+)
+
+// bytesPerToken is the reference implementation's estimate; no tokenizer is
+// worth its start-up for this.
+const bytesPerToken = 4
+
+// Outputs is the one place that every output passes on its way to the model:
+// it removes secrets, makes the text valid, cuts it to its budget and keeps the
+// whole where the model can read it. The zero value redacts and keeps nothing.
+// It is safe for concurrent use.
+type Outputs struct {
+	Store     Store                    // keeps what was cut; may be nil
+	Redact    func(text string) string // removes secrets; may be nil
+	Budget    int                      // tokens of one output; 0 means DefaultBudget
+	FileLimit int64                    // bytes kept of one output; 0 means DefaultFileLimit
+
+	mu   sync.Mutex
+	used map[string]int
+}
+
+// Store keeps whole outputs.
+type Store interface {
+	// Create opens a new file of that name below the run directory. The name is
+	// "outputs/" and one plain file name, and is asked for once. path is what
+	// the model is told: read_file takes it.
+	Create(name string) (file io.WriteCloser, path string, err error)
+}
+
+// Whole tells of an output before it was cut.
+type Whole struct {
+	Truncated bool
+	File      string // where the whole is, below the run directory; empty when it is not kept
+	Bytes     int64
+	Err       error // why it was not kept, or not to its end
+}
+
+// finish turns what a tool returned into what the model gets.
+func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
+	header, printed := "", r.Printed
+	if printed == nil {
+		printed = &Printed{head: []byte(r.Output), bytes: int64(len(r.Output)), lines: strings.Count(r.Output, "\n")}
+	} else {
+		header = o.clean(r.Output)
+	}
+	text, whole := o.fit(call, printed, o.budget(r.Budget))
+	r.Output, r.Printed = header+text, nil
+	return r, whole
+}
+
+// budget is what a call that asked for some tokens gets, in bytes.
+func (o *Outputs) budget(asked int) int {
+	most := o.Budget
+	if most <= 0 {
+		most = DefaultBudget
+	}
+	if asked > 0 && asked < most {
+		most = asked
+	}
+	return most * bytesPerToken
+}
+
+func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
+	whole := Whole{Bytes: p.bytes}
+	head := o.clean(string(p.head))
+	if p.spool == nil && len(head) <= limit {
+		return head, whole
+	}
+	tail, file := head, p.spool
+	if file == nil {
+		file = o.spool(call.ID)
+		file.writeClean(head)
+	} else {
+		tail = o.clean(string(p.tail))
+	}
+	whole.Truncated = true
+	whole.Err = file.close()
+	whole.File = file.name
+	return cut{
+		head: head, tail: tail, limit: limit,
+		bytes: p.bytes, lines: p.lines, kept: file.kept(),
+	}.text(), whole
+}
+
+// clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.
+func (o *Outputs) clean(text string) string {
+	const replacement = "\uFFFD"
+	text = strings.ToValidUTF8(text, replacement)
+	text = strings.ReplaceAll(text, "\x00", replacement)
+	if o.Redact != nil {
+		text = o.Redact(text)
+	}
+	return text
+}
+
+func (o *Outputs) fileLimit() int64 {
+	if o.FileLimit > 0 {
+		return o.FileLimit
+	}
+	return DefaultFileLimit
+}
+
+// Tokens estimates how many tokens some bytes of text are.
+func Tokens(bytes int64) int64 {
+	return int64(math.Ceil(float64(bytes) / bytesPerToken))
+}

@@ -1,0 +1,240 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// printing is a tool that prints what print writes.
+func printing(o *Outputs, print func(io.Writer)) fake {
+	return fake{name: "print", run: func(_ context.Context, call Call) (Result, error) {
+		capture := o.Capture(call.ID)
+		print(capture)
+		return Result{Output: "header\n", Printed: capture.Take()}, nil
+	}}
+}
+
+// finish passes a result through the outputs as the dispatcher does.
+func finish(t *testing.T, o *Outputs, tool Tool) (Result, Whole) {
+	t.Helper()
+	seen := new(journal)
+	d := &Dispatcher{Registry: New(tool), Outputs: o, Observer: seen}
+	result := d.Dispatch(t.Context(), []Call{{ID: "call_1", Name: tool.Spec().Name}})[0]
+	return result, seen.finished["call_1"].Whole
+}
+
+func saying(text string, budget int) fake {
+	return fake{name: "say", run: func(context.Context, Call) (Result, error) { return Result{Output: text, Budget: budget}, nil }}
+}
+
+func redactHunter(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
+
+func TestOutputsThatFit(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"plain", "hello\n", "hello\n"},
+		{"just at the budget", strings.Repeat("x", 40), strings.Repeat("x", 40)},
+		{"not UTF-8", "a\xffb", "a\uFFFDb"},
+		{"NUL", "a\x00b", "a\uFFFDb"},
+		{"a secret", "the word is hunter2.", "the word is ***."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := &Outputs{Budget: 10, Redact: redactHunter, Store: Folder(t.TempDir())}
+			result, whole := finish(t, o, saying(test.text, 0))
+			if diff := cmp.Diff(Result{Output: test.want}, result); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if whole.Truncated || whole.File != "" {
+				t.Errorf("whole is %+v", whole)
+			}
+		})
+	}
+}
+
+func TestALongOutputKeepsItsEndsAndAFile(t *testing.T) {
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "line %d hunter2\n", i)
+	}
+	dir := t.TempDir()
+	o := &Outputs{Budget: 100, Redact: redactHunter, Store: Folder(dir)}
+	for _, tool := range []fake{saying(text.String(), 0), printing(o, func(w io.Writer) { io.WriteString(w, text.String()) })} {
+		t.Run(tool.name, func(t *testing.T) {
+			result, whole := finish(t, o, tool)
+			for _, want := range []string{
+				fmt.Sprintf("Warning: truncated output (original token count: %d)\nTotal output lines: 1000\n", Tokens(int64(text.Len()))),
+				"\nline 0 ***\n", "tokens truncated; the whole output is in " + filepath.Join(dir, whole.File) + ", which read_file reads", "line 999 ***\n",
+			} {
+				if !strings.Contains(result.Output, want) {
+					t.Errorf("no %q in\n%s", want, result.Output)
+				}
+			}
+			if len(result.Output) > 1000 {
+				t.Errorf("the output has %d bytes", len(result.Output))
+			}
+			if !whole.Truncated || whole.Bytes != int64(text.Len()) || whole.Err != nil {
+				t.Errorf("whole is %+v", whole)
+			}
+			kept, err := os.ReadFile(filepath.Join(dir, whole.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(kept) != redactHunter(text.String()) {
+				t.Errorf("the file has %d bytes of %d", len(kept), text.Len())
+			}
+		})
+	}
+}
+
+func TestACallMayAskForLessButNotForMore(t *testing.T) {
+	long := strings.Repeat("word ", 1000)
+	for _, test := range []struct {
+		asked, most int
+	}{{10, 40}, {50, 200}, {5000, 400}} {
+		o := &Outputs{Budget: 100}
+		result, whole := finish(t, o, saying(long, test.asked))
+		kept := strings.Count(result.Output, "word ") * len("word ")
+		if !whole.Truncated || kept > test.most || kept < test.most/2 {
+			t.Errorf("asked for %d tokens: kept %d bytes, want at most %d", test.asked, kept, test.most)
+		}
+		if !strings.Contains(result.Output, "the rest was not kept") {
+			t.Errorf("nothing says that there is no store:\n%s", result.Output)
+		}
+	}
+}
+
+// failing is a Store whose files fail.
+type failing struct{ create, write error }
+
+func (f failing) Create(string) (io.WriteCloser, string, error) { return f, "/run/outputs/x", f.create }
+func (f failing) Write([]byte) (int, error)                     { return 0, f.write }
+func (f failing) Close() error                                  { return nil }
+
+func TestAnOutputThatCannotBeKept(t *testing.T) {
+	full := errors.New("disk full")
+	for name, test := range map[string]struct {
+		store failing
+		words string
+	}{
+		"not created": {failing{create: full}, "the rest was not kept"},
+		"not written": {failing{write: full}, "a part is in /run/outputs/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, whole := finish(t, &Outputs{Budget: 10, Store: test.store}, saying(strings.Repeat("x", 100), 0))
+			if !errors.Is(whole.Err, full) || !strings.Contains(result.Output, test.words) || result.Failed {
+				t.Errorf("result %+v, whole %+v", result, whole)
+			}
+		})
+	}
+}
+
+func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
+	dir := t.TempDir()
+	o := &Outputs{Store: Folder(dir), FileLimit: 3 << 20}
+	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 4096)
+	result, whole := finish(t, o, printing(o, func(w io.Writer) {
+		for range 100 {
+			w.Write(chunk)
+		}
+	}))
+	info, err := os.Stat(filepath.Join(dir, whole.File))
+	if err != nil || info.Size() != o.FileLimit {
+		t.Errorf("file is %v (%v), want %d bytes", info, err, o.FileLimit)
+	}
+	if !strings.Contains(result.Output, fmt.Sprintf("the first %d bytes are in", o.FileLimit)) || whole.Bytes != int64(100*len(chunk)) {
+		t.Errorf("whole %+v, output\n%.300s", whole, result.Output)
+	}
+}
+
+func TestASecretAcrossTheSpoolsWindowsIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	o := &Outputs{Store: Folder(dir), Redact: redactHunter}
+	line := strings.Repeat("x", 50) + "hunter2\n"
+	_, whole := finish(t, o, printing(o, func(w io.Writer) {
+		all := strings.Repeat(line, 40_000)
+		for len(all) > 0 { // pieces of an odd size cut secrets in two
+			n := min(len(all), 1009)
+			io.WriteString(w, all[:n])
+			all = all[n:]
+		}
+	}))
+	kept, err := os.ReadFile(filepath.Join(dir, whole.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Repeat(redactHunter(line), 40_000); string(kept) != want {
+		t.Errorf("the file has %d bytes, want %d; secrets in it: %d", len(kept), len(want), bytes.Count(kept, []byte("hunter2")))
+	}
+}
+
+func TestNamesOfOutputFiles(t *testing.T) {
+	o := new(Outputs)
+	for _, test := range []struct{ id, want string }{
+		{"call_a", "outputs/call_a.txt"},
+		{"call_a", "outputs/call_a.2.txt"},
+		{"CALL_A", "outputs/CALL_A.3.txt"}, // some file systems don't tell case
+		{"../../x", "outputs/______x-"},
+		{"", "outputs/-"},
+		{strings.Repeat("y", 300), "outputs/" + strings.Repeat("y", 100) + "-"},
+	} {
+		got := o.name(test.id)
+		if !strings.HasPrefix(got, test.want) || !filepath.IsLocal(got) || strings.Count(got, "/") != 1 {
+			t.Errorf("%q: got %s, want %s…", test.id, got, test.want)
+		}
+	}
+}
+
+func TestCaptureKeepsTheEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(0, 400_000), 0, 12).Draw(t, "sizes")
+		c := new(Outputs).Capture("x")
+		var all []byte
+		for _, size := range sizes {
+			piece := make([]byte, size)
+			for i := range piece {
+				piece[i] = byte(len(all) + i*7)
+			}
+			all = append(all, piece...)
+			c.Write(piece)
+		}
+		p := c.Take()
+		if p.Bytes() != int64(len(all)) {
+			t.Fatalf("counted %d bytes of %d", p.Bytes(), len(all))
+		}
+		switch {
+		case len(all) <= memoryLimit:
+			if !bytes.Equal(p.head, all) || p.spool != nil {
+				t.Fatal("a short output is not kept whole")
+			}
+		case !bytes.HasPrefix(all, p.head) || !bytes.HasSuffix(all, p.tail) || len(p.head)+len(p.tail) != memoryLimit:
+			t.Fatalf("%d bytes at the head and %d at the tail are not the ends", len(p.head), len(p.tail))
+		}
+		if again := c.Take(); again.Bytes() != 0 {
+			t.Fatal("the second Take is not empty")
+		}
+	})
+}
+
+func TestCutsAreValidAndSmallEnough(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		n := rapid.IntRange(0, len(text)+1).Draw(t, "n")
+		head, tail := firstBytes(text, n), lastBytes(text, n)
+		if len(head) > n || len(tail) > n || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
+			t.Fatalf("head %q, tail %q of %d bytes", head, tail, n)
+		}
+		if !utf8.ValidString(head) || !utf8.ValidString(tail) {
+			t.Fatalf("a rune is cut in two: %q, %q", head, tail)
+		}
+	})
+}

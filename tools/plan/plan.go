@@ -1,0 +1,92 @@
+// Package plan owns update_plan, by which a model tells what it means to do
+// and how far it is. It checks a plan and hands it on; what becomes of it is
+// the receiver's.
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Status is how far a step is.
+type Status string
+
+// The three states of a step.
+const (
+	Pending    Status = "pending"
+	InProgress Status = "in_progress"
+	Completed  Status = "completed"
+)
+
+// Step is one step of a plan.
+type Step struct {
+	Step   string `json:"step"`
+	Status Status `json:"status"`
+}
+
+// Plan is a whole plan; it takes the place of the one before.
+type Plan struct {
+	Explanation string `json:"explanation"` // why it is so now; may be empty
+	Steps       []Step `json:"plan"`
+}
+
+// New makes the tool. take gets each plan that passed the checks; its error
+// fails the call.
+func New(take func(Plan) error) tools.Tool { return updatePlan{take} }
+
+var spec = tools.Spec{
+	Name: "update_plan",
+	Description: "Sets the task's plan: all its steps, each with a status. At most one step is in_progress at a time. " +
+		"Call it again whenever a step is done or the plan changes.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"explanation":{"type":"string","description":"Why the plan changed, where that is not plain."},` +
+		`"plan":{"type":"array","description":"All steps in order.","items":{"type":"object","properties":{` +
+		`"step":{"type":"string","description":"What is done in this step, in a few words."},` +
+		`"status":{"type":"string","enum":["pending","in_progress","completed"]}` +
+		`},"required":["step","status"],"additionalProperties":false}}` +
+		`},"required":["plan"],"additionalProperties":false}`),
+}
+
+type updatePlan struct{ take func(Plan) error }
+
+func (updatePlan) Spec() tools.Spec { return spec }
+func (updatePlan) Mutates() bool    { return true }
+
+// Run checks the plan and hands it on.
+func (u updatePlan) Run(_ context.Context, call tools.Call) (tools.Result, error) {
+	var p Plan
+	if err := json.Unmarshal([]byte(call.Input), &p); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	if problem := p.problem(); problem != "" {
+		return tools.Refuse("update_plan: " + problem), nil
+	}
+	if err := u.take(p); err != nil {
+		return tools.Result{}, fmt.Errorf("take the plan: %w", err)
+	}
+	return tools.Result{Output: "Plan updated"}, nil
+}
+
+// problem is what the schema cannot say.
+func (p Plan) problem() string {
+	if len(p.Steps) == 0 {
+		return "the plan has no steps; give all of them, with their statuses"
+	}
+	var open []string
+	for i, step := range p.Steps {
+		if strings.TrimSpace(step.Step) == "" {
+			return fmt.Sprintf("plan[%d].step is empty; say in a few words what is done in it", i)
+		}
+		if step.Status == InProgress {
+			open = append(open, fmt.Sprintf("%q", step.Step))
+		}
+	}
+	if len(open) > 1 {
+		return "at most one step can be in_progress, but these are: " + strings.Join(open, ", ")
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package plan_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/plan"
+)
+
+func call(t *testing.T, take func(plan.Plan) error, name, input string) tools.Result {
+	t.Helper()
+	d := tools.Dispatcher{Registry: tools.New(plan.New(take)), Outputs: new(tools.Outputs)}
+	return d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: name, Input: input}})[0]
+}
+
+func TestUpdatePlan(t *testing.T) {
+	for _, test := range []struct {
+		name, tool, input string
+		want              plan.Plan
+	}{
+		{
+			"all states", "update_plan",
+			`{"explanation":"why","plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}`,
+			plan.Plan{Explanation: "why", Steps: []plan.Step{{"a", plan.Completed}, {"b", plan.InProgress}, {"c", plan.Pending}}},
+		},
+		{
+			"another agent's", "TodoWrite", `{"todos":[{"content":"a","status":"pending","activeForm":"doing a"}]}`,
+			plan.Plan{Steps: []plan.Step{{"a", plan.Pending}}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got plan.Plan
+			result := call(t, func(p plan.Plan) error { got = p; return nil }, test.tool, test.input)
+			if result.Output != "Plan updated" || result.Failed {
+				t.Errorf("result is %+v", result)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUpdatePlanRefuses(t *testing.T) {
+	for _, test := range []struct{ name, input, want string }{
+		{"two in progress", `{"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"in_progress"}]}`, `at most one step can be in_progress, but these are: "a", "b"`},
+		{"unknown status", `{"plan":[{"step":"a","status":"done"}]}`, `plan[].status: expected one of pending, in_progress, completed, got "done"`},
+		{"no steps", `{"plan":[]}`, "the plan has no steps"},
+		{"empty step", `{"plan":[{"step":" ","status":"pending"}]}`, "plan[0].step is empty"},
+		{"no plan", `{}`, `expected "plan"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			result := call(t, func(plan.Plan) error { t.Error("the plan was taken"); return nil }, "update_plan", test.input)
+			if !result.Failed || !strings.Contains(result.Output, test.want) {
+				t.Errorf("got %+v, want a failure with %s", result, test.want)
+			}
+		})
+	}
+}
+
+func TestAPlanThatIsNotTaken(t *testing.T) {
+	result := call(t, func(plan.Plan) error { return errors.New("disk full") }, "update_plan", `{"plan":[{"step":"a","status":"pending"}]}`)
+	if !result.Failed || result.Output != "update_plan failed: take the plan: disk full" {
+		t.Errorf("got %+v", result)
+	}
+}

@@ -1,0 +1,141 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Registry holds the tools of a run, in the order in which they were given.
+type Registry struct {
+	tools  []*entry
+	byName map[string]*entry
+}
+
+// Access narrows what may be called; names are of tools or of their aliases.
+type Access struct {
+	Allow []string // when not empty, nothing else may be called
+	Deny  []string // may not be called; wins over Allow
+}
+
+// entry is a tool with its spec, which is asked for once: what the model is
+// told must not change during a run.
+type entry struct {
+	tool   Tool
+	spec   Spec
+	schema schema
+	denied string // the words that refuse it, or empty
+}
+
+// New makes a registry. It panics when two tools have one name.
+func New(tools ...Tool) *Registry {
+	r := &Registry{byName: make(map[string]*entry, len(tools))}
+	for _, tool := range tools {
+		e := &entry{tool: tool, spec: tool.Spec()}
+		e.schema.source = accepted(tool, e.spec)
+		if _, twice := r.byName[e.spec.Name]; twice {
+			panic("tools: two tools are named " + e.spec.Name)
+		}
+		r.tools = append(r.tools, e)
+		r.byName[e.spec.Name] = e
+	}
+	return r
+}
+
+func accepted(tool Tool, spec Spec) json.RawMessage {
+	if spec.Grammar != nil {
+		return inputSchema
+	}
+	if wider, ok := tool.(Accepting); ok {
+		return wider.Accepts()
+	}
+	return spec.Parameters
+}
+
+// Restrict narrows what may be called. The error names what no tool is called.
+func (r *Registry) Restrict(access Access) error {
+	allowed, err := r.named(access.Allow)
+	if err != nil {
+		return fmt.Errorf("tools.allow: %w", err)
+	}
+	denied, err := r.named(access.Deny)
+	if err != nil {
+		return fmt.Errorf("tools.deny: %w", err)
+	}
+	for _, e := range r.tools {
+		switch {
+		case denied[e]:
+			e.denied = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.spec.Name)
+		case len(allowed) > 0 && !allowed[e]:
+			e.denied = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.spec.Name)
+		default:
+			e.denied = ""
+		}
+	}
+	return nil
+}
+
+func (r *Registry) named(names []string) (map[*entry]bool, error) {
+	found := make(map[*entry]bool, len(names))
+	for _, name := range names {
+		e := r.find(name, nil)
+		if e == nil {
+			return nil, fmt.Errorf("there is no tool %q; the tools are %s", name, strings.Join(r.Names(), ", "))
+		}
+		found[e] = true
+	}
+	return found, nil
+}
+
+// Names lists the tools that may be called, in the registry's order.
+func (r *Registry) Names() []string {
+	var names []string
+	for _, e := range r.tools {
+		if e.denied == "" {
+			names = append(names, e.spec.Name)
+		}
+	}
+	return names
+}
+
+// Specs returns what the model is told of the offered tools. The order is the
+// registry's, whatever the order of offered, so that the request stays the same
+// byte for byte. Names that no tool has, or that are denied, are left out.
+func (r *Registry) Specs(offered []string) []Spec {
+	var specs []Spec
+	for _, e := range r.tools {
+		if e.denied == "" && slices.Contains(offered, e.spec.Name) {
+			specs = append(specs, e.spec)
+		}
+	}
+	return specs
+}
+
+// Lookup finds the tool that answers to a name, which may be an alias; among
+// several that an alias stands for, one of offered is taken first.
+func (r *Registry) Lookup(name string, offered []string) (Tool, bool) {
+	e := r.find(name, offered)
+	if e == nil {
+		return nil, false
+	}
+	return e.tool, true
+}
+
+func (r *Registry) find(name string, offered []string) *entry {
+	if e := r.byName[name]; e != nil {
+		return e
+	}
+	var first *entry
+	for _, target := range aliasTargets(name) {
+		e := r.byName[target]
+		switch {
+		case e == nil:
+		case slices.Contains(offered, target):
+			return e
+		case first == nil:
+			first = e
+		}
+	}
+	return first
+}

@@ -1,0 +1,150 @@
+package tools
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// accepting is a tool that takes more than it tells of.
+type accepting struct {
+	fake
+	accepts string
+}
+
+func (a accepting) Accepts() json.RawMessage { return json.RawMessage(a.accepts) }
+
+var (
+	execFake = accepting{
+		fake{name: "exec_command", parameters: `{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`},
+		`{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"},"login":{"type":"boolean"}},"required":["cmd"],"additionalProperties":false}`,
+	}
+	shellFake = fake{name: "shell", parameters: `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"],"additionalProperties":false}`}
+	planFake  = fake{name: "update_plan", parameters: `{"type":"object","properties":{"plan":{"type":"array","items":{"type":"object","properties":{"step":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["step","status"],"additionalProperties":false}}},"required":["plan"],"additionalProperties":false}`}
+	patchFake = fake{name: "apply_patch", grammar: &Grammar{Syntax: "lark", Definition: "start: /x/"}}
+	readFake  = fake{name: "read_file", parameters: `{"type":"object","properties":{"file_path":{"type":"string"},"limit":{"type":"number"}},"required":["file_path"],"additionalProperties":false}`}
+)
+
+func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		call     Call
+		want     string
+		freeform bool
+	}{
+		{"as it should be", Call{Name: "exec_command", Input: `{"cmd":"ls"}`}, `{"cmd":"ls"}`, false},
+		{"bash", Call{Name: "Bash", Input: `{"command":"ls","description":"list"}`}, `{"cmd":"ls"}`, false},
+		{"container.exec with an argument vector", Call{Name: "container.exec", Input: `{"cmd":["bash","-lc","ls | wc"]}`}, `{"cmd":"ls | wc"}`, false},
+		{"words are quoted", Call{Name: "execute", Input: `{"command":["echo","a b","it's"]}`}, `{"cmd":"echo 'a b' 'it'\\''s'"}`, false},
+		{"cwd", Call{Name: "exec_command", Input: `{"cmd":"ls","cwd":"a"}`}, `{"cmd":"ls","workdir":"a"}`, false},
+		{"what is accepted beyond the spec", Call{Name: "exec_command", Input: `{"cmd":"ls","login":true}`}, `{"cmd":"ls","login":true}`, false},
+		{"null stands for nothing", Call{Name: "exec_command", Input: `{"cmd":"ls","workdir":null}`}, `{"cmd":"ls"}`, false},
+		{"default permissions", Call{Name: "exec_command", Input: `{"cmd":"ls","sandbox_permissions":"use_default","justification":"x"}`}, `{"cmd":"ls"}`, false},
+		{"a prefix rule is noted", Call{Name: "exec_command", Input: `{"cmd":"ls","prefix_rule":["ls"]}`}, "Note: ignored without effect: prefix_rule\n" + `{"cmd":"ls"}`, false},
+		{"a script for shell", Call{Name: "shell", Input: `{"command":"ls"}`}, `{"command":["sh","-c","ls"]}`, false},
+		{"todos", Call{Name: "TodoWrite", Input: `{"todos":[{"content":"a","status":"pending","id":"1","activeForm":"x"}]}`}, `{"plan":[{"status":"pending","step":"a"}]}`, false},
+		{"steps that are words", Call{Name: "plan", Input: `{"steps":["a"]}`}, `{"plan":[{"status":"pending","step":"a"}]}`, false},
+		{"read", Call{Name: "read", Input: `{"path":"a"}`}, `{"file_path":"a"}`, false},
+		{"freeform", Call{Name: "apply_patch", Input: "*** x\n", Freeform: true}, "*** x\n", true},
+		{"freeform tool called as a function", Call{Name: "apply_patch", Input: `{"input":"*** x\n"}`}, "*** x\n", true},
+		{"freeform tool with another's argument", Call{Name: "patch", Input: `{"patch":"*** x"}`}, "*** x", true},
+		{"freeform tool called as a function with bare text", Call{Name: "apply_patch", Input: "*** x"}, "*** x", true},
+		{"function called with bare text", Call{Name: "exec_command", Input: "ls", Freeform: true}, `{"cmd":"ls"}`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake)
+			d.Offered = []string{"exec_command"}
+			got := d.Dispatch(t.Context(), []Call{test.call})[0]
+			if diff := cmp.Diff(Result{Output: test.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBadArgumentsAreExplained(t *testing.T) {
+	for _, test := range []struct{ name, tool, input, want string }{
+		{"not JSON", "exec_command", `{"cmd": "ls",}`, `not valid JSON at byte 14 (line 1, column 14), after "{\"cmd\": \"ls\",}"`},
+		{"a list", "exec_command", `["ls"]`, `expected a JSON object, got array`},
+		{"null", "exec_command", `null`, `expected a JSON object, got null`},
+		{"empty", "exec_command", ``, `the arguments: expected "cmd", got nothing by that name`},
+		{"wrong type", "exec_command", `{"cmd":7}`, `cmd: expected string, got integer 7`},
+		{"wrong type deeper", "update_plan", `{"plan":[{"step":1,"status":"pending"}]}`, `plan[].step: expected string, got integer 1`},
+		{"unknown status", "update_plan", `{"plan":[{"step":"a","status":"done"}]}`, `plan[].status: expected one of pending, in_progress, completed, got "done"`},
+		{"what the tool does not take", "read_file", `{"file_path":"a","colour":"red"}`, `which this tool does not take`},
+		{"all arguments are listed", "read_file", `{}`, `The arguments are: file_path (string, required), limit (number).`},
+		{"escalation", "exec_command", `{"cmd":"ls","sandbox_permissions":"require_escalated"}`, approvalNever},
+		{"escalation of old", "shell", `{"command":["ls"],"with_escalated_permissions":true}`, approvalNever},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake)
+			got := d.Dispatch(t.Context(), []Call{{Name: test.tool, Input: test.input}})[0]
+			if !got.Failed || !strings.Contains(got.Output, test.want) {
+				t.Errorf("got %+v, want a failure with\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRestrict(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		access Access
+		want   []string
+		err    string
+	}{
+		{"nothing", Access{}, []string{"exec_command", "update_plan", "read_file"}, ""},
+		{"deny by alias", Access{Deny: []string{"bash"}}, []string{"update_plan", "read_file"}, ""},
+		{"allow", Access{Allow: []string{"read_file"}}, []string{"read_file"}, ""},
+		{"deny wins", Access{Allow: []string{"read_file", "update_plan"}, Deny: []string{"read_file"}}, []string{"update_plan"}, ""},
+		{"unknown", Access{Deny: []string{"fly"}}, nil, `tools.deny: there is no tool "fly"; the tools are exec_command, update_plan, read_file`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := New(execFake, planFake, readFake)
+			err := r.Restrict(test.access)
+			if test.err != "" {
+				if err == nil || err.Error() != test.err {
+					t.Fatalf("got error %v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, r.Names()); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
+			}
+			var specs []string
+			for _, spec := range r.Specs([]string{"read_file", "update_plan", "exec_command", "fly"}) {
+				specs = append(specs, spec.Name)
+			}
+			if diff := cmp.Diff(test.want, specs); diff != "" {
+				t.Errorf("specs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnAliasStandsForTheOfferedTool(t *testing.T) {
+	r := New(execFake, shellFake)
+	for offered, want := range map[string]string{"exec_command": "exec_command", "shell": "shell", "": "exec_command"} {
+		tool, ok := r.Lookup("bash", []string{offered})
+		if !ok || tool.Spec().Name != want {
+			t.Errorf("offered %q: got %v, want %s", offered, tool, want)
+		}
+	}
+	if tool, ok := r.Lookup("fly", nil); ok {
+		t.Errorf("fly is answered by %v", tool)
+	}
+}
+
+func TestTwoToolsOfOneName(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	New(readFake, readFake)
+}
