@@ -1,0 +1,194 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+)
+
+// attributes says what .gitattributes files decide for a path. It reads each
+// file once.
+type attributes struct {
+	fold    bool
+	weaker  []rules.Attributes // of the system and the user
+	info    rules.Attributes   // .git/info/attributes, the strongest
+	read    func(path string) ([]byte, error)
+	folders map[string][]rules.Attributes // by folder: those of the root down to it
+}
+
+// attributesBy reads the attribute files of a tree or a work tree with read,
+// which says fs.ErrNotExist for what is not there.
+func (c *Checkout) attributesBy(read func(path string) ([]byte, error)) *attributes {
+	outer := func(path string) rules.Attributes {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return rules.Attributes{}
+		}
+		return rules.ParseAttributes(data, "")
+	}
+	return &attributes{
+		fold:    c.settings.ignoreCase,
+		weaker:  []rules.Attributes{outer("/etc/gitattributes"), outer(filepath.Join(c.shadow, userAttributes))},
+		info:    outer(filepath.Join(c.shadow, "info", "attributes")),
+		read:    read,
+		folders: map[string][]rules.Attributes{},
+	}
+}
+
+// workAttributes are the attributes as they stand in the work tree.
+func (c *Checkout) workAttributes() *attributes {
+	return c.attributesBy(func(path string) ([]byte, error) { return readRegular(c.dir, path) })
+}
+
+// treeAttributes are the attributes of a tree.
+func (c *Checkout) treeAttributes(tree plumbing.Hash) *attributes {
+	return c.attributesBy(func(path string) ([]byte, error) {
+		e, ok, err := c.objects.find(tree, path)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || e.isTree() {
+			return nil, fs.ErrNotExist
+		}
+		return c.objects.blobBytes(e.id, mostRules)
+	})
+}
+
+func (a *attributes) of(path string) rules.Resolved {
+	lists := append([]rules.Attributes(nil), a.weaker...)
+	lists = append(lists, a.folder(path[:strings.LastIndexByte(path, '/')+1])...)
+	return rules.Resolve(path, a.fold, append(lists, a.info)...)
+}
+
+// folder returns the lists that count in a folder: "" or ending with a slash.
+func (a *attributes) folder(dir string) []rules.Attributes {
+	if lists, ok := a.folders[dir]; ok {
+		return lists
+	}
+	var lists []rules.Attributes
+	if dir != "" {
+		above := strings.TrimSuffix(dir, "/")
+		lists = a.folder(above[:strings.LastIndexByte(above, '/')+1])
+		lists = lists[:len(lists):len(lists)]
+	}
+	if data, err := a.read(dir + ".gitattributes"); err == nil {
+		lists = append(lists, rules.ParseAttributes(data, dir))
+	}
+	a.folders[dir] = lists
+	return lists
+}
+
+// needsGit says that only git can convert a file with these attributes, and
+// why.
+func (s *settings) needsGit(attrs rules.Resolved) (why string, needs bool) {
+	if name := attrs["filter"].Text(); name != "" && s.filters[name].active() {
+		return "filter=" + name, true
+	}
+	if encoding := attrs["working-tree-encoding"].Text(); encoding != "" && !strings.EqualFold(encoding, "utf-8") {
+		return "working-tree-encoding", true
+	}
+	if attrs["ident"].IsSet() {
+		return "ident", true
+	}
+	return "", false
+}
+
+// filtersWork makes sure, without touching a file, that what the attributes of
+// the index ask for can be done: that git is there, and that no filter is a
+// program out of the checkout, which the agent could change.
+func (c *Checkout) filtersWork() error {
+	lists, err := c.indexedAttributes()
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		for name, value := range list.Names {
+			one := rules.Resolved{name: value}
+			why, needs := c.settings.needsGit(one)
+			if !needs {
+				continue
+			}
+			if !c.git.there() {
+				return noGitFor(why)
+			}
+			if name == "filter" {
+				if err := c.filterOutside(value.Text()); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func noGitFor(why string) error {
+	return &UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}
+}
+
+// indexedAttributes reads all attribute files that the index names.
+func (c *Checkout) indexedAttributes() ([]rules.Attributes, error) {
+	outer := c.attributesBy(nil)
+	lists := append(outer.weaker, outer.info)
+	for i := range c.start.index.Len() {
+		path := string(c.start.index.Path(i))
+		if path != ".gitattributes" && !strings.HasSuffix(path, "/.gitattributes") {
+			continue
+		}
+		data, err := readRegular(c.dir, path)
+		if err != nil {
+			data, err = c.objects.blobBytes(c.start.index.Entry(i).ID, mostRules)
+		}
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			continue // a submodule of that name
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %q: %w", path, err)
+		}
+		lists = append(lists, rules.ParseAttributes(data, ""))
+	}
+	return lists, nil
+}
+
+// filterOutside refuses a filter whose command names a file of the checkout.
+func (c *Checkout) filterOutside(name string) error {
+	for _, option := range [...]string{"clean", "smudge", "process"} {
+		words := strings.FieldsFunc(c.settings.filters[name][option], func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=", r) })
+		for i, word := range words {
+			if !c.isProgramInside(word, i == 0) {
+				continue
+			}
+			return &UnsupportedError{
+				Feature: fmt.Sprintf("filter %q, which runs %q out of the checkout, where the agent could change it,", name, word),
+				Remedy:  "install the filter's program outside of the checkout",
+			}
+		}
+	}
+	return nil
+}
+
+// isProgramInside says whether a word of a command may be a program or script
+// in the checkout. A first word without a slash is looked for in PATH, and
+// other words without one are mostly no paths ("git-lfs clean"): only a file
+// of that name counts.
+func (c *Checkout) isProgramInside(word string, first bool) bool {
+	path := filepath.Clean(absolute(c.root, word))
+	rel, err := filepath.Rel(c.root, path)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return false
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if strings.Contains(word, "/") {
+		return true
+	}
+	return !first && info.Mode().IsRegular()
+}

@@ -1,0 +1,192 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Base is the commit that a change is made on.
+type Base struct {
+	Branch string // short name; "" when HEAD is detached
+	SHA    string
+	Tree   Tree
+}
+
+// BaseSpec names a base: the zero BaseSpec is HEAD as it stands. Branch is a
+// local branch, else origin's. With SHA, a commit, Branch is only its name.
+type BaseSpec struct {
+	Branch, SHA string
+}
+
+// SetBase resolves the base. Where it is another commit than HEAD's, it puts
+// the work tree, the index and a detached HEAD on it; no branch moves, and
+// Restore goes back. It returns an *UnknownBaseError for what is not here, a
+// *DirtyError or *ObstructedError where files of the user are in the way.
+func (c *Checkout) SetBase(ctx context.Context, spec BaseSpec) (Base, error) {
+	base, err := c.resolve(spec)
+	if err != nil {
+		return Base{}, err
+	}
+	if base.SHA != c.base.SHA {
+		if err := c.moveTo(ctx, base); err != nil {
+			return Base{}, fmt.Errorf("check out the base %s: %w", first(spec.Branch, spec.SHA), err)
+		}
+	}
+	c.base = base
+	return base, nil
+}
+
+// UseBase is SetBase for who only makes objects on the base: the work tree stays
+// where it is. Changes and Restore must not be used after it.
+func (c *Checkout) UseBase(spec BaseSpec) (Base, error) {
+	base, err := c.resolve(spec)
+	if err == nil {
+		c.base = base
+	}
+	return base, err
+}
+
+func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
+	if spec == (BaseSpec{}) {
+		return c.baseAt(c.start.branch, c.start.commit)
+	}
+	if spec.SHA != "" {
+		id, err := parseID(spec.SHA)
+		if err != nil {
+			return Base{}, &UnknownBaseError{Name: spec.SHA}
+		}
+		branch := spec.Branch
+		if branch == "" && id == c.start.commit {
+			branch = c.start.branch
+		}
+		return c.baseAt(branch, id)
+	}
+	for _, prefix := range [...]string{"refs/heads/", "refs/remotes/origin/"} {
+		id, err := c.refs().read(prefix + spec.Branch)
+		if err == nil {
+			return c.baseAt(spec.Branch, id)
+		}
+		if !errors.Is(err, errNoRef) {
+			return Base{}, err
+		}
+	}
+	return Base{}, &UnknownBaseError{Name: spec.Branch}
+}
+
+func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
+	commit, err := c.objects.commit(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return Base{}, &UnknownBaseError{Name: id.String()}
+	}
+	if err != nil {
+		return Base{}, err
+	}
+	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
+}
+
+// moveTo puts the work tree on another commit.
+func (c *Checkout) moveTo(ctx context.Context, base Base) error {
+	dirty, err := c.Dirty(ctx)
+	if err != nil {
+		return err
+	}
+	if len(dirty) > 0 {
+		return &DirtyError{Paths: dirty}
+	}
+	ix, err := c.readLiveIndex(ctx)
+	if err != nil {
+		return err
+	}
+	changes, err := c.differences(ctx, c.base.Tree.hash(), base.Tree.hash())
+	if err != nil {
+		return err
+	}
+	if err := c.obstructions(ix, changes); err != nil {
+		return err
+	}
+	stats, err := c.checkOut(ctx, base.Tree.hash(), changes)
+	if err != nil {
+		return err
+	}
+	if err := c.writeLiveIndex(ix, updatesOf(changes, stats)); err != nil {
+		return err
+	}
+	return c.setHead(base.SHA, base.SHA, "checkout: moving from "+c.headName()+" to "+base.SHA)
+}
+
+func (c *Checkout) differences(ctx context.Context, a, b plumbing.Hash) ([]difference, error) {
+	var list []difference
+	err := c.objects.diff(ctx, a, b, func(d difference) error {
+		list = append(list, d)
+		return nil
+	}, nil)
+	return list, err
+}
+
+// obstructions refuses changes whose new files would overwrite something that
+// is not tracked.
+func (c *Checkout) obstructions(ix *index.File, changes []difference) error {
+	var paths []string
+	for _, d := range changes {
+		if d.old.mode != 0 || d.new.mode == 0 {
+			continue
+		}
+		if _, err := c.dir.Lstat(d.path); err == nil && !c.tracks(ix, d.path) {
+			paths = append(paths, d.path)
+		}
+	}
+	if len(paths) > 0 {
+		return &ObstructedError{Paths: paths}
+	}
+	return nil
+}
+
+// tracks says whether the index has the path or something below it.
+func (c *Checkout) tracks(ix *index.File, path string) bool {
+	if _, ok := ix.Search(path, 0, ix.Len()); ok {
+		return true
+	}
+	lo, hi := ix.Folder(path+"/", 0, ix.Len())
+	return lo < hi
+}
+
+// updatesOf is what changes do to an index.
+func updatesOf(changes []difference, stats map[string]index.Stat) []index.Update {
+	updates := make([]index.Update, 0, len(changes))
+	for _, d := range changes {
+		u := index.Update{Path: d.path}
+		if d.new.mode != 0 {
+			u.Entry = &index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]}
+		}
+		updates = append(updates, u)
+	}
+	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
+	return updates
+}
+
+// ReadBase returns the content of a file of the base commit of at most limit
+// bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
+// *TooLargeError.
+func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
+	e, ok, err := c.objects.find(c.base.Tree.hash(), path)
+	if err != nil {
+		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
+	}
+	if !ok || e.mode != index.Regular && e.mode != index.Executable {
+		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
+	}
+	data, err := c.objects.blobBytes(e.id, limit)
+	var large *TooLargeError
+	if errors.As(err, &large) {
+		large.Path = path
+	}
+	return data, err
+}

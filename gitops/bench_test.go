@@ -1,0 +1,71 @@
+package gitops_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+const manyFiles = 50_000
+
+// manyFilesRepo is a repository of 50,000 small files in 500 folders.
+func manyFilesRepo(b *testing.B) repo {
+	r := newRepo(b)
+	for i := range manyFiles {
+		path := r.path(fmt.Sprintf("d%02d/e%02d/file%05d.txt", i%20, i/20%25, i))
+		if i < 500 {
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, fmt.Appendf(nil, "file %d\n", i), 0o666); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r.commit("many files")
+	r.git("gc", "-q")
+	return r
+}
+
+// BenchmarkOneChangeIn50000 is what gitops adds to a run: from opening the
+// checkout to the commit on a branch. Compare with BenchmarkGitAddCommit50000.
+func BenchmarkOneChangeIn50000(b *testing.B) {
+	r := manyFilesRepo(b)
+	git := gitProgram(b)
+	n := 0
+	for b.Loop() {
+		n++
+		c, err := gitops.Open(b.Context(), gitops.Options{Dir: r.dir, Git: git, State: b.TempDir()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := c.SetBase(b.Context(), gitops.BaseSpec{}); err != nil {
+			b.Fatal(err)
+		}
+		snap := snapshot(b, c)
+		r.write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
+		cs := changes(b, c, snap)
+		sha := commit(b, c, cs)
+		if err := c.Switch(b.Context(), fmt.Sprintf("agent-ci/%d", n), sha, cs); err != nil {
+			b.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkGitAddCommit50000 is the measure: the same change by git itself.
+func BenchmarkGitAddCommit50000(b *testing.B) {
+	r := manyFilesRepo(b)
+	n := 0
+	for b.Loop() {
+		n++
+		r.write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
+		r.git("add", "-A")
+		r.git("commit", "-q", "-m", "change")
+	}
+}

@@ -1,0 +1,197 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/eol"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// suspect is a file of the work tree whose content has to be known as git
+// would store it.
+type suspect struct {
+	path string
+	mode uint32
+	info fs.FileInfo
+	old  plumbing.Hash // what the index holds; zero: nothing
+	id   plumbing.Hash // what clean found
+}
+
+// cleaner turns files of the work tree into blobs ("clean" in
+// gitattributes(5)). With keep it stores them, else it only finds their ids.
+type cleaner struct {
+	*Checkout
+	attributes *attributes
+	keep       bool
+}
+
+// clean fills in the ids of list. Files that only git can convert go through
+// one run of git together.
+func (c *cleaner) clean(ctx context.Context, list []suspect) error {
+	var forGit []*suspect
+	for i := range list {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		later, err := c.one(&list[i])
+		if err != nil {
+			return fmt.Errorf("read %q: %w", list[i].path, err)
+		}
+		if later {
+			forGit = append(forGit, &list[i])
+		}
+	}
+	return c.withGit(ctx, forGit)
+}
+
+func (c *cleaner) one(s *suspect) (later bool, err error) {
+	if s.mode == index.Symlink && s.info.Mode()&fs.ModeSymlink != 0 {
+		target, err := c.dir.Readlink(s.path)
+		if err != nil {
+			return false, err
+		}
+		s.id, err = c.blob(strings.NewReader(target), int64(len(target)))
+		return false, err
+	}
+	attrs := c.attributes.of(s.path)
+	if why, needs := c.settings.needsGit(attrs); needs {
+		if !c.git.there() {
+			return false, noGitFor(why)
+		}
+		return true, nil
+	}
+	f, err := openRegular(c.dir, s.path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	s.id, err = c.file(f, c.settings.eol.Decide(attrs), s.old)
+	return false, err
+}
+
+// openRegular opens a regular file, never a link, pipe or device that has come
+// in its place.
+func openRegular(dir *os.Root, path string) (*os.File, error) {
+	f, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("no regular file any more")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (c *cleaner) file(f *os.File, action eol.Action, old plumbing.Hash) (plumbing.Hash, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if !action.Converts() {
+		return c.blob(f, info.Size())
+	}
+	content, err := eol.Look(f)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	indexed, err := c.indexed(action, content, old)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if !action.Strips(content, indexed) {
+		return c.blob(f, content.Size)
+	}
+	return c.blob(eol.ToLF(f), content.Size-content.CRLF)
+}
+
+// indexed looks at what the index holds, where that decides.
+func (c *cleaner) indexed(action eol.Action, content eol.Content, old plumbing.Hash) (*eol.Content, error) {
+	if !action.Guesses() || content.CRLF == 0 || old.IsZero() {
+		return nil, nil
+	}
+	r, _, err := c.objects.blob(old)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	known, err := eol.Look(r)
+	return &known, err
+}
+
+func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
+	if c.keep {
+		return c.objects.write(plumbing.BlobObject, size, r)
+	}
+	sum := plumbing.NewHasher(plumbing.BlobObject, size)
+	n, err := io.Copy(sum, r)
+	if err == nil && n != size {
+		err = fmt.Errorf("%d bytes where %d were expected: it changes while it is read", n, size)
+	}
+	return sum.Sum(), err
+}
+
+// withGit lets git run the filters.
+func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var paths bytes.Buffer
+	for _, s := range list {
+		if err := c.filtersOf(s.path); err != nil {
+			return err
+		}
+		paths.WriteString(quoteLine(s.path) + "\n")
+	}
+	args := []string{"hash-object", "--stdin-paths"}
+	if c.keep {
+		args = []string{"hash-object", "-w", "--stdin-paths"}
+	}
+	out, err := c.git.run(ctx, c.root, &paths, args...)
+	if err != nil {
+		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
+	}
+	ids := strings.Fields(string(out))
+	if len(ids) != len(list) {
+		return fmt.Errorf("run the filters: git names %d of %d objects", len(ids), len(list))
+	}
+	for i, s := range list {
+		if s.id, err = parseID(ids[i]); err != nil {
+			return fmt.Errorf("run the filters: %w", err)
+		}
+	}
+	return nil
+}
+
+// filtersOf refuses filters that come into play only now and run a program of
+// the checkout.
+func (c *cleaner) filtersOf(path string) error {
+	if name := c.attributes.of(path)["filter"].Text(); c.settings.filters[name].active() {
+		return c.filterOutside(name)
+	}
+	return nil
+}
+
+// quoteLine writes a path for a list of lines as git's quote.c reads it.
+func quoteLine(path string) string {
+	if !strings.ContainsAny(path, "\n\"\\") {
+		return path
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}

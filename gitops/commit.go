@@ -1,0 +1,195 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// Signature is who made a commit, and when.
+type Signature struct {
+	Name, Email string
+	When        time.Time
+}
+
+// CommitOptions is what a commit says besides its tree.
+type CommitOptions struct {
+	Message           string
+	Author, Committer Signature
+}
+
+// WriteCommit makes the commit of a change set, on its base. Nothing moves: the
+// commit is kept aside until Switch.
+func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptions) (sha string, err error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	commit := object.Commit{
+		Author: o.Author.object(), Committer: o.Committer.object(),
+		Message:      strings.TrimRight(strings.ReplaceAll(o.Message, "\x00", ""), "\n") + "\n",
+		TreeHash:     cs.Tree.hash(),
+		ParentHashes: []plumbing.Hash{plumbing.NewHash(cs.Base.SHA)},
+	}
+	encoded := c.objects.NewEncodedObject()
+	if err := commit.Encode(encoded); err != nil {
+		return "", fmt.Errorf("write the commit: %w", err)
+	}
+	id, err := c.objects.SetEncodedObject(encoded)
+	if err != nil {
+		return "", fmt.Errorf("write the commit: %w", err)
+	}
+	return id.String(), nil
+}
+
+// object is the signature without what would end a line of a commit or an
+// address in it.
+func (s Signature) object() object.Signature {
+	clean := strings.NewReplacer("\n", "", "\r", "", "\x00", "", "<", "", ">", "")
+	return object.Signature{
+		Name: strings.TrimSpace(clean.Replace(s.Name)), Email: strings.TrimSpace(clean.Replace(s.Email)), When: s.When,
+	}
+}
+
+// CommitInfo is what is known of the commit at the tip of a branch.
+type CommitInfo struct {
+	SHA     string
+	Tree    Tree
+	Parents []string
+	Message string
+	Author  string // "name <address>"
+}
+
+// The trailers by which a commit of a run is known.
+const (
+	trailerRun  = "Agent-CI-Run"
+	trailerBase = "Agent-CI-Base"
+)
+
+// Ours says that a run made the commit, on the base that it names: so nothing
+// of anybody else lies between the base and this tip.
+func (i *CommitInfo) Ours() bool {
+	return i.Trailer(trailerRun) != "" && len(i.Parents) == 1 && i.Trailer(trailerBase) == i.Parents[0]
+}
+
+// Trailer returns the value of a trailer, "" when there is none. Trailers are
+// lines "Name: value" of the last paragraph (git-interpret-trailers(1)).
+func (i *CommitInfo) Trailer(name string) string {
+	message := strings.TrimRight(strings.ReplaceAll(i.Message, "\r\n", "\n"), "\n \t")
+	at := strings.LastIndex(message, "\n\n")
+	if at < 0 {
+		return "" // the subject is no trailer
+	}
+	value := ""
+	for line := range strings.SplitSeq(message[at+2:], "\n") {
+		key, rest, ok := strings.Cut(line, ":")
+		if ok && strings.EqualFold(strings.TrimSpace(key), name) {
+			value = strings.TrimSpace(rest)
+		}
+	}
+	return value
+}
+
+// Tip returns the commit at the tip of a local branch; nil when there is no
+// such branch.
+func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) {
+	return readTip(ctx, c.refs(), c.objects, branch)
+}
+
+// ReadTip is Tip for a bare or plain repository at path on this machine. It
+// reads files only and runs nothing that is configured there.
+func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	gitDir, ok := gitDirOf(dir)
+	if !ok {
+		gitDir = dir
+	}
+	if !isGitDir(gitDir) {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotRepository)
+	}
+	l, err := withCommonDir(layout{root: dir, gitDir: gitDir})
+	if err != nil {
+		return nil, err
+	}
+	folders, err := objectFolders(l.commonDir)
+	if err != nil {
+		return nil, err
+	}
+	objects := openStore(folders...)
+	defer func() { err = errors.Join(err, objects.close()) }()
+	return readTip(ctx, refFiles{l.commonDir}, objects, branch)
+}
+
+func readTip(ctx context.Context, refs refFiles, objects *store, branch string) (*CommitInfo, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	id, err := refs.read("refs/heads/" + branch)
+	if errors.Is(err, errNoRef) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	commit, err := objects.commit(id)
+	if err != nil {
+		return nil, fmt.Errorf("look at branch %s: %w", branch, err)
+	}
+	return infoOf(commit), nil
+}
+
+func infoOf(c *object.Commit) *CommitInfo {
+	info := &CommitInfo{
+		SHA: c.Hash.String(), Tree: Tree(c.TreeHash.String()), Message: c.Message,
+		Author: c.Author.Name + " <" + c.Author.Email + ">",
+	}
+	for _, p := range c.ParentHashes {
+		info.Parents = append(info.Parents, p.String())
+	}
+	return info
+}
+
+const mostAncestors = 200_000 // commits looked at in search of an ancestor
+
+// isAncestor says whether old is now or an ancestor of it, as far as history
+// goes here: a shallow clone ends early.
+func (s *store) isAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
+	since := time.Time{}
+	if c, err := s.commit(old); err == nil {
+		since = c.Committer.When.Add(-24 * time.Hour) // clocks differ
+	}
+	seen := map[plumbing.Hash]bool{now: true}
+	queue := []plumbing.Hash{now}
+	for len(queue) > 0 && len(seen) < mostAncestors {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		id := queue[0]
+		queue = queue[1:]
+		if id == old {
+			return true, nil
+		}
+		commit, err := s.commit(id)
+		if errors.Is(err, plumbing.ErrObjectNotFound) || err == nil && commit.Committer.When.Before(since) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, p := range commit.ParentHashes {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,226 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/eol"
+)
+
+// settings is the part of git's configuration that this package follows, as it
+// was when the checkout was opened.
+type settings struct {
+	formatVersion int
+	extensions    map[string]string
+	bare          bool
+	worktree      string
+	sparse        bool
+	promisor      string // name of a remote that objects are fetched from on demand
+
+	eol          eol.Settings
+	fileMode     bool
+	symlinks     bool
+	ignoreCase   bool
+	precompose   bool
+	trustCtime   bool
+	noReflog     bool
+	minimalStat  bool
+	excludesFile string
+	attributes   string
+	origin       string
+	filters      map[string]filterDriver
+}
+
+// filterDriver is a [filter "name"] section: options by name, as written.
+type filterDriver map[string]string
+
+// active says that the driver runs a program.
+func (d filterDriver) active() bool {
+	return d["clean"] != "" || d["smudge"] != "" || d["process"] != ""
+}
+
+// variable is one line of the configuration. Key is in git's canonical form:
+// section and name in lower case, the part between as written.
+type variable struct {
+	key, value string
+	valued     bool // false: a bare name, which means true
+}
+
+// wantedVariables is what the configuration is searched for.
+const wantedVariables = `^(core|extensions|index|filter|remote)\.`
+
+// readConfig reads the configuration that holds for the checkout, through all
+// files and includes: with git where it is there, else by itself.
+func readConfig(ctx context.Context, l layout, git program, getenv func(string) string) ([]variable, error) {
+	if !git.there() {
+		return configFiles{layout: l, getenv: getenv}.read()
+	}
+	out, err := git.run(ctx, l.root, nil, "config", "-z", "--get-regexp", wantedVariables)
+	if exitStatus(err) == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read git's configuration: %w", err)
+	}
+	var vars []variable
+	for item := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
+		key, value, valued := strings.Cut(string(item), "\n")
+		vars = append(vars, variable{key, value, valued})
+	}
+	return vars, nil
+}
+
+func newSettings(vars []variable, home string) settings {
+	s := settings{
+		extensions: map[string]string{},
+		fileMode:   true, symlinks: true, trustCtime: true,
+		filters: map[string]filterDriver{},
+	}
+	for _, v := range vars {
+		s.take(v)
+	}
+	s.excludesFile = expandHome(s.excludesFile, home)
+	s.attributes = expandHome(s.attributes, home)
+	return s
+}
+
+// useDefaultRules puts in where git looks for the user's own ignore and
+// attribute rules when the configuration does not say.
+func (s *settings) useDefaultRules(getenv func(string) string) {
+	dir := filepath.Join(configHome(getenv), "git")
+	s.excludesFile = first(s.excludesFile, filepath.Join(dir, "ignore"))
+	s.attributes = first(s.attributes, filepath.Join(dir, "attributes"))
+}
+
+func (s *settings) take(v variable) {
+	section, rest, _ := strings.Cut(v.key, ".")
+	dot := strings.LastIndexByte(rest, '.')
+	middle, name := rest[:max(dot, 0)], rest[dot+1:]
+	switch section {
+	case "core":
+		s.takeCore(name, v)
+	case "extensions":
+		s.extensions[name] = strings.ToLower(v.value)
+	case "index":
+		s.sparse = s.sparse || name == "sparse" && v.bool()
+	case "filter":
+		s.takeFilter(middle, name, v)
+	case "remote":
+		s.takeRemote(middle, name, v)
+	}
+}
+
+func (s *settings) takeCore(name string, v variable) {
+	switch name {
+	case "repositoryformatversion":
+		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
+	case "bare":
+		s.bare = v.bool()
+	case "worktree":
+		s.worktree = v.value
+	case "sparsecheckout":
+		s.sparse = v.bool()
+	case "autocrlf":
+		s.eol.AutoCRLF = v.boolOr("input")
+	case "eol":
+		s.eol.EOL = strings.ToLower(v.value)
+	case "filemode":
+		s.fileMode = v.bool()
+	case "symlinks":
+		s.symlinks = v.bool()
+	case "ignorecase":
+		s.ignoreCase = v.bool()
+	case "precomposeunicode":
+		s.precompose = v.bool()
+	case "trustctime":
+		s.trustCtime = v.bool()
+	case "checkstat":
+		s.minimalStat = strings.EqualFold(v.value, "minimal")
+	case "logallrefupdates":
+		s.noReflog = !strings.EqualFold(v.value, "always") && !v.bool()
+	case "excludesfile":
+		s.excludesFile = v.value
+	case "attributesfile":
+		s.attributes = v.value
+	}
+}
+
+func (s *settings) takeFilter(driver, name string, v variable) {
+	if s.filters[driver] == nil {
+		s.filters[driver] = filterDriver{}
+	}
+	value := v.value
+	if !v.valued {
+		value = "true"
+	}
+	s.filters[driver][name] = value
+}
+
+func (s *settings) takeRemote(remote, name string, v variable) {
+	switch name {
+	case "url":
+		if remote == "origin" && s.origin == "" {
+			s.origin = withoutCredentials(v.value)
+		}
+	case "promisor":
+		if v.bool() {
+			s.promisor = remote
+		}
+	case "partialclonefilter":
+		s.promisor = remote
+	}
+}
+
+// bool reads a truth value as git does; what is none counts as false.
+func (v variable) bool() bool {
+	if !v.valued {
+		return true
+	}
+	switch strings.ToLower(v.value) {
+	case "true", "yes", "on":
+		return true
+	}
+	n, err := strconv.Atoi(v.value)
+	return err == nil && n != 0
+}
+
+// boolOr returns "true", "false" or the one other word that is allowed.
+func (v variable) boolOr(word string) string {
+	if strings.EqualFold(v.value, word) {
+		return word
+	}
+	return strconv.FormatBool(v.bool())
+}
+
+func expandHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// withoutCredentials takes user and password out of a URL. An address of the
+// form user@host:path holds no secret and stays.
+func withoutCredentials(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	u, err := url.Parse(address)
+	if err == nil {
+		if scheme == "ssh" && u.User != nil {
+			u.User = url.User(u.User.Username())
+		} else {
+			u.User = nil
+		}
+		u.RawQuery, u.Fragment = "", ""
+		return u.String()
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
+}

@@ -1,0 +1,128 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+)
+
+// KeepUntracked copies what snap has found untracked or ignored to the folder
+// dir, so that it can be put into fresh trees as it was before the first turn.
+// Sockets, devices, pipes and what may not be read are left out.
+func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keep untracked files: %w", err)
+	}
+	to, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("keep untracked files: %w", err)
+	}
+	defer to.Close()
+	cp := copier{ctx, c.dir, to}
+	for _, name := range slices.Sorted(maps.Keys(snap.untracked)) {
+		if err := cp.entry(name); err != nil {
+			return fmt.Errorf("keep untracked files: %w", err)
+		}
+	}
+	return nil
+}
+
+// copier copies files, links and folders from one folder to another, and
+// never over what is there.
+type copier struct {
+	ctx      context.Context
+	from, to *os.Root
+}
+
+func (c *copier) entry(name string) error {
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	info, err := c.from.Lstat(name)
+	if absent(err) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if dir := path.Dir(name); dir != "." {
+		if err := c.to.MkdirAll(dir, 0o777); err != nil {
+			return there(err)
+		}
+	}
+	switch {
+	case info.IsDir():
+		return c.folder(name)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return c.link(name)
+	case info.Mode().IsRegular():
+		return c.file(name, info)
+	}
+	return nil
+}
+
+// there passes over what stands in the way already.
+func there(err error) error {
+	if errors.Is(err, fs.ErrExist) || isNotDir(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *copier) folder(name string) error {
+	if err := c.to.Mkdir(name, 0o777); there(err) != nil {
+		return err
+	}
+	f, err := c.from.Open(name)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := f.ReadDir(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := c.entry(path.Join(name, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *copier) link(name string) error {
+	target, err := c.from.Readlink(name)
+	if err != nil {
+		return err
+	}
+	return there(c.to.Symlink(target, name))
+}
+
+func (c *copier) file(name string, info fs.FileInfo) error {
+	in, err := openRegular(c.from, name)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := c.to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|syscall.O_NOFOLLOW, info.Mode().Perm()|0o200)
+	if err != nil {
+		return there(err)
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
+}

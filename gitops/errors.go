@@ -1,0 +1,94 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What Open returns for a folder that cannot be worked in at all.
+var (
+	ErrNotRepository = errors.New("not in a git checkout: run in one, or name one with --repo")
+	ErrBare          = errors.New("the repository is bare: give a checkout that has a work tree")
+	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
+)
+
+// UnsupportedError is a property of the checkout that would make the result
+// wrong, found before anything was touched.
+type UnsupportedError struct {
+	Feature string // what was found
+	Remedy  string // what to do about it
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s: not supported; %s", e.Feature, e.Remedy)
+}
+
+// DirtyError names tracked files that are modified or staged where a clean
+// checkout is needed.
+type DirtyError struct {
+	Paths []string // a few of them
+}
+
+func (e *DirtyError) Error() string {
+	return fmt.Sprintf("the checkout has uncommitted changes (%s): commit or stash them", quoteList(e.Paths))
+}
+
+// ObstructedError names untracked files that stand where files of another
+// commit have to go.
+type ObstructedError struct {
+	Paths []string
+}
+
+func (e *ObstructedError) Error() string {
+	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
+}
+
+// UnknownBaseError is a base that this checkout does not hold.
+type UnknownBaseError struct {
+	Name string // branch or commit
+}
+
+func (e *UnknownBaseError) Error() string {
+	return fmt.Sprintf("the base %q is not in this checkout: fetch it", e.Name)
+}
+
+// ForeignCommitError is a commit on the task's branch that no run of ours made.
+type ForeignCommitError struct {
+	Branch, SHA string
+	Author      string // "name <address>"
+}
+
+func (e *ForeignCommitError) Error() string {
+	return fmt.Sprintf("branch %s holds commit %.12s by %s, which no run made: merge or move it, or delete the branch",
+		e.Branch, e.SHA, e.Author)
+}
+
+// TooLargeError is a file of the base commit over the limit that was asked for.
+type TooLargeError struct {
+	Path        string
+	Size, Limit int64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%q of the base commit has %d bytes, over the limit of %d", e.Path, e.Size, e.Limit)
+}
+
+// PackError is a pack that does not hold what WritePack writes.
+type PackError struct {
+	Reason string
+}
+
+func (e *PackError) Error() string { return "the pack is refused: " + e.Reason }
+
+func quoteList(paths []string) string {
+	const shown = 5
+	quoted := make([]string, 0, shown)
+	for _, p := range paths[:min(shown, len(paths))] {
+		quoted = append(quoted, fmt.Sprintf("%q", p))
+	}
+	if len(paths) > shown {
+		quoted = append(quoted, "…")
+	}
+	return strings.Join(quoted, ", ")
+}

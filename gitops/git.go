@@ -1,0 +1,110 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// FindGit returns the path of the git program in pathEnv, a list as in PATH,
+// or "" when there is none. Relative parts of the list are passed over: they
+// would name a program of the checkout.
+func FindGit(pathEnv string) string {
+	for _, dir := range filepath.SplitList(pathEnv) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		path := filepath.Join(dir, "git")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// program runs git with an environment of its own.
+type program struct {
+	path string
+	env  []string
+}
+
+func (p program) there() bool { return p.path != "" }
+
+// run runs git and returns what it wrote to its standard output.
+func (p program) run(ctx context.Context, dir string, stdin io.Reader, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	err := p.stream(ctx, dir, stdin, &out, args...)
+	return out.Bytes(), err
+}
+
+func (p program) stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
+	var stderr tail
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Dir, cmd.Env = dir, p.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, &stderr
+	endTogether(cmd)
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+	}
+	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String(), err: err}
+}
+
+// gitError is git's own words for what went wrong.
+type gitError struct {
+	args   []string
+	status int
+	text   string
+	err    error
+}
+
+func (e *gitError) Error() string {
+	if e.text == "" {
+		return fmt.Sprintf("git %s: %v", e.command(), e.err)
+	}
+	return fmt.Sprintf("git %s: %s", e.command(), e.text)
+}
+
+// command skips the options that come before the command's name.
+func (e *gitError) command() string {
+	for i := 0; i < len(e.args); i++ {
+		if e.args[i] != "-c" {
+			return e.args[i]
+		}
+		i++
+	}
+	return ""
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+func exitStatus(err error) int {
+	var failed *gitError
+	if errors.As(err, &failed) {
+		return failed.status
+	}
+	return -1
+}
+
+// tail keeps the end of what a program complains.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 2 << 10
+	t.kept = append(t.kept, p...)
+	if len(t.kept) > most {
+		t.kept = t.kept[len(t.kept)-most:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.TrimSpace(string(t.kept)) }

@@ -1,0 +1,146 @@
+package github
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+// DefaultAPIURL is the REST API of github.com.
+const DefaultAPIURL = "https://api.github.com"
+
+const (
+	defaultUserAgent = "agent-ci"
+
+	// callTimeout is the backstop for one call with all its attempts and waits.
+	callTimeout = 5 * time.Minute
+)
+
+// Options says which API to use, and as whom.
+type Options struct {
+	// APIURL is the root of the REST API; "" means DefaultAPIURL. For GitHub
+	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for
+	// loopback hosts only.
+	APIURL string
+	// Token is a personal, installation or Actions token; "" asks anonymously.
+	Token string
+	// UserAgent is sent with every request; "" means agent-ci.
+	UserAgent string
+	// Transport carries the requests; nil means one with sane timeouts and the
+	// proxy of the environment.
+	Transport http.RoundTripper
+}
+
+// Client makes calls to one API. It may be used from several goroutines.
+type Client struct {
+	rest    *gh.Client
+	graphQL string
+	token   string
+}
+
+// New makes a client. It makes no request; it fails for an APIURL that is not
+// an https URL without user, query and fragment.
+func New(o Options) (*Client, error) {
+	api, err := parseAPIURL(o.APIURL)
+	if err != nil {
+		return nil, err
+	}
+	token := strings.TrimSpace(o.Token)
+	if !headerSafe(token) {
+		return nil, &Error{
+			Kind: Unauthorized, Message: "the GitHub token holds a space, a line break or a control character",
+			Remedy: "set GITHUB_TOKEN to the token alone",
+		}
+	}
+	rest := gh.NewClient(newHTTPClient(api, token, o.Transport))
+	rest.BaseURL = api
+	rest.UserAgent = defaultUserAgent
+	if o.UserAgent != "" {
+		rest.UserAgent = o.UserAgent
+	}
+	return &Client{rest: rest, graphQL: graphQLURL(api), token: token}, nil
+}
+
+func newHTTPClient(api *url.URL, token string, base http.RoundTripper) *http.Client {
+	if base == nil {
+		base = defaultTransport()
+	}
+	bounded := &boundedTransport{base: base, limit: maxReply}
+	authorized := &tokenTransport{base: bounded, origin: originOf(api), token: token}
+	return &http.Client{
+		Transport:     &retryTransport{base: authorized, wait: waitFor, now: time.Now},
+		CheckRedirect: checkRedirect,
+		Timeout:       callTimeout,
+	}
+}
+
+func defaultTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          4,
+		IdleConnTimeout:       30 * time.Second,
+		TLSHandshakeTimeout:   15 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+	}
+}
+
+// parseAPIURL reads the root of an API; its path ends in a slash, as go-github
+// wants it.
+func parseAPIURL(raw string) (*url.URL, error) {
+	if raw == "" {
+		raw = DefaultAPIURL
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return nil, invalidAPIURL("is not a URL")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, invalidAPIURL("must hold no user, query or fragment")
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return nil, invalidAPIURL(fmt.Sprintf("%s://%s would send the token in the clear", u.Scheme, u.Host))
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
+	u.RawPath = ""
+	return u, nil
+}
+
+func invalidAPIURL(why string) error {
+	return &Error{
+		Kind: Invalid, Message: "the GitHub API URL " + why,
+		Remedy: "set it to https://api.github.com, or to https://HOST/api/v3 for GitHub Enterprise Server",
+	}
+}
+
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// graphQLURL is where the server of a REST API has its GraphQL API:
+// https://docs.github.com/en/graphql/guides/forming-calls-with-graphql and,
+// for Enterprise Server, /api/graphql beside /api/v3.
+func graphQLURL(api *url.URL) string {
+	u := *api
+	if root, enterprise := strings.CutSuffix(u.Path, "/api/v3/"); enterprise {
+		u.Path = root + "/api/graphql"
+	} else {
+		u.Path += "graphql"
+	}
+	return u.String()
+}
+
+func headerSafe(token string) bool {
+	return !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}

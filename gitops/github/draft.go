@@ -1,0 +1,94 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+const (
+	convertToDraft = `mutation($id: ID!) { convertPullRequestToDraft(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`
+	markReady      = `mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`
+)
+
+// SetDraft makes a pull request a draft or ready for review, and notes it in
+// pull. It does nothing when pull says that it is so already. REST has no call
+// for it.
+func (c *Client) SetDraft(ctx context.Context, pull *PullRequest, draft bool) error {
+	if pull.Draft == draft {
+		return nil
+	}
+	what := call{doing: fmt.Sprintf("mark the pull request #%d as ready for review", pull.Number), permission: writePulls}
+	mutation := markReady
+	if draft {
+		what.doing = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
+		mutation = convertToDraft
+	}
+	if err := c.mutate(ctx, what, mutation, pull.NodeID); err != nil {
+		return err
+	}
+	pull.Draft = draft
+	return nil
+}
+
+type graphQLRequest struct {
+	Query     string            `json:"query"`
+	Variables map[string]string `json:"variables"`
+}
+
+type graphQLReply struct {
+	Errors []graphQLError `json:"errors"`
+}
+
+type graphQLError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+func (c *Client) mutate(ctx context.Context, what call, mutation, id string) error {
+	request, err := c.rest.NewRequest(http.MethodPost, c.graphQL, graphQLRequest{mutation, map[string]string{"id": id}})
+	if err != nil {
+		return c.failed(ctx, what, err)
+	}
+	var reply graphQLReply
+	if _, err := c.rest.Do(ctx, request, &reply); err != nil {
+		return c.failed(ctx, what, err)
+	}
+	if len(reply.Errors) == 0 {
+		return nil
+	}
+	return c.refused(what, reply.Errors)
+}
+
+var kindByGraphQLType = map[string]Kind{
+	"NOT_FOUND":           NotFound,
+	"FORBIDDEN":           Forbidden,
+	"INSUFFICIENT_SCOPES": Forbidden,
+	"RATE_LIMITED":        RateLimited,
+	"RATE_LIMIT":          RateLimited,
+	"UNPROCESSABLE":       Invalid,
+}
+
+// refused describes errors that came with status 200, as GraphQL's do.
+func (c *Client) refused(what call, list []graphQLError) error {
+	messages := make([]string, 0, len(list))
+	for _, each := range list {
+		messages = append(messages, each.Message)
+	}
+	kind, known := kindByGraphQLType[list[0].Type]
+	if !known {
+		kind = Invalid
+	}
+	message := c.printable(strings.Join(messages, "; "))
+	if pullRequestsNotPermitted(message) {
+		kind = NotPermitted
+	}
+	e := &Error{
+		Kind: kind, Doing: what.doing, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
+		Message: message, Err: errors.New("GraphQL errors"),
+	}
+	e.Remedy = c.remedy(e, what)
+	return e
+}

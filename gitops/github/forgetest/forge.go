@@ -1,0 +1,138 @@
+package forgetest
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	restPrefix  = "/api/v3"
+	graphQLPath = "/api/graphql"
+
+	defaultToken = "forgetest-token-5e0c7a9b1d3f"
+)
+
+// octocat is who stands for an author that a test leaves out.
+var octocat = User{Login: "octocat", ID: 583231, Type: "User"}
+
+// Options says what a Forge is like.
+type Options struct {
+	Token string // the one that is let in; "" means one of the Forge's own
+	User  User   // whose token it is; the zero User means octocat
+}
+
+// Forge is a server with its repositories. Its methods may be called at any
+// time and from several goroutines.
+type Forge struct {
+	URL    string // the git server is at URL/OWNER/NAME.git
+	APIURL string // of the REST API; the GraphQL API is at URL/api/graphql
+	Token  string
+
+	t    testing.TB
+	user User
+	git  string // the program
+	root string // of the bare repositories
+	mux  *http.ServeMux
+
+	mu           sync.Mutex
+	repositories []*Repository
+	faults       []*fault
+	requests     []Request
+	lastID       int64
+	clock        time.Time
+}
+
+// Request is a request that arrived, answered or not.
+type Request struct {
+	Method string
+	// Path is without /api/v3 for the REST API, and without query.
+	Path       string
+	Authorized bool   // the right token came with it
+	Body       []byte // nil for those of git
+}
+
+// New starts a Forge without repositories. The end of the test stops it.
+func New(t testing.TB, o Options) *Forge {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatalf("the forge needs the git program: %v", err)
+	}
+	f := &Forge{
+		Token: o.Token, t: t, user: o.User, git: git, root: t.TempDir(), mux: http.NewServeMux(),
+		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC),
+	}
+	if f.Token == "" {
+		f.Token = defaultToken
+	}
+	if f.user == (User{}) {
+		f.user = octocat
+	}
+	f.route()
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.URL, f.APIURL = server.URL, server.URL+restPrefix
+	return f
+}
+
+// Requests are all requests so far.
+func (f *Forge) Requests() []Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.requests)
+}
+
+// ServeHTTP answers one request. The body is read first, whatever the answer:
+// a client that is still writing would lose it.
+func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "the body ends early", http.StatusBadRequest)
+		return
+	}
+	call := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
+	if reply, found := f.arrive(call); found {
+		reply.write(w)
+		return
+	}
+	if repository, service, found := f.gitService(r); found {
+		f.serveGit(w, call, repository, service)
+		return
+	}
+	f.mux.ServeHTTP(w, r.WithContext(withCall(r.Context(), call)))
+}
+
+// arrive notes a call and finds the fault that is to be its answer.
+func (f *Forge) arrive(c *call) (Reply, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	request := Request{
+		Method: c.Method, Path: strings.TrimPrefix(c.URL.Path, restPrefix),
+		Authorized: c.credentials == right, Body: c.body,
+	}
+	if _, _, found := f.gitService(c.Request); found {
+		request.Body = nil
+	}
+	f.requests = append(f.requests, request)
+	return f.takeFault(request.Method, request.Path)
+}
+
+// newID is one that no other object of the forge has.
+func (f *Forge) newID() int64 {
+	f.lastID++
+	return f.lastID
+}
+
+// now is a second later each time, so that what happened later is known by its
+// time.
+func (f *Forge) now() time.Time {
+	f.clock = f.clock.Add(time.Second)
+	return f.clock
+}

@@ -1,0 +1,102 @@
+package forgetest
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// gitEnviron is all that git gets of its surroundings, beside PATH.
+var gitEnviron = []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C"}
+
+func (r *Repository) runGit(args ...string) (string, error) {
+	cmd := exec.Command(r.forge.git, append([]string{"-C", r.Dir}, args...)...)
+	cmd.Env = append([]string{"PATH=" + searchPath()}, gitEnviron...)
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, failed.Stderr)
+	}
+	return string(out), err
+}
+
+// branch is the commit that a branch points to.
+func (r *Repository) branch(name string) (string, bool) {
+	out, err := r.runGit("show-ref", "--verify", "--hash", "refs/heads/"+name)
+	return strings.TrimSpace(out), err == nil
+}
+
+func (r *Repository) empty() bool {
+	out, err := r.runGit("for-each-ref", "--count=1")
+	return err == nil && out == ""
+}
+
+var objectName = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+type commit struct {
+	sha, tree         string
+	parents           []string
+	author, committer signature
+	message           string
+}
+
+type signature struct {
+	name, email string
+	date        time.Time
+}
+
+const commitFormat = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
+
+// commit reads a commit; false when the repository has no such one.
+func (r *Repository) commit(sha string) (commit, bool) {
+	if !objectName.MatchString(sha) {
+		return commit{}, false
+	}
+	out, err := r.runGit("log", "--max-count=1", "--no-show-signature", "--format="+commitFormat, sha)
+	fields := strings.SplitN(out, "\x00", 10)
+	if err != nil || len(fields) != 10 {
+		return commit{}, false
+	}
+	return commit{
+		sha: fields[0], tree: fields[1], parents: strings.Fields(fields[2]),
+		author: signatureFrom(fields[3:6]), committer: signatureFrom(fields[6:9]),
+		message: strings.TrimRight(fields[9], "\n"),
+	}, true
+}
+
+func signatureFrom(fields []string) signature {
+	date, _ := time.Parse(time.RFC3339, fields[2])
+	return signature{fields[0], fields[1], date.UTC()}
+}
+
+// commitsBetween counts the commits that head has and base has not.
+func (r *Repository) commitsBetween(base, head string) int {
+	out, err := r.runGit("rev-list", "--count", base+".."+head)
+	if err != nil {
+		return 0
+	}
+	count, _ := strconv.Atoi(strings.TrimSpace(out))
+	return count
+}
+
+// changes is the size of a pull request.
+type changes struct{ files, additions, deletions int }
+
+func (r *Repository) changesBetween(base, head string) changes {
+	out, _ := r.runGit("diff", "--numstat", base+"..."+head)
+	var size changes
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 {
+			continue
+		}
+		added, _ := strconv.Atoi(fields[0]) // "-" for a binary file
+		deleted, _ := strconv.Atoi(fields[1])
+		size.files, size.additions, size.deletions = size.files+1, size.additions+added, size.deletions+deleted
+	}
+	return size
+}

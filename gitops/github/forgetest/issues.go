@@ -1,0 +1,166 @@
+package forgetest
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
+
+func editIssue(f *Forge, c *call) answer {
+	var edit struct {
+		Title, Body, State *string
+		Milestone          *int
+	}
+	if reply, bad := read(c, &edit); bad {
+		return reply
+	}
+	if reply, bad := c.issue.edit(f, edit.Title, edit.Body, edit.State); bad {
+		return reply
+	}
+	if edit.Milestone != nil {
+		if *edit.Milestone < 1 || *edit.Milestone > len(c.repository.milestones) {
+			return invalid(reason{Resource: "Issue", Field: "milestone", Code: "invalid"})
+		}
+		c.issue.milestone = *edit.Milestone
+	}
+	return getIssue(f, c)
+}
+
+// edit changes what issues and pull requests have both; nil stays.
+func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
+	if reply, bad := tooLong("title", title, maxTitle); bad {
+		return reply, true
+	}
+	if reply, bad := tooLong("body", body, maxText); bad {
+		return reply, true
+	}
+	if state != nil && *state != "open" && *state != "closed" {
+		return invalid(reason{Resource: "Issue", Field: "state", Code: "invalid"}), true
+	}
+	if title != nil && *title == "" {
+		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true
+	}
+	i.updated = f.now()
+	if title != nil {
+		i.Title = *title
+	}
+	if body != nil {
+		i.Body = *body
+	}
+	if state != nil {
+		i.setState(*state, i.updated)
+	}
+	return answer{}, false
+}
+
+func listComments(f *Forge, c *call) answer {
+	return page(f, c, c.issue.comments, func(each *comment) object {
+		return f.showComment(c.repository, c.issue, each)
+	})
+}
+
+func createComment(f *Forge, c *call) answer {
+	body, reply, bad := commentBody(c)
+	if bad {
+		return reply
+	}
+	added := c.repository.comment(c.issue, Comment{Author: f.user, Association: "OWNER", Body: body})
+	return created(f.showComment(c.repository, c.issue, added))
+}
+
+func commentBody(c *call) (string, answer, bool) {
+	var sent struct{ Body string }
+	if reply, bad := read(c, &sent); bad {
+		return "", reply, true
+	}
+	if strings.TrimSpace(sent.Body) == "" {
+		return "", refuse("IssueComment", "body", "Body cannot be blank"), true
+	}
+	if reply, bad := tooLong("body", &sent.Body, maxText); bad {
+		return "", reply, true
+	}
+	return sent.Body, answer{}, false
+}
+
+func editComment(f *Forge, c *call) answer {
+	id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
+	if err != nil {
+		return notFound()
+	}
+	i, found := c.repository.commentByID(id)
+	if found == nil {
+		return notFound()
+	}
+	body, reply, bad := commentBody(c)
+	if bad {
+		return reply
+	}
+	found.Body, found.updated = body, f.now()
+	return ok(f.showComment(c.repository, i, found))
+}
+
+func (r *Repository) commentByID(id int64) (*issue, *comment) {
+	for _, i := range r.issues {
+		for _, each := range i.comments {
+			if each.ID == id {
+				return i, each
+			}
+		}
+	}
+	return nil, nil
+}
+
+// addLabels takes {"labels": […]} and, as github.com does, the list alone.
+func addLabels(f *Forge, c *call) answer {
+	var sent struct{ Labels []string }
+	if json.Unmarshal(c.body, &sent.Labels) != nil {
+		if reply, bad := read(c, &sent); bad {
+			return reply
+		}
+	}
+	for _, label := range sent.Labels {
+		if label == "" {
+			return invalid(reason{Resource: "Label", Field: "name", Code: "missing_field"})
+		}
+	}
+	c.issue.Labels = union(c.issue.Labels, sent.Labels)
+	c.issue.updated = f.now()
+	return ok(f.showLabels(c.repository, c.issue.Labels))
+}
+
+const maxAssignees = 10
+
+// addAssignees leaves out who cannot be assigned, without a word.
+func addAssignees(f *Forge, c *call) answer {
+	var sent struct{ Assignees []string }
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	able := slices.DeleteFunc(sent.Assignees, func(login string) bool { return !c.repository.collaborator(login) })
+	all := union(c.issue.assignees, able)
+	c.issue.assignees = all[:min(len(all), maxAssignees)]
+	c.issue.updated = f.now()
+	return created(f.showIssue(c.repository, c.issue))
+}
+
+// union is list with those of more that it does not have, in any case.
+func union(list, more []string) []string {
+	list = slices.Clone(list)
+	for _, name := range more {
+		if !slices.ContainsFunc(list, func(each string) bool { return strings.EqualFold(each, name) }) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func listMilestones(f *Forge, c *call) answer {
+	list := c.repository.milestones
+	if state := c.URL.Query().Get("state"); state == "closed" {
+		list = nil
+	}
+	return page(f, c, list, func(m milestone) object { return f.showMilestone(c.repository, m) })
+}

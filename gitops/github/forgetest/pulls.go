@@ -1,0 +1,177 @@
+package forgetest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+func listPulls(f *Forge, c *call) answer {
+	list := slices.DeleteFunc(slices.Clone(c.repository.issues), func(i *issue) bool {
+		return i.pull == nil || !asked(c, i)
+	})
+	sortPulls(c, list)
+	return page(f, c, list, func(i *issue) object { return f.showPull(c.repository, i) })
+}
+
+// asked applies the filters of a list. As on github.com, a head that is not
+// OWNER:BRANCH filters nothing.
+func asked(c *call, i *issue) bool {
+	query := c.URL.Query()
+	if state := cmp.Or(query.Get("state"), "open"); state != "all" && state != i.State {
+		return false
+	}
+	if base := query.Get("base"); base != "" && base != i.pull.base {
+		return false
+	}
+	owner, head, filtered := strings.Cut(query.Get("head"), ":")
+	return !filtered || head == i.pull.head && strings.EqualFold(owner, c.repository.Owner)
+}
+
+// sortPulls sorts by created or updated; by created the newest come first
+// unless the query says otherwise.
+func sortPulls(c *call, list []*issue) {
+	query := c.URL.Query()
+	byUpdate := query.Get("sort") == "updated"
+	slices.SortStableFunc(list, func(a, b *issue) int {
+		if byUpdate {
+			return a.updated.Compare(b.updated)
+		}
+		return a.created.Compare(b.created)
+	})
+	direction := query.Get("direction")
+	if direction == "desc" || direction == "" && !byUpdate {
+		slices.Reverse(list)
+	}
+}
+
+// newPull is the body of a request for a pull request.
+type newPull struct {
+	Title, Body, Head, Base string
+	Draft                   bool
+}
+
+func createPull(f *Forge, c *call) answer {
+	var sent newPull
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	if owner, branch, qualified := strings.Cut(sent.Head, ":"); qualified && strings.EqualFold(owner, c.repository.Owner) {
+		sent.Head = branch
+	}
+	if reply, bad := sent.refused(c.repository); bad {
+		return reply
+	}
+	i := c.repository.add(Issue{
+		Number: c.repository.lastNumber + 1, Title: sent.Title, Body: sent.Body,
+		PullRequest: true, Author: f.user, Association: "OWNER",
+	})
+	i.pull = &pull{
+		nodeID: fmt.Sprintf("PR_forgetest_%d_%d", c.repository.id, i.Number),
+		head:   sent.Head, base: sent.Base, draft: sent.Draft,
+	}
+	return created(f.showFullPull(c.repository, i))
+}
+
+// refused says why there can be no such pull request, in the order in which
+// github.com looks.
+func (n newPull) refused(r *Repository) (answer, bool) {
+	if n.Title == "" {
+		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true
+	}
+	if reply, bad := tooLong("title", &n.Title, maxTitle); bad {
+		return reply, true
+	}
+	if reply, bad := tooLong("body", &n.Body, maxText); bad {
+		return reply, true
+	}
+	base, found := r.branch(n.Base)
+	if !found {
+		return invalid(reason{Resource: "PullRequest", Field: "base", Code: "invalid"}), true
+	}
+	head, found := r.branch(n.Head)
+	if !found {
+		return invalid(reason{Resource: "PullRequest", Field: "head", Code: "invalid"}), true
+	}
+	if r.openPull(n.Head, n.Base) != nil {
+		return refuse("PullRequest", "", "A pull request already exists for %s:%s.", r.Owner, n.Head), true
+	}
+	if r.commitsBetween(base, head) == 0 {
+		return refuse("PullRequest", "", "No commits between %s and %s", n.Base, n.Head), true
+	}
+	return answer{}, false
+}
+
+func (r *Repository) openPull(head, base string) *issue {
+	for _, i := range r.issues {
+		if i.pull != nil && i.State == "open" && i.pull.head == head && i.pull.base == base {
+			return i
+		}
+	}
+	return nil
+}
+
+func getPull(f *Forge, c *call) answer { return ok(f.showFullPull(c.repository, c.issue)) }
+
+func editPull(f *Forge, c *call) answer {
+	var edit struct{ Title, Body, State, Base *string }
+	if reply, bad := read(c, &edit); bad {
+		return reply
+	}
+	i := c.issue
+	if edit.Base != nil {
+		if _, found := c.repository.branch(*edit.Base); !found {
+			return invalid(reason{Resource: "PullRequest", Field: "base", Code: "invalid"})
+		}
+	}
+	if reopens := edit.State != nil && *edit.State == "open" && i.State == "closed"; reopens {
+		if reply, bad := i.pull.cannotReopen(c.repository); bad {
+			return reply
+		}
+	}
+	if reply, bad := i.edit(f, edit.Title, edit.Body, edit.State); bad {
+		return reply
+	}
+	if edit.Base != nil {
+		i.pull.base = *edit.Base
+	}
+	return getPull(f, c)
+}
+
+func (p *pull) cannotReopen(r *Repository) (answer, bool) {
+	if p.merged {
+		return refuse("PullRequest", "state", "state cannot be changed. The pull request was merged."), true
+	}
+	if _, found := r.branch(p.head); !found {
+		return refuse("PullRequest", "state", "state cannot be changed. The %s branch has been deleted.", p.head), true
+	}
+	if r.openPull(p.head, p.base) != nil {
+		return refuse("PullRequest", "state", "state cannot be changed. There is already an open pull request from %s to %s.", p.head, p.base), true
+	}
+	return answer{}, false
+}
+
+func requestReviewers(f *Forge, c *call) answer {
+	var sent struct {
+		Reviewers []string
+		Teams     []string `json:"team_reviewers"`
+	}
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	for _, login := range sent.Reviewers {
+		if strings.EqualFold(login, c.issue.Author.Login) {
+			return failure(http.StatusUnprocessableEntity, "Review cannot be requested from pull request author.")
+		}
+		if !c.repository.collaborator(login) {
+			return failure(http.StatusUnprocessableEntity, "Reviews may only be requested from collaborators. "+
+				"One or more of the users or teams you specified is not a collaborator of the "+c.repository.fullName()+" repository.")
+		}
+	}
+	p := c.issue.pull
+	p.reviewers, p.teams = union(p.reviewers, sent.Reviewers), union(p.teams, sent.Teams)
+	c.issue.updated = f.now()
+	return created(f.showPull(c.repository, c.issue))
+}

@@ -1,0 +1,204 @@
+package forgetest
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Repository is a repository of a Forge. The exported fields may be changed
+// between requests.
+type Repository struct {
+	Owner, Name   string
+	Dir           string // of the bare repository
+	DefaultBranch string
+	Private       bool
+	Archived      bool // nothing can be changed
+	Fork          bool
+	// Collaborators are who can be assigned and asked for a review; nil means
+	// everybody.
+	Collaborators []string
+
+	forge      *Forge
+	id         int64
+	created    time.Time
+	lastNumber int
+	issues     []*issue // by number
+	milestones []milestone
+}
+
+// AddRepository adds a repository without a commit.
+func (f *Forge) AddRepository(owner, name string) *Repository {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &Repository{
+		Owner: owner, Name: name, Dir: filepath.Join(f.root, owner, name+".git"), DefaultBranch: "main",
+		forge: f, id: f.newID(), created: f.now(),
+	}
+	if err := r.initialise(); err != nil {
+		f.t.Fatalf("add the repository %s/%s: %v", owner, name, err)
+	}
+	f.repositories = append(f.repositories, r)
+	return r
+}
+
+// initialise makes the bare repository. No housekeeping may run in it that
+// outlives the push that starts it.
+func (r *Repository) initialise() error {
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return err
+	}
+	commands := [][]string{
+		{"init", "--quiet", "--bare", "--initial-branch=" + r.DefaultBranch},
+		{"config", "http.receivepack", "true"},
+		{"config", "uploadpack.allowFilter", "true"},
+		{"config", "uploadpack.allowAnySHA1InWant", "true"},
+		{"config", "receive.autogc", "false"},
+		{"config", "gc.auto", "0"},
+	}
+	for _, args := range commands {
+		if _, err := r.runGit(args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddIssue adds an issue and gives its number. Issues and pull requests are
+// numbered together; a number that is not beyond the last one ends the test.
+func (r *Repository) AddIssue(i Issue) int {
+	r.forge.t.Helper()
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	i.Number = cmp.Or(i.Number, r.lastNumber+1)
+	if i.Number <= r.lastNumber {
+		r.forge.t.Fatalf("the number %d is not beyond the last one of %s/%s, %d", i.Number, r.Owner, r.Name, r.lastNumber)
+	}
+	i.Author, i.Association = authored(i.Author, i.Association)
+	added := r.add(i)
+	for _, each := range i.Comments {
+		r.comment(added, each)
+	}
+	return added.Number
+}
+
+// add keeps an issue under its number.
+func (r *Repository) add(i Issue) *issue {
+	now := r.forge.now()
+	state := cmp.Or(i.State, "open")
+	i.State, i.Labels = "", slices.Clone(i.Labels)
+	added := &issue{Issue: i, id: r.forge.newID(), created: now, updated: now}
+	added.Comments = nil
+	added.setState(state, now)
+	r.issues = append(r.issues, added)
+	r.lastNumber = i.Number
+	return added
+}
+
+func (r *Repository) comment(i *issue, c Comment) *comment {
+	c.ID = r.forge.newID()
+	c.Author, c.Association = authored(c.Author, c.Association)
+	now := r.forge.now()
+	added := &comment{Comment: c, created: now, updated: now}
+	i.comments = append(i.comments, added)
+	i.updated = now
+	return added
+}
+
+// AddMilestone adds an open milestone and gives its number.
+func (r *Repository) AddMilestone(title string) int {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	added := milestone{number: len(r.milestones) + 1, id: r.forge.newID(), title: title, created: r.forge.now()}
+	r.milestones = append(r.milestones, added)
+	return added.number
+}
+
+// PullRequests are all pull requests, by number.
+func (r *Repository) PullRequests() []PullRequest {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	var list []PullRequest
+	for _, i := range r.issues {
+		if i.pull != nil {
+			list = append(list, r.exported(i))
+		}
+	}
+	return list
+}
+
+// SetPullRequest changes a pull request, except for its number and NodeID; it
+// ends the test when there is none with the number. The change may not call
+// the forge.
+func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
+	r.forge.t.Helper()
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	i := r.issue(number)
+	if i == nil || i.pull == nil {
+		r.forge.t.Fatalf("%s/%s has no pull request #%d", r.Owner, r.Name, number)
+	}
+	p := r.exported(i)
+	change(&p)
+	r.take(i, p, r.forge.now())
+}
+
+// Comments are the comments of an issue or pull request, oldest first; nil
+// when there is none with the number.
+func (r *Repository) Comments(number int) []Comment {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	i := r.issue(number)
+	if i == nil {
+		return nil
+	}
+	var list []Comment
+	for _, c := range i.comments {
+		list = append(list, c.Comment)
+	}
+	return list
+}
+
+func (r *Repository) issue(number int) *issue {
+	at := slices.IndexFunc(r.issues, func(i *issue) bool { return i.Number == number })
+	if at < 0 {
+		return nil
+	}
+	return r.issues[at]
+}
+
+func (r *Repository) milestoneTitle(number int) string {
+	if number == 0 {
+		return ""
+	}
+	return r.milestones[number-1].title
+}
+
+func (r *Repository) milestoneNumber(title string) int {
+	at := slices.IndexFunc(r.milestones, func(m milestone) bool { return m.title == title })
+	return at + 1
+}
+
+func (r *Repository) collaborator(login string) bool {
+	return r.Collaborators == nil || slices.ContainsFunc(r.Collaborators, func(each string) bool {
+		return strings.EqualFold(each, login)
+	})
+}
+
+// repository is the one that a path names: as on github.com, in any case.
+func (f *Forge) repository(owner, name string) *Repository {
+	at := slices.IndexFunc(f.repositories, func(r *Repository) bool {
+		return strings.EqualFold(r.Owner, owner) && strings.EqualFold(r.Name, name)
+	})
+	if at < 0 {
+		return nil
+	}
+	return f.repositories[at]
+}
+
+func (r *Repository) fullName() string { return fmt.Sprintf("%s/%s", r.Owner, r.Name) }

@@ -1,0 +1,146 @@
+package forgetest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// call is a request with what the forge knows of it.
+type call struct {
+	*http.Request
+	body        []byte
+	credentials credentials
+	repository  *Repository
+	issue       *issue
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// handler answers a call; the forge is locked meanwhile.
+type handler func(*Forge, *call) answer
+
+// routes are the REST calls that the forge knows.
+var routes = map[string]handler{
+	"GET /repos/{owner}/{repo}":                                     getRepository,
+	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
+	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
+	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
+	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
+	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(editIssue),
+	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),
+	"POST /repos/{owner}/{repo}/issues/{number}/comments":           ofIssue(createComment),
+	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":              editComment,
+	"POST /repos/{owner}/{repo}/issues/{number}/labels":             ofIssue(addLabels),
+	"POST /repos/{owner}/{repo}/issues/{number}/assignees":          ofIssue(addAssignees),
+	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
+	"POST /repos/{owner}/{repo}/pulls":                              createPull,
+	"GET /repos/{owner}/{repo}/pulls/{number}":                      ofPull(getPull),
+	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(editPull),
+	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(requestReviewers),
+}
+
+func (f *Forge) route() {
+	for pattern, handle := range routes {
+		method, path, _ := strings.Cut(pattern, " ")
+		f.mux.HandleFunc(method+" "+restPrefix+path, func(w http.ResponseWriter, r *http.Request) {
+			f.answerREST(w, r, handle)
+		})
+	}
+	f.mux.HandleFunc("POST "+graphQLPath, f.answerGraphQL)
+	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		f.send(w, callOf(r), notFound())
+	})
+}
+
+func callOf(r *http.Request) *call {
+	c := r.Context().Value(callKey{}).(*call)
+	c.Request = r // with the values of the path
+	return c
+}
+
+func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, handle handler) {
+	c := callOf(r)
+	f.mu.Lock()
+	reply, refused := f.admit(c)
+	if !refused {
+		reply = handle(f, c)
+	}
+	f.mu.Unlock()
+	f.send(w, c, reply)
+}
+
+// admit finds the repository of a call and says why the call is refused.
+func (f *Forge) admit(c *call) (answer, bool) {
+	c.repository = f.repository(c.PathValue("owner"), c.PathValue("repo"))
+	writes := c.Method != http.MethodGet
+	switch {
+	case c.credentials == wrong:
+		return badCredentials(), true
+	case c.repository == nil, c.repository.Private && c.credentials == missing:
+		return notFound(), true
+	case writes && c.credentials == missing:
+		return failure(http.StatusUnauthorized, "Requires authentication"), true
+	case writes && c.repository.Archived:
+		return failure(http.StatusForbidden, "Repository was archived so is read-only."), true
+	case writes && !json.Valid(c.body):
+		return failure(http.StatusBadRequest, "Problems parsing JSON"), true
+	}
+	return answer{}, false
+}
+
+// ofIssue finds the issue, which may be a pull request's, that a path names.
+func ofIssue(handle handler) handler {
+	return func(f *Forge, c *call) answer {
+		number, err := strconv.Atoi(c.PathValue("number"))
+		if err != nil {
+			return notFound()
+		}
+		if c.issue = c.repository.issue(number); c.issue == nil {
+			return notFound()
+		}
+		return handle(f, c)
+	}
+}
+
+func ofPull(handle handler) handler {
+	return ofIssue(func(f *Forge, c *call) answer {
+		if c.issue.pull == nil {
+			return notFound()
+		}
+		return handle(f, c)
+	})
+}
+
+const (
+	rateLimit          = 5000
+	anonymousRateLimit = 60
+)
+
+// send writes an answer with the headers that each one has. The limits are
+// never used up.
+func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
+	limit := rateLimit
+	if c.credentials != right {
+		limit = anonymousRateLimit
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	header.Set("X-RateLimit-Limit", strconv.Itoa(limit))
+	header.Set("X-RateLimit-Remaining", strconv.Itoa(limit-1))
+	header.Set("X-RateLimit-Used", "1")
+	header.Set("X-RateLimit-Resource", "core")
+	header.Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10))
+	if reply.link != "" {
+		header.Set("Link", reply.link)
+	}
+	w.WriteHeader(reply.status)
+	_ = json.NewEncoder(w).Encode(reply.body)
+}

@@ -1,0 +1,140 @@
+package forgetest
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+)
+
+func (f *Forge) showIssue(r *Repository, i *issue) object {
+	at := fmt.Sprintf("%s/issues/%d", f.apiURL(r), i.Number)
+	page := fmt.Sprintf("%s/issues/%d", f.pageURL(r), i.Number)
+	shown := object{
+		"id": i.id, "node_id": fmt.Sprintf("I_forgetest_%d", i.id), "number": i.Number,
+		"url": at, "repository_url": f.apiURL(r), "html_url": page, "labels_url": at + "/labels{/name}",
+		"comments_url": at + "/comments", "events_url": at + "/events", "timeline_url": at + "/timeline",
+		"title": i.Title, "body": textOrNull(i.Body), "state": i.State, "state_reason": nil, "locked": false,
+		"user": f.showUser(i.Author), "author_association": i.Association,
+		"labels": f.showLabels(r, i.Labels), "comments": len(i.comments),
+		"created_at": i.created, "updated_at": i.updated, "closed_at": timeOrNull(i.closed), "closed_by": nil,
+	}
+	f.showTriage(shown, r, i)
+	if i.PullRequest {
+		page = fmt.Sprintf("%s/pull/%d", f.pageURL(r), i.Number)
+		shown["html_url"], shown["draft"] = page, i.pull != nil && i.pull.draft
+		shown["pull_request"] = object{
+			"url": fmt.Sprintf("%s/pulls/%d", f.apiURL(r), i.Number), "html_url": page,
+			"diff_url": page + ".diff", "patch_url": page + ".patch", "merged_at": nil,
+		}
+	}
+	return shown
+}
+
+// showTriage adds who has to do with an issue or pull request, and when.
+func (f *Forge) showTriage(shown object, r *Repository, i *issue) {
+	assignees := f.showLogins(i.assignees)
+	shown["assignees"], shown["assignee"], shown["milestone"] = assignees, nil, nil
+	if len(assignees) > 0 {
+		shown["assignee"] = assignees[0]
+	}
+	if i.milestone > 0 {
+		shown["milestone"] = f.showMilestone(r, r.milestones[i.milestone-1])
+	}
+}
+
+func (f *Forge) showComment(r *Repository, i *issue, c *comment) object {
+	kind := "issues"
+	if i.PullRequest {
+		kind = "pull"
+	}
+	return object{
+		"id": c.ID, "node_id": fmt.Sprintf("IC_forgetest_%d", c.ID),
+		"url":       fmt.Sprintf("%s/issues/comments/%d", f.apiURL(r), c.ID),
+		"html_url":  fmt.Sprintf("%s/%s/%d#issuecomment-%d", f.pageURL(r), kind, i.Number, c.ID),
+		"issue_url": fmt.Sprintf("%s/issues/%d", f.apiURL(r), i.Number),
+		"body":      c.Body, "user": f.showUser(c.Author), "author_association": c.Association,
+		"created_at": c.created, "updated_at": c.updated, "performed_via_github_app": nil,
+	}
+}
+
+func (f *Forge) showLabels(r *Repository, names []string) []object {
+	shown := make([]object, 0, len(names))
+	for _, name := range names {
+		id := numberOf("label " + name)
+		shown = append(shown, object{
+			"id": id, "node_id": fmt.Sprintf("LA_forgetest_%d", id), "name": name,
+			"url":   f.apiURL(r) + "/labels/" + pathEscape(name),
+			"color": "ededed", "default": false, "description": "",
+		})
+	}
+	return shown
+}
+
+func (f *Forge) showMilestone(r *Repository, m milestone) object {
+	at := fmt.Sprintf("%s/milestones/%d", f.apiURL(r), m.number)
+	open := 0
+	for _, i := range r.issues {
+		if i.milestone == m.number && i.State == "open" {
+			open++
+		}
+	}
+	return object{
+		"id": m.id, "node_id": fmt.Sprintf("MI_forgetest_%d", m.id), "number": m.number, "title": m.title,
+		"url": at, "labels_url": at + "/labels", "html_url": fmt.Sprintf("%s/milestone/%d", f.pageURL(r), m.number),
+		"description": nil, "creator": f.showUser(octocat), "state": "open", "open_issues": open, "closed_issues": 0,
+		"created_at": m.created, "updated_at": m.created, "closed_at": nil, "due_on": nil,
+	}
+}
+
+func (f *Forge) showLogins(logins []string) []object {
+	shown := make([]object, 0, len(logins))
+	for _, login := range logins {
+		shown = append(shown, f.showUser(User{Login: login}))
+	}
+	return shown
+}
+
+// userURLs are the addresses of an account, below that of the account.
+var userURLs = map[string]string{
+	"url": "", "followers_url": "/followers", "following_url": "/following{/other_user}",
+	"gists_url": "/gists{/gist_id}", "starred_url": "/starred{/owner}{/repo}",
+	"subscriptions_url": "/subscriptions", "organizations_url": "/orgs", "repos_url": "/repos",
+	"events_url": "/events{/privacy}", "received_events_url": "/received_events",
+}
+
+func (f *Forge) showUser(u User) object {
+	id := cmp.Or(u.ID, numberOf(strings.ToLower(u.Login)))
+	name := pathEscape(u.Login)
+	shown := object{
+		"login": u.Login, "id": id, "node_id": fmt.Sprintf("U_forgetest_%d", id),
+		"avatar_url": fmt.Sprintf("%s/avatars/u/%d", f.URL, id), "gravatar_id": "",
+		"html_url": f.URL + "/" + name, "type": cmp.Or(u.Type, "User"), "site_admin": false,
+	}
+	for field, path := range userURLs {
+		shown[field] = f.APIURL + "/users/" + name + path
+	}
+	return shown
+}
+
+// numberOf is an id for what has only a name.
+func numberOf(name string) int64 {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(name))
+	return int64(sum.Sum32())
+}
+
+func textOrNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func timeOrNull(at time.Time) any {
+	if at.IsZero() {
+		return nil
+	}
+	return at
+}

@@ -1,0 +1,108 @@
+package forgetest
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+func (f *Forge) apiURL(r *Repository) string  { return f.APIURL + "/repos/" + r.fullName() }
+func (f *Forge) pageURL(r *Repository) string { return f.URL + "/" + r.fullName() }
+
+func pathEscape(name string) string { return url.PathEscape(name) }
+
+// repositoryURLs are the addresses of a repository, below that of the
+// repository.
+var repositoryURLs = map[string]string{
+	"url": "", "archive_url": "/{archive_format}{/ref}", "assignees_url": "/assignees{/user}",
+	"blobs_url": "/git/blobs{/sha}", "branches_url": "/branches{/branch}",
+	"collaborators_url": "/collaborators{/collaborator}", "comments_url": "/comments{/number}",
+	"commits_url": "/commits{/sha}", "compare_url": "/compare/{base}...{head}", "contents_url": "/contents/{+path}",
+	"contributors_url": "/contributors", "deployments_url": "/deployments", "downloads_url": "/downloads",
+	"events_url": "/events", "forks_url": "/forks", "git_commits_url": "/git/commits{/sha}",
+	"git_refs_url": "/git/refs{/sha}", "git_tags_url": "/git/tags{/sha}", "hooks_url": "/hooks",
+	"issue_comment_url": "/issues/comments{/number}", "issue_events_url": "/issues/events{/number}",
+	"issues_url": "/issues{/number}", "keys_url": "/keys{/key_id}", "labels_url": "/labels{/name}",
+	"languages_url": "/languages", "merges_url": "/merges", "milestones_url": "/milestones{/number}",
+	"notifications_url": "/notifications{?since,all,participating}", "pulls_url": "/pulls{/number}",
+	"releases_url": "/releases{/id}", "stargazers_url": "/stargazers", "statuses_url": "/statuses/{sha}",
+	"subscribers_url": "/subscribers", "subscription_url": "/subscription", "tags_url": "/tags",
+	"teams_url": "/teams", "trees_url": "/git/trees{/sha}",
+}
+
+// repositoryConstants are what is the same for each repository here.
+var repositoryConstants = object{
+	"description": nil, "homepage": nil, "language": nil, "mirror_url": nil, "license": nil,
+	"has_issues": true, "has_projects": true, "has_wiki": false, "has_pages": false, "has_downloads": true,
+	"has_discussions": false, "disabled": false, "is_template": false, "web_commit_signoff_required": false,
+	"allow_forking": true, "topics": []string{}, "size": 1,
+	"forks": 0, "forks_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0,
+	"network_count": 0, "subscribers_count": 0,
+}
+
+func (f *Forge) showRepository(r *Repository) object {
+	shown := object{
+		"id": r.id, "node_id": fmt.Sprintf("R_forgetest_%d", r.id), "name": r.Name, "full_name": r.fullName(),
+		"owner": f.showUser(User{Login: r.Owner, Type: "Organization"}), "private": r.Private, "visibility": "public",
+		"html_url": f.pageURL(r), "clone_url": f.pageURL(r) + ".git", "svn_url": f.pageURL(r),
+		"git_url": "git" + strings.TrimPrefix(f.pageURL(r), "http") + ".git", "ssh_url": "git@127.0.0.1:" + r.fullName() + ".git",
+		"default_branch": r.DefaultBranch, "archived": r.Archived, "fork": r.Fork,
+		"open_issues": r.open(), "open_issues_count": r.open(),
+		"created_at": r.created, "updated_at": r.created, "pushed_at": r.created,
+	}
+	if r.Private {
+		shown["visibility"] = "private"
+	}
+	for field, value := range repositoryConstants {
+		shown[field] = value
+	}
+	for field, path := range repositoryURLs {
+		shown[field] = f.apiURL(r) + path
+	}
+	return shown
+}
+
+// open counts the open issues and pull requests.
+func (r *Repository) open() int {
+	count := 0
+	for _, i := range r.issues {
+		if i.State == "open" {
+			count++
+		}
+	}
+	return count
+}
+
+func (f *Forge) showRef(r *Repository, branch, sha string) object {
+	return object{
+		"ref": "refs/heads/" + branch, "node_id": "REF_forgetest_" + pathEscape(branch),
+		"url":    f.apiURL(r) + "/git/refs/heads/" + escapeSegments(branch),
+		"object": object{"type": "commit", "sha": sha, "url": f.commitURL(r, sha)},
+	}
+}
+
+func escapeSegments(branch string) string { return (&url.URL{Path: branch}).EscapedPath() }
+
+func (f *Forge) commitURL(r *Repository, sha string) string {
+	return f.apiURL(r) + "/git/commits/" + sha
+}
+
+func (f *Forge) showCommit(r *Repository, c commit) object {
+	parents := make([]object, 0, len(c.parents))
+	for _, sha := range c.parents {
+		parents = append(parents, object{"sha": sha, "url": f.commitURL(r, sha), "html_url": f.pageURL(r) + "/commit/" + sha})
+	}
+	return object{
+		"sha": c.sha, "node_id": "C_forgetest_" + c.sha, "url": f.commitURL(r, c.sha),
+		"html_url": f.pageURL(r) + "/commit/" + c.sha, "message": c.message, "parents": parents,
+		"author": showSignature(c.author), "committer": showSignature(c.committer),
+		"tree": object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
+		"verification": object{
+			"verified": false, "reason": "unsigned", "signature": nil, "payload": nil, "verified_at": nil,
+		},
+	}
+}
+
+func showSignature(s signature) object {
+	return object{"name": s.name, "email": s.email, "date": s.date}
+}

@@ -1,0 +1,127 @@
+package forgetest
+
+import (
+	"slices"
+	"time"
+)
+
+// User is an account. ID 0 means one made of the login, Type "" means User.
+type User struct {
+	Login string
+	ID    int64
+	Type  string // User, Bot or Organization
+}
+
+// Issue is an issue to be added. A zero Author is octocat, with OWNER as
+// Association when that is empty too.
+type Issue struct {
+	Number      int // 0 means the next
+	Title, Body string
+	State       string // "" means open
+	PullRequest bool   // it is answered as a pull request's issue, without one behind it
+	Author      User
+	Association string // "" means NONE for an author that was named
+	Labels      []string
+	Comments    []Comment
+}
+
+// Comment is a comment of an issue or pull request, with the author and the
+// association of Issue.
+type Comment struct {
+	ID          int64 // given by the forge
+	Author      User
+	Association string
+	Body        string
+}
+
+// PullRequest is a pull request within one repository.
+type PullRequest struct {
+	Number      int
+	NodeID      string
+	State       string // open or closed
+	Title, Body string
+	Head, Base  string // branches
+	Draft       bool
+	Merged      bool
+	Labels      []string
+	Assignees   []string
+	Reviewers   []string
+	Teams       []string // asked for a review
+	Milestone   string   // its title
+}
+
+// issue is what the forge keeps; a pull request is one too.
+type issue struct {
+	Issue
+	id               int64
+	assignees        []string
+	milestone        int
+	created, updated time.Time
+	closed           time.Time // zero while open
+	comments         []*comment
+	pull             *pull
+}
+
+type comment struct {
+	Comment
+	created, updated time.Time
+}
+
+type pull struct {
+	nodeID           string
+	head, base       string
+	headSHA, baseSHA string // as they were last seen
+	draft, merged    bool
+	reviewers, teams []string
+}
+
+type milestone struct {
+	number  int
+	id      int64
+	title   string
+	created time.Time
+}
+
+func authored(author User, association string) (User, string) {
+	switch {
+	case association != "":
+	case author == User{}:
+		association = "OWNER"
+	default:
+		association = "NONE"
+	}
+	if author == (User{}) {
+		author = octocat
+	}
+	return author, association
+}
+
+func (i *issue) setState(state string, now time.Time) {
+	if i.State == state {
+		return
+	}
+	i.State, i.closed = state, time.Time{}
+	if state == "closed" {
+		i.closed = now
+	}
+}
+
+func (r *Repository) exported(i *issue) PullRequest {
+	return PullRequest{
+		Number: i.Number, NodeID: i.pull.nodeID, State: i.State, Title: i.Title, Body: i.Body,
+		Head: i.pull.head, Base: i.pull.base, Draft: i.pull.draft, Merged: i.pull.merged,
+		Labels: slices.Clone(i.Labels), Assignees: slices.Clone(i.assignees),
+		Reviewers: slices.Clone(i.pull.reviewers), Teams: slices.Clone(i.pull.teams),
+		Milestone: r.milestoneTitle(i.milestone),
+	}
+}
+
+// take sets what a test changed. The number and the node's id stay.
+func (r *Repository) take(i *issue, p PullRequest, now time.Time) {
+	i.setState(p.State, now)
+	i.Title, i.Body, i.updated = p.Title, p.Body, now
+	i.Labels, i.assignees = p.Labels, p.Assignees
+	i.milestone = r.milestoneNumber(p.Milestone)
+	i.pull.head, i.pull.base, i.pull.draft, i.pull.merged = p.Head, p.Base, p.Draft, p.Merged
+	i.pull.reviewers, i.pull.teams = p.Reviewers, p.Teams
+}

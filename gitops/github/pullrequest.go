@@ -1,0 +1,138 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+const writePulls = "pull-requests: write"
+
+// PullRequest is a pull request.
+type PullRequest struct {
+	Number  int
+	NodeID  string // its id in the GraphQL API
+	URL     string
+	State   string // open or closed
+	Draft   bool
+	Merged  bool
+	Title   string
+	Body    string
+	Head    string // the branch that is to be merged
+	HeadSHA string
+	Base    string // the branch that it is to be merged into
+	Author  User
+	Labels  []string
+}
+
+// NewPullRequest is a pull request to be created. Head and Base are branches of
+// the repository; Head may be owner:branch for one of a fork.
+type NewPullRequest struct {
+	Title string
+	Head  string
+	Base  string
+	Body  string
+	Draft bool
+}
+
+// PullRequestUpdate says what to change of a pull request; nil leaves it.
+type PullRequestUpdate struct {
+	Title *string
+	Body  *string
+	State *string // open or closed
+	Base  *string
+}
+
+// FindPullRequest is the pull request from the branch head of the repository
+// into base ("" for any): the open one, else the newest; nil when there is none.
+func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base string) (*PullRequest, error) {
+	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s/%s", head, owner, name), permission: "pull-requests: read"}
+	if err := checkRepository(what, owner, name); err != nil {
+		return nil, err
+	}
+	if err := checkBranch(what, head); err != nil {
+		return nil, err
+	}
+	pulls, _, err := c.rest.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
+		State: "all", Head: owner + ":" + head, Base: base,
+		Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
+	})
+	if err != nil {
+		return nil, c.failed(ctx, what, err)
+	}
+	return preferred(pulls, owner, head), nil
+}
+
+// preferred checks head again, since GitHub leaves out a filter that it does
+// not understand.
+func preferred(pulls []*gh.PullRequest, owner, head string) *PullRequest {
+	var newest *gh.PullRequest
+	for _, pull := range pulls {
+		from := pull.GetHead()
+		if from.GetRef() != head || !strings.EqualFold(from.GetUser().GetLogin(), owner) {
+			continue
+		}
+		if pull.GetState() == "open" {
+			return pullRequestFrom(pull)
+		}
+		if newest == nil || pull.GetNumber() > newest.GetNumber() {
+			newest = pull
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return pullRequestFrom(newest)
+}
+
+// CreatePullRequest creates a pull request.
+func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull NewPullRequest) (*PullRequest, error) {
+	what := call{doing: fmt.Sprintf("create the pull request from %s in %s/%s", pull.Head, owner, name), permission: writePulls}
+	if err := checkRepository(what, owner, name); err != nil {
+		return nil, err
+	}
+	created, _, err := c.rest.PullRequests.Create(ctx, owner, name, &gh.NewPullRequest{
+		Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &pull.Body, Draft: &pull.Draft,
+	})
+	if err != nil {
+		return nil, c.failed(ctx, what, err)
+	}
+	return pullRequestFrom(created), nil
+}
+
+// UpdatePullRequest changes a pull request.
+func (c *Client) UpdatePullRequest(ctx context.Context, owner, name string, number int, update PullRequestUpdate) (*PullRequest, error) {
+	what := call{doing: fmt.Sprintf("update the pull request %s/%s#%d", owner, name, number), permission: writePulls}
+	if err := checkRepository(what, owner, name); err != nil {
+		return nil, err
+	}
+	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
+	if update.Base != nil {
+		edit.Base = &gh.PullRequestBranch{Ref: update.Base}
+	}
+	updated, _, err := c.rest.PullRequests.Edit(ctx, owner, name, number, edit)
+	if err != nil {
+		return nil, c.failed(ctx, what, err)
+	}
+	return pullRequestFrom(updated), nil
+}
+
+func pullRequestFrom(pull *gh.PullRequest) *PullRequest {
+	return &PullRequest{
+		Number:  pull.GetNumber(),
+		NodeID:  pull.GetNodeID(),
+		URL:     pull.GetHTMLURL(),
+		State:   pull.GetState(),
+		Draft:   pull.GetDraft(),
+		Merged:  pull.GetMerged() || pull.MergedAt != nil, // a list has only the latter
+		Title:   pull.GetTitle(),
+		Body:    pull.GetBody(),
+		Head:    pull.GetHead().GetRef(),
+		HeadSHA: pull.GetHead().GetSHA(),
+		Base:    pull.GetBase().GetRef(),
+		Author:  userFrom(pull.GetUser()),
+		Labels:  labelNames(pull.Labels),
+	}
+}

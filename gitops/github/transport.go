@@ -1,0 +1,108 @@
+package github
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+const (
+	// maxReply bounds what is read of one reply. A page of 100 comments of the
+	// greatest length GitHub allows (65,536 characters) stays below it.
+	maxReply = 32 << 20
+
+	maxRedirects = 5
+)
+
+var errReplyTooLarge = fmt.Errorf("the reply is larger than %d MiB", maxReply>>20)
+
+// origin is where a token may go: scheme and host with port.
+type origin struct{ scheme, host string }
+
+func originOf(u *url.URL) origin {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return origin{scheme: u.Scheme, host: strings.ToLower(u.Hostname()) + ":" + port}
+}
+
+// tokenTransport adds the token to requests for one origin and takes any other
+// Authorization header off. It works below redirects, so that net/http has no
+// header it could carry to another host.
+type tokenTransport struct {
+	base   http.RoundTripper
+	origin origin
+	token  string
+}
+
+func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Del("Authorization")
+	if t.token != "" && originOf(req.URL) == t.origin {
+		req.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	return t.base.RoundTrip(req)
+}
+
+// redirectError is a redirect that is not followed.
+type redirectError struct{ why string }
+
+func (e *redirectError) Error() string { return "redirect not followed: " + e.why }
+
+// checkRedirect follows a redirect within one host only: what another host
+// says is not what the configured one says. A redirect that would turn a write
+// into a read is handed to the caller as the reply it is.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > maxRedirects {
+		return &redirectError{"more than five in a row"}
+	}
+	if req.Method != first.Method {
+		return http.ErrUseLastResponse
+	}
+	from, to := originOf(first.URL), originOf(req.URL)
+	if from != to {
+		return &redirectError{fmt.Sprintf("%s points to another host, %s://%s", first.URL.Host, to.scheme, req.URL.Host)}
+	}
+	return nil
+}
+
+// boundedTransport makes reading a reply beyond limit fail.
+type boundedTransport struct {
+	base  http.RoundTripper
+	limit int64
+}
+
+func (t *boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &boundedBody{body: resp.Body, left: t.limit}
+	return resp, nil
+}
+
+type boundedBody struct {
+	body io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errReplyTooLarge
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.body.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return n, errReplyTooLarge
+	}
+	return n, err
+}
+
+func (b *boundedBody) Close() error { return b.body.Close() }

@@ -1,0 +1,243 @@
+// Package eol converts line endings between the work tree and the repository
+// as git does, from the attributes text and eol and the settings core.autocrlf
+// and core.eol (gitattributes(5), "End-of-line conversion"). It works on
+// streams: no file is held in memory for its sake.
+package eol
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+)
+
+// Settings is the part of git's configuration that decides about line endings.
+type Settings struct {
+	AutoCRLF string // "true", "input" or anything else for false
+	EOL      string // "crlf", "lf" or anything else for native
+}
+
+// crlf says that text files get CRLF in the work tree.
+func (s Settings) crlf() bool {
+	switch s.AutoCRLF {
+	case "true":
+		return true
+	case "input":
+		return false
+	}
+	return s.EOL == "crlf"
+}
+
+// Action is what happens to the line endings of one path.
+type Action struct {
+	convert bool // false: bytes stay as they are
+	guess   bool // only when the content looks like text
+	crlf    bool // the work tree has CRLF
+}
+
+// Converts says that there is anything to do.
+func (a Action) Converts() bool { return a.convert }
+
+// ToWorktree says that a checkout may change bytes.
+func (a Action) ToWorktree() bool { return a.convert && a.crlf }
+
+// Guesses says that the content decides, and so the content that the index
+// holds already: a file committed with CRLF keeps it.
+func (a Action) Guesses() bool { return a.convert && a.guess }
+
+// Decide returns the action for a path with these attributes.
+func (s Settings) Decide(attrs rules.Resolved) Action {
+	text := textAttribute(attrs)
+	if text.IsUnset() {
+		return Action{}
+	}
+	guess := text.Text() == "auto"
+	switch attrs["eol"].Text() {
+	case "lf":
+		return Action{convert: true, guess: guess}
+	case "crlf":
+		return Action{convert: true, guess: guess, crlf: true}
+	}
+	switch {
+	case text.Text() == "input":
+		return Action{convert: true}
+	case guess, text.IsSet():
+		return Action{convert: true, guess: guess, crlf: s.crlf()}
+	case s.AutoCRLF == "true", s.AutoCRLF == "input":
+		return Action{convert: true, guess: true, crlf: s.crlf()}
+	}
+	return Action{}
+}
+
+// textAttribute falls back to the older name of the attribute, "crlf".
+func textAttribute(attrs rules.Resolved) rules.Value {
+	v := attrs["text"]
+	if v.IsSet() || v.IsUnset() || v.Text() == "auto" || v.Text() == "input" {
+		return v
+	}
+	return attrs["crlf"]
+}
+
+// Content is what a look at the bytes of a file tells.
+type Content struct {
+	Size                int64
+	NUL, LoneCR, LoneLF int64
+	CRLF                int64
+	printable, strange  int64
+}
+
+// Binary says that git takes the content for binary when it has to guess.
+func (c Content) Binary() bool {
+	return c.LoneCR > 0 || c.NUL > 0 || c.printable>>7 < c.strange
+}
+
+// Look reads r to its end.
+func Look(r io.Reader) (Content, error) {
+	var c Content
+	buf := make([]byte, 32<<10)
+	cr := false // the byte before was a CR
+	last := byte(0)
+	for {
+		n, err := r.Read(buf)
+		for _, b := range buf[:n] {
+			cr = c.count(b, cr)
+			last = b
+		}
+		c.Size += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return c, fmt.Errorf("read for line endings: %w", err)
+		}
+	}
+	if cr {
+		c.LoneCR++
+	}
+	if last == '\x1a' && c.Size > 0 {
+		c.strange-- // the end-of-file mark of DOS
+	}
+	return c, nil
+}
+
+// LookBytes is Look for bytes in memory.
+func LookBytes(data []byte) Content {
+	c, _ := Look(bytes.NewReader(data)) // a bytes.Reader has no errors
+	return c
+}
+
+func (c *Content) count(b byte, cr bool) (isCR bool) {
+	if cr && b != '\n' {
+		c.LoneCR++
+	}
+	switch {
+	case b == '\r':
+		return true
+	case b == '\n' && cr:
+		c.CRLF++
+	case b == '\n':
+		c.LoneLF++
+	case b == 0:
+		c.NUL++
+		c.strange++
+	case b == '\b', b == '\t', b == '\x1b', b == '\f':
+		c.printable++
+	case b < ' ', b == 127:
+		c.strange++
+	default:
+		c.printable++
+	}
+	return false
+}
+
+// Strips says whether CRs are taken out on the way into the repository.
+// indexed is what the index holds of the path, nil when nothing.
+func (a Action) Strips(content Content, indexed *Content) bool {
+	if !a.convert || content.CRLF == 0 {
+		return false
+	}
+	if !a.guess {
+		return true
+	}
+	if content.Binary() {
+		return false
+	}
+	return indexed == nil || indexed.CRLF == 0 || indexed.Binary()
+}
+
+// Adds says whether CRs are put in on the way into the work tree.
+func (a Action) Adds(content Content) bool {
+	if !a.ToWorktree() || content.LoneLF == 0 {
+		return false
+	}
+	if !a.guess {
+		return true
+	}
+	return content.CRLF == 0 && !content.Binary()
+}
+
+// ToLF reads r with every CRLF as LF.
+func ToLF(r io.Reader) io.Reader { return &toLF{r: bufio.NewReaderSize(r, 32<<10)} }
+
+type toLF struct{ r *bufio.Reader }
+
+func (t *toLF) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		c, err := t.r.ReadByte()
+		if err != nil {
+			return n, short(n, err)
+		}
+		if c == '\r' {
+			if next, err := t.r.Peek(1); err == nil && next[0] == '\n' {
+				continue
+			}
+		}
+		p[n] = c
+		n++
+	}
+	return n, nil
+}
+
+// short keeps an error back until the bytes before it were taken.
+func short(n int, err error) error {
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// ToCRLF reads r with every LF that has no CR before it as CRLF.
+func ToCRLF(r io.Reader) io.Reader { return &toCRLF{r: bufio.NewReaderSize(r, 32<<10)} }
+
+type toCRLF struct {
+	r       *bufio.Reader
+	before  byte
+	pending bool // an LF, whose CR has been given out
+}
+
+func (t *toCRLF) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		if t.pending {
+			t.pending = false
+			p[n], t.before = '\n', '\n'
+			n++
+			continue
+		}
+		c, err := t.r.ReadByte()
+		if err != nil {
+			return n, short(n, err)
+		}
+		if c == '\n' && t.before != '\r' {
+			t.pending = true
+			c = '\r'
+		}
+		p[n], t.before = c, c
+		n++
+	}
+	return n, nil
+}

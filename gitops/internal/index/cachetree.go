@@ -1,0 +1,135 @@
+package index
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// CachedTree is what the index knows of the tree object of one folder.
+type CachedTree struct {
+	Name    string // of the folder in its parent; empty for the root
+	Valid   bool   // ID is the tree of the entries below this folder
+	ID      plumbing.Hash
+	Folders []CachedTree
+
+	entries int // of the index below this folder; negative when not Valid
+}
+
+// Folder returns what is known of the folder name in t; not Valid when nothing is.
+func (t CachedTree) Folder(name string) CachedTree {
+	for _, f := range t.Folders {
+		if f.Name == name {
+			return f
+		}
+	}
+	return CachedTree{Name: name}
+}
+
+// CachedTree decodes the TREE extension. What is not there or cannot be
+// understood is not valid: it only saves work.
+func (f *File) CachedTree() CachedTree {
+	t, _, ok := parseCachedTree(f.cache, 0)
+	if !ok {
+		return CachedTree{}
+	}
+	return t
+}
+
+const deepest = 4096 // folders within folders that a path of 4096 bytes can name
+
+func parseCachedTree(b []byte, depth int) (CachedTree, []byte, bool) {
+	name, rest, ok := bytes.Cut(b, []byte{0})
+	if !ok || depth > deepest {
+		return CachedTree{}, nil, false
+	}
+	entries, rest, ok := cutNumber(rest, ' ')
+	if !ok {
+		return CachedTree{}, nil, false
+	}
+	folders, rest, ok := cutNumber(rest, '\n')
+	if !ok || folders < 0 {
+		return CachedTree{}, nil, false
+	}
+	t := CachedTree{Name: string(name), Valid: entries >= 0, entries: entries}
+	if t.Valid {
+		if len(rest) < len(t.ID) {
+			return CachedTree{}, nil, false
+		}
+		rest = rest[copy(t.ID[:], rest):]
+	}
+	for range folders {
+		var folder CachedTree
+		if folder, rest, ok = parseCachedTree(rest, depth+1); !ok {
+			return CachedTree{}, nil, false
+		}
+		t.Folders = append(t.Folders, folder)
+	}
+	return t, rest, true
+}
+
+func cutNumber(b []byte, end byte) (int, []byte, bool) {
+	digits, rest, ok := bytes.Cut(b, []byte{end})
+	if !ok {
+		return 0, nil, false
+	}
+	n, err := strconv.Atoi(string(digits))
+	return n, rest, err == nil
+}
+
+// forget makes t invalid along path, whose entry is not what it was.
+func (t *CachedTree) forget(path string) {
+	t.Valid, t.entries = false, -1
+	name, rest, deeper := strings.Cut(path, "/")
+	i := slices.IndexFunc(t.Folders, func(f CachedTree) bool { return f.Name == name })
+	switch {
+	case i < 0:
+	case deeper:
+		t.Folders[i].forget(rest)
+	default:
+		t.Folders = slices.Delete(t.Folders, i, i+1) // a file stands there now
+	}
+}
+
+func (t *CachedTree) append(b []byte) []byte {
+	b = append(b, t.Name...)
+	b = append(b, 0)
+	b = strconv.AppendInt(b, int64(t.entries), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(len(t.Folders)), 10)
+	b = append(b, '\n')
+	if t.Valid {
+		b = append(b, t.ID[:]...)
+	}
+	for i := range t.Folders {
+		b = t.Folders[i].append(b)
+	}
+	return b
+}
+
+// cacheAfter is the TREE extension of f after updates, nil when f has none.
+func (f *File) cacheAfter(updates []Update) []byte {
+	t, rest, ok := parseCachedTree(f.cache, 0)
+	if !ok || len(rest) > 0 {
+		return nil
+	}
+	for _, u := range updates {
+		if !f.keepsContent(u) {
+			t.forget(u.Path)
+		}
+	}
+	return t.append(nil)
+}
+
+// keepsContent says that an update changes no more than stat data.
+func (f *File) keepsContent(u Update) bool {
+	i, there := f.Search(u.Path, 0, f.Len())
+	if !there || u.Entry == nil {
+		return !there && u.Entry == nil
+	}
+	old := f.Entry(i)
+	return old.Mode == u.Entry.Mode && old.ID == u.Entry.ID && old.Stage == u.Entry.Stage && old.IntentToAdd == u.Entry.IntentToAdd
+}

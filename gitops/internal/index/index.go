@@ -1,0 +1,316 @@
+// Package index reads and writes git's index file without unpacking it: the
+// bytes stay as they are on disk and entries are decoded one at a time, so
+// that an index of 50,000 paths costs its own size and little more.
+//
+// It knows the format (gitformat-index of git's documentation, versions 2 to 4)
+// and nothing of work trees, objects or configuration.
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sort"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Modes of an entry, as in a tree object.
+const (
+	Regular    uint32 = 0o100644
+	Executable uint32 = 0o100755
+	Symlink    uint32 = 0o120000
+	Gitlink    uint32 = 0o160000
+)
+
+// ErrMalformed is what Parse wraps when the bytes are not an index.
+var ErrMalformed = errors.New("malformed index")
+
+// Stat is what the index remembers of a file, so that an unchanged file need
+// not be read. Numbers are cut to 32 bits, as git cuts them.
+type Stat struct {
+	CtimeSec, CtimeNsec uint32
+	MtimeSec, MtimeNsec uint32
+	Dev, Ino            uint32
+	UID, GID            uint32
+	Size                uint32
+}
+
+// Entry is one path of the index.
+type Entry struct {
+	Path         string
+	Mode         uint32
+	ID           plumbing.Hash
+	Stat         Stat
+	Stage        uint8 // not 0: one side of an unresolved merge
+	AssumeValid  bool
+	SkipWorktree bool
+	IntentToAdd  bool
+}
+
+const (
+	fixedSize = 62 // an entry up to its path
+	idAt      = 40
+	flagsAt   = 60
+
+	flagAssumeValid  = 0x8000
+	flagExtended     = 0x4000
+	flagStage        = 0x3000
+	flagNameLen      = 0x0fff
+	flagSkipWorktree = 0x4000 // in the second flag word
+	flagIntentToAdd  = 0x2000
+)
+
+// File is an index file in memory.
+type File struct {
+	// Modified is the time of the file on disk; an entry that is not older
+	// cannot be told unchanged by its times ("racily clean").
+	Modified time.Time
+
+	version  uint32
+	data     []byte
+	offsets  []uint32 // where entry i starts in data
+	names    []byte   // version 4 only: whole paths, one after the other
+	nameEnds []uint32 // version 4 only
+	cache    []byte   // the TREE extension
+	split    bool
+	sparse   bool
+}
+
+// Read reads the index at path. A file that is not there is an empty index.
+func Read(path string) (*File, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &File{version: 2}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	f, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	f.Modified = info.ModTime()
+	return f, nil
+}
+
+// Parse takes the bytes of an index file; they must not be changed afterwards.
+// The checksum at the end is not verified: git writes none with index.skipHash,
+// and every offset is checked instead.
+func Parse(data []byte) (*File, error) {
+	if len(data) < 12+20 || string(data[:4]) != "DIRC" {
+		return nil, fmt.Errorf("%w: no header", ErrMalformed)
+	}
+	f := &File{data: data, version: binary.BigEndian.Uint32(data[4:])}
+	if f.version < 2 || f.version > 4 {
+		return nil, fmt.Errorf("%w: version %d is not known", ErrMalformed, f.version)
+	}
+	count := binary.BigEndian.Uint32(data[8:])
+	if uint64(count)*fixedSize > uint64(len(data)) {
+		return nil, fmt.Errorf("%w: %d entries in %d bytes", ErrMalformed, count, len(data))
+	}
+	end, err := f.locateEntries(int(count))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.readExtensions(end); err != nil {
+		return nil, err
+	}
+	if count > 0 && len(f.Path(0)) == 0 && !f.split {
+		return nil, fmt.Errorf("%w: an entry has no path", ErrMalformed)
+	}
+	return f, nil
+}
+
+func (f *File) locateEntries(count int) (int, error) {
+	f.offsets = make([]uint32, count)
+	if f.version == 4 {
+		f.nameEnds = make([]uint32, count)
+	}
+	at := 12
+	limit := len(f.data) - 20
+	for i := range count {
+		if at+fixedSize > limit {
+			return 0, fmt.Errorf("%w: entry %d is cut", ErrMalformed, i)
+		}
+		f.offsets[i] = uint32(at)
+		next, err := f.endOfEntry(i, at, limit)
+		if err != nil {
+			return 0, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func (f *File) endOfEntry(i, at, limit int) (int, error) {
+	name := at + f.nameAt(at)
+	if f.version == 4 {
+		return f.expandName(i, name, limit)
+	}
+	if name > limit {
+		return 0, fmt.Errorf("%w: entry %d is cut", ErrMalformed, i)
+	}
+	n := int(binary.BigEndian.Uint16(f.data[at+flagsAt:]) & flagNameLen)
+	if n == flagNameLen {
+		n = bytes.IndexByte(f.data[name:limit], 0)
+	}
+	if n < 0 || name+n >= limit || f.data[name+n] != 0 {
+		return 0, fmt.Errorf("%w: path of entry %d is cut", ErrMalformed, i)
+	}
+	size := name + n - at
+	return min(at+(size+8)&^7, limit), nil
+}
+
+// expandName puts the whole path of version 4's entry i, which is stored as
+// "drop n bytes of the path before, then append", into names.
+func (f *File) expandName(i, at, limit int) (int, error) {
+	drop, n := decodeVarint(f.data[at:limit])
+	length := bytes.IndexByte(f.data[at+n:limit], 0)
+	start, end := 0, 0
+	if i > 0 {
+		end = int(f.nameEnds[i-1])
+	}
+	if i > 1 {
+		start = int(f.nameEnds[i-2])
+	}
+	if n == 0 || length < 0 || drop > uint64(end-start) {
+		return 0, fmt.Errorf("%w: path of entry %d is cut", ErrMalformed, i)
+	}
+	f.names = append(f.names, f.names[start:end-int(drop)]...)
+	f.names = append(f.names, f.data[at+n:at+n+length]...)
+	f.nameEnds[i] = uint32(len(f.names))
+	return at + n + length + 1, nil
+}
+
+// decodeVarint reads the offset encoding of pack files, most significant
+// group first, one added for each continued byte. n is 0 when it is cut.
+func decodeVarint(b []byte) (value uint64, n int) {
+	for n < len(b) && n < 9 {
+		c := b[n]
+		n++
+		if n > 1 {
+			value++
+		}
+		value = value<<7 | uint64(c&0x7f)
+		if c&0x80 == 0 {
+			return value, n
+		}
+	}
+	return 0, 0
+}
+
+func (f *File) nameAt(at int) int {
+	if binary.BigEndian.Uint16(f.data[at+flagsAt:])&flagExtended != 0 {
+		return fixedSize + 2
+	}
+	return fixedSize
+}
+
+func (f *File) readExtensions(at int) error {
+	limit := len(f.data) - 20
+	for at+8 <= limit {
+		name := string(f.data[at : at+4])
+		size := int(binary.BigEndian.Uint32(f.data[at+4:]))
+		at += 8
+		if size < 0 || size > limit-at {
+			return fmt.Errorf("%w: extension %q is cut", ErrMalformed, name)
+		}
+		switch name {
+		case "TREE":
+			f.cache = f.data[at : at+size]
+		case "link":
+			f.split = true
+		case "sdir":
+			f.sparse = true
+		}
+		at += size
+	}
+	return nil
+}
+
+// Split says that most entries are in another file (split index).
+func (f *File) Split() bool { return f.split }
+
+// Sparse says that an entry may stand for a whole folder (sparse index).
+func (f *File) Sparse() bool { return f.sparse }
+
+// Version is the version of the format, 2 to 4.
+func (f *File) Version() int { return int(f.version) }
+
+// Len is the number of entries.
+func (f *File) Len() int { return len(f.offsets) }
+
+// Path returns the path of entry i. It must not be changed.
+func (f *File) Path(i int) []byte {
+	if f.version == 4 {
+		start := uint32(0)
+		if i > 0 {
+			start = f.nameEnds[i-1]
+		}
+		return f.names[start:f.nameEnds[i]]
+	}
+	at := int(f.offsets[i])
+	name := f.data[at+f.nameAt(at):]
+	if n := int(binary.BigEndian.Uint16(f.data[at+flagsAt:]) & flagNameLen); n < flagNameLen {
+		return name[:n]
+	}
+	return name[:bytes.IndexByte(name, 0)]
+}
+
+// Mode returns the mode of entry i.
+func (f *File) Mode(i int) uint32 {
+	return binary.BigEndian.Uint32(f.data[f.offsets[i]+24:])
+}
+
+// Entry decodes entry i.
+func (f *File) Entry(i int) Entry {
+	b := f.data[f.offsets[i]:]
+	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
+	flags := binary.BigEndian.Uint16(b[flagsAt:])
+	e := Entry{
+		Path: string(f.Path(i)),
+		Mode: word(24),
+		Stat: Stat{
+			CtimeSec: word(0), CtimeNsec: word(4), MtimeSec: word(8), MtimeNsec: word(12),
+			Dev: word(16), Ino: word(20), UID: word(28), GID: word(32), Size: word(36),
+		},
+		Stage:       uint8(flags & flagStage >> 12),
+		AssumeValid: flags&flagAssumeValid != 0,
+	}
+	copy(e.ID[:], b[idAt:flagsAt])
+	if flags&flagExtended != 0 {
+		extended := binary.BigEndian.Uint16(b[fixedSize:])
+		e.SkipWorktree = extended&flagSkipWorktree != 0
+		e.IntentToAdd = extended&flagIntentToAdd != 0
+	}
+	return e
+}
+
+// Search returns where path is among the entries lo up to hi, or where it
+// would stand.
+func (f *File) Search(path string, lo, hi int) (int, bool) {
+	i := lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
+	return i, i < hi && string(f.Path(i)) == path
+}
+
+// Folder returns the range of the entries below the folder prefix, which ends
+// with a slash or is empty.
+func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
+	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= prefix })
+	end = first + sort.Search(hi-first, func(i int) bool {
+		return !bytes.HasPrefix(f.Path(first+i), []byte(prefix))
+	})
+	return first, end
+}
+
+// Equal says that two files have the same bytes.
+func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

@@ -1,0 +1,87 @@
+// Package rules reads git's ignore and attribute files and says what they
+// decide for a path (gitignore(5), gitattributes(5)). It opens no files.
+package rules
+
+import "strings"
+
+// pattern is the path pattern of one line.
+type pattern struct {
+	text     string
+	base     string // folder of the file that it stands in, "" or ending with a slash
+	literal  int    // bytes of text before its first special character
+	negated  bool
+	dirOnly  bool
+	nameOnly bool // no slash in it: compared with the last part of the path
+	suffix   bool // "*" and then nothing special
+}
+
+const special = `*?[\`
+
+func parsePattern(text, base string) pattern {
+	p := pattern{base: base}
+	if strings.HasPrefix(text, "!") {
+		p.negated = true
+		text = text[1:]
+	}
+	if trimmed, ok := strings.CutSuffix(text, "/"); ok {
+		p.dirOnly = true
+		text = trimmed
+	}
+	p.text = text
+	p.nameOnly = !strings.Contains(text, "/")
+	p.literal = len(text)
+	if at := strings.IndexAny(text, special); at >= 0 {
+		p.literal = at
+	}
+	p.suffix = strings.HasPrefix(text, "*") && !strings.ContainsAny(text[1:], special)
+	return p
+}
+
+// matches compares with path, which is relative to the root of the checkout.
+func (p *pattern) matches(path string, isDir, fold bool) bool {
+	if p.dirOnly && !isDir {
+		return false
+	}
+	if p.nameOnly {
+		return p.matchesName(path[strings.LastIndexByte(path, '/')+1:], fold)
+	}
+	if len(path) < len(p.base) || !equal(path[:len(p.base)], p.base, fold) {
+		return false
+	}
+	return p.matchesPath(path[len(p.base):], fold)
+}
+
+func (p *pattern) matchesName(name string, fold bool) bool {
+	switch {
+	case p.literal == len(p.text):
+		return equal(p.text, name, fold)
+	case p.suffix:
+		n := len(p.text) - 1
+		return n <= len(name) && equal(p.text[1:], name[len(name)-n:], fold)
+	}
+	return wildmatch(p.text, name, false, fold)
+}
+
+// matchesPath compares the literal start byte by byte and only the rest as a
+// pattern, which is also what lets "foo**/bar" match "foo/x/bar" in git.
+func (p *pattern) matchesPath(path string, fold bool) bool {
+	text, literal := p.text, p.literal
+	if strings.HasPrefix(text, "/") {
+		text, literal = text[1:], literal-1
+	}
+	if literal > len(path) || !equal(text[:literal], path[:literal], fold) {
+		return false
+	}
+	text, path = text[literal:], path[literal:]
+	if text == "" {
+		return path == ""
+	}
+	return wildmatch(text, path, true, fold)
+}
+
+func equal(a, b string, fold bool) bool {
+	if !fold {
+		return a == b
+	}
+	return len(a) == len(b) && lower(a) == lower(b)
+}

@@ -1,0 +1,254 @@
+package rules
+
+import "strings"
+
+// verdict of one step of the match. The two aborts stop the search early:
+// without them "*" within "*" takes exponential time.
+type verdict uint8
+
+const (
+	mismatch verdict = iota
+	match
+	hopeless       // no text that follows can match
+	beyondThisPart // a "*" came to a slash: only a "**" before it can go on
+)
+
+type matcher struct {
+	paths bool // "*", "?" and "[" stop at a slash, "**" does not
+	fold  bool // ASCII letters in any case
+}
+
+// wildmatch says whether pattern matches the whole of text, by the rules that
+// gitignore(5) describes.
+func wildmatch(pattern, text string, paths, fold bool) bool {
+	m := matcher{paths: paths, fold: fold}
+	if fold {
+		text = lower(text)
+	}
+	return m.run(pattern, 0, text) == match
+}
+
+// run matches pattern from p on; what stands before p decides whether a "**"
+// is alone between slashes.
+func (m matcher) run(pattern string, p int, text string) verdict {
+	for ; p < len(pattern); p++ {
+		c := pattern[p]
+		if c == '*' {
+			next, rest, v := m.star(pattern, p, text)
+			if next < 0 {
+				return v
+			}
+			p, text = next, rest
+			continue
+		}
+		if text == "" {
+			return hopeless
+		}
+		next, ok, v := m.one(pattern, p, text[0])
+		if !ok {
+			return v
+		}
+		p, text = next, text[1:]
+	}
+	if text == "" {
+		return match
+	}
+	return mismatch
+}
+
+// one matches a single character; next is the last byte of the pattern used.
+func (m matcher) one(pattern string, p int, t byte) (next int, ok bool, v verdict) {
+	switch c := pattern[p]; c {
+	case '?':
+		return p, !m.paths || t != '/', mismatch
+	case '[':
+		return m.class(pattern, p, t)
+	case '\\':
+		p++
+		if p == len(pattern) {
+			return p, false, mismatch
+		}
+		return p, m.same(pattern[p], t), mismatch
+	default:
+		return p, m.same(c, t), mismatch
+	}
+}
+
+func (m matcher) same(p, t byte) bool {
+	return m.folded(p) == t
+}
+
+func (m matcher) folded(c byte) byte {
+	if m.fold && 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// star matches one or more "*" at p. It either decides (next < 0), or the
+// caller goes on after pattern[next] with rest.
+func (m matcher) star(pattern string, p int, text string) (next int, rest string, v verdict) {
+	end := p + 1
+	for end < len(pattern) && pattern[end] == '*' {
+		end++
+	}
+	slashes := !m.paths
+	if m.paths && end-p > 1 && alone(pattern, p, end) {
+		if end < len(pattern) && pattern[end] == '/' && m.run(pattern, end+1, text) == match {
+			return -1, "", match
+		}
+		slashes = true
+	}
+	if end == len(pattern) {
+		if !slashes && strings.Contains(text, "/") {
+			return -1, "", beyondThisPart
+		}
+		return -1, "", match
+	}
+	if !slashes && pattern[end] == '/' {
+		at := strings.IndexByte(text, '/')
+		if at < 0 {
+			return -1, "", hopeless
+		}
+		return end, text[at+1:], mismatch
+	}
+	return -1, "", m.tail(pattern, end, text, slashes)
+}
+
+// alone says whether the "**" from p up to end is a whole part of the path.
+func alone(pattern string, p, end int) bool {
+	if p > 0 && pattern[p-1] != '/' {
+		return false
+	}
+	rest := pattern[end:]
+	return rest == "" || rest[0] == '/' || strings.HasPrefix(rest, `\/`)
+}
+
+// tail tries the pattern after a "*" at every place of text that it may reach.
+func (m matcher) tail(pattern string, p int, text string, slashes bool) verdict {
+	for ; text != ""; text = text[1:] {
+		v := m.run(pattern, p, text)
+		if v != mismatch && (!slashes || v != beyondThisPart) {
+			return v
+		}
+		if v == mismatch && !slashes && text[0] == '/' {
+			return beyondThisPart
+		}
+	}
+	return hopeless
+}
+
+// class matches t against the bracket expression at p.
+func (m matcher) class(pattern string, p int, t byte) (next int, ok bool, v verdict) {
+	p++
+	negated := p < len(pattern) && (pattern[p] == '!' || pattern[p] == '^')
+	if negated {
+		p++
+	}
+	found := false
+	before := byte(0) // the character that a range may start from
+	for first := true; ; first = false {
+		if p >= len(pattern) {
+			return p, false, hopeless
+		}
+		if pattern[p] == ']' && !first {
+			break
+		}
+		var hit bool
+		p, before, hit = m.classItem(pattern, p, before, t)
+		if p < 0 {
+			return 0, false, hopeless
+		}
+		found = found || hit
+		p++
+	}
+	return p, found != negated && (!m.paths || t != '/'), mismatch
+}
+
+// classItem matches one character, range or named class at p. It returns the
+// last byte used (negative: the pattern is broken) and what a range may start
+// from next.
+func (m matcher) classItem(pattern string, p int, before, t byte) (int, byte, bool) {
+	c := pattern[p]
+	switch {
+	case c == '-' && before != 0 && p+1 < len(pattern) && pattern[p+1] != ']':
+		p++
+		if pattern[p] == '\\' {
+			p++
+		}
+		if p == len(pattern) {
+			return -1, 0, false
+		}
+		return p, 0, m.within(before, pattern[p], t)
+	case c == '\\':
+		p++
+		if p == len(pattern) {
+			return -1, 0, false
+		}
+		return p, pattern[p], t == pattern[p]
+	case strings.HasPrefix(pattern[p:], "[:"):
+		return m.namedClass(pattern, p, t)
+	}
+	return p, c, t == c
+}
+
+func (m matcher) within(from, to, t byte) bool {
+	if from <= t && t <= to {
+		return true
+	}
+	if !m.fold || t < 'a' || t > 'z' {
+		return false
+	}
+	upper := t - 'a' + 'A'
+	return from <= upper && upper <= to
+}
+
+func (m matcher) namedClass(pattern string, p int, t byte) (int, byte, bool) {
+	n := strings.IndexByte(pattern[p+2:], ']')
+	if n < 0 {
+		return -1, 0, false
+	}
+	end := p + 2 + n
+	if n == 0 || pattern[end-1] != ':' {
+		return p, '[', t == '['
+	}
+	in, known := classes[pattern[p+2:end-1]]
+	if !known {
+		return -1, 0, false
+	}
+	hit := in(t) || m.fold && pattern[p+2:end-1] == "upper" && 'a' <= t && t <= 'z'
+	return end, 0, hit
+}
+
+var classes = map[string]func(byte) bool{
+	"alnum":  func(c byte) bool { return isAlpha(c) || isDigit(c) },
+	"alpha":  isAlpha,
+	"blank":  func(c byte) bool { return c == ' ' || c == '\t' },
+	"cntrl":  func(c byte) bool { return c < 32 || c == 127 },
+	"digit":  isDigit,
+	"graph":  func(c byte) bool { return 32 < c && c < 127 },
+	"lower":  func(c byte) bool { return 'a' <= c && c <= 'z' },
+	"print":  func(c byte) bool { return 32 <= c && c < 127 },
+	"punct":  func(c byte) bool { return 32 < c && c < 127 && !isAlpha(c) && !isDigit(c) },
+	"space":  func(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' },
+	"upper":  func(c byte) bool { return 'A' <= c && c <= 'Z' },
+	"xdigit": func(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' },
+}
+
+func isAlpha(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// MatchPath says whether pattern matches the whole of path: "*" within one
+// part of it, "**" across parts.
+func MatchPath(pattern, path string, fold bool) bool {
+	return wildmatch(pattern, path, true, fold)
+}

@@ -1,0 +1,121 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// layout is where the parts of a checkout lie. For a plain one gitDir and
+// commonDir are the same; for a linked work tree gitDir holds HEAD and the
+// index, commonDir the objects, references and configuration.
+type layout struct {
+	root      string
+	gitDir    string
+	commonDir string
+}
+
+// discover walks up from dir to the folder that has a .git. It does not read
+// the environment: GIT_DIR of whoever started us means another repository.
+func discover(dir string) (layout, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return layout{}, fmt.Errorf("find the checkout: %w", err)
+	}
+	if start, err = filepath.EvalSymlinks(start); err != nil {
+		return layout{}, fmt.Errorf("find the checkout: %w", err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if gitDir, ok := gitDirOf(at); ok {
+			return withCommonDir(layout{root: at, gitDir: gitDir})
+		}
+		if isGitDir(at) {
+			return layout{}, fmt.Errorf("%s: %w", start, ErrBare)
+		}
+		if at == filepath.Dir(at) {
+			return layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
+		}
+	}
+}
+
+// gitDirOf returns the git folder of the work tree at dir, if it is one.
+func gitDirOf(dir string) (string, bool) {
+	path := filepath.Join(dir, ".git")
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	if info.IsDir() {
+		return path, isGitDir(path)
+	}
+	target, err := readPointer(path)
+	if err != nil {
+		return "", false
+	}
+	target = absolute(dir, target)
+	return target, isGitDir(target)
+}
+
+// readPointer reads a .git file: "gitdir: PATH".
+func readPointer(path string) (string, error) {
+	const longest = 1 << 16
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > longest {
+		return "", fmt.Errorf("%s is no .git file", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	target, ok := strings.CutPrefix(string(data), "gitdir: ")
+	if !ok {
+		return "", fmt.Errorf("%s is no .git file", path)
+	}
+	return strings.TrimRight(target, "\r\n"), nil
+}
+
+func isGitDir(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
+		return false
+	}
+	common, err := commonDirOf(dir)
+	return err == nil && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
+}
+
+func withCommonDir(l layout) (layout, error) {
+	common, err := commonDirOf(l.gitDir)
+	if err != nil {
+		return layout{}, fmt.Errorf("find the git folder of %s: %w", l.root, err)
+	}
+	l.commonDir = common
+	return l, nil
+}
+
+func commonDirOf(gitDir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return gitDir, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return absolute(gitDir, strings.TrimRight(string(data), "\r\n")), nil
+}
+
+func absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,128 @@
+package gitops
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// What of the repository proper is written, and only by SetBase, Switch and
+// Restore: HEAD, the index, references and their logs.
+
+func (c *Checkout) readLiveIndex(ctx context.Context) (*index.File, error) {
+	return c.readIndex(ctx, filepath.Join(c.gitDir, "index"))
+}
+
+// writeLiveIndex replaces the index of the checkout by ix with updates.
+func (c *Checkout) writeLiveIndex(ix *index.File, updates []index.Update) error {
+	path := filepath.Join(c.gitDir, "index")
+	lock, err := lockFile(path)
+	if err != nil {
+		return fmt.Errorf("write the index: %w", err)
+	}
+	if err := commitLock(lock, path, index.Write(lock, ix, updates)); err != nil {
+		return fmt.Errorf("write the index: %w", err)
+	}
+	return nil
+}
+
+func writeIndex(path string, ix *index.File, updates []index.Update) error {
+	return writeFile(path, func(w io.Writer) error { return index.Write(w, ix, updates) })
+}
+
+func writeNewIndex(path string, entries []index.Entry) error {
+	return writeFile(path, func(w io.Writer) error { return index.New(w, entries) })
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func sortedEntries(byPath map[string]index.Entry) []index.Entry {
+	return slices.SortedFunc(maps.Values(byPath), func(a, b index.Entry) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// headName is how git's messages call where HEAD is: the branch or the commit.
+func (c *Checkout) headName() string {
+	head, err := readHead(c.gitDir)
+	if err != nil {
+		return "HEAD"
+	}
+	return strings.TrimPrefix(head, "ref: refs/heads/")
+}
+
+// headCommit is what HEAD points to now; zero when that cannot be told.
+func (c *Checkout) headCommit() plumbing.Hash {
+	head, err := readHead(c.gitDir)
+	if err != nil {
+		return plumbing.ZeroHash
+	}
+	name, symbolic := strings.CutPrefix(head, "ref: ")
+	if !symbolic {
+		return plumbing.NewHash(head)
+	}
+	id, err := c.refs().read(name)
+	if err != nil {
+		return plumbing.ZeroHash
+	}
+	return id
+}
+
+// setHead writes HEAD ("ref: NAME" or an id), which points to commit then, and
+// its log.
+func (c *Checkout) setHead(head, commit, message string) error {
+	old := c.headCommit()
+	if err := replaceLocked(filepath.Join(c.gitDir, "HEAD"), []byte(head+"\n")); err != nil {
+		return fmt.Errorf("write HEAD: %w", err)
+	}
+	return c.log(filepath.Join(c.gitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
+}
+
+// setBranch points a branch to commit and writes its log.
+func (c *Checkout) setBranch(branch string, commit plumbing.Hash, message string) error {
+	name := "refs/heads/" + branch
+	old, err := c.refs().read(name)
+	if err != nil && !errors.Is(err, errNoRef) {
+		return err
+	}
+	if err := c.refs().write(name, commit); err != nil {
+		return err
+	}
+	return c.log(filepath.Join(c.commonDir, "logs", filepath.FromSlash(name)), old, commit, message)
+}
+
+// logName and logMail stand in the logs of references for who moved them.
+const (
+	logName = "agent-ci"
+	logMail = "agent-ci@noreply.invalid"
+)
+
+func (c *Checkout) log(path string, old, now plumbing.Hash, message string) error {
+	if c.settings.noReflog {
+		return nil
+	}
+	when := time.Now()
+	who := fmt.Sprintf("%s <%s> %d %s", logName, logMail, when.Unix(), when.Format("-0700"))
+	return reflog(path, old, now, who, message)
+}

@@ -1,0 +1,70 @@
+package gitops
+
+import (
+	"bufio"
+	"compress/zlib"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// writeLoose writes a loose object into an objects folder. It has its name
+// only once it is whole. An object that is there already stays as it is.
+func writeLoose(objects string, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+	f, err := os.CreateTemp(objects, "tmp_obj_")
+	if err != nil {
+		return id, err
+	}
+	id, err = encodeLoose(f, t, size, r)
+	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
+		err = placeLoose(objects, f.Name(), id)
+	}
+	if err != nil {
+		return plumbing.ZeroHash, errors.Join(err, os.Remove(f.Name()))
+	}
+	return id, nil
+}
+
+func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+	buffered := bufio.NewWriter(f)
+	compressed, err := zlib.NewWriterLevel(buffered, zlib.BestSpeed)
+	if err != nil {
+		return id, err
+	}
+	sum := sha1.New()
+	both := io.MultiWriter(sum, compressed)
+	if _, err := fmt.Fprintf(both, "%s %d\x00", t, size); err != nil {
+		return id, err
+	}
+	n, err := io.Copy(both, r)
+	if err != nil {
+		return id, err
+	}
+	if n != size {
+		return id, fmt.Errorf("%d bytes where %d were expected: it changes while it is read", n, size)
+	}
+	if err := errors.Join(compressed.Close(), buffered.Flush()); err != nil {
+		return id, err
+	}
+	sum.Sum(id[:0])
+	return id, nil
+}
+
+func placeLoose(objects, temporary string, id plumbing.Hash) error {
+	name := id.String()
+	dir := filepath.Join(objects, name[:2])
+	path := filepath.Join(dir, name[2:])
+	if _, err := os.Lstat(path); err == nil {
+		return os.Remove(temporary)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(temporary, path)
+}

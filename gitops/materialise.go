@@ -1,0 +1,130 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// MaterialiseOptions says what a fresh tree holds.
+type MaterialiseOptions struct {
+	Dir       string // is made; must be empty if it is there
+	Tree      Tree   // the base's, or a change set's
+	Untracked string // a folder that KeepUntracked filled; empty or not there: none
+}
+
+// Materialise checks a tree out at o.Dir. The folder has a .git of its own, on
+// the base commit with the tree staged, which borrows the objects of the
+// checkout. Then come the untracked files.
+func (c *Checkout) Materialise(ctx context.Context, o MaterialiseOptions) error {
+	if err := c.materialise(ctx, o); err != nil {
+		return fmt.Errorf("make a fresh tree: %w", err)
+	}
+	return nil
+}
+
+func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return err
+	}
+	gitDir := filepath.Join(dir, ".git")
+	if err := c.newGitDir(ctx, gitDir, o.Tree); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	fill := c.fillByItself
+	if c.git.there() {
+		fill = c.fillWithGit
+	}
+	if err := fill(ctx, root, o.Tree); err != nil {
+		return err
+	}
+	return copyInto(ctx, root, o.Untracked)
+}
+
+func (c *Checkout) newGitDir(ctx context.Context, gitDir string, tree Tree) error {
+	if err := os.MkdirAll(gitDir, 0o777); err != nil {
+		return err
+	}
+	if err := fillGitDir(gitDir, c.layout, &c.settings); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(c.base.SHA+"\n"), 0o666); err != nil {
+		return err
+	}
+	alternates := quoteListed(filepath.Join(c.commonDir, "objects")) + "\n"
+	if err := os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates), 0o666); err != nil {
+		return err
+	}
+	ids, err := c.newObjects(ctx, &ChangeSet{Base: c.base, Tree: tree})
+	if err != nil {
+		return err
+	}
+	own := openStore(gitDir)
+	return errors.Join(c.objects.copyTo(own, ids), own.close())
+}
+
+func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {
+	git := program{c.git.path, append(isolatedEnvironment(os.Environ()),
+		"GIT_DIR="+filepath.Join(root.Name(), ".git"), "GIT_WORK_TREE="+root.Name())}
+	if _, err := git.run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
+		return err
+	}
+	_, err := git.run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
+	return err
+}
+
+func (c *Checkout) fillByItself(ctx context.Context, root *os.Root, tree Tree) error {
+	s := smudger{Checkout: c, dir: root, attributes: c.treeAttributes(tree.hash())}
+	changes, err := c.differences(ctx, plumbing.ZeroHash, tree.hash())
+	if err != nil {
+		return err
+	}
+	stats, err := s.write(ctx, changes)
+	if err != nil {
+		return err
+	}
+	byPath := map[string]index.Entry{}
+	for _, d := range changes {
+		byPath[d.path] = index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]}
+	}
+	return writeNewIndex(filepath.Join(root.Name(), ".git", "index"), sortedEntries(byPath))
+}
+
+// copyInto puts copies of what is in the folder from into a tree.
+func copyInto(ctx context.Context, to *os.Root, from string) error {
+	if from == "" {
+		return nil
+	}
+	source, err := os.OpenRoot(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	cp := copier{ctx, source, to}
+	for _, e := range entries {
+		if err := cp.entry(e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

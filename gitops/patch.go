@@ -1,0 +1,125 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// diffOptions make what git writes depend on nothing but the two trees.
+var diffOptions = []string{
+	"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
+	"--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none", "--submodule=short",
+}
+
+// gitDiff runs git's diff of the base and the tree of cs, without attributes:
+// the agent could hide a text with them.
+func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
+	empty := filepath.Join(c.shadow, "empty")
+	if err := os.MkdirAll(empty, 0o700); err != nil {
+		return fmt.Errorf("compare the trees: %w", err)
+	}
+	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
+	args = append(append(args, format...), string(cs.Base.Tree), string(cs.Tree))
+	git := c.git.with("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
+	if err := git.stream(ctx, empty, nil, w, args...); err != nil {
+		return fmt.Errorf("compare the trees: %w", err)
+	}
+	return nil
+}
+
+// WritePatch writes the change in git's format. Where the git program is there
+// binary files are in it so that `git apply --binary` takes them, else they
+// are only named.
+func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) error {
+	if cs.Empty() {
+		return nil
+	}
+	if c.git.there() {
+		return c.gitDiff(ctx, cs, w, "--patch", "--binary")
+	}
+	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	if err != nil {
+		return fmt.Errorf("write the patch: %w", err)
+	}
+	for _, d := range changes {
+		if err := c.objects.writeUnified(w, d); err != nil {
+			return fmt.Errorf("write the patch: %w", err)
+		}
+	}
+	return nil
+}
+
+// countLines fills in how many lines each file gained and lost.
+func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []difference) error {
+	if cs.Empty() {
+		return nil
+	}
+	count := c.countByItself
+	if c.git.there() {
+		count = c.countWithGit
+	}
+	if err := count(ctx, cs, changes); err != nil {
+		return fmt.Errorf("count lines: %w", err)
+	}
+	for _, f := range cs.Files {
+		cs.Insertions += f.Insertions
+		cs.Deletions += f.Deletions
+	}
+	return nil
+}
+
+func (c *Checkout) countWithGit(ctx context.Context, cs *ChangeSet, _ []difference) error {
+	var out bytes.Buffer
+	if err := c.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
+		return err
+	}
+	byPath := map[string]*File{}
+	for i := range cs.Files {
+		byPath[cs.Files[i].Path] = &cs.Files[i]
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+		if err := takeCount(byPath, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeCount reads "added TAB deleted TAB path", with "-" for a binary file.
+func takeCount(byPath map[string]*File, line string) error {
+	parts := strings.SplitN(line, "\t", 3)
+	if len(parts) != 3 || byPath[parts[2]] == nil {
+		return fmt.Errorf("%q is not understood", line)
+	}
+	f := byPath[parts[2]]
+	if parts[0] == "-" {
+		f.Binary = true
+		return nil
+	}
+	added, err := strconv.Atoi(parts[0])
+	deleted, err2 := strconv.Atoi(parts[1])
+	f.Insertions, f.Deletions = added, deleted
+	return errors.Join(err, err2)
+}
+
+// countByItself counts where there is no git. cs.Files and changes are in the
+// same order.
+func (c *Checkout) countByItself(ctx context.Context, cs *ChangeSet, changes []difference) error {
+	for i, d := range changes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var err error
+		if cs.Files[i], err = c.objects.counted(cs.Files[i], d); err != nil {
+			return err
+		}
+	}
+	return nil
+}

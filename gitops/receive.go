@@ -1,0 +1,253 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Limits of a pack that comes from somebody else.
+const (
+	packBytes   = 1 << 30 // of all objects, unpacked
+	packObjects = 200_000
+	packDepth   = 256     // folders within folders
+	packEntries = 500_000 // files and folders that the tree unfolds into, besides the base's
+)
+
+// ReadPack reads a pack that WritePack wrote somewhere else, without trust: it
+// may hold blobs and trees only, all of them needed for tree and all that are
+// needed besides the base's, with valid names and modes. What is wrong is a
+// *PackError, and nothing of the pack is kept. The work tree is not touched.
+func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
+	if _, err := parseID(string(tree)); err != nil {
+		return nil, &PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
+	}
+	dir, err := os.MkdirTemp(c.shadow, "incoming-")
+	if err != nil {
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700); err != nil {
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	incoming := openStore(dir)
+	err = c.receive(ctx, incoming, r, tree)
+	if closing := incoming.close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, err
+	}
+	cs := &ChangeSet{Base: c.base, Tree: tree}
+	if err := c.describe(ctx, cs); err != nil {
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	return cs, nil
+}
+
+func (c *Checkout) receive(ctx context.Context, incoming *store, r io.Reader, tree Tree) error {
+	kinds, err := incoming.unpack(ctx, r)
+	if err != nil {
+		return err
+	}
+	check := packCheck{
+		base: c.objects, incoming: incoming, kinds: kinds,
+		used: map[plumbing.Hash]bool{}, checked: map[[2]plumbing.Hash]extent{},
+	}
+	if _, err := check.folder(ctx, c.base.Tree.hash(), tree.hash(), ""); err != nil {
+		return err
+	}
+	for id := range kinds {
+		if !check.used[id] {
+			return &PackError{Reason: fmt.Sprintf("object %s is not part of the tree", id)}
+		}
+	}
+	ids := make([]plumbing.Hash, 0, len(kinds))
+	for id := range kinds {
+		ids = append(ids, id)
+	}
+	return incoming.copyTo(c.objects, ids)
+}
+
+// unpack stores the objects of a pack and returns their types by id.
+func (s *store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]plumbing.ObjectType, error) {
+	scanner := packfile.NewScanner(struct{ io.Reader }{r})
+	_, count, err := scanner.Header()
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if count > packObjects {
+		return nil, &PackError{Reason: fmt.Sprintf("it has %d objects, more than %d", count, packObjects)}
+	}
+	kinds := map[plumbing.Hash]plumbing.ObjectType{}
+	left := int64(packBytes)
+	for range count {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		id, kind, size, err := s.unpackOne(scanner, left)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := kinds[id]; twice {
+			return nil, &PackError{Reason: fmt.Sprintf("object %s is there twice", id)}
+		}
+		kinds[id] = kind
+		left -= size
+	}
+	if _, err := scanner.Checksum(); err != nil {
+		return nil, malformed(err)
+	}
+	return kinds, nil
+}
+
+func malformed(err error) error { return &PackError{Reason: err.Error()} }
+
+func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, kind plumbing.ObjectType, size int64, err error) {
+	header, err := scanner.NextObjectHeader()
+	if err != nil {
+		return id, kind, 0, malformed(err)
+	}
+	if header.Type != plumbing.BlobObject && header.Type != plumbing.TreeObject {
+		return id, kind, 0, &PackError{Reason: fmt.Sprintf("it has an object of type %s", header.Type)}
+	}
+	if header.Length > left || header.Type == plumbing.TreeObject && header.Length > largestTree {
+		return id, kind, 0, &PackError{Reason: "its objects are too large"}
+	}
+	content, err := scanner.ReadObject()
+	if err != nil {
+		return id, kind, 0, malformed(err)
+	}
+	id, err = s.write(header.Type, header.Length, content)
+	if err = errors.Join(err, content.Close()); err != nil {
+		return id, kind, 0, malformed(err)
+	}
+	return id, header.Type, header.Length, nil
+}
+
+// packCheck compares the tree of a pack with the base's, place by place: what
+// differs must be in the pack, and what is the same need not. A folder that
+// comes again and again is looked at once, but counts each time: a small pack
+// may unfold into a huge tree.
+type packCheck struct {
+	base, incoming *store
+	kinds          map[plumbing.Hash]plumbing.ObjectType
+	used           map[plumbing.Hash]bool
+	checked        map[[2]plumbing.Hash]extent // by base and tree
+}
+
+// extent is how large a folder is, with all below.
+type extent struct{ entries, depth int }
+
+func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix string) (extent, error) {
+	if ctx.Err() != nil {
+		return extent{}, context.Cause(ctx)
+	}
+	if base == tree {
+		return extent{}, nil
+	}
+	if known, ok := p.checked[[2]plumbing.Hash{base, tree}]; ok {
+		return known, nil
+	}
+	if strings.Count(prefix, "/") > packDepth {
+		return extent{}, tooDeep()
+	}
+	entries, err := p.entries(tree, prefix)
+	if err != nil {
+		return extent{}, err
+	}
+	old, err := p.base.tree(base)
+	if err != nil {
+		return extent{}, err
+	}
+	size, err := p.children(ctx, old, entries, prefix)
+	p.checked[[2]plumbing.Hash{base, tree}] = size
+	return size, err
+}
+
+func tooDeep() error { return &PackError{Reason: "its folders are nested too deep"} }
+
+// entries are those of a tree that the pack must have.
+func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]treeEntry, error) {
+	if p.kinds[tree] != plumbing.TreeObject {
+		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
+	}
+	p.used[tree] = true
+	entries, err := p.incoming.tree(tree)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	return entries, validTree(tree, entries, prefix)
+}
+
+func (p *packCheck) children(ctx context.Context, old, entries []treeEntry, prefix string) (extent, error) {
+	byName := make(map[string]treeEntry, len(old))
+	for _, e := range old {
+		byName[e.name] = e
+	}
+	size := extent{entries: len(entries)}
+	for _, e := range entries {
+		below, err := p.entry(ctx, byName[e.name], e, prefix)
+		if err != nil {
+			return extent{}, err
+		}
+		size.entries += below.entries
+		size.depth = max(size.depth, below.depth+1)
+		if size.entries > packEntries {
+			return extent{}, &PackError{Reason: "its tree has too many files"}
+		}
+		if size.depth > packDepth {
+			return extent{}, tooDeep()
+		}
+	}
+	return size, nil
+}
+
+func (p *packCheck) entry(ctx context.Context, old, e treeEntry, prefix string) (extent, error) {
+	if e.isTree() {
+		base := plumbing.ZeroHash
+		if old.isTree() {
+			base = old.id
+		}
+		return p.folder(ctx, base, e.id, prefix+e.name+"/")
+	}
+	if e.id == old.id && !old.isTree() || e.mode == index.Gitlink {
+		return extent{}, nil
+	}
+	if p.kinds[e.id] != plumbing.BlobObject {
+		return extent{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.name)}
+	}
+	p.used[e.id] = true
+	return extent{}, nil
+}
+
+// validTree checks what git fsck does: order, names, modes.
+func validTree(id plumbing.Hash, entries []treeEntry, prefix string) error {
+	if plumbing.ComputeHash(plumbing.TreeObject, encodeTree(entries)) != id {
+		return &PackError{Reason: fmt.Sprintf("the tree of %q is not written as git writes it", prefix)}
+	}
+	names := map[string]bool{}
+	for i, e := range entries {
+		switch {
+		case !validName(e.name):
+			return &PackError{Reason: fmt.Sprintf("the name %q is not allowed", prefix+e.name)}
+		case names[e.name]:
+			return &PackError{Reason: fmt.Sprintf("the name %q is there twice", prefix+e.name)}
+		case i > 0 && strings.Compare(entries[i-1].key(), e.key()) >= 0:
+			return &PackError{Reason: fmt.Sprintf("the tree of %q is not sorted", prefix)}
+		case e.mode != treeMode && e.mode != index.Regular && e.mode != index.Executable && e.mode != index.Symlink && e.mode != index.Gitlink:
+			return &PackError{Reason: fmt.Sprintf("%q has the mode %o", prefix+e.name, e.mode)}
+		}
+		names[e.name] = true
+	}
+	return nil
+}

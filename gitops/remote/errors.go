@@ -1,0 +1,248 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+// What keeps a remote from being used, for errors.Is. The error that wraps one
+// of them says what to do.
+var (
+	ErrAuth        = errors.New("access was refused")
+	ErrNotFound    = errors.New("not found")
+	ErrUnreachable = errors.New("the server cannot be reached")
+	ErrEmpty       = errors.New("the repository has no commit yet")
+)
+
+// LeaseError says that a branch was not where the caller had seen it; nothing
+// was pushed.
+type LeaseError struct {
+	Branch   string
+	Expected string // "": the branch was not to exist
+	Found    string // "": it does not exist
+}
+
+func (e *LeaseError) Error() string {
+	return fmt.Sprintf("the branch %s was expected to %s but it %s: somebody else moved it; look at it, then run again",
+		e.Branch, place(e.Expected, "not exist", "be at "), place(e.Found, "does not exist", "is at "))
+}
+
+func place(sha, none, at string) string {
+	if sha == "" {
+		return none
+	}
+	return at + sha
+}
+
+// RejectedError is a push that the remote refused. Reason is its own words,
+// bounded and printable.
+type RejectedError struct {
+	Branch string
+	Reason string
+	Remedy string // what to do, as far as the words are known
+}
+
+func (e *RejectedError) Error() string {
+	text := fmt.Sprintf("the remote rejected the push of %s: %s", e.Branch, e.Reason)
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+const pushBaseFirst = "the remote does not have the commit that the change is based on: push the base branch first, then run again"
+
+// remedies are by the words of git and of GitHub, the first that fits.
+var remedies = []struct{ words, remedy string }{
+	{"missing necessary objects", pushBaseFirst},
+	{"did not receive expected object", pushBaseFirst},
+	{"unresolved delta", pushBaseFirst},
+	{"shallow update not allowed", pushBaseFirst},
+	{"workflow", "give the token the permission workflows: write, or keep the change out of .github/workflows"},
+	{"protected branch", "let the token's account push to branches of this name, or choose another name"},
+	{"rule violations", "let the token's account push to branches of this name, or change what the rule names"},
+	{"checked out", "push to a bare repository, or check out another branch there"},
+	{"non-fast-forward", "allow forced pushes of this branch (receive.denyNonFastForwards), or delete it"},
+	{"hook declined", "a hook of the remote decided so: do what it says"},
+}
+
+func rejected(branch, status, said string) *RejectedError {
+	reason := status
+	if said != "" {
+		reason = status + " (" + said + ")"
+	}
+	return &RejectedError{Branch: branch, Reason: reason, Remedy: remedyFor(reason)}
+}
+
+func remedyFor(reason string) string {
+	reason = strings.ToLower(reason)
+	for _, known := range remedies {
+		if strings.Contains(reason, known.words) {
+			return known.remedy
+		}
+	}
+	return ""
+}
+
+// failure is a failed use of a remote.
+type failure struct {
+	doing  string
+	kind   error // one of the sentinels, or nil
+	detail string
+	remedy string
+	cause  error
+}
+
+func (e *failure) Error() string {
+	text := e.doing
+	for _, part := range []string{sentence(e.kind), e.detail} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	if e.remedy != "" {
+		text += "; " + e.remedy
+	}
+	return text
+}
+
+func (e *failure) Unwrap() []error {
+	var wrapped []error
+	for _, err := range []error{e.kind, e.cause} {
+		if err != nil {
+			wrapped = append(wrapped, err)
+		}
+	}
+	return wrapped
+}
+
+func sentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+var remedyByKind = map[error]string{
+	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push (ssh: load a key into the agent)",
+	ErrNotFound:    "check the URL, and that the token or key may see it: a private repository is not found without",
+	ErrUnreachable: "check the URL and the network, or try again later",
+	ErrEmpty:       "push a first commit, it may be empty",
+}
+
+// failed says what kind of failure err is. A cancelled context stays what it is.
+func (r Remote) failed(ctx context.Context, doing string, err error) error {
+	doing = fmt.Sprintf("%s %s", doing, r.Name())
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
+	}
+	var known *failure
+	if errors.As(err, &known) {
+		return err
+	}
+	kind := kindOf(err)
+	return &failure{doing: doing, kind: kind, detail: r.detail(kind, err), remedy: remedyByKind[kind], cause: err}
+}
+
+// minSecret keeps a password of a few letters from being looked for in
+// ordinary words.
+const minSecret = 6
+
+func (r Remote) detail(kind, err error) string {
+	text := printable(err.Error())
+	for _, secret := range []string{r.Token, passwordIn(r.URL)} {
+		if len(secret) >= minSecret {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	if text == sentence(kind) {
+		return ""
+	}
+	return text
+}
+
+func passwordIn(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.User == nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	return password
+}
+
+func kindOf(err error) error {
+	// go-git's UnexpectedError does not unwrap.
+	var unexpected *plumbing.UnexpectedError
+	if errors.As(err, &unexpected) {
+		return kindOf(unexpected.Err)
+	}
+	var reply *githttp.Err
+	var network net.Error
+	var redirect *redirectError
+	switch {
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, ErrAuth):
+		return ErrAuth
+	case errors.Is(err, transport.ErrRepositoryNotFound), errors.Is(err, ErrNotFound):
+		return ErrNotFound
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return ErrEmpty
+	case errors.As(err, &redirect):
+		return nil
+	case errors.As(err, &reply) && temporary(reply.StatusCode()), errors.As(err, &network), errors.Is(err, ErrUnreachable):
+		return ErrUnreachable
+	}
+	return nil
+}
+
+func temporary(status int) bool {
+	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests
+}
+
+const maxWords = 2 << 10
+
+// words keeps the beginning of what a remote says.
+type words struct{ kept []byte }
+
+func (w *words) Write(p []byte) (int, error) {
+	room := maxWords - len(w.kept)
+	w.kept = append(w.kept, p[:min(room, len(p))]...)
+	return len(p), nil
+}
+
+func (w *words) String() string { return printable(string(w.kept)) }
+
+// printable makes one bounded line of what a remote said.
+func printable(text string) string {
+	if len(text) > maxWords {
+		text = text[:maxWords] + "…"
+	}
+	lines := strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
+	kept := lines[:0]
+	for _, line := range lines {
+		line = strings.TrimSpace(strings.Map(printableRune, line))
+		if line != "" {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "; ")
+}
+
+func printableRune(r rune) rune {
+	switch {
+	case unicode.IsPrint(r):
+		return r
+	case unicode.IsSpace(r):
+		return ' '
+	}
+	return -1
+}

@@ -1,0 +1,334 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+)
+
+// found is one thing that a scan saw and that is not as the index has it.
+type found struct {
+	what  what
+	path  string // folders without a slash at the end
+	entry int    // in the index; -1 where it has none
+	info  fs.FileInfo
+}
+
+type what uint8
+
+const (
+	foundDeleted    what = iota // tracked and gone, or something git cannot record stands there
+	foundSuspect                // tracked, and its content has to be compared
+	foundSubmodule              // tracked, a populated submodule
+	foundUntracked              // a file or link that is neither tracked nor ignored
+	foundIgnored                // a file, link or whole folder that is ignored
+	foundRepository             // an untracked folder that is a repository of its own
+	foundInvalid                // a name that must never get into a tree
+)
+
+// scan compares a work tree with an index by stat data and lists what is not
+// tracked. It reads folders and ignore files, no other content, and holds one
+// folder at a time.
+type scan struct {
+	settings *settings
+	index    *index.File
+	root     *os.Root
+	outer    []rules.Ignore // patterns from outside of the work tree, the weakest first
+	skip     map[string]bool
+	tracked  bool // only look for tracked files
+	ignored  bool // report ignored files too
+	report   func(found) error
+}
+
+func (s *scan) run(ctx context.Context) error {
+	return s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
+}
+
+// place is a folder on the way: its path ("" or ending with a slash), its range
+// of the index, and what ignore patterns hold in it.
+type place struct {
+	path    string
+	lo, hi  int
+	ignores []rules.Ignore
+	ignored bool // the folder itself is ignored, and with it all that is not tracked
+}
+
+func (s *scan) folder(ctx context.Context, dir *os.Root, at place) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	names, err := s.list(dir, at)
+	if err != nil {
+		return err
+	}
+	if !s.tracked && !at.ignored {
+		at.ignores = s.withIgnoreFile(dir, names, at)
+	}
+	seen, err := s.trackedIn(ctx, dir, names, at)
+	if err != nil || s.tracked {
+		return err
+	}
+	return s.untrackedIn(ctx, dir, names, seen, at)
+}
+
+// name is an entry of a folder: what the index would call it, and what the
+// file system does.
+type name struct {
+	git  string
+	disk string
+	kind fs.FileMode
+	// look returns what the folder's listing saw of the entry. In an os.Root
+	// that is stat data already, read once for each entry.
+	look func() (fs.FileInfo, error)
+}
+
+func (s *scan) list(dir *os.Root, at place) ([]name, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", at.path, err)
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", at.path, err)
+	}
+	names := make([]name, 0, len(entries))
+	for _, e := range entries {
+		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
+		if s.settings.precompose {
+			n.git = norm.NFC.String(n.git)
+		}
+		if !s.skip[at.path+n.git] {
+			names = append(names, n)
+		}
+	}
+	slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
+	return names, nil
+}
+
+func (s *scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
+	if _, ok := find(names, ".gitignore", false); !ok {
+		return at.ignores
+	}
+	data, err := readRegular(dir, ".gitignore")
+	if err != nil {
+		return at.ignores // git does not follow a link here either
+	}
+	list := rules.ParseIgnore(data, at.path)
+	if list.Empty() {
+		return at.ignores
+	}
+	return append(slices.Clip(at.ignores), list)
+}
+
+// find looks name up in names. With fold another case will do when there is
+// no exact match.
+func find(names []name, git string, fold bool) (int, bool) {
+	i, ok := slices.BinarySearchFunc(names, git, func(n name, git string) int { return strings.Compare(n.git, git) })
+	if ok || !fold {
+		return i, ok
+	}
+	i = slices.IndexFunc(names, func(n name) bool { return strings.EqualFold(n.git, git) })
+	return i, i >= 0
+}
+
+// trackedIn goes through what the index has in this folder and marks in seen
+// the names that it accounts for.
+func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
+	seen = make([]bool, len(names))
+	for i := at.lo; i < at.hi; {
+		rest := string(s.index.Path(i)[len(at.path):])
+		part, _, deeper := strings.Cut(rest, "/")
+		n, there := find(names, part, s.settings.ignoreCase)
+		if !deeper {
+			if there {
+				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink
+			}
+			if err := s.trackedFile(dir, names, n, there, i); err != nil {
+				return nil, err
+			}
+			i++
+			continue
+		}
+		below := at
+		below.path = at.path + part + "/"
+		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
+		if there && names[n].kind.IsDir() {
+			seen[n] = true
+			err = s.enter(ctx, dir, names[n], below)
+		} else {
+			err = s.gone(below.lo, below.hi)
+		}
+		if err != nil {
+			return nil, err
+		}
+		i = below.hi
+	}
+	return seen, nil
+}
+
+// enter goes into a folder that holds tracked files.
+func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
+	below.ignored = below.ignored || ignores(below.ignores, strings.TrimSuffix(below.path, "/"), true, s.settings.ignoreCase)
+	sub, err := dir.OpenRoot(n.disk)
+	if err != nil {
+		return fmt.Errorf("open %q: %w", below.path, err)
+	}
+	defer sub.Close()
+	return s.folder(ctx, sub, below)
+}
+
+func (s *scan) gone(lo, hi int) error {
+	for i := lo; i < hi; i++ {
+		if err := s.missing(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) missing(i int) error {
+	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid {
+		return nil
+	}
+	return s.report(found{what: foundDeleted, path: string(s.index.Path(i)), entry: i})
+}
+
+func (s *scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
+	if !there {
+		return s.missing(i)
+	}
+	e := s.index.Entry(i)
+	if e.SkipWorktree || e.AssumeValid {
+		return nil
+	}
+	if e.Mode == index.Gitlink && names[n].kind.IsDir() {
+		return s.submodule(dir, names[n], e, i)
+	}
+	info, err := names[n].look()
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.missing(i)
+	}
+	if err != nil {
+		return fmt.Errorf("look at %q: %w", e.Path, err)
+	}
+	mode := s.settings.modeOf(info, e.Mode)
+	if mode == 0 {
+		return s.missing(i)
+	}
+	if mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && s.settings.unchanged(e.Stat, info, s.index.Modified) {
+		return nil
+	}
+	return s.report(found{what: foundSuspect, path: e.Path, entry: i, info: info})
+}
+
+func (s *scan) submodule(dir *os.Root, n name, e index.Entry, i int) error {
+	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
+		return nil // not checked out: nothing in it can have changed
+	}
+	return s.report(found{what: foundSubmodule, path: e.Path, entry: i})
+}
+
+func (s *scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
+	for i, n := range names {
+		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
+			continue
+		}
+		if err := s.untracked(ctx, dir, n, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
+	path := at.path + n.git
+	isDir := n.kind.IsDir()
+	if n.git == ".git" {
+		return s.report(found{what: foundRepository, path: path, entry: -1})
+	}
+	if at.ignored || ignores(at.ignores, path, isDir, s.settings.ignoreCase) {
+		if !s.ignored {
+			return nil
+		}
+		return s.report(found{what: foundIgnored, path: path, entry: -1})
+	}
+	if !validName(n.git) {
+		return s.report(found{what: foundInvalid, path: path, entry: -1})
+	}
+	if isDir {
+		return s.untrackedFolder(ctx, dir, n, at)
+	}
+	if n.kind&fs.ModeType&^fs.ModeSymlink != 0 {
+		return nil
+	}
+	info, err := n.look()
+	if err != nil {
+		return fmt.Errorf("look at %q: %w", path, err)
+	}
+	return s.report(found{what: foundUntracked, path: path, entry: -1, info: info})
+}
+
+func (s *scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
+	path := at.path + n.git
+	sub, err := dir.OpenRoot(n.disk)
+	if err != nil {
+		return fmt.Errorf("open %q: %w", path, err)
+	}
+	defer sub.Close()
+	if holdsRepository(sub) {
+		return s.report(found{what: foundRepository, path: path, entry: -1})
+	}
+	return s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores})
+}
+
+// holdsRepository says whether git would take the folder for a repository of
+// its own: a .git file, or a .git folder with the parts of one.
+func holdsRepository(dir *os.Root) bool {
+	info, err := dir.Lstat(".git")
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return true
+	}
+	for _, part := range [...]string{".git/HEAD", ".git/objects", ".git/refs"} {
+		if _, err := dir.Lstat(part); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// ignores asks the strongest list first.
+func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
+	for i := len(lists) - 1; i >= 0; i-- {
+		if ignored, decided := lists[i].Decide(path, isDir, fold); decided {
+			return ignored
+		}
+	}
+	return false
+}
+
+const mostRules = 8 << 20 // bytes of an ignore or attributes file
+
+// readRegular reads a small regular file, through no link.
+func readRegular(dir *os.Root, path string) ([]byte, error) {
+	info, err := dir.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostRules {
+		return nil, fmt.Errorf("%q is not a regular file of at most %d bytes", path, mostRules)
+	}
+	return dir.ReadFile(path)
+}

@@ -1,0 +1,255 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/eol"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// smudger writes files of a tree into a work tree ("smudge" in
+// gitattributes(5)), with the line endings and filters that the tree's own
+// attributes ask for.
+type smudger struct {
+	*Checkout
+	dir        *os.Root
+	attributes *attributes
+}
+
+// checkOut makes changes in the work tree: what they take away first, so that
+// a file and a folder can change places. tree is what the new sides belong to.
+// It returns the stat data of what was written.
+func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []difference) (map[string]index.Stat, error) {
+	s := smudger{Checkout: c, dir: c.dir, attributes: c.treeAttributes(tree)}
+	for i := len(changes) - 1; i >= 0; i-- {
+		if err := s.clear(changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s.write(ctx, changes)
+}
+
+// clear takes the old side of a change out of the work tree, with folders that
+// are empty then.
+func (s *smudger) clear(d difference) error {
+	info, err := s.dir.Lstat(d.path)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove %q: %w", d.path, err)
+	}
+	if info.IsDir() {
+		return s.clearFolder(d)
+	}
+	if d.old.mode == 0 && d.new.mode == 0 {
+		return nil
+	}
+	if err := s.dir.Remove(d.path); err != nil {
+		return fmt.Errorf("remove %q: %w", d.path, err)
+	}
+	if d.new.mode == 0 {
+		s.prune(path.Dir(d.path))
+	}
+	return nil
+}
+
+// clearFolder makes room for a file where a folder stands. The folder of a
+// submodule stays, with what is checked out in it.
+func (s *smudger) clearFolder(d difference) error {
+	if d.new.mode == index.Gitlink {
+		return nil
+	}
+	err := s.dir.Remove(d.path)
+	if err != nil && d.new.mode != 0 {
+		return &ObstructedError{Paths: []string{d.path + "/"}}
+	}
+	return nil
+}
+
+// prune removes folders that have become empty, from dir upwards.
+func (s *smudger) prune(dir string) {
+	for dir != "." && s.dir.Remove(dir) == nil {
+		dir = path.Dir(dir)
+	}
+}
+
+// absent says that there is nothing at a path: no such name, or a file where a
+// folder would have to be.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || isNotDir(err)
+}
+
+func (s *smudger) write(ctx context.Context, changes []difference) (map[string]index.Stat, error) {
+	stats := map[string]index.Stat{}
+	var forGit []difference
+	for _, d := range changes {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if d.new.mode == 0 {
+			continue
+		}
+		later, err := s.one(d)
+		if err != nil {
+			return nil, fmt.Errorf("write %q: %w", d.path, err)
+		}
+		if later {
+			forGit = append(forGit, d)
+		}
+	}
+	if err := s.withGit(ctx, forGit); err != nil {
+		return nil, err
+	}
+	for _, d := range changes {
+		if d.new.mode == 0 || d.new.mode == index.Gitlink {
+			continue
+		}
+		info, err := s.dir.Lstat(d.path)
+		if err != nil {
+			return nil, fmt.Errorf("look at %q: %w", d.path, err)
+		}
+		stats[d.path] = statOf(info)
+	}
+	return stats, nil
+}
+
+func (s *smudger) one(d difference) (later bool, err error) {
+	if dir := path.Dir(d.path); dir != "." {
+		if err := s.dir.MkdirAll(dir, 0o777); err != nil {
+			return false, err
+		}
+	}
+	switch d.new.mode {
+	case index.Gitlink:
+		err := s.dir.Mkdir(d.path, 0o777)
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+		return false, err
+	case index.Symlink:
+		if s.settings.symlinks {
+			return false, s.link(d)
+		}
+		return false, s.file(d, eol.Action{})
+	}
+	attrs := s.attributes.of(d.path)
+	why, needs := s.settings.needsGit(attrs)
+	if needs && !s.git.there() {
+		return false, noGitFor(why)
+	}
+	if needs {
+		return true, nil
+	}
+	return false, s.file(d, s.settings.eol.Decide(attrs))
+}
+
+func (s *smudger) link(d difference) error {
+	const longest = 1 << 16
+	target, err := s.objects.blobBytes(d.new.id, longest)
+	if err != nil {
+		return err
+	}
+	return s.dir.Symlink(string(target), d.path)
+}
+
+func (s *smudger) file(d difference, action eol.Action) error {
+	r, _, err := s.objects.blob(d.new.id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	var content io.Reader = r
+	if action.ToWorktree() {
+		adds, err := s.adds(d.new.id, action)
+		if err != nil {
+			return err
+		}
+		if adds {
+			content = eol.ToCRLF(r)
+		}
+	}
+	return s.create(d, content)
+}
+
+func (s *smudger) adds(id plumbing.Hash, action eol.Action) (bool, error) {
+	r, _, err := s.objects.blob(id)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	content, err := eol.Look(r)
+	return action.Adds(content), err
+}
+
+func (s *smudger) create(d difference, content io.Reader) error {
+	perm := fs.FileMode(0o666)
+	if d.new.mode == index.Executable {
+		perm = 0o777
+	}
+	f, err := s.dir.OpenFile(d.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
+}
+
+// withGit lets git write the files whose filters it must run. Attributes are
+// read from an index of the same tree, which git prefers when it checks out.
+func (s *smudger) withGit(ctx context.Context, list []difference) error {
+	if len(list) == 0 {
+		return nil
+	}
+	entries, err := s.attributeEntries(list)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.shadow, "checkout-index")
+	if err := writeNewIndex(path, entries); err != nil {
+		return err
+	}
+	var paths bytes.Buffer
+	for _, d := range list {
+		paths.WriteString(d.path + "\x00")
+	}
+	git := s.git.with("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
+	if _, err := git.run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
+	}
+	return nil
+}
+
+// attributeEntries are the files of list and the attribute files that decide
+// about them.
+func (s *smudger) attributeEntries(list []difference) ([]index.Entry, error) {
+	byPath := map[string]index.Entry{}
+	for _, d := range list {
+		byPath[d.path] = index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id}
+	}
+	for folder := range s.attributes.folders {
+		name := folder + ".gitattributes"
+		data, err := s.attributes.read(name)
+		if err != nil {
+			continue
+		}
+		id, err := s.objects.writeBytes(plumbing.BlobObject, data)
+		if err != nil {
+			return nil, err
+		}
+		if _, listed := byPath[name]; !listed {
+			byPath[name] = index.Entry{Path: name, Mode: index.Regular, ID: id}
+		}
+	}
+	return sortedEntries(byPath), nil
+}

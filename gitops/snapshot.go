@@ -1,0 +1,149 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Snapshot is what stands in the work tree before the first turn: what is not
+// tracked there, and the stat data by which a tracked file is known to be the
+// base commit's.
+type Snapshot struct {
+	index     *index.File // exactly the base tree, with stat data
+	untracked map[string]bool
+}
+
+// covers says whether path, or a folder that it lies in, stood there before.
+func (s *Snapshot) covers(path string) bool {
+	if len(s.untracked) == 0 {
+		return false
+	}
+	for {
+		if s.untracked[path] {
+			return true
+		}
+		at := strings.LastIndexByte(path, '/')
+		if at < 0 {
+			return false
+		}
+		path = path[:at]
+	}
+}
+
+// Snapshot records the work tree. A folder that is ignored as a whole is one
+// entry of it: whatever is in it later counts as having been there.
+func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
+	began, err := c.clock()
+	if err != nil {
+		return nil, fmt.Errorf("record the work tree: %w", err)
+	}
+	ix, err := c.baseIndex(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("record the work tree: %w", err)
+	}
+	snap := &Snapshot{index: ix, untracked: map[string]bool{}}
+	var suspects []suspect
+	s := c.scan(ix, func(f found) error {
+		switch f.what {
+		case foundSuspect:
+			suspects = append(suspects, suspectOf(ix, f))
+		case foundUntracked, foundIgnored, foundRepository, foundInvalid:
+			snap.untracked[f.path] = true
+		}
+		return nil
+	})
+	s.ignored = true
+	if err := s.run(ctx); err != nil {
+		return nil, fmt.Errorf("record the work tree: %w", err)
+	}
+	if snap.index, err = c.refreshed(ctx, ix, suspects, began); err != nil {
+		return nil, fmt.Errorf("record the work tree: %w", err)
+	}
+	return snap, nil
+}
+
+// clock is the time by the clock of the file system, which is coarser than the
+// program's: what is written after this cannot have an earlier time.
+func (c *Checkout) clock() (time.Time, error) {
+	path := filepath.Join(c.shadow, "clock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return time.Time{}, err
+	}
+	if err := os.WriteFile(path, []byte{'\n'}, 0o600); err != nil {
+		return time.Time{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// baseIndex is the index of the checkout, made to hold the base tree and
+// nothing else: what is staged besides is a modification of the work tree.
+func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
+	ix, err := c.readLiveIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var updates []index.Update
+	err = c.compareIndex(ix, c.base.Tree.hash(), func(path string, e treeEntry) {
+		u := index.Update{Path: path}
+		if e.mode != 0 {
+			u.Entry = &index.Entry{Path: path, Mode: e.mode, ID: e.id}
+		}
+		updates = append(updates, u)
+	})
+	if err != nil || len(updates) == 0 {
+		return ix, err
+	}
+	return c.rewritten(ix, updates, ix.Modified)
+}
+
+// refreshed puts the present stat data of those suspects that are as the index
+// has them into it, so that they need not be read again.
+func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []suspect, began time.Time) (*index.File, error) {
+	if len(suspects) == 0 {
+		return ix, nil
+	}
+	cl := cleaner{Checkout: c, attributes: c.workAttributes()}
+	c.modes(ix, suspects)
+	if err := cl.clean(ctx, suspects); err != nil {
+		return nil, err
+	}
+	var updates []index.Update
+	for _, s := range suspects {
+		if isAsIndexed(ix, s) {
+			at, _ := ix.Search(s.path, 0, ix.Len())
+			e := ix.Entry(at)
+			e.Stat = statOf(s.info)
+			updates = append(updates, index.Update{Path: s.path, Entry: &e})
+		}
+	}
+	if len(updates) == 0 {
+		return ix, nil
+	}
+	return c.rewritten(ix, updates, began)
+}
+
+// rewritten is ix with updates, by way of a file in the shadow.
+func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
+	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
+	path := filepath.Join(c.shadow, "base-index")
+	if err := writeIndex(path, ix, updates); err != nil {
+		return nil, err
+	}
+	f, err := index.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	f.Modified = modified
+	return f, nil
+}

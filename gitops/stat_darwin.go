@@ -1,0 +1,21 @@
+package gitops
+
+import (
+	"io/fs"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// statOf returns what the index keeps of a file.
+func statOf(info fs.FileInfo) index.Stat {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return index.Stat{}
+	}
+	return index.Stat{
+		CtimeSec: uint32(st.Ctimespec.Sec), CtimeNsec: uint32(st.Ctimespec.Nsec),
+		MtimeSec: uint32(st.Mtimespec.Sec), MtimeNsec: uint32(st.Mtimespec.Nsec),
+		Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: uint32(st.Size),
+	}
+}

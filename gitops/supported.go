@@ -1,0 +1,75 @@
+package gitops
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// supported refuses what would make a result wrong, before anything is touched.
+func (s *settings) supported(l layout) error {
+	switch {
+	case s.bare && l.gitDir == l.commonDir && s.worktree == "":
+		return fmt.Errorf("%s: %w", l.root, ErrBare)
+	case s.sparse:
+		return sparseCheckout()
+	case s.promisor != "":
+		return &UnsupportedError{
+			Feature: fmt.Sprintf("a partial clone (objects are fetched from %q on demand)", s.promisor),
+			Remedy:  "make a full or a shallow clone (in actions/checkout: no `filter`)",
+		}
+	case s.formatVersion > 1:
+		return &UnsupportedError{
+			Feature: fmt.Sprintf("repository format version %d", s.formatVersion),
+			Remedy:  "clone the repository with the default format",
+		}
+	case s.worktree != "" && absolute(l.gitDir, s.worktree) != l.root && resolved(absolute(l.gitDir, s.worktree)) != l.root:
+		return &UnsupportedError{
+			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
+		}
+	}
+	return s.extensionsSupported()
+}
+
+func sparseCheckout() error {
+	return &UnsupportedError{
+		Feature: "a sparse checkout", Remedy: "run `git sparse-checkout disable` (in actions/checkout: no `sparse-checkout`)",
+	}
+}
+
+// extensionsSupported follows gitrepository-layout and git's
+// Documentation/technical/repository-version: what is not known must not be
+// worked in.
+func (s *settings) extensionsSupported() error {
+	for name, value := range s.extensions {
+		switch name {
+		case "objectformat":
+			if value == "sha1" {
+				continue
+			}
+			return &UnsupportedError{Feature: "object format " + value, Remedy: "use a repository with SHA-1 objects"}
+		case "refstorage":
+			if value == "files" {
+				continue
+			}
+			return &UnsupportedError{
+				Feature: "reference storage " + value, Remedy: "run `git refs migrate --ref-format=files`",
+			}
+		case "noop", "noop-v1", "preciousobjects", "worktreeconfig", "relativeworktrees":
+			continue
+		}
+		if s.formatVersion == 0 && name != "compatobjectformat" {
+			continue // git does not look at it either
+		}
+		return &UnsupportedError{
+			Feature: "the repository extension " + name, Remedy: "clone the repository with the default format",
+		}
+	}
+	return nil
+}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

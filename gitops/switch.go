@@ -1,0 +1,226 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Switch puts the checkout on branch, at commit sha, which has the tree of cs:
+// the objects go into the repository, the branch and HEAD move, and the index
+// is made to fit, so that `git status` is clean. The branch that was checked
+// out stays where it was, and is put back there when the agent moved it.
+//
+// A branch that is there already moves only when nothing of anybody else is
+// lost: its tip is the base or an ancestor of it, or a commit of ours; else it
+// is a *ForeignCommitError.
+func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
+	name := plumbing.NewBranchReferenceName(branch)
+	if err := name.Validate(); err != nil {
+		return fmt.Errorf("switch to branch %q: %w", branch, err)
+	}
+	id := plumbing.NewHash(sha)
+	if err := c.mayMove(ctx, branch, id, cs); err != nil {
+		return err
+	}
+	if err := c.adopt(ctx, id, cs); err != nil {
+		return fmt.Errorf("switch to branch %s: %w", branch, err)
+	}
+	if err := c.switchTo(ctx, branch, id, cs); err != nil {
+		return fmt.Errorf("switch to branch %s: %w", branch, err)
+	}
+	return nil
+}
+
+func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
+	commit, err := c.objects.commit(id)
+	if err != nil {
+		return err
+	}
+	if err := c.putBranchBack(branch); err != nil {
+		return err
+	}
+	from := c.headName()
+	subject, _, _ := strings.Cut(commit.Message, "\n")
+	if err := c.setBranch(branch, id, "commit: "+subject); err != nil {
+		return err
+	}
+	if err := c.setHead("ref: refs/heads/"+branch, id.String(), "checkout: moving from "+from+" to "+branch); err != nil {
+		return err
+	}
+	return c.switchIndex(ctx, cs)
+}
+
+// mayMove says whether a branch may be moved to id.
+func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
+	tip, err := c.Tip(ctx, branch)
+	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {
+		return err
+	}
+	old := plumbing.NewHash(tip.SHA)
+	ancestor, err := c.objects.isAncestor(ctx, old, plumbing.NewHash(cs.Base.SHA))
+	if err != nil || ancestor {
+		return err
+	}
+	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.Author}
+}
+
+// adopt copies the objects of a commit into the repository.
+func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
+	ids, err := c.newObjects(ctx, cs)
+	if err != nil {
+		return err
+	}
+	repository := openStore(c.commonDir)
+	err = c.objects.copyTo(repository, append(ids, id))
+	if closing := repository.close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// putBranchBack undoes what the agent did to the branch that was checked out.
+func (c *Checkout) putBranchBack(except string) error {
+	if c.start.branch == "" || c.start.branch == except {
+		return nil
+	}
+	now, err := c.refs().read("refs/heads/" + c.start.branch)
+	if err == nil && now == c.start.commit {
+		return nil
+	}
+	return c.setBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
+}
+
+// switchIndex writes an index of the tree of cs. A change that is not in the
+// work tree yet is checked out.
+func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
+	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	if err != nil {
+		return err
+	}
+	if cs.snapshot != nil {
+		return c.writeLiveIndex(cs.snapshot.index, updatesOf(append(changes, cs.alike...), cs.stats))
+	}
+	ix, err := c.baseIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.obstructions(ix, changes); err != nil {
+		return err
+	}
+	stats, err := c.checkOut(ctx, cs.Tree.hash(), changes)
+	if err != nil {
+		return err
+	}
+	return c.writeLiveIndex(ix, updatesOf(changes, stats))
+}
+
+// Restore takes a change out of the work tree, where it was found in it, and
+// puts HEAD, the branch that was checked out and the index back to where they
+// stood when the checkout was opened. With nil it does only the latter.
+// Files that were not tracked before are never touched.
+func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
+	stats := map[string]index.Stat{}
+	if cs != nil && cs.snapshot != nil {
+		back, err := c.differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+		if err != nil {
+			return fmt.Errorf("take the change out: %w", err)
+		}
+		back = append(back, c.converted(cs)...)
+		if stats, err = c.checkOut(ctx, cs.Base.Tree.hash(), back); err != nil {
+			return fmt.Errorf("take the change out: %w", err)
+		}
+	}
+	if err := c.goBack(ctx, stats); err != nil {
+		return fmt.Errorf("put the checkout back: %w", err)
+	}
+	return nil
+}
+
+// converted lists files that were written, and are as before only once line
+// endings or filters have been applied.
+func (c *Checkout) converted(cs *ChangeSet) []difference {
+	attributes := c.treeAttributes(cs.Base.Tree.hash())
+	return slices.DeleteFunc(slices.Clone(cs.alike), func(d difference) bool {
+		attrs := attributes.of(d.path)
+		_, filtered := c.settings.needsGit(attrs)
+		return d.new.mode == index.Symlink || !filtered && !c.settings.eol.Decide(attrs).Converts()
+	})
+}
+
+// goBack moves the work tree from the base to the commit where HEAD stood, and
+// writes the index as it was, with the stat data of files that were written.
+func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
+	home, err := c.differences(ctx, c.base.Tree.hash(), c.start.tree)
+	if err != nil {
+		return err
+	}
+	moved, err := c.checkOut(ctx, c.start.tree, home)
+	if err != nil {
+		return err
+	}
+	for _, d := range home {
+		delete(stats, d.path)
+	}
+	for path, s := range moved {
+		stats[path] = s
+	}
+	if err := c.putBranchBack(""); err != nil {
+		return err
+	}
+	if head, err := readHead(c.gitDir); err != nil || head != c.start.head {
+		if err := c.setHead(c.start.head, c.start.commit.String(), "checkout: moving from "+c.headName()+" to "+c.startName()); err != nil {
+			return err
+		}
+	}
+	if err := c.restoreIndex(ctx, stats); err != nil {
+		return err
+	}
+	return c.startAgain()
+}
+
+func (c *Checkout) startName() string { return first(c.start.branch, c.start.commit.String()) }
+
+// startAgain makes the base what HEAD has.
+func (c *Checkout) startAgain() error {
+	base, err := c.resolve(BaseSpec{})
+	if err != nil {
+		return err
+	}
+	c.base = base
+	return nil
+}
+
+func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat) error {
+	updates := c.statUpdates(stats)
+	if len(updates) == 0 {
+		if live, err := c.readLiveIndex(ctx); err == nil && live.Equal(c.start.index) {
+			return nil
+		}
+	}
+	return c.writeLiveIndex(c.start.index, updates)
+}
+
+// statUpdates puts new stat data into the entries of the index as it was, as
+// far as they have the content that was written: that of HEAD.
+func (c *Checkout) statUpdates(stats map[string]index.Stat) []index.Update {
+	staged := map[string]bool{}
+	_ = c.compareIndex(c.start.index, c.start.tree, func(path string, _ treeEntry) { staged[path] = true })
+	var updates []index.Update
+	for path, stat := range stats {
+		i, ok := c.start.index.Search(path, 0, c.start.index.Len())
+		if !ok || staged[path] {
+			continue
+		}
+		e := c.start.index.Entry(i)
+		e.Stat = stat
+		updates = append(updates, index.Update{Path: path, Entry: &e})
+	}
+	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
+	return updates
+}

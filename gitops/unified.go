@@ -1,0 +1,210 @@
+package gitops
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/format/diff"
+	linediff "github.com/go-git/go-git/v5/utils/diff"
+	"github.com/sergi/go-diff/diffmatchpatch"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// A unified diff where there is no git program.
+
+const (
+	diffedFile   = 8 << 20 // bytes; a larger file is only named, as a binary one is
+	comparedFile = 1 << 20 // bytes; of a larger file all lines are taken for changed
+	binaryStart  = 8000    // bytes in which git looks for a NUL
+	diffTimeout  = 5 * time.Second
+)
+
+// writeUnified writes the patch of one file. What changes its type goes and
+// comes again, as git writes it.
+func (s *store) writeUnified(w io.Writer, d difference) error {
+	if d.old.mode != 0 && d.new.mode != 0 && d.old.mode&^0o777 != d.new.mode&^0o777 {
+		if err := s.writeUnified(w, difference{path: d.path, old: d.old}); err != nil {
+			return err
+		}
+		return s.writeUnified(w, difference{path: d.path, new: d.new})
+	}
+	fp, err := s.filePatch(d)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, patchHeader(d, fp)); err != nil {
+		return err
+	}
+	return diff.NewUnifiedEncoder(w, diff.DefaultContextLines).Encode(fp)
+}
+
+// filePatch is the chunks of one file's patch. It is a go-git patch of one
+// file without a name, whose header is therefore left to us.
+type filePatch struct {
+	chunks []diff.Chunk
+	binary bool
+}
+
+func (p filePatch) FilePatches() []diff.FilePatch { return []diff.FilePatch{p} }
+func (p filePatch) Message() string               { return "" }
+func (p filePatch) IsBinary() bool                { return p.binary }
+func (p filePatch) Files() (from, to diff.File)   { return nil, nil }
+func (p filePatch) Chunks() []diff.Chunk          { return p.chunks }
+
+type chunk struct {
+	text string
+	op   diff.Operation
+}
+
+func (c chunk) Content() string      { return c.text }
+func (c chunk) Type() diff.Operation { return c.op }
+
+func (s *store) filePatch(d difference) (filePatch, error) {
+	old, binaryOld, err := s.side(d.old)
+	if err != nil {
+		return filePatch{}, err
+	}
+	now, binaryNew, err := s.side(d.new)
+	if err != nil {
+		return filePatch{}, err
+	}
+	if binaryOld || binaryNew {
+		return filePatch{binary: true}, nil
+	}
+	return filePatch{chunks: chunks(old, now)}, nil
+}
+
+// side is the text of one side of a difference.
+func (s *store) side(e treeEntry) (text string, binary bool, err error) {
+	switch e.mode {
+	case 0:
+		return "", false, nil
+	case index.Gitlink:
+		return "Subproject commit " + e.id.String() + "\n", false, nil
+	}
+	size, err := s.EncodedObjectSize(e.id)
+	if err != nil {
+		return "", false, fmt.Errorf("read blob %s: %w", e.id, err)
+	}
+	if size > diffedFile {
+		return "", true, nil
+	}
+	data, err := s.blobBytes(e.id, diffedFile)
+	if err != nil {
+		return "", false, err
+	}
+	return string(data), bytes.IndexByte(data[:min(len(data), binaryStart)], 0) >= 0, nil
+}
+
+var operations = map[diffmatchpatch.Operation]diff.Operation{
+	diffmatchpatch.DiffEqual: diff.Equal, diffmatchpatch.DiffInsert: diff.Add, diffmatchpatch.DiffDelete: diff.Delete,
+}
+
+func chunks(old, now string) []diff.Chunk {
+	var list []diff.Chunk
+	add := func(text string, op diff.Operation) {
+		if text != "" {
+			list = append(list, chunk{text, op})
+		}
+	}
+	if len(old) > comparedFile || len(now) > comparedFile || old == "" || now == "" {
+		add(old, diff.Delete)
+		add(now, diff.Add)
+		return list
+	}
+	for _, part := range linediff.DoWithTimeout(old, now, diffTimeout) {
+		add(part.Text, operations[part.Type])
+	}
+	return list
+}
+
+// patchHeader writes what stands above the hunks of a file
+// (git-diff(1), "Generating patch text with -p").
+func patchHeader(d difference, fp filePatch) string {
+	var b strings.Builder
+	a, z := quotePath("a/"+d.path), quotePath("b/"+d.path)
+	fmt.Fprintf(&b, "diff --git %s %s\n", a, z)
+	mode := ""
+	switch {
+	case d.old.mode == 0:
+		fmt.Fprintf(&b, "new file mode %06o\n", d.new.mode)
+		a = "/dev/null"
+	case d.new.mode == 0:
+		fmt.Fprintf(&b, "deleted file mode %06o\n", d.old.mode)
+		z = "/dev/null"
+	case d.old.mode != d.new.mode:
+		fmt.Fprintf(&b, "old mode %06o\nnew mode %06o\n", d.old.mode, d.new.mode)
+	default:
+		mode = fmt.Sprintf(" %06o", d.new.mode)
+	}
+	if d.old.id != d.new.id {
+		fmt.Fprintf(&b, "index %s..%s%s\n", d.old.id, d.new.id, mode)
+	}
+	switch {
+	case fp.binary:
+		fmt.Fprintf(&b, "Binary files %s and %s differ\n", a, z)
+	case len(fp.chunks) > 0 && d.old.id != d.new.id:
+		fmt.Fprintf(&b, "--- %s\n+++ %s\n", withTab(a), withTab(z))
+	}
+	return b.String()
+}
+
+// withTab ends a name that has a space in it, as git does for other programs.
+func withTab(name string) string {
+	if strings.Contains(name, " ") {
+		return name + "\t"
+	}
+	return name
+}
+
+// quotePath quotes a path as git does with core.quotePath.
+func quotePath(path string) string {
+	if strings.IndexFunc(path, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) < 0 {
+		return path
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// counted is f with its lines counted.
+func (s *store) counted(f File, d difference) (File, error) {
+	fp, err := s.filePatch(d)
+	if err != nil {
+		return f, err
+	}
+	f.Binary = fp.binary
+	for _, c := range fp.chunks {
+		switch c.Type() {
+		case diff.Add:
+			f.Insertions += lines(c.Content())
+		case diff.Delete:
+			f.Deletions += lines(c.Content())
+		}
+	}
+	return f, nil
+}
+
+func lines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}

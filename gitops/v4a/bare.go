@@ -1,0 +1,86 @@
+package v4a
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ParseDiff reads the operation of an apply_patch_call: a path and a diff
+// without an envelope. The diff of a created file has "+" lines only, that of a
+// deleted file is not looked at. An error is a [*ParseError].
+func ParseDiff(op Op, path, diff string) (*Patch, error) {
+	p := &parser{rest: diff, section: &Section{Op: op, Path: path, bare: true}}
+	var err error
+	switch op {
+	case Add:
+		err = p.readBareContent(diff)
+	case Update:
+		err = p.readBareHunks()
+	case Delete:
+	default:
+		return nil, fmt.Errorf("parse diff of %s: unknown operation %q", path, op)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Patch{Sections: []Section{*p.section}}, nil
+}
+
+// readBareContent joins the lines with the line ending of the diff; the last
+// line gets none.
+func (p *parser) readBareContent(diff string) error {
+	var lines []string
+	for p.next() && !p.atBareEnd() {
+		text, ok := strings.CutPrefix(p.line, "+")
+		if !ok {
+			return p.wrong(fmt.Sprintf(`%q: every line of a created file starts with "+", an empty line too`, clip(p.line)))
+		}
+		lines = append(lines, text)
+	}
+	ending := "\n"
+	if strings.Contains(diff, "\r\n") {
+		ending = "\r\n"
+	}
+	p.section.Content = strings.Join(lines, ending)
+	return nil
+}
+
+func (p *parser) readBareHunks() error {
+	for p.next() && !p.atBareEnd() {
+		if err := p.readBareLine(); err != nil {
+			return err
+		}
+	}
+	s := p.section
+	if err := p.finishHunk(); err != nil {
+		return err
+	}
+	if len(s.Hunks) == 0 {
+		return &ParseError{Line: 1, Problem: `the diff has no hunk; it is bare: no "*** Begin Patch", no file headers, only "@@" lines and lines that start with " ", "-" or "+"`}
+	}
+	return nil
+}
+
+// atBareEnd reports whether the line belongs to an envelope: all that a diff
+// for one file says stands before it.
+func (p *parser) atBareEnd() bool {
+	for _, marker := range [...]string{endMarker, addMarker, deleteMarker, updateMarker} {
+		if strings.HasPrefix(p.line, strings.TrimSuffix(marker, " ")) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *parser) readBareLine() error {
+	if p.line == hunkMarker {
+		return p.openHunk("")
+	}
+	if context, ok := strings.CutPrefix(p.line, hunkMarker+" "); ok {
+		return p.openHunk(strings.TrimRight(context, " \t"))
+	}
+	if strings.HasPrefix(p.line, endOfFileMarker) {
+		return p.closeHunk()
+	}
+	return p.readHunkLine()
+}

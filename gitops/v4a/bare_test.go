@@ -1,0 +1,110 @@
+package v4a_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBareUpdate(t *testing.T) {
+	tests := map[string]struct{ text, diff, want string }{
+		"keeps a final newline":           {"a\nb\n", "@@\n a\n-b\n+B\n", "a\nB\n"},
+		"keeps lacking a final newline":   {"a\nb", "@@\n a\n-b\n+B\n", "a\nB"},
+		"adds below the last line":        {"a\nb", "@@\n b\n+c\n", "a\nb\nc"},
+		"adds at the end, terminated":     {"a\nb\n", "@@\n b\n+c\n", "a\nb\nc\n"},
+		"removes the last line":           {"a\nb", "@@\n a\n-b\n", "a"},
+		"without @@":                      {"a\nb\n", "-a\n+A\n", "A\nb\n"},
+		"diff without a final newline":    {"a\nb\n", "@@\n-a\n+A", "A\nb\n"},
+		"anchor":                          {"f\nx\ng\nx\n", "@@ g\n-x\n+y\n", "f\nx\ng\ny\n"},
+		"anchor that is nowhere":          {"f\nx\n", "@@ nowhere\n-x\n+y\n", "f\ny\n"},
+		"anchor that is above":            {"f\nx\nx\n", "@@\n f\n-x\n+1\n@@ f\n-x\n+2\n", "f\n1\n2\n"},
+		"end of file":                     {"x\na\nx\n", "@@\n-x\n+y\n*** End of File\n", "y\na\nx\n"},
+		"end of file, without newline":    {"x\na\nx", "@@\n-x\n+y\n*** End of File\n", "x\na\ny"},
+		"end of file, empty line written": {"x\na\nx\n", "@@\n-x\n+y\n \n*** End of File\n", "x\na\ny\n"},
+		"CRLF stays":                      {"a\r\nb\r\n", "@@\n a\n-b\n+B\n+C\n", "a\r\nB\r\nC\r\n"},
+		"diff in CRLF":                    {"a\nb\n", "@@\r\n a\r\n-b\r\n+B\r\n", "a\nB\n"},
+		"loose match keeps bytes":         {"\ta  \nb\n", "@@\n a\n-b\n+B\n", "\ta  \nB\n"},
+		"an envelope's end ends it":       {"a\n", "@@\n-a\n+A\n*** End Patch\nrubbish\n", "A\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tree{"f": tt.text}.write(t, dir)
+			patch, err := v4a.ParseDiff(v4a.Update, "f", tt.diff)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := commit(t, dir, patch); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tree{"f": tt.want}, readTree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBareAddAndDelete(t *testing.T) {
+	tests := map[string]struct {
+		op   v4a.Op
+		diff string
+		want tree
+	}{
+		"create":               {v4a.Add, "+a\n+\n+b\n", tree{"old": "x\n", "f": "a\n\nb"}},
+		"create nothing":       {v4a.Add, "", tree{"old": "x\n", "f": ""}},
+		"create with newline":  {v4a.Add, "+a\n+", tree{"old": "x\n", "f": "a\n"}},
+		"create with CRLF":     {v4a.Add, "+a\r\n+b\r\n", tree{"old": "x\n", "f": "a\r\nb"}},
+		"delete needs no diff": {v4a.Delete, "", tree{"f": "f\n"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tree{"old": "x\n", "f": "f\n"}.write(t, dir)
+			path := "f"
+			if tt.op == v4a.Delete {
+				path = "old"
+			}
+			patch, err := v4a.ParseDiff(tt.op, path, tt.diff)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := commit(t, dir, patch); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBareRefused(t *testing.T) {
+	tests := map[string]struct {
+		op   v4a.Op
+		diff string
+		line int
+	}{
+		"line of a new file without plus": {v4a.Add, "+a\nb\n", 2},
+		"no hunk":                         {v4a.Update, "", 1},
+		"envelope around it":              {v4a.Update, "*** Begin Patch\n*** Update File: f\n@@\n-a\n", 1},
+		"bad line":                        {v4a.Update, "@@\n-a\nb\n", 3},
+		"hunk without lines":              {v4a.Update, "@@\n", 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := v4a.ParseDiff(tt.op, "f", tt.diff)
+			bad, ok := errors.AsType[*v4a.ParseError](err)
+			if !ok {
+				t.Fatalf("error = %v, want a ParseError", err)
+			}
+			if bad.Line != tt.line {
+				t.Errorf("at line %d, want %d: %v", bad.Line, tt.line, err)
+			}
+		})
+	}
+	if _, err := v4a.ParseDiff("rename", "f", ""); err == nil {
+		t.Error("an unknown operation is taken")
+	}
+}

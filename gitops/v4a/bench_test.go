@@ -1,0 +1,152 @@
+package v4a_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// repeatedHunks changes hunks lines of a file, evenly spread, with context.
+func repeatedHunks(lines, hunks int) (text, patch string) {
+	var file, b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&file, "\tline %d of the file that is changed\n", i)
+	}
+	for h := range hunks {
+		at := h*(lines/hunks) + lines/hunks/2
+		line := func(i int) string { return fmt.Sprintf("\tline %d of the file that is changed\n", i) }
+		b.WriteString("@@\n " + line(at-1) + "-" + line(at) + "+\tchanged\n " + line(at+1))
+	}
+	return file.String(), b.String()
+}
+
+// equalLines is a file of one line over and over.
+func equalLines(lines int) string { return strings.Repeat("\treturn nil\n", lines) }
+
+func benchmark(b *testing.B, text, hunks string) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	tree := v4a.OnRoot(openRoot(b, dir))
+	b.SetBytes(int64(len(text) + len(hunks)))
+	b.ReportAllocs()
+	for b.Loop() {
+		patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := v4a.NewPlan(b.Context(), tree, patch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPlan parses a patch and plans it against a file on disk. The last
+// number of a name is the file's lines.
+func BenchmarkPlan(b *testing.B) {
+	for _, lines := range []int{50_000, 200_000, 800_000} {
+		b.Run(fmt.Sprintf("1000_hunks/%d", lines), func(b *testing.B) {
+			text, hunks := repeatedHunks(lines, 1000)
+			benchmark(b, text, hunks)
+		})
+	}
+	for _, lines := range []int{50_000, 200_000, 800_000} {
+		b.Run(fmt.Sprintf("1000_loose_hunks/%d", lines), func(b *testing.B) {
+			text, hunks := repeatedHunks(lines, 1000)
+			benchmark(b, text, strings.ReplaceAll(hunks, "changed\n", "changed  \n"))
+		})
+	}
+	for _, lines := range []int{50_000, 200_000, 800_000} {
+		b.Run(fmt.Sprintf("equal_lines/%d", lines), func(b *testing.B) {
+			hunk := "@@\n" + strings.Repeat(" \treturn nil\n", 50) + "-\treturn nil\n+\treturn err\n"
+			benchmark(b, equalLines(lines), strings.Repeat(hunk, lines/100)+"*** End of File\n")
+		})
+	}
+	for _, lines := range []int{50_000, 200_000, 800_000} {
+		b.Run(fmt.Sprintf("equal_lines_one_hunk/%d", lines), func(b *testing.B) {
+			hunk := "@@\n" + strings.Repeat(" \treturn nil\n", lines/2) + "-last\n"
+			benchmark(b, equalLines(lines)+"last\n", hunk)
+		})
+	}
+}
+
+// BenchmarkRefuse is a hunk that is nowhere, with the search for what is most
+// like it.
+func BenchmarkRefuse(b *testing.B) {
+	for _, lines := range []int{50_000, 200_000} {
+		b.Run(fmt.Sprint(lines), func(b *testing.B) {
+			dir := b.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "f"), []byte(equalLines(lines)), 0o600); err != nil {
+				b.Fatal(err)
+			}
+			tree := v4a.OnRoot(openRoot(b, dir))
+			patch, err := v4a.Parse(envelope("*** Update File: f\n@@\n" + strings.Repeat(" \treturn nil\n", 1000) + "-\treturn nill\n"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := v4a.NewPlan(b.Context(), tree, patch); err == nil {
+					b.Fatal("applied")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCommit(b *testing.B) {
+	text, hunks := repeatedHunks(200_000, 1000)
+	dir := b.TempDir()
+	tree := v4a.OnRoot(openRoot(b, dir))
+	patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		plan, err := v4a.NewPlan(b.Context(), tree, patch)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := plan.Commit(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDiff(b *testing.B) {
+	text, hunks := repeatedHunks(200_000, 1000)
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
+	if err != nil {
+		b.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(b.Context(), v4a.OnRoot(openRoot(b, dir)), patch)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := plan.Diff(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSections is one section for each of 100 hunks: each looks through
+// the file again.
+func BenchmarkSections(b *testing.B) {
+	text, hunks := repeatedHunks(200_000, 100)
+	benchmark(b, text, strings.ReplaceAll(strings.TrimPrefix(hunks, "@@\n"), "@@\n", "*** Update File: f\n@@\n"))
+}

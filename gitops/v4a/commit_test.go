@@ -1,0 +1,361 @@
+package v4a_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/memfs"
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-billy/v5/util"
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/google/go-cmp/cmp"
+)
+
+var errFault = errors.New("no space left")
+
+// faults decides which changes to a tree fail.
+type faults struct {
+	seen    int
+	fails   func(n int, operation string) bool
+	noLinks bool
+}
+
+func (f *faults) check(operation string) error {
+	f.seen++
+	if f.fails(f.seen, operation) {
+		return &fs.PathError{Op: operation, Err: errFault}
+	}
+	return nil
+}
+
+// faulty is a directory whose changes fail now and then.
+type faulty struct {
+	v4a.Dir
+	*faults
+}
+
+func (d faulty) Sub(name string) (v4a.Dir, error) {
+	sub, err := d.Dir.Sub(name)
+	return faulty{sub, d.faults}, err
+}
+
+func (d faulty) Mkdir(name string) error {
+	if err := d.check("mkdir"); err != nil {
+		return err
+	}
+	return d.Dir.Mkdir(name)
+}
+
+func (d faulty) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
+	if err := d.check("create"); err != nil {
+		return nil, err
+	}
+	w, err := d.Dir.Create(name, like)
+	return faultyFile{w, d.faults}, err
+}
+
+func (d faulty) Link(name, second string) error {
+	if d.noLinks {
+		return errors.ErrUnsupported
+	}
+	if err := d.check("link"); err != nil {
+		return err
+	}
+	return d.Dir.Link(name, second)
+}
+
+func (d faulty) Rename(name, to string) error {
+	if err := d.check("rename"); err != nil {
+		return err
+	}
+	return d.Dir.Rename(name, to)
+}
+
+func (d faulty) Remove(name string) error {
+	if err := d.check("remove"); err != nil {
+		return err
+	}
+	return d.Dir.Remove(name)
+}
+
+type faultyFile struct {
+	io.WriteCloser
+	*faults
+}
+
+func (f faultyFile) Write(p []byte) (int, error) {
+	if err := f.check("write"); err != nil {
+		n, _ := f.WriteCloser.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.WriteCloser.Write(p)
+}
+
+func (f faultyFile) Close() error {
+	if err := f.check("close"); err != nil {
+		_ = f.WriteCloser.Close()
+		return err
+	}
+	return f.WriteCloser.Close()
+}
+
+var (
+	fiveFiles = tree{"update": "a\n", "replace": "b\n", "d/delete": "c\n", "move": "d\n", "d/over": "e\n"}
+	fivePatch = "*** Update File: update\n@@\n-a\n+A\n*** Add File: replace\n+B\n*** Delete File: d/delete\n" +
+		"*** Update File: move\n*** Move to: d/over\n@@\n-d\n+D\n*** Add File: new/deep/add\n+F\n"
+	fiveAfter = tree{"update": "A\n", "replace": "B\n", "d/over": "D\n", "new/deep/add": "F\n"}
+)
+
+// applyFaulty applies the five-file patch and returns the tree and how many
+// changes were tried.
+func applyFaulty(t *testing.T, f *faults) (after tree, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	fiveFiles.write(t, dir)
+	patch, err := v4a.Parse(envelope(fivePatch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(t.Context(), faulty{v4a.OnRoot(openRoot(t, dir)), f}, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = plan.Commit(t.Context())
+	return readTree(t, dir), err
+}
+
+// One step after the other fails, once or together with all writes after it,
+// as on a full disk: the tree is as it was, or the patch is applied and the
+// error names what lies about.
+func TestFaults(t *testing.T) {
+	kinds := map[string]func(at int) func(n int, operation string) bool{
+		"one step": func(at int) func(int, string) bool {
+			return func(n int, _ string) bool { return n == at }
+		},
+		"all that needs space": func(at int) func(int, string) bool {
+			return func(n int, operation string) bool {
+				return n >= at && operation != "remove" && operation != "rename"
+			}
+		},
+	}
+	for kind, failing := range kinds {
+		for _, noLinks := range []bool{false, true} {
+			name := kind
+			if noLinks {
+				name += ", no second names"
+			}
+			t.Run(name, func(t *testing.T) {
+				refused := 0
+				for at := 1; ; at++ {
+					f := &faults{fails: failing(at), noLinks: noLinks}
+					after, err := applyFaulty(t, f)
+					if err == nil && f.seen < at {
+						break
+					}
+					if checkFault(t, at, after, err) {
+						refused++
+					}
+				}
+				if refused < 12 {
+					t.Errorf("only %d steps failed", refused)
+				}
+			})
+		}
+	}
+}
+
+// checkFault reports whether the patch was refused.
+func checkFault(t *testing.T, at int, after tree, err error) bool {
+	t.Helper()
+	if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
+		for _, name := range left.Paths {
+			delete(after, name)
+		}
+		if diff := cmp.Diff(fiveAfter, after.withoutEmpty()); diff != "" {
+			t.Errorf("fault at %d: %v\n%s", at, err, diff)
+		}
+		return false
+	}
+	if err == nil {
+		if diff := cmp.Diff(fiveAfter, after.withoutEmpty()); diff != "" {
+			t.Errorf("fault at %d, survived: %s", at, diff)
+		}
+		return false
+	}
+	failed, ok := errors.AsType[*v4a.CommitError](err)
+	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored) > 0 {
+		t.Errorf("fault at %d: error = %v", at, err)
+	}
+	if diff := cmp.Diff(fiveFiles, after); diff != "" {
+		t.Errorf("fault at %d: %v\n%s", at, err, diff)
+	}
+	return true
+}
+
+// When what was done cannot be undone, the error says where the content is.
+func TestUnrestored(t *testing.T) {
+	f := &faults{}
+	renames := 0
+	f.fails = func(_ int, operation string) bool {
+		if operation == "rename" {
+			renames++
+		}
+		return renames > 3 && operation == "rename"
+	}
+	after, err := applyFaulty(t, f)
+	failed, ok := errors.AsType[*v4a.CommitError](err)
+	if !ok || len(failed.Unrestored) == 0 {
+		t.Fatalf("error = %v", err)
+	}
+	found := 0
+	for _, where := range failed.Unrestored {
+		_, old, _ := strings.Cut(where, "its old content is in ")
+		old, _, _ = strings.Cut(old, ":")
+		if text := after[old]; text != "" && text != "/" {
+			found++
+		}
+	}
+	if found == 0 {
+		t.Errorf("no old content where the error says: %v", err)
+	}
+}
+
+func TestCommitEndsWithContext(t *testing.T) {
+	dir := t.TempDir()
+	fiveFiles.write(t, dir)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	f := &faults{fails: func(n int, _ string) bool {
+		if n == 12 {
+			cancel(nil)
+		}
+		return false
+	}}
+	patch, err := v4a.Parse(envelope(fivePatch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(ctx, faulty{v4a.OnRoot(openRoot(t, dir)), f}, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Commit(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	if diff := cmp.Diff(fiveFiles, readTree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := v4a.NewPlan(ctx, v4a.OnRoot(openRoot(t, dir)), patch); !errors.Is(err, context.Canceled) {
+		t.Errorf("plan: error = %v", err)
+	}
+}
+
+func TestOnBilly(t *testing.T) {
+	systems := map[string]func(*testing.T) billy.Filesystem{
+		"memory": func(*testing.T) billy.Filesystem { return memfs.New() },
+		"bound":  func(t *testing.T) billy.Filesystem { return osfs.New(t.TempDir(), osfs.WithBoundOS()) },
+		"worktree": func(t *testing.T) billy.Filesystem {
+			repository, err := git.Init(memory.NewStorage(), osfs.New(t.TempDir(), osfs.WithBoundOS()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			worktree, err := repository.Worktree()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return worktree.Filesystem
+		},
+		"chroot": func(t *testing.T) billy.Filesystem { return osfs.New(t.TempDir()) },
+	}
+	for system, open := range systems {
+		for name, tt := range patches {
+			t.Run(system+" "+name, func(t *testing.T) {
+				fsys := open(t)
+				for name, text := range tt.before {
+					if err := util.WriteFile(fsys, name, []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				patch, err := v4a.Parse(envelope(tt.sections))
+				if err != nil {
+					t.Fatal(err)
+				}
+				plan, err := v4a.NewPlan(t.Context(), v4a.OnBilly(fsys), patch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := plan.Commit(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want.withoutEmpty(), readBilly(t, fsys)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+func readBilly(t *testing.T, fsys billy.Filesystem) tree {
+	t.Helper()
+	files := tree{}
+	err := util.Walk(fsys, "", func(name string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		text, err := util.ReadFile(fsys, name)
+		files[strings.TrimPrefix(name, "/")] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestOnBillyRefuses(t *testing.T) {
+	fsys := osfs.New(t.TempDir(), osfs.WithBoundOS())
+	if err := util.WriteFile(fsys, "f", []byte("x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := fsys.Symlink("../../f", "out"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"out", "../f", ".git/config", "/f"} {
+		patch, err := v4a.Parse(envelope("*** Add File: " + name + "\n+y\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = v4a.NewPlan(t.Context(), v4a.OnBilly(fsys), patch)
+		if _, ok := errors.AsType[*v4a.PathError](err); !ok {
+			t.Errorf("%s: error = %v, want a PathError", name, err)
+		}
+	}
+}
+
+// A file of a tree without times is compared by its content.
+func TestOnBillyChanged(t *testing.T) {
+	fsys := memfs.New()
+	if err := util.WriteFile(fsys, "f", []byte("x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	patch, err := v4a.Parse(envelope("*** Update File: f\n@@\n-x\n+y\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(t.Context(), v4a.OnBilly(fsys), patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := util.WriteFile(fsys, "f", []byte("z\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := errors.AsType[*v4a.ChangedError](plan.Commit(t.Context())); !ok {
+		t.Error("the change went unnoticed")
+	}
+}

@@ -1,0 +1,48 @@
+package v4a
+
+import (
+	"path"
+	"strings"
+)
+
+// elements checks a path as a patch spells it and splits it. The problem is
+// empty when there is none.
+func elements(name string) (parts []string, problem string) {
+	clean := path.Clean(name)
+	switch {
+	case name == "":
+		return nil, "the path is empty"
+	case strings.ContainsRune(name, 0):
+		return nil, "the path holds a NUL"
+	case path.IsAbs(name):
+		return nil, "absolute paths are refused; name the file relative to the root"
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return nil, "the path leaves the root"
+	case clean == "." || strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/."):
+		return nil, "this names a directory; name a file"
+	}
+	return strings.Split(clean, "/"), ""
+}
+
+// meansDotGit reports whether some file system takes the element of a path for
+// ".git", or for what is below it where "\" separates.
+func meansDotGit(element string) bool {
+	for part := range strings.SplitSeq(element, `\`) {
+		part = strings.Map(passedOver, part)
+		part, _, _ = strings.Cut(part, ":")
+		part = strings.TrimRight(part, " .")
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
+			return true
+		}
+	}
+	return false
+}
+
+// passedOver drops the characters that HFS+ passes over when it compares names.
+func passedOver(r rune) rune {
+	switch {
+	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
+		return -1
+	}
+	return r
+}

@@ -1,0 +1,270 @@
+package v4a
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mismatch explains why the old lines of a hunk have no place.
+func (p *placer) mismatch(i int) error {
+	h := &p.section.Hunks[i]
+	want := p.sought[i].old
+	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.first, Want: h.old(), Below: p.cursor}
+	if at, ok := p.seek(want, p.cursor); ok {
+		e.Hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
+		return e
+	}
+	if at, ok := p.seek(want, 0); ok {
+		e.Hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
+		return e
+	}
+	near, first := p.nearest(want.lines)
+	e.Nearest = near
+	e.PatchLine = h.patchLine(first)
+	return e
+}
+
+// patchLine returns the line of the patch that holds an old line.
+func (h *Hunk) patchLine(old int) int {
+	for i, l := range h.Lines {
+		if l.Kind == Insert {
+			continue
+		}
+		if old == 0 {
+			return h.first + i
+		}
+		old--
+	}
+	return h.first
+}
+
+var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
+
+// missingContext explains why an "@@" line has no place.
+func (p *placer) missingContext(i, k int) error {
+	h := &p.section.Hunks[i]
+	want := h.Context[k]
+	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.Line + k, Want: []string{want}, Context: true, Below: p.cursor}
+	if lineNumbers.MatchString(want) {
+		e.Hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
+		return e
+	}
+	if at, ok := p.seek(p.sought[i].contexts[k], 0); ok {
+		e.Hint = fmt.Sprintf("it is line %d: put hunks in the order of the file", at+1)
+		return e
+	}
+	if at, ok := p.containing(want); ok {
+		e.Hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clip(p.text.line(at)))
+		return e
+	}
+	e.Nearest, _ = p.nearest([]string{want})
+	return e
+}
+
+// containing finds the first line that holds part as a part, below the cursor
+// before above it.
+func (p *placer) containing(part string) (int, bool) {
+	part = folded.normal(part)
+	if part == "" {
+		return 0, false
+	}
+	for _, span := range [...][2]int{{p.cursor, p.text.lines()}, {0, p.cursor}} {
+		for i := span[0]; i < span[1]; i++ {
+			if strings.Contains(folded.normal(p.text.line(i)), part) {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+const (
+	shownBefore = 3  // equal lines above the first difference in an error
+	shownWindow = 20 // lines of the patch that are compared for an error
+	slackLines  = 6  // lines of the file beyond those
+)
+
+// nearest finds the place that is most like the wanted lines and returns it
+// with the index of the first wanted line that is not there. Both are zero when
+// no line of the file resembles any.
+func (p *placer) nearest(want []string) (*Nearest, int) {
+	start, ok := p.mostEqual(want)
+	if !ok {
+		start, ok = p.mostSimilar(want)
+	}
+	if !ok {
+		return nil, 0
+	}
+	skip := max(p.firstDifference(want, start)-shownBefore, 0, -start)
+	start += skip
+	window := want[skip:min(skip+shownWindow, len(want))]
+	have := make([]string, 0, shownWindow+slackLines)
+	for i := start; i < min(start+len(window)+slackLines, p.text.lines()); i++ {
+		have = append(have, p.text.line(i))
+	}
+	diff, first := align(window, have)
+	return &Nearest{Line: start + 1, Diff: diff}, skip + first
+}
+
+func (p *placer) firstDifference(want []string, start int) int {
+	for i, w := range want {
+		at := start + i
+		if at < 0 || at >= p.text.lines() || folded.normal(w) != folded.normal(p.text.line(at)) {
+			return i
+		}
+	}
+	return 0
+}
+
+// maxVotes is how many places of the wanted lines one line of the file speaks for.
+const maxVotes = 8
+
+// mostEqual returns where most wanted lines, blank ones aside, stand at their
+// distance from each other; of equally good places the one nearest to the cursor.
+func (p *placer) mostEqual(want []string) (start int, ok bool) {
+	places := map[string][]int{}
+	for i, w := range want {
+		w = folded.normal(w)
+		if w != "" && len(places[w]) < maxVotes {
+			places[w] = append(places[w], i)
+		}
+	}
+	votes := make([]int32, p.text.lines()+len(want))
+	best := 0
+	for i := range p.text.lines() {
+		for _, k := range places[folded.normal(p.text.line(i))] {
+			at := i - k + len(want)
+			votes[at]++
+			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at-len(want), best-len(want)) {
+				best = at
+			}
+		}
+	}
+	return best - len(want), votes[best] > 0
+}
+
+func (p *placer) nearer(a, b int) bool { return distance(a, p.cursor) < distance(b, p.cursor) }
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+const (
+	searchedBytes = 4 << 20 // of the file, from the cursor on, for a similar line
+	comparedBytes = 512     // of a line, for how similar it is
+	minSimilarity = 0.4
+)
+
+// mostSimilar returns where the longest of the wanted lines would have to stand
+// for the line most like it to be in its place.
+func (p *placer) mostSimilar(want []string) (start int, ok bool) {
+	longest := 0
+	for i, w := range want {
+		if len(strings.TrimSpace(w)) > len(strings.TrimSpace(want[longest])) {
+			longest = i
+		}
+	}
+	like := newLikeness(want[longest])
+	best, at := minSimilarity, -1
+	n := p.text.lines()
+	for i, budget := 0, searchedBytes; i < n && budget > 0; i++ {
+		line := p.text.line((p.cursor + i) % n)
+		budget -= len(line) + 1
+		if s := like.to(line); s > best {
+			best, at = s, (p.cursor+i)%n
+		}
+	}
+	return at - longest, at >= 0
+}
+
+// likeness compares lines by the runs of three bytes that they share.
+type likeness struct {
+	grams map[string]int
+	total int
+	count map[string]int // scratch
+}
+
+func newLikeness(line string) *likeness {
+	l := &likeness{grams: map[string]int{}, count: map[string]int{}}
+	line = comparable3(line)
+	for i := 0; i+3 <= len(line); i++ {
+		l.grams[line[i:i+3]]++
+		l.total++
+	}
+	return l
+}
+
+func comparable3(line string) string {
+	line = folded.normal(line)
+	return line[:min(len(line), comparedBytes)]
+}
+
+// to returns how alike a line is, from 0 to 1.
+func (l *likeness) to(line string) float64 {
+	line = comparable3(line)
+	total := max(len(line)-2, 0)
+	if total+l.total == 0 || 2*min(total, l.total) < int(minSimilarity*float64(total+l.total)) {
+		return 0
+	}
+	clear(l.count)
+	shared := 0
+	for i := 0; i+3 <= len(line); i++ {
+		gram := line[i : i+3]
+		if l.count[gram] < l.grams[gram] {
+			l.count[gram]++
+			shared++
+		}
+	}
+	return 2 * float64(shared) / float64(total+l.total)
+}
+
+// align renders the differences of a few lines: "-" wanted, "+" there, " "
+// both. It returns the index of the first wanted line that is not there.
+func align(want, have []string) (diff string, first int) {
+	common := commonLines(want, have)
+	first = -1
+	var b strings.Builder
+	i, k, missing := 0, 0, 0
+	for i < len(want) {
+		same := k < len(have) && sameLine(want[i], have[k])
+		if !same && first < 0 {
+			first = i
+		}
+		switch {
+		case same:
+			b.WriteString(" " + clip(have[k]) + "\n")
+			i, k, missing = i+1, k+1, 0
+		case k < len(have) && common[i][k+1] > common[i+1][k]:
+			b.WriteString("+" + clip(have[k]) + "\n")
+			k++
+		default:
+			b.WriteString("-" + clip(want[i]) + "\n")
+			i, missing = i+1, missing+1
+		}
+	}
+	for _, line := range have[k:min(k+missing, len(have))] {
+		b.WriteString("+" + clip(line) + "\n")
+	}
+	return b.String(), max(first, 0)
+}
+
+func sameLine(a, b string) bool { return folded.normal(a) == folded.normal(b) }
+
+// commonLines holds, for each pair of tails, how many lines they have in common
+// in order.
+func commonLines(want, have []string) [][]int {
+	common := make([][]int, len(want)+1)
+	for i := range common {
+		common[i] = make([]int, len(have)+1)
+	}
+	for i := range slices.Backward(want) {
+		for k := range slices.Backward(have) {
+			if sameLine(want[i], have[k]) {
+				common[i][k] = common[i+1][k+1] + 1
+			} else {
+				common[i][k] = max(common[i+1][k], common[i][k+1])
+			}
+		}
+	}
+	return common
+}

@@ -1,0 +1,300 @@
+package v4a
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+const (
+	beginMarker       = "*** Begin Patch"
+	endMarker         = "*** End Patch"
+	addMarker         = "*** Add File: "
+	deleteMarker      = "*** Delete File: "
+	updateMarker      = "*** Update File: "
+	moveMarker        = "*** Move to: "
+	environmentMarker = "*** Environment ID:"
+	endOfFileMarker   = "*** End of File"
+	hunkMarker        = "@@"
+)
+
+// Parse reads a patch in its envelope. An error is a [*ParseError].
+func Parse(text string) (*Patch, error) {
+	body, err := unwrap(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{rest: body, patch: &Patch{}}
+	p.next()
+	for p.next() {
+		if err := p.read(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.finishSection(); err != nil {
+		return nil, err
+	}
+	if len(p.patch.Sections) == 0 {
+		return nil, p.wrong("the patch has no sections; " + wantHeader)
+	}
+	return p.patch, nil
+}
+
+// unwrap returns the patch from its first marker up to, not including, its
+// last, after taking a heredoc from around it.
+func unwrap(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	body, err := envelope(text)
+	if err == nil {
+		return body, nil
+	}
+	if inner, ok := heredocBody(text); ok {
+		return envelope(inner)
+	}
+	return "", err
+}
+
+func envelope(text string) (string, error) {
+	first, _, _ := strings.Cut(text, "\n")
+	if strings.TrimSpace(first) != beginMarker {
+		return "", &ParseError{Line: 1, Problem: fmt.Sprintf("a patch starts with the line %q, not %q", beginMarker, clip(first))}
+	}
+	end := strings.LastIndexByte(text, '\n')
+	last := strings.TrimSpace(text[end+1:])
+	if last != endMarker {
+		lines := strings.Count(text, "\n") + 1
+		return "", &ParseError{Line: lines, Problem: fmt.Sprintf("a patch ends with the line %q, not %q", endMarker, clip(last))}
+	}
+	return text[:end+1], nil
+}
+
+// heredocBody returns what stands between a line <<EOF, <<'EOF' or <<"EOF" and
+// a last line that ends in EOF.
+func heredocBody(text string) (string, bool) {
+	first, rest, _ := strings.Cut(text, "\n")
+	switch strings.TrimSuffix(first, "\r") {
+	case "<<EOF", "<<'EOF'", `<<"EOF"`:
+	default:
+		return "", false
+	}
+	end := strings.LastIndexByte(rest, '\n')
+	if end < 0 || !strings.HasSuffix(rest, "EOF") {
+		return "", false
+	}
+	return strings.TrimSuffix(rest[:end], "\r"), true
+}
+
+// parser reads a patch line by line. A section is open from its header to the
+// next one, a hunk from its first line to the next hunk or section.
+type parser struct {
+	rest   string
+	line   string
+	number int
+	patch  *Patch
+
+	section *Section
+	content strings.Builder // of the open section, when it adds a file
+	hunk    *Hunk
+	closed  bool // the open hunk has seen its end-of-file marker
+}
+
+// next moves on to the next line.
+func (p *parser) next() bool {
+	if p.rest == "" {
+		return false
+	}
+	line, rest, _ := strings.Cut(p.rest, "\n")
+	p.line, p.rest = strings.TrimRight(line, "\r"), rest
+	p.number++
+	return true
+}
+
+func (p *parser) wrong(problem string) error {
+	return &ParseError{Line: p.number, Problem: problem}
+}
+
+const wantHeader = `a section starts with "*** Add File: path", "*** Delete File: path" or "*** Update File: path"`
+
+func (p *parser) read() error {
+	header, err := p.readHeader()
+	if header || err != nil {
+		return err
+	}
+	switch {
+	case p.section == nil && strings.HasPrefix(strings.TrimSpace(p.line), environmentMarker):
+		return p.readEnvironment()
+	case p.section == nil || p.section.Op == Delete:
+		return p.wrong(fmt.Sprintf("%q is not a header; %s", clip(p.line), wantHeader))
+	case p.section.Op == Add:
+		return p.readAdded()
+	default:
+		return p.readUpdate()
+	}
+}
+
+// readHeader opens a section when the line is a header. In an update a line
+// that starts with a blank is context, whatever follows the blank.
+func (p *parser) readHeader() (bool, error) {
+	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
+	if p.section == nil || p.section.Op != Update {
+		line = strings.TrimSpace(line)
+	}
+	if line == endMarker {
+		return true, p.wrong("text follows after " + endMarker + "; send one patch with all sections")
+	}
+	for _, h := range [...]struct {
+		marker string
+		op     Op
+	}{{addMarker, Add}, {deleteMarker, Delete}, {updateMarker, Update}} {
+		if name, ok := strings.CutPrefix(line, h.marker); ok {
+			return true, p.openSection(h.op, name)
+		}
+	}
+	return false, nil
+}
+
+func (p *parser) openSection(op Op, name string) error {
+	if err := p.finishSection(); err != nil {
+		return err
+	}
+	p.patch.Sections = append(p.patch.Sections, Section{Op: op, Path: name, Line: p.number})
+	p.section = &p.patch.Sections[len(p.patch.Sections)-1]
+	return nil
+}
+
+func (p *parser) finishSection() error {
+	s := p.section
+	if s == nil {
+		return nil
+	}
+	switch s.Op {
+	case Add:
+		s.Content = p.content.String()
+		p.content.Reset()
+	case Update:
+		if err := p.finishHunk(); err != nil {
+			return err
+		}
+		if len(s.Hunks) == 0 {
+			return &ParseError{Line: s.Line, Problem: fmt.Sprintf(
+				"the update of %s has no hunk; to move a file unchanged, give one line of it as context", clip(s.Path))}
+		}
+	}
+	p.section = nil
+	return nil
+}
+
+func (p *parser) readEnvironment() error {
+	id := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.line), environmentMarker))
+	if id == "" {
+		return p.wrong("the environment id is empty; leave the line out")
+	}
+	if p.patch.Environment != "" {
+		return p.wrong("the environment id stands there twice")
+	}
+	p.patch.Environment = id
+	return nil
+}
+
+func (p *parser) readAdded() error {
+	text, ok := strings.CutPrefix(p.line, "+")
+	if !ok {
+		return p.wrong(fmt.Sprintf(`%q: every line of an added file starts with "+", an empty line too; otherwise %s`, clip(p.line), wantHeader))
+	}
+	p.content.WriteString(text)
+	p.content.WriteByte('\n')
+	return nil
+}
+
+func (p *parser) readUpdate() error {
+	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
+	s := p.section
+	if name, ok := strings.CutPrefix(line, moveMarker); ok && s.MoveTo == "" && p.hunk == nil {
+		s.MoveTo = name
+		return nil
+	}
+	if line == hunkMarker {
+		return p.openHunk("")
+	}
+	if context, ok := strings.CutPrefix(line, hunkMarker+" "); ok {
+		return p.openHunk(context)
+	}
+	if line == endOfFileMarker {
+		return p.closeHunk()
+	}
+	return p.readHunkLine()
+}
+
+// openHunk takes an "@@" line: of a new hunk, or stacked on the one before.
+func (p *parser) openHunk(context string) error {
+	if p.hunk != nil && len(p.hunk.Lines) > 0 {
+		if err := p.finishHunk(); err != nil {
+			return err
+		}
+	}
+	if p.hunk == nil {
+		p.hunk = &Hunk{Line: p.number}
+	}
+	if context != "" {
+		p.hunk.Context = append(p.hunk.Context, context)
+	}
+	return nil
+}
+
+// closeHunk takes an end-of-file marker.
+func (p *parser) closeHunk() error {
+	if p.closed {
+		return p.wrong(endOfFileMarker + " stands there twice")
+	}
+	if p.hunk == nil || len(p.hunk.Lines) == 0 {
+		return p.wrong(endOfFileMarker + " follows the last line of a hunk, and this hunk has no lines")
+	}
+	p.hunk.EndOfFile, p.closed = true, true
+	return nil
+}
+
+func (p *parser) finishHunk() error {
+	if p.hunk == nil {
+		return nil
+	}
+	if len(p.hunk.Lines) == 0 {
+		return &ParseError{Line: p.hunk.Line, Problem: "the hunk has no lines"}
+	}
+	p.section.Hunks = append(p.section.Hunks, *p.hunk)
+	p.hunk, p.closed = nil, false
+	return nil
+}
+
+func (p *parser) readHunkLine() error {
+	if p.closed {
+		if p.line == "" {
+			return nil
+		}
+		return p.wrong(fmt.Sprintf("%q: after %s comes %q or a header", clip(p.line), endOfFileMarker, hunkMarker))
+	}
+	line, ok := hunkLine(p.line)
+	if !ok {
+		return p.wrong(fmt.Sprintf(
+			`%q: a line of a hunk starts with " " (stays), "-" (goes) or "+" (comes); a new hunk starts with "@@" or "@@ " and a whole line of the file`, clip(p.line)))
+	}
+	if p.hunk == nil {
+		p.hunk = &Hunk{Line: p.number}
+	}
+	if len(p.hunk.Lines) == 0 {
+		p.hunk.first = p.number
+	}
+	p.hunk.Lines = append(p.hunk.Lines, line)
+	return nil
+}
+
+// hunkLine reads a line of a hunk; an empty one is an empty context line.
+func hunkLine(line string) (Line, bool) {
+	if line == "" {
+		return Line{Kind: Keep}, true
+	}
+	switch k := Kind(line[0]); k {
+	case Keep, Insert, Remove:
+		return Line{Kind: k, Text: line[1:]}, true
+	}
+	return Line{}, false
+}

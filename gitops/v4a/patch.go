@@ -1,0 +1,97 @@
+package v4a
+
+import "path"
+
+// Op is what a section of a patch does to its file.
+type Op string
+
+// The three operations of the format.
+const (
+	Add    Op = "add"    // write a whole file, over what may be there
+	Update Op = "update" // change parts of a file, and perhaps move it
+	Delete Op = "delete" // remove a file
+)
+
+// Patch is a parsed patch. Nothing of it has been compared with any file.
+type Patch struct {
+	// Environment is what "*** Environment ID:" names, or empty. It has no
+	// effect here: a run has one work tree.
+	Environment string
+	Sections    []Section
+}
+
+// Section is what a patch does to one file.
+type Section struct {
+	Op     Op
+	Path   string // as the patch spells it
+	MoveTo string // the new path of an updated file, or empty
+	Line   int    // of the header in the patch, from 1; 0 in a bare diff
+
+	Content string // of an added file
+	Hunks   []Hunk // of an updated file, in file order
+
+	bare bool // came without an envelope: the rules of the Agents SDKs hold
+}
+
+// Hunk is one change at one place of a file.
+type Hunk struct {
+	Line      int      // where it starts in the patch, from 1
+	Context   []string // the lines named by its "@@" lines, outermost first
+	Lines     []Line
+	EndOfFile bool // its lines are the last of the file
+
+	first int // line of the patch that holds Lines[0]
+}
+
+// Line is a line of a hunk.
+type Line struct {
+	Kind Kind
+	Text string // without the kind and without a line ending
+}
+
+// Kind says what a line of a hunk stands for. Its value is the line's first
+// character in the patch.
+type Kind byte
+
+// The kinds of lines in a hunk.
+const (
+	Keep   Kind = ' '
+	Insert Kind = '+'
+	Remove Kind = '-'
+)
+
+// old returns the lines that the hunk expects to find.
+func (h *Hunk) old() []string {
+	lines := make([]string, 0, len(h.Lines))
+	for _, l := range h.Lines {
+		if l.Kind != Insert {
+			lines = append(lines, l.Text)
+		}
+	}
+	return lines
+}
+
+// In returns the patch as it reads from the root when its paths are relative
+// to dir, a slash-separated path below that root. Absolute paths stay as they
+// are; they are refused later.
+func (p *Patch) In(dir string) *Patch {
+	if dir == "" || dir == "." {
+		return p
+	}
+	moved := &Patch{Environment: p.Environment, Sections: make([]Section, len(p.Sections))}
+	for i, s := range p.Sections {
+		s.Path = below(dir, s.Path)
+		if s.MoveTo != "" {
+			s.MoveTo = below(dir, s.MoveTo)
+		}
+		moved.Sections[i] = s
+	}
+	return moved
+}
+
+func below(dir, name string) string {
+	if path.IsAbs(name) {
+		return name
+	}
+	return path.Join(dir, name)
+}

@@ -1,0 +1,187 @@
+package v4a
+
+import (
+	"slices"
+	"strings"
+)
+
+// placement is a hunk at its place in a text.
+type placement struct {
+	at    int    // the first line that it touches, or stands before
+	lines []Line // what to do from there on
+}
+
+// place finds where the hunks of a section belong in a text, sorted by place.
+// An error is a [*MatchError].
+func place(t *text, s *Section) ([]placement, error) {
+	pl := newPlacer(t, s)
+	placed := make([]placement, 0, len(s.Hunks))
+	for i := range s.Hunks {
+		p, err := pl.place(i)
+		if err != nil {
+			return nil, err
+		}
+		placed = append(placed, p)
+	}
+	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
+	return placed, nil
+}
+
+// placer walks through a file hunk by hunk.
+type placer struct {
+	finder
+	section *Section
+	sought  []sought
+	cursor  int // the next hunk starts here or below
+}
+
+// sought is what is looked for to place a hunk.
+type sought struct {
+	contexts []*needle
+	old      *needle
+	shorter  *needle // old without an empty last line, or nil
+}
+
+func newPlacer(t *text, s *Section) *placer {
+	p := &placer{finder: finder{text: t}, section: s, sought: make([]sought, len(s.Hunks))}
+	for i := range s.Hunks {
+		p.sought[i] = p.seeking(&s.Hunks[i])
+	}
+	return p
+}
+
+func (p *placer) seeking(h *Hunk) sought {
+	var s sought
+	for _, c := range h.Context {
+		s.contexts = append(s.contexts, p.needle([]string{c}))
+	}
+	old := h.old()
+	if p.text.marked && len(old) > 0 {
+		old[0] = strings.TrimPrefix(old[0], byteOrderMark)
+	}
+	s.old = p.needle(old)
+	if last := len(old) - 1; last >= 0 && old[last] == "" {
+		s.shorter = p.needle(old[:last])
+	}
+	return s
+}
+
+func (p *placer) needle(lines []string) *needle {
+	n := &needle{lines: lines}
+	p.needles = append(p.needles, n)
+	return n
+}
+
+func (p *placer) place(i int) (placement, error) {
+	h, s := &p.section.Hunks[i], &p.sought[i]
+	if err := p.narrow(i); err != nil {
+		return placement{}, err
+	}
+	if len(s.old.lines) == 0 {
+		return placement{at: p.additionLine(h), lines: h.Lines}, nil
+	}
+	if at, ok := p.locate(h, s.old); ok {
+		p.cursor = at + len(s.old.lines)
+		return placement{at: at, lines: h.Lines}, nil
+	}
+	if s.shorter != nil {
+		if at, ok := p.locate(h, s.shorter); ok {
+			p.cursor = at + len(s.shorter.lines)
+			return placement{at: at, lines: withoutLastEmpty(h.Lines)}, nil
+		}
+	}
+	return placement{}, p.mismatch(i)
+}
+
+// narrow moves the cursor below the hunk's "@@" lines.
+func (p *placer) narrow(i int) error {
+	for k, n := range p.sought[i].contexts {
+		if p.section.bare {
+			p.narrowBare(n)
+			continue
+		}
+		at, ok := p.seek(n, p.cursor)
+		if !ok {
+			return p.missingContext(i, k)
+		}
+		p.cursor = at + 1
+	}
+	return nil
+}
+
+// narrowBare moves the cursor below an anchor unless the anchor is nowhere or
+// already above the cursor.
+func (p *placer) narrowBare(n *needle) {
+	for _, pass := range [...]pass{exact, ends} {
+		p.index(pass)
+		if first := n.spans[pass].first; first >= p.cursor {
+			p.cursor = first + 1
+			return
+		}
+	}
+}
+
+// additionLine says where a hunk without old lines adds its own.
+func (p *placer) additionLine(h *Hunk) int {
+	if h.EndOfFile || (!p.section.bare && len(h.Context) == 0) {
+		return p.lastPlace()
+	}
+	return p.cursor
+}
+
+// lastPlace is below the last line, and above the empty line that stands for
+// the end of a terminated text in a bare diff.
+func (p *placer) lastPlace() int {
+	n := p.text.lines()
+	if p.section.bare && n > 0 && p.text.line(n-1) == "" {
+		return max(n-1, p.cursor)
+	}
+	return n
+}
+
+// locate finds the old lines of a hunk. Those that end the file are there or,
+// in an envelope, nowhere.
+func (p *placer) locate(h *Hunk, n *needle) (int, bool) {
+	if len(n.lines) > 0 && h.EndOfFile {
+		end := p.text.lines() - len(n.lines)
+		if end >= p.cursor && p.at(n, end) {
+			return end, true
+		}
+		if !p.section.bare {
+			return 0, false
+		}
+	}
+	return p.seek(n, p.cursor)
+}
+
+// withoutLastEmpty takes the last old line, an empty one that the file does not
+// have, out of a hunk, and the last new line as well when that is empty. A line
+// that was both old and new goes; one that stays on one side only changes kind.
+func withoutLastEmpty(lines []Line) []Line {
+	lastOld, lastNew := lastLine(lines, Insert), lastLine(lines, Remove)
+	if lastOld == lastNew {
+		return slices.Delete(slices.Clone(lines), lastOld, lastOld+1)
+	}
+	out := make([]Line, 0, len(lines))
+	for i, l := range lines {
+		switch {
+		case i == lastOld && l.Kind == Keep:
+			l.Kind = Insert
+		case i == lastNew && l.Kind == Keep && l.Text == "":
+			l.Kind = Remove
+		case i == lastOld, i == lastNew && l.Text == "":
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// lastLine returns the index of the last line that is not of a kind, or -1.
+func lastLine(lines []Line, not Kind) int {
+	i := len(lines) - 1
+	for i >= 0 && lines[i].Kind == not {
+		i--
+	}
+	return i
+}

@@ -1,0 +1,399 @@
+package v4a_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/google/go-cmp/cmp"
+)
+
+// hostile makes a tree with everything in it that a patch may not touch, and
+// the neighbour of the tree that links lead to.
+func hostile(t *testing.T) (dir, outside string) {
+	t.Helper()
+	parent := t.TempDir()
+	dir, outside = filepath.Join(parent, "tree"), filepath.Join(parent, "outside")
+	tree{"f": "x\n", "d/g": "y\n", "new": "n\n", ".git/config": "c\n", "sub/.git": "gitdir: x\n"}.write(t, dir)
+	tree{"secret": "s\n", "d/g": "s\n"}.write(t, outside)
+	for name, target := range map[string]string{
+		"out": "../outside", "out-file": "../outside/secret", "absolute": outside,
+		"git": ".git", "git-file": "d/../.git/config", "loop": "loop", "to-dir": "d", "d/up": "../../outside/secret",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, outside
+}
+
+func TestRefusedPaths(t *testing.T) {
+	paths := []string{
+		"/etc/passwd", "..", "../f", "d/../../f", "a/../../tree/f", ".", "d/..", "d", "d/", "new/", "new/.", "f/x", "fifo", "fifo/x",
+		".git", ".git/config", "d/../.git/config", "sub/.git", "x/.git/hooks/a", ".GIT/config", ".Git", ".git./config",
+		".git /config", "git~1/config", "GIT~1", ".git::$INDEX_ALLOCATION/config", ".g\u200cit/config", "\ufeff.git/x",
+		`d\.git\config`, `.git\config`, "a\x00b",
+		"out/secret", "out/new", "out-file", "absolute/secret", "git/config", "git/hooks/new", "git-file", "loop", "loop/x",
+		"to-dir", "d/up", "to-dir/up", strings.Repeat("n", 300),
+	}
+	operations := map[string]string{
+		"add":        "*** Add File: PATH\n+x\n",
+		"update":     "*** Update File: PATH\n@@\n-x\n+y\n",
+		"delete":     "*** Delete File: PATH\n",
+		"move there": "*** Update File: f\n*** Move to: PATH\n@@\n-x\n+y\n",
+	}
+	dir, outside := hostile(t)
+	before, beforeOutside := readTree(t, dir), readTree(t, outside)
+	for operation, section := range operations {
+		for _, name := range paths {
+			t.Run(operation+" "+name, func(t *testing.T) {
+				text := "*** Add File: first\n+1\n" + strings.ReplaceAll(section, "PATH", name)
+				err := apply(t, dir, envelope(text))
+				bad, ok := errors.AsType[*v4a.PathError](err)
+				if !ok {
+					t.Errorf("error = %v, want a PathError", err)
+				} else if bad.Path != name || bad.Line == 0 {
+					t.Errorf("error is about %q, line %d", bad.Path, bad.Line)
+				}
+			})
+		}
+	}
+	if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(beforeOutside, readTree(t, outside)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRefusedSections(t *testing.T) {
+	tests := map[string]string{
+		"update of nothing":              "*** Update File: nothing\n@@\n-x\n+y\n",
+		"update in no directory":         "*** Update File: no/thing\n@@\n-x\n+y\n",
+		"delete of nothing":              "*** Delete File: nothing\n",
+		"delete twice":                   "*** Delete File: f\n*** Delete File: f\n",
+		"update after delete":            "*** Delete File: f\n*** Update File: f\n@@\n-x\n+y\n",
+		"update after move":              "*** Update File: f\n*** Move to: h\n@@\n x\n*** Update File: f\n@@\n-x\n+y\n",
+		"file becomes a directory":       "*** Delete File: f\n*** Add File: f/g\n+x\n",
+		"new file becomes a directory":   "*** Add File: n\n+x\n*** Add File: n/g\n+x\n",
+		"new directory becomes a file":   "*** Add File: n/g\n+x\n*** Add File: n\n+x\n",
+		"directory emptied, then a file": "*** Delete File: d/g\n*** Add File: d\n+x\n",
+	}
+	for name, sections := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			before := tree{"f": "x\n", "d/g": "y\n"}
+			before.write(t, dir)
+			err := apply(t, dir, envelope(sections))
+			if _, ok := errors.AsType[*v4a.PathError](err); !ok {
+				t.Errorf("error = %v, want a PathError", err)
+			}
+			if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Names that only look like what is refused.
+func TestNotRefused(t *testing.T) {
+	for _, name := range []string{".gitignore", ".github/x", "git", "a.git", ".git2", "git~2", "...", "..a", "a..", `a\b`, "ſ"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := apply(t, dir, envelope("*** Add File: "+name+"\n+x\n")); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tree{name: "x\n"}, readTree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLinksInside(t *testing.T) {
+	tests := map[string]struct {
+		sections string
+		want     tree
+		changes  []string
+	}{
+		"update through a link to a file": {
+			"*** Update File: l\n@@\n-x\n+y\n",
+			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+		},
+		"update through a link to a directory": {
+			"*** Update File: e/f\n@@\n-x\n+y\n",
+			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+		},
+		"two names for one file": {
+			"*** Update File: e/f\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
+			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+		},
+		"add through a dangling link": {
+			"*** Add File: dangling\n+n\n",
+			tree{"d/f": "x\n", "d/n": "n\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"add d/n"},
+		},
+		"delete a link": {
+			"*** Delete File: l\n",
+			tree{"d/f": "x\n", "e": "-> d", "dangling": "-> d/n"}, []string{"delete l"},
+		},
+		"delete a dangling link": {
+			"*** Delete File: dangling\n",
+			tree{"d/f": "x\n", "l": "-> d/f", "e": "-> d"}, []string{"delete dangling"},
+		},
+		"a file in place of a link": {
+			"*** Delete File: l\n*** Add File: l\n+n\n",
+			tree{"d/f": "x\n", "l": "n\n", "e": "-> d", "dangling": "-> d/n"}, []string{"update l"},
+		},
+		"move by a link": {
+			"*** Update File: l\n*** Move to: m\n@@\n-x\n+y\n",
+			tree{"d/f": "x\n", "m": "y\n", "e": "-> d", "dangling": "-> d/n"}, []string{"delete l", "add m"},
+		},
+		"move of a link onto itself": {
+			"*** Update File: l\n*** Move to: ./l\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
+			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+		},
+		"move onto a link to it": {
+			"*** Update File: d/f\n*** Move to: l\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
+			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+		},
+		"move onto what the link leads to": {
+			"*** Update File: l\n*** Move to: d/f\n@@\n-x\n+y\n",
+			tree{"d/f": "y\n", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f", "delete l"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tree{"d/f": "x\n"}.write(t, dir)
+			for link, target := range map[string]string{"l": "d/f", "e": "d", "dangling": "d/n"} {
+				if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			plan := planned(t, dir, tt.sections)
+			var changes []string
+			for _, c := range plan.Changes() {
+				changes = append(changes, string(c.Op)+" "+c.Path)
+			}
+			if diff := cmp.Diff(tt.changes, changes); diff != "" {
+				t.Error(diff)
+			}
+			if err := plan.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func planned(t *testing.T, dir, sections string) *v4a.Plan {
+	t.Helper()
+	patch, err := v4a.Parse(envelope(sections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(t.Context(), v4a.OnRoot(openRoot(t, dir)), patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// What changes between plan and commit is noticed and stays as it is.
+func TestTreeChanged(t *testing.T) {
+	write := func(name, text string) func(string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600) }
+	}
+	link := func(target, name string) func(string) error {
+		return func(dir string) error {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+			return os.Symlink(target, filepath.Join(dir, name))
+		}
+	}
+	tests := map[string]func(dir string) error{
+		"written":                     write("d/f", "longer\n"),
+		"removed":                     func(dir string) error { return os.Remove(filepath.Join(dir, "d/f")) },
+		"directory removed":           func(dir string) error { return os.RemoveAll(filepath.Join(dir, "d")) },
+		"came into being":             write("n", "mine\n"),
+		"replaced by a link":          link("../../outside/secret", "d/f"),
+		"directory became a link":     link("../outside", "d"),
+		"directory became .git":       link(".git", "d"),
+		"deleted file was written":    write("gone", "longer\n"),
+		"deleted file became another": func(dir string) error { return os.Rename(filepath.Join(dir, "other"), filepath.Join(dir, "gone")) },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			dir, outside := filepath.Join(parent, "tree"), filepath.Join(parent, "outside")
+			tree{"d/f": "x\n", "gone": "g\n", "other": "g\n", ".git/f": "x\n"}.write(t, dir)
+			tree{"secret": "x\n", "f": "x\n"}.write(t, outside)
+			plan := planned(t, dir, "*** Add File: a/b\n+n\n*** Update File: d/f\n@@\n-x\n+y\n*** Add File: n\n+n\n*** Delete File: gone\n")
+			if err := change(dir); err != nil {
+				t.Fatal(err)
+			}
+			before, beforeOutside := readTree(t, dir), readTree(t, outside)
+			err := plan.Commit(t.Context())
+			if _, ok := errors.AsType[*v4a.ChangedError](err); !ok {
+				t.Errorf("error = %v, want a ChangedError", err)
+			}
+			if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(beforeOutside, readTree(t, outside)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLargeFileRefused(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(1<<30), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, sections := range []string{
+		"*** Update File: large\n@@\n-x\n+y\n", "*** Add File: large\n+y\n", "*** Delete File: large\n",
+	} {
+		err := apply(t, dir, envelope(sections))
+		if _, ok := errors.AsType[*v4a.PathError](err); !ok {
+			t.Errorf("error = %v, want a PathError", err)
+		}
+	}
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everywhere")
+	}
+	dir := t.TempDir()
+	before := tree{"f": "x\n", "d/g": "y\n"}
+	before.write(t, dir)
+	plan := planned(t, dir, "*** Update File: f\n@@\n-x\n+z\n*** Add File: n/n\n+n\n*** Update File: d/g\n@@\n-y\n+z\n")
+	if err := os.Chmod(filepath.Join(dir, "d"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	err := plan.Commit(t.Context())
+	if err := os.Chmod(filepath.Join(dir, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("error = %v", err)
+	}
+	if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMatchErrorTeaches(t *testing.T) {
+	text := "package a\n\nfunc f() {\n\tone()\n\ttwo()\n}\n\nfunc g() {\n\tone()\n\tthree()\n}\n"
+	tests := map[string]struct{ hunks, want string }{
+		"a line differs": {
+			"@@\n func g() {\n \tone()\n-\tthere()\n+\tfour()\n }\n",
+			"f: hunk 1 (line 6 of the patch) expects lines that are not in the file\n" +
+				"nearest place: line 8 (- expected by the patch, + in the file)\n func g() {\n \tone()\n-\tthere()\n+\tthree()\n }",
+		},
+		"a line was left out": {
+			"@@\n func f() {\n-\ttwo()\n",
+			"f: hunk 1 (line 5 of the patch) expects lines that are not in the file\n" +
+				"nearest place: line 3 (- expected by the patch, + in the file)\n func f() {\n+\tone()\n \ttwo()",
+		},
+		"only similar": {
+			"@@\n-\tthreee()\n",
+			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file\n" +
+				"nearest place: line 10 (- expected by the patch, + in the file)\n-\tthreee()\n+\tthree()",
+		},
+		"nothing like it": {
+			"@@\n-zzzzzzzz\n",
+			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file; the file has nothing like them. Expected:\n-zzzzzzzz",
+		},
+		"out of order": {
+			"@@\n-\tthree()\n@@\n-\ttwo()\n",
+			"f: hunk 2 (line 6 of the patch) expects lines that are not in the file below line 10, where the hunk or \"@@\" line before it is; they are at line 5: put hunks in the order of the file, and \"@@\" lines above what they are for",
+		},
+		"not at the end": {
+			"@@\n-\ttwo()\n*** End of File\n",
+			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file; they are at line 5, which is not the end of the file: leave \"*** End of File\" out",
+		},
+		"line numbers": {
+			"@@ -1,2 +1,2 @@\n-\ttwo()\n",
+			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"-1,2 +1,2 @@\"; \"@@\" takes no line numbers: a whole line of the file follows it, or nothing",
+		},
+		"part of a line": {
+			"@@ func g\n-\ttwo()\n",
+			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"func g\"; \"@@ \" takes a whole line of the file, and line 8 has more: \"func g() {\"",
+		},
+		"context above": {
+			"@@ func g() {\n@@ func f() {\n-\ttwo()\n",
+			"f: hunk 1 (line 4 of the patch) names a line that is not in the file below line 8, where the hunk or \"@@\" line before it is: \"func f() {\"; it is line 3: put hunks in the order of the file",
+		},
+		"context differs": {
+			"@@ func gg() {\n-\ttwo()\n",
+			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"func gg() {\"\n" +
+				"nearest place: line 8 (- expected by the patch, + in the file)\n-func gg() {\n+func g() {",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := updated(t, text, tt.hunks)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// An error stays short however long the lines and the hunk are.
+func TestMatchErrorIsShort(t *testing.T) {
+	long := strings.Repeat("long \xff", 10_000)
+	var hunk, file bytes.Buffer
+	for range 1000 {
+		hunk.WriteString("-" + long[1:] + "\n")
+		file.WriteString(long + "\n")
+	}
+	_, err := updated(t, file.String(), "@@\n"+hunk.String())
+	if err == nil || len(err.Error()) > 10_000 {
+		t.Errorf("error of %d bytes", len(err.Error()))
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"parse":      {&v4a.ParseError{Line: 2, Problem: "p"}, "line 2 of the patch: p"},
+		"path":       {&v4a.PathError{Path: "f", Line: 2, Problem: "p"}, "f (line 2 of the patch): p"},
+		"bare path":  {&v4a.PathError{Path: "f", Problem: "p"}, "f: p"},
+		"changed":    {&v4a.ChangedError{Path: "f", Reason: "r"}, "f changed while the patch was being applied (r): read it again and make a new patch"},
+		"commit":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission}, "write f: permission denied; nothing was changed"},
+		"unrestored": {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Unrestored: []string{"f", "g"}}, "write f: permission denied; could not be put back: f, g"},
+		"leftover":   {&v4a.LeftoverError{Paths: []string{"t"}, Err: fs.ErrPermission}, "the patch is applied, but old content could not be removed: permission denied; remove t"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

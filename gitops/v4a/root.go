@@ -1,0 +1,115 @@
+package v4a
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// OnRoot is the tree below a root. Directories are held open while a plan is
+// made or committed, so that nothing that happens in the tree meanwhile leads a
+// write to another place. The root stays the caller's to close.
+func OnRoot(root *os.Root) Dir { return rootDir{root: root} }
+
+type rootDir struct {
+	root *os.Root
+	ours bool // opened by Sub
+}
+
+func (d rootDir) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
+func (d rootDir) Readlink(name string) (string, error)   { return d.root.Readlink(name) }
+func (d rootDir) Mkdir(name string) error                { return d.root.Mkdir(name, 0o777) }
+func (d rootDir) Link(name, second string) error         { return d.root.Link(name, second) }
+func (d rootDir) Rename(name, to string) error           { return d.root.Rename(name, to) }
+func (d rootDir) Remove(name string) error               { return d.root.Remove(name) }
+
+func (d rootDir) Close() error {
+	if !d.ours {
+		return nil
+	}
+	return d.root.Close()
+}
+
+// Open compares what it opened with what it saw before, since the file may be
+// replaced by a link or a FIFO in between.
+func (d rootDir) Open(name string) (io.ReadCloser, error) {
+	seen, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Stat()
+	if err == nil && !os.SameFile(seen, opened) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (d rootDir) Sub(name string) (Dir, error) {
+	seen, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	sub, err := d.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := sub.Stat(".")
+	if err == nil && !os.SameFile(seen, opened) {
+		err = &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return nil, errors.Join(err, sub.Close())
+	}
+	return rootDir{root: sub, ours: true}, nil
+}
+
+func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
+	perm := fs.FileMode(0o666)
+	if like != nil {
+		perm = 0o600
+	}
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	if like == nil {
+		return f, nil
+	}
+	if err := resemble(f, like); err != nil {
+		return nil, errors.Join(err, f.Close(), d.root.Remove(name))
+	}
+	return f, nil
+}
+
+// resemble gives a file the owner and mode of another. An owner that may not be
+// given is no error: the file is then its writer's, as after any editor.
+func resemble(f *os.File, like fs.FileInfo) error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	mode := like.Mode() & keptMode
+	if uid, gid, ok := differingOwner(now, like); ok && f.Chown(uid, gid) != nil {
+		mode &^= fs.ModeSetuid | fs.ModeSetgid
+	}
+	if err := f.Chmod(mode); err != nil {
+		return fmt.Errorf("keep mode %v: %w", mode, err)
+	}
+	return nil
+}

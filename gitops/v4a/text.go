@@ -1,0 +1,83 @@
+package v4a
+
+import "strings"
+
+const byteOrderMark = "\uFEFF"
+
+// text is a file's content seen as lines. LF, CRLF and CR end a line. A byte
+// order mark belongs to no line.
+type text struct {
+	data   string
+	starts []int32 // where each line starts, and at the end where the last one ends
+	ending string  // of the first line that has one, else LF
+	marked bool    // starts with a byte order mark
+}
+
+func newText(data string) *text {
+	t := &text{data: data, ending: "\n", marked: strings.HasPrefix(data, byteOrderMark)}
+	crs := strings.Count(data, "\r")
+	t.starts = make([]int32, 0, strings.Count(data, "\n")+crs+2)
+	at := 0
+	if t.marked {
+		at = len(byteOrderMark)
+	}
+	for at < len(data) {
+		t.starts = append(t.starts, int32(at))
+		at = lineEnd(data, at, crs > 0)
+	}
+	t.starts = append(t.starts, int32(at))
+	if t.lines() > 0 {
+		if e := t.data[t.textEnd(0):t.starts[1]]; e != "" {
+			t.ending = e
+		}
+	}
+	return t
+}
+
+// lineEnd returns where the line that starts at at ends, its ending included.
+func lineEnd(data string, at int, crs bool) int {
+	end := len(data)
+	if i := strings.IndexByte(data[at:], '\n'); i >= 0 {
+		end = at + i + 1
+	}
+	if !crs {
+		return end
+	}
+	cr := strings.IndexByte(data[at:end], '\r')
+	switch {
+	case cr < 0:
+		return end
+	case at+cr+1 < len(data) && data[at+cr+1] == '\n':
+		return at + cr + 2
+	default:
+		return at + cr + 1
+	}
+}
+
+func (t *text) lines() int { return len(t.starts) - 1 }
+
+// line returns a line without its ending.
+func (t *text) line(i int) string { return t.data[t.starts[i]:t.textEnd(i)] }
+
+// textEnd returns where a line's text ends and its ending starts.
+func (t *text) textEnd(i int) int {
+	start, end := int(t.starts[i]), int(t.starts[i+1])
+	if end > start && t.data[end-1] == '\n' {
+		end--
+	}
+	if end > start && t.data[end-1] == '\r' {
+		end--
+	}
+	return end
+}
+
+// terminated reports whether a line has an ending.
+func (t *text) terminated(i int) bool { return t.textEnd(i) < int(t.starts[i+1]) }
+
+// addEmptyLine makes the end of the text a line of its own when the line
+// before it is terminated, as splitting at line endings does.
+func (t *text) addEmptyLine() {
+	if t.lines() == 0 || t.terminated(t.lines()-1) {
+		t.starts = append(t.starts, int32(len(t.data)))
+	}
+}

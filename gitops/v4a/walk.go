@@ -1,0 +1,161 @@
+package v4a
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxLinks is how many symbolic links one path may lead through.
+const maxLinks = 40
+
+// walk follows one path of a patch from the root of the tree, element by
+// element and link by link.
+type walk struct {
+	planner *planner
+	name    string   // the path as the patch spells it
+	pending []string // what is left to follow
+	at      []string // where it is, from the root
+	dirs    []Dir    // the root and the open directories of at
+	absent  bool     // at is not in the tree
+	links   int
+}
+
+// find returns the file that a path of the patch leads to, in the state that
+// the sections before have left it in. A link at the end of the path is
+// followed, or it stands for itself and is not among the planner's files unless
+// it is removed.
+func (p *planner) find(name string, follow bool) (*file, error) {
+	parts, problem := elements(name)
+	if problem != "" {
+		return nil, p.refuse(name, problem, nil)
+	}
+	w := &walk{planner: p, name: name, pending: parts, dirs: []Dir{p.tree}}
+	defer w.leave(0)
+	return w.toTheEnd(follow)
+}
+
+func (w *walk) toTheEnd(followLast bool) (*file, error) {
+	for len(w.pending) > 0 {
+		next := w.pending[0]
+		w.pending = w.pending[1:]
+		f, err := w.step(next, followLast)
+		if f != nil || err != nil {
+			return f, err
+		}
+	}
+	return nil, w.refuse("this is a directory; name a file", nil)
+}
+
+// step follows one element. It returns a file at the end of the path only.
+func (w *walk) step(name string, followLast bool) (*file, error) {
+	if name == ".." {
+		return nil, w.up()
+	}
+	if meansDotGit(name) {
+		return nil, w.refuse("the repository's own .git is not the patch's to change", nil)
+	}
+	full := path.Join(path.Join(w.at...), name)
+	last := len(w.pending) == 0
+	if f := w.planner.files[full]; f != nil {
+		if last {
+			return f, nil
+		}
+		return nil, w.refuse(full+" is a file in this patch and cannot be a directory as well", nil)
+	}
+	info, err := w.lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return w.stepIntoNothing(name, full)
+	case err != nil:
+		return nil, w.refuse(fmt.Sprintf("%s cannot be looked at: %v", full, err), err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return w.stepOnLink(name, full, info, last && !followLast)
+	case info.IsDir():
+		return nil, w.enter(name)
+	case !last:
+		return nil, w.refuse(full+" is not a directory", nil)
+	case !info.Mode().IsRegular():
+		return nil, w.refuse("this is not a regular file", nil)
+	}
+	return w.planner.load(w, name, full, info)
+}
+
+func (w *walk) lstat(name string) (fs.FileInfo, error) {
+	if w.absent {
+		return nil, fs.ErrNotExist
+	}
+	return w.dir().Lstat(name)
+}
+
+func (w *walk) dir() Dir { return w.dirs[len(w.dirs)-1] }
+
+func (w *walk) stepIntoNothing(name, full string) (*file, error) {
+	if len(w.pending) > 0 {
+		w.absent = true
+		w.at = append(w.at, name)
+		return nil, nil
+	}
+	if w.planner.folders[full] {
+		return nil, w.refuse("this patch makes a directory of that name; name a file", nil)
+	}
+	return w.planner.keep(&file{path: full, content: unchanged("")}), nil
+}
+
+func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*file, error) {
+	target, err := w.dir().Readlink(name)
+	if err != nil {
+		return nil, w.refuse(fmt.Sprintf("the link %s cannot be read: %v", full, err), err)
+	}
+	if itself {
+		return &file{path: full, before: info, exists: true, content: unchanged(target)}, nil
+	}
+	if w.links++; w.links > maxLinks {
+		return nil, w.refuse("the path leads through too many links", nil)
+	}
+	if path.IsAbs(target) {
+		return nil, w.refuse(fmt.Sprintf("the link %s leads out of the root", full), nil)
+	}
+	parts := slices.DeleteFunc(strings.Split(target, "/"), func(e string) bool { return e == "" || e == "." })
+	w.pending = append(parts, w.pending...)
+	return nil, nil
+}
+
+func (w *walk) enter(name string) error {
+	sub, err := w.dir().Sub(name)
+	if err != nil {
+		return w.refuse(fmt.Sprintf("the directory %s cannot be opened: %v", name, err), err)
+	}
+	w.dirs = append(w.dirs, sub)
+	w.at = append(w.at, name)
+	return nil
+}
+
+// up goes back over "..", which only links hold: paths are cleaned before.
+func (w *walk) up() error {
+	if w.absent {
+		return w.refuse("a link of the path leads nowhere", fs.ErrNotExist)
+	}
+	if len(w.at) == 0 {
+		return w.refuse("a link of the path leads out of the root", nil)
+	}
+	w.at = w.at[:len(w.at)-1]
+	w.leave(len(w.at))
+	return nil
+}
+
+// leave closes the directories below a depth. They were only looked at: an
+// error says nothing.
+func (w *walk) leave(depth int) {
+	for len(w.dirs) > depth+1 {
+		_ = w.dir().Close()
+		w.dirs = w.dirs[:len(w.dirs)-1]
+	}
+}
+
+func (w *walk) refuse(problem string, err error) error {
+	return w.planner.refuse(w.name, problem, err)
+}
