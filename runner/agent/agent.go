@@ -20,7 +20,7 @@ import (
 // Toolbox runs the calls of one response and gives a result for each, in
 // order, whatever happens.
 type Toolbox interface {
-	Dispatch(ctx context.Context, turn int, calls []tools.Call) []tools.Result
+	Dispatch(ctx context.Context, calls []tools.Call) []tools.Result
 }
 
 // Limits end a conversation that goes on too long. Zero means no limit.
@@ -163,7 +163,7 @@ func (c *Conversation) work(ctx context.Context, calls []tools.Call) error {
 		return nil
 	}
 	c.spent.Calls += len(calls)
-	results := c.Tools.Dispatch(ctx, c.spent.Turns, calls)
+	results := c.Tools.Dispatch(ctx, calls)
 	for i, result := range results {
 		raw, err := outputOf(calls[i], result)
 		if err != nil {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // recordRequest writes what is new in a request. The settings stand in the
@@ -38,6 +41,38 @@ func (c *Conversation) recordResponse(r *model.Response, took time.Duration) err
 		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: usageOf(r.Usage), Seconds: took.Seconds(),
 	})
 	return err
+}
+
+// Started writes that a call begins; what changes the workspace waits until
+// that is on disk. It makes the conversation a tools.Observer.
+func (c *Conversation) Started(s tools.Started) error {
+	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
+		Turn: c.spent.Turns, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
+	})
+	if err == nil && s.Mutates {
+		err = c.Log.Sync()
+	}
+	return err
+}
+
+// Finished writes how a call ended.
+func (c *Conversation) Finished(f tools.Finished) {
+	event := transcript.ToolFinished{
+		Turn: c.spent.Turns, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
+		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
+	}
+	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
+	var broken *tools.Panic
+	if errors.As(f.Fault, &broken) {
+		c.warn("tool_panic", "%s broke down: %v\n%s", f.Tool, broken.Value, broken.Stack)
+	}
+	if f.Whole.Err != nil {
+		c.warn("output_not_kept", "The whole output of call %s could not be kept: %v", f.Call.ID, f.Whole.Err)
+	}
+}
+
+func (c *Conversation) warn(code, format string, args ...any) {
+	_, _ = c.Log.Append(transcript.TypeWarning, transcript.Warning{Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
 func usageOf(u model.Usage) transcript.Usage {

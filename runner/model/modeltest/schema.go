@@ -2,17 +2,18 @@ package modeltest
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// specFile is the published description of the Responses API, reduced to its
-// schemas. It lies beside a developer's checkout, not in the repository.
-var specFile = filepath.Join("shared", "specs", "openai-responses.openapi.json")
+// spec is OpenAI's published description of the Responses API (OpenAPI),
+// reduced to its schemas.
+//
+//go:embed spec/responses.openapi.json
+var spec []byte
 
 // requestSchema is the description of a request's body.
 type requestSchema struct {
@@ -20,36 +21,17 @@ type requestSchema struct {
 	fields map[string]bool // every field that a body may have
 }
 
-// findSchema looks for the description in the folders above the working
-// directory; it gives nil when there is none.
-func findSchema() (*requestSchema, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("find API description: %w", err)
-	}
-	for {
-		path := filepath.Join(dir, specFile)
-		if raw, err := os.ReadFile(path); err == nil {
-			return compile(raw)
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return nil, nil
-		}
-		dir = parent
-	}
-}
-
+// compile reads the description of a request.
 func compile(raw []byte) (*requestSchema, error) {
-	spec, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("read API description: %w", err)
 	}
 	// The variants of an item are told apart by a discriminator, which JSON
 	// Schema does not know; without it two of them may fit the same item.
-	loosen(spec)
+	loosen(description)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("spec.json", spec); err != nil {
+	if err := compiler.AddResource("spec.json", description); err != nil {
 		return nil, fmt.Errorf("read API description: %w", err)
 	}
 	schema, err := compiler.Compile("spec.json#/components/schemas/CreateResponse")

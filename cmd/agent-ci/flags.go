@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// flagPrefix is what the variables that stand in for flags begin with:
+// AGENT_CI_PROMPT_FILE for --prompt-file.
+const flagPrefix = "AGENT_CI_"
+
+// flagSet is a command's flags with the texts that explain them.
+type flagSet struct {
+	*flag.FlagSet
+	command command
+	order   []string
+	values  map[string]string // what a value is called in the help
+	// variables says that AGENT_CI_ variables stand in for flags. Other commands
+	// than those of a run have none: their names would be those of job keys.
+	variables bool
+}
+
+func newFlags(c command) *flagSet {
+	f := &flagSet{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), command: c, values: map[string]string{}}
+	f.SetOutput(io.Discard)
+	return f
+}
+
+func (f *flagSet) text(to *string, name, value, usage string) {
+	f.StringVar(to, name, "", usage)
+	f.order, f.values[name] = append(f.order, name), value
+}
+
+func (f *flagSet) on(to *bool, name, usage string) {
+	f.BoolVar(to, name, false, usage)
+	f.order = append(f.order, name)
+}
+
+func (f *flagSet) list(to *[]string, name, value, usage string) {
+	f.Func(name, usage, func(s string) error { *to = append(*to, s); return nil })
+	f.order, f.values[name] = append(f.order, name), value
+}
+
+// parse reads flags, which may stand before and after the other arguments, and
+// then the environment for those that are not given. done says that the command
+// is over, with that exit status.
+func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
+	rest, err := f.intersperse(args)
+	if err == nil && f.variables {
+		err = f.fromEnvironment(p.environ)
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(p.stdout, f.help())
+		return nil, exitOK, true
+	case err != nil:
+		return nil, f.wrong(p, "%v", err), true
+	}
+	return rest, 0, false
+}
+
+func (f *flagSet) intersperse(args []string) (rest []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		left := f.Args()
+		if len(left) == 0 {
+			return rest, nil
+		}
+		if len(left) < len(args) && args[len(args)-len(left)-1] == "--" {
+			return append(rest, left...), nil
+		}
+		rest, args = append(rest, left[0]), left[1:]
+	}
+}
+
+// fromEnvironment sets the flags that are not on the command line.
+func (f *flagSet) fromEnvironment(environ []string) error {
+	given := map[string]bool{}
+	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		for _, flagName := range f.order {
+			if name != variableOf(flagName) || value == "" || given[flagName] {
+				continue
+			}
+			if err := f.Set(flagName, value); err != nil {
+				return fmt.Errorf("%s=%s: %w", name, value, err)
+			}
+		}
+	}
+	return nil
+}
+
+func variableOf(flagName string) string {
+	return flagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
+}
+
+// reserved are the variables that are flags of some command, not job keys.
+func reserved() []string {
+	var names []string
+	for _, f := range []*flagSet{runFlags(&runArguments{}), publishFlags(&publishArguments{})} {
+		for _, name := range f.order {
+			names = append(names, variableOf(name))
+		}
+	}
+	return names
+}
+
+// wrong tells that the command was called wrongly.
+func (f *flagSet) wrong(p process, format string, args ...any) int {
+	fmt.Fprintf(p.stderr, "agent-ci %s: %s.\nRun agent-ci %s --help for how it is called.\n", f.Name(), fmt.Sprintf(format, args...), f.Name())
+	return exitInvalid
+}
+
+func (f *flagSet) help() string {
+	c := f.command
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s\n\nUsage:\n  agent-ci %s\n", c.about, strings.TrimSpace(c.name+" "+c.args))
+	if c.details != "" {
+		fmt.Fprintf(&s, "\n%s\n", strings.TrimSpace(c.details))
+	}
+	if len(f.order) > 0 {
+		s.WriteString("\nFlags:\n")
+	}
+	for _, name := range f.order {
+		title := strings.TrimSpace("--" + name + " " + f.values[name])
+		fmt.Fprintf(&s, "  %-19s %s\n", title, strings.ReplaceAll(f.Lookup(name).Usage, "\n", "\n"+strings.Repeat(" ", 22)))
+	}
+	fmt.Fprintf(&s, "\nExample:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(c.example), "\n", "\n  "))
+	return s.String()
+}

@@ -1,0 +1,110 @@
+// Command agent-ci runs a coding agent in CI: it reads a task, lets the agent
+// work on a checkout, verifies the change and publishes it as a pull request.
+//
+// This package owns the command line: flags, help, signals and what is printed.
+// What the commands do is runner's.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// version is set by the build (-X main.version).
+var version = "unknown"
+
+func main() {
+	start := dispatch
+	if filepath.Base(os.Args[0]) == applyPatchName {
+		start = applyPatchAlone
+	}
+	os.Exit(start(context.Background(), process{
+		environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+	}, os.Args[1:]))
+}
+
+// process is what a command gets from outside and gives there.
+type process struct {
+	environ        []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// The exit statuses of commands that are not runs.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitInvalid = 2
+)
+
+// command is a subcommand.
+type command struct {
+	name    string
+	args    string // as the usage line shows them
+	about   string // one line
+	details string
+	example string
+	run     func(context.Context, process, []string) int
+}
+
+// commands are listed in this order.
+func commands() []command {
+	return []command{runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(), versionCommand()}
+}
+
+func dispatch(ctx context.Context, p process, args []string) int {
+	if len(args) == 0 {
+		fmt.Fprint(p.stderr, overview())
+		return exitInvalid
+	}
+	name, rest := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		return help(p, rest)
+	case "-version", "--version":
+		name = "version"
+	}
+	c, known := find(name)
+	if !known {
+		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q.\n\n%s", name, overview())
+		return exitInvalid
+	}
+	return c.run(ctx, p, rest)
+}
+
+func find(name string) (command, bool) {
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, false
+	}
+	return all[i], true
+}
+
+func help(p process, args []string) int {
+	if len(args) == 0 {
+		fmt.Fprint(p.stdout, overview())
+		return exitOK
+	}
+	c, known := find(args[0])
+	if !known {
+		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q.\n\n%s", args[0], overview())
+		return exitInvalid
+	}
+	return c.run(context.Background(), p, []string{"--help"})
+}
+
+func overview() string {
+	var s strings.Builder
+	s.WriteString("agent-ci runs a coding agent in CI and turns its change into a pull request.\n\nUsage:\n  agent-ci COMMAND [FLAGS]\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(&s, "  %-12s %s\n", c.name, c.about)
+	}
+	s.WriteString("\nagent-ci COMMAND --help tells more, with an example.\n")
+	return s.String()
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/runner"
+)
+
+func publishCommand() command {
+	return command{
+		name:  "publish",
+		args:  "RUN_DIR [FLAGS]",
+		about: "publish the change of a run that was made with --publish none, as a pull request",
+		details: `
+The second half of a run alone, for a job that has the token and no agent. The
+run directory is checked as untrusted data: its chain, its base commit, the
+objects of the change, protected paths and sizes, by the rules of the base
+commit, the job file and the environment here. No command of the repository
+runs, and the work tree is not touched.`,
+		example: `
+agent-ci run --issue octo-org/widgets#7 --publish none --out run   # without the token that may write
+GITHUB_TOKEN=… agent-ci publish run                               # in another job, on a fresh checkout`,
+		run: publish,
+	}
+}
+
+type publishArguments struct {
+	repo, job string
+	set       []string
+	quiet     bool
+}
+
+func publishFlags(a *publishArguments) *flagSet {
+	f := newFlags(publishCommand())
+	f.variables = true
+	f.text(&a.repo, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
+	f.text(&a.job, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
+	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
+	f.on(&a.quiet, "quiet", "no progress on standard error")
+	return f
+}
+
+func publish(ctx context.Context, p process, args []string) int {
+	var a publishArguments
+	flags := publishFlags(&a)
+	rest, status, done := flags.parse(p, args)
+	if done {
+		return status
+	}
+	if len(rest) != 1 {
+		return flags.wrong(p, "it takes one run directory")
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	result := runner.Publish(ctx, runner.PublishOptions{
+		RunDir: rest[0], Dir: a.repo, JobFile: a.job, Set: a.set, Quiet: a.quiet,
+		Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr,
+	})
+	showResult(p.stdout, p.stderr, result)
+	return result.ExitCode
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// showResult tells a person how a run ended: the result on out, what is wrong
+// on errs as well.
+func showResult(out, errs io.Writer, r runner.Result) {
+	for _, problem := range r.Problems {
+		fmt.Fprintln(errs, printable(problem))
+	}
+	for _, problem := range r.Errors {
+		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", printable(problem))
+	}
+	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, printable(r.Message))
+	showChange(out, r)
+	if r.Directory == "" {
+		return
+	}
+	line := func(name, value string) { fmt.Fprintf(out, "%-13s %s\n", name+":", value) }
+	if r.PullRequest.URL != "" {
+		line("pull request", fmt.Sprintf("%s (%s)", printable(r.PullRequest.URL), r.PullRequest.Operation))
+	}
+	if r.BodyFile != "" {
+		line("body", filepath.Join(r.Directory, r.BodyFile))
+	}
+	line("result", filepath.Join(r.Directory, r.File))
+}
+
+func showChange(out io.Writer, r runner.Result) {
+	if r.Branch != "" {
+		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", printable(r.Branch), r.HeadSHA)
+	}
+	if r.Changes == nil {
+		return
+	}
+	const most = 20
+	for i, f := range r.Stat {
+		if i == most {
+			fmt.Fprintf(out, "  … %d more files\n", len(r.Stat)-most)
+			break
+		}
+		fmt.Fprintln(out, "  "+statLine(f))
+	}
+	fmt.Fprintf(out, "  %s, +%d -%d\n", plural(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
+}
+
+func statLine(f transcript.ChangeFile) string {
+	if f.Binary {
+		return fmt.Sprintf("%s %s (binary)", f.Status, printable(f.Path))
+	}
+	return fmt.Sprintf("%s %s +%d -%d", f.Status, printable(f.Path), f.Insertions, f.Deletions)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printable keeps text of models and repositories from steering a terminal or
+// starting a line of its own, which Actions could take for a command.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, text)
+}

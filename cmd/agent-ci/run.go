@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner"
+)
+
+func runCommand() command {
+	return command{
+		name:  "run",
+		args:  "[JOB.yml] [--issue OWNER/REPO#N | --prompt TEXT | --prompt-file FILE] [FLAGS]",
+		about: "run a job: let the agent work, verify the change, publish it",
+		details: `
+The task comes from the job file, or from --issue, --prompt or --prompt-file.
+A flag wins over its variable (AGENT_CI_REPO for --repo), that over --set and
+over the variables named after job keys (AGENT_CI_LIMITS_TURNS for
+limits.turns), those over the job file, that over .github/agent-ci.yml of the
+base commit, and that over what is built in.
+
+The model's key is read from OPENAI_API_KEY, GitHub's token from GITHUB_TOKEN.
+The outcome decides the exit status: 0 for changed, no_changes and skipped;
+docs/outcomes.md lists the others.
+
+Commands of the agent run UNCONFINED in this version, with all rights of the
+user who starts agent-ci, but without its keys and tokens in their environment.
+Use a machine or container of their own.`,
+		example: `
+OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue octo-org/widgets#7
+agent-ci run jobs/lint.yml --set limits.turns=50
+agent-ci run --prompt "Fix the failing test" --publish none`,
+		run: run,
+	}
+}
+
+type runArguments struct {
+	issue, prompt, promptFile  string
+	repo, out, publish, replay string
+	model                      string
+	set                        []string
+	json, quiet                bool
+}
+
+func runFlags(a *runArguments) *flagSet {
+	f := newFlags(runCommand())
+	f.variables = true
+	f.text(&a.issue, "issue", "REF", "take the task from an issue: OWNER/REPO#N, or #N in the repository's checkout")
+	f.text(&a.prompt, "prompt", "TEXT", "take the task from the command line")
+	f.text(&a.promptFile, "prompt-file", "FILE", "take the task from a file, - for standard input")
+	f.text(&a.repo, "repo", "DIR", "checkout to work in (default: the current folder)")
+	f.text(&a.out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
+	f.text(&a.publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)")
+	f.text(&a.replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
+	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
+	f.text(&a.model, "model", "NAME", "model to ask")
+	f.on(&a.json, "json", "print each event of the transcript as a line of JSON on standard output")
+	f.on(&a.quiet, "quiet", "no progress on standard error")
+	return f
+}
+
+func run(ctx context.Context, p process, args []string) int {
+	var a runArguments
+	flags := runFlags(&a)
+	rest, status, done := flags.parse(p, args)
+	if done {
+		return status
+	}
+	if problem := a.problem(rest); problem != "" {
+		return flags.wrong(p, "%s", problem)
+	}
+	options := runner.Options{
+		Issue: a.issue, Prompt: a.prompt, PromptFile: a.promptFile,
+		Dir: a.repo, Out: a.out, Publish: a.publish, Replay: a.replay, Set: a.set, Model: a.model, Quiet: a.quiet,
+		Environ: p.environ, Reserved: reserved(), Version: version, Stdin: p.stdin, Progress: p.stderr,
+	}
+	if len(rest) == 1 {
+		options.JobFile = rest[0]
+	}
+	show := p.stdout
+	if a.json {
+		options.Events, show = p.stdout, p.stderr
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	result := runner.Run(ctx, options)
+	showResult(show, p.stderr, result)
+	return result.ExitCode
+}
+
+// problem says how the arguments contradict each other.
+func (a runArguments) problem(rest []string) string {
+	tasks := 0
+	for _, task := range []string{a.issue, a.prompt, a.promptFile} {
+		if task != "" {
+			tasks++
+		}
+	}
+	switch {
+	case len(rest) > 1:
+		return "it takes one job file, not " + strings.Join(rest, " ")
+	case tasks > 1:
+		return "--issue, --prompt and --prompt-file exclude each other"
+	case tasks == 0 && len(rest) == 0:
+		return "there is no task: give a job file, --issue, --prompt or --prompt-file"
+	case a.publish != "" && !slices.Contains(runner.PublishModes(), a.publish):
+		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + a.publish
+	}
+	return ""
+}

@@ -1,0 +1,245 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+)
+
+// binary is the program that the tests drive, built as `make build` does.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "agent-ci-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "agent-ci")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build agent-ci: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error { return setUp(t, env) },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"repo":    makeRepository,
+			"model":   startModel,
+			"asked":   askedModel,
+			"forge":   startForge,
+			"issue":   addIssue,
+			"fault":   addFault,
+			"pull":    showPull,
+			"field":   checkField,
+			"capture": capture,
+		},
+	})
+}
+
+// world is what a script has beside its files.
+type world struct {
+	t     *testing.T
+	forge *forgetest.Forge
+	repo  *forgetest.Repository
+	model *modeltest.Server
+}
+
+type worldKey struct{}
+
+func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
+
+// setUp gives a script an empty home, an identity for its own commits and the
+// program on its PATH. Nothing of the surroundings reaches it.
+func setUp(t *testing.T, env *testscript.Env) error {
+	env.Values[worldKey{}] = &world{t: t}
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"HOME": home, "PATH": filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
+		"GIT_AUTHOR_NAME": "Script", "GIT_AUTHOR_EMAIL": "script@example.invalid",
+		"GIT_COMMITTER_NAME": "Script", "GIT_COMMITTER_EMAIL": "script@example.invalid",
+		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
+	} {
+		env.Setenv(name, value)
+	}
+	return nil
+}
+
+// git runs git in a folder of the script.
+func git(ts *testscript.TestScript, dir string, args ...string) string {
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	for _, name := range []string{"HOME", "PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		ts.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// makeRepository makes a repository of a folder: repo DIR.
+func makeRepository(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: repo DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	git(ts, dir, "init", "--quiet", "--initial-branch=main")
+	git(ts, dir, "add", "--all")
+	git(ts, dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+}
+
+// startModel serves a scripted session over HTTP: model SESSION. What the
+// server finds wrong with the requests fails the script.
+func startModel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: model SESSION")
+	}
+	server, err := modeltest.Start(ts.MkAbs(args[0]))
+	ts.Check(err)
+	server.Key = "sk-test-0123456789abcdef"
+	worldOf(ts).model = server
+	ts.Setenv("OPENAI_BASE_URL", server.BaseURL())
+	ts.Setenv("OPENAI_API_KEY", server.Key)
+	ts.Defer(server.Close)
+}
+
+// askedModel checks that every answer was asked for and no request was wrong:
+// asked [PATTERN], where some request must match the pattern.
+func askedModel(ts *testscript.TestScript, neg bool, args []string) {
+	server := worldOf(ts).model
+	if faults := server.Faults(); len(faults) > 0 {
+		ts.Fatalf("the model's server found:\n%s", strings.Join(faults, "\n"))
+	}
+	if len(args) == 0 {
+		return
+	}
+	pattern, found := regexp.MustCompile(args[0]), false
+	for _, request := range server.Requests() {
+		found = found || pattern.Match(request.Body)
+	}
+	if found == neg {
+		ts.Fatalf("a request matches %q: %v", args[0], found)
+	}
+}
+
+// startForge serves a repository as GitHub does, made of a checkout, which
+// gets it as its origin: forge OWNER/REPO DIR.
+func startForge(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: forge OWNER/REPO DIR")
+	}
+	w := worldOf(ts)
+	owner, name, _ := strings.Cut(args[0], "/")
+	w.forge = forgetest.New(w.t, forgetest.Options{})
+	w.repo = w.forge.AddRepository(owner, name)
+	git(ts, ts.MkAbs(args[1]), "push", "--quiet", w.repo.Dir, "HEAD:refs/heads/main")
+	git(ts, ts.MkAbs(args[1]), "remote", "add", "origin", w.forge.URL+"/"+args[0]+".git")
+	ts.Setenv("GITHUB_API_URL", w.forge.APIURL)
+	ts.Setenv("GITHUB_SERVER_URL", w.forge.URL)
+	ts.Setenv("GITHUB_TOKEN", w.forge.Token)
+	ts.Setenv("BARE", w.repo.Dir)
+}
+
+// addIssue adds an issue from a file, whose first line is the title:
+// issue FILE [closed|pull].
+func addIssue(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: issue FILE [closed|pull]")
+	}
+	title, body, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
+	issue := forgetest.Issue{Title: title, Body: strings.TrimSpace(body)}
+	if len(args) > 1 {
+		switch args[1] {
+		case "closed":
+			issue.State = "closed"
+		case "pull":
+			issue.PullRequest = true
+		}
+	}
+	fmt.Fprintf(ts.Stdout(), "%d\n", worldOf(ts).repo.AddIssue(issue))
+}
+
+// addFault makes the forge fail: fault METHOD PATH STATUS MESSAGE.
+func addFault(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE")
+	}
+	var status int
+	_, err := fmt.Sscan(args[2], &status)
+	ts.Check(err)
+	body, err := json.Marshal(map[string]string{"message": args[3]})
+	ts.Check(err)
+	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, 100)
+}
+
+// showPull prints a pull request: pull NUMBER; ! pull NUMBER when there is none.
+func showPull(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: pull NUMBER")
+	}
+	for _, p := range worldOf(ts).repo.PullRequests() {
+		if fmt.Sprint(p.Number) != args[0] {
+			continue
+		}
+		if neg {
+			ts.Fatalf("there is a pull request #%s", args[0])
+		}
+		fmt.Fprintf(ts.Stdout(), "state: %s\ndraft: %v\ntitle: %s\nhead: %s\nbase: %s\n\n%s\n", p.State, p.Draft, p.Title, p.Head, p.Base, p.Body)
+		return
+	}
+	if !neg {
+		ts.Fatalf("there is no pull request #%s", args[0])
+	}
+}
+
+// checkField compares a field of a JSON file: field FILE KEY VALUE, where KEY
+// may name fields of fields (pull_request.number).
+func checkField(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: field FILE KEY VALUE")
+	}
+	var value any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &value))
+	for _, key := range strings.Split(args[1], ".") {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	got := fmt.Sprint(value)
+	if matched := regexp.MustCompile("^(?:" + args[2] + ")$").MatchString(got); matched == neg {
+		ts.Fatalf("%s of %s is %q, want %q (not: %v)", args[1], args[0], got, args[2], neg)
+	}
+}
+
+// capture sets a variable to the last command's standard output, without the
+// end of the line: capture NAME.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: capture NAME")
+	}
+	ts.Setenv(args[0], strings.TrimRight(ts.ReadFile("stdout"), "\n"))
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+func validateCommand() command {
+	return command{
+		name:  "validate",
+		args:  "JOB.yml... [--json]",
+		about: "check job files and tell every mistake with its place",
+		details: `
+A file named .github/agent-ci.yml is checked as a repository's defaults. The
+exit status is 2 when a file has a mistake.`,
+		example: `
+agent-ci validate jobs/*.yml .github/agent-ci.yml`,
+		run: validate,
+	}
+}
+
+// checked is what validate --json prints of one file.
+type checked struct {
+	File     string    `json:"file"`
+	Valid    bool      `json:"valid"`
+	Problems []problem `json:"problems"`
+}
+
+type problem struct {
+	Line       int    `json:"line"`
+	Column     int    `json:"column"`
+	Key        string `json:"key,omitempty"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+func validate(_ context.Context, p process, args []string) int {
+	asJSON := false
+	flags := newFlags(validateCommand())
+	flags.on(&asJSON, "json", "print the result as JSON")
+	files, status, done := flags.parse(p, args)
+	if done {
+		return status
+	}
+	if len(files) == 0 {
+		return flags.wrong(p, "it takes at least one job file")
+	}
+	results := make([]checked, 0, len(files))
+	for _, file := range files {
+		problems, err := check(file)
+		if err != nil {
+			fmt.Fprintf(p.stderr, "agent-ci validate: %v; check the path.\n", err)
+			return exitInvalid
+		}
+		results = append(results, checked{File: file, Valid: len(problems) == 0, Problems: asProblems(problems)})
+		if len(problems) > 0 {
+			status = exitInvalid
+		}
+		if !asJSON {
+			showProblems(p, file, problems)
+		}
+	}
+	if asJSON {
+		enc := json.NewEncoder(p.stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(results); err != nil {
+			return exitFailed
+		}
+	}
+	return status
+}
+
+// longestJob is how many bytes of a job file are read, as in a run.
+const longestJob = 1 << 20
+
+func check(file string) (job.Problems, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > longestJob {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", file, longestJob)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
+	if strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml") {
+		layer.Kind, load = job.Defaults, job.LoadTemplate
+	}
+	_, err = load(layer)
+	var problems job.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return nil, err
+	}
+	return problems, nil
+}
+
+func showProblems(p process, file string, problems job.Problems) {
+	for _, problem := range problems {
+		fmt.Fprintln(p.stdout, problem)
+	}
+	if len(problems) == 0 {
+		fmt.Fprintf(p.stdout, "%s: ok\n", file)
+	}
+}
+
+func asProblems(problems job.Problems) []problem {
+	list := make([]problem, 0, len(problems))
+	for _, each := range problems {
+		list = append(list, problem{each.Line, each.Column, each.Key, each.Message, each.Suggestion})
+	}
+	return list
+}

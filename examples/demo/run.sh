@@ -1,0 +1,76 @@
+#!/bin/sh
+# Runs a whole job on an example repository: run.sh BINARY. What it makes stands
+# in demo/ at the top of this repository. Needs git and go, no network, no keys.
+set -eu
+
+if [ $# -ne 1 ]; then
+	echo "usage: $0 BINARY" >&2
+	exit 2
+fi
+binary=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+cd "$(dirname "$0")"
+example=$(pwd)
+demo=$(cd ../.. && pwd)/demo
+
+# Neither the user's settings nor a repository around this one take part.
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+quiet_git() {
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
+		git -c init.defaultBranch=main -c user.name=demo -c user.email=demo@example.invalid \
+		-c core.autocrlf=false -c advice.detachedHead=false "$@"
+}
+
+# The same files make the same commit, by which a second run knows that the
+# origin of the first is still the right one.
+make_origin() {
+	rm -rf "$demo/seed"
+	mkdir -p "$demo"
+	cp -R "$example/repository" "$demo/seed"
+	quiet_git -C "$demo/seed" init --quiet
+	quiet_git -C "$demo/seed" add --all
+	GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' \
+		quiet_git -C "$demo/seed" commit --quiet --message 'Order versions'
+	base=$(quiet_git -C "$demo/seed" rev-parse HEAD)
+	if [ "$(quiet_git --git-dir "$demo/origin.git" rev-parse HEAD 2>/dev/null || true)" != "$base" ]; then
+		rm -rf "$demo/origin.git"
+		quiet_git clone --quiet --bare "$demo/seed" "$demo/origin.git"
+		quiet_git --git-dir "$demo/origin.git" remote remove origin
+	fi
+	rm -rf "$demo/seed"
+}
+
+make_checkout() {
+	rm -rf "$demo/checkout"
+	quiet_git clone --quiet "$demo/origin.git" "$demo/checkout"
+}
+
+next_run() {
+	n=1
+	while [ -e "$demo/run-$n" ]; do n=$((n + 1)); done
+	echo "run-$n"
+}
+
+cat <<'TEXT'
+This is a demonstration. The model's answers are scripted: they stand in
+examples/demo/session.yml, and no model is asked. All else is real: tools,
+commands, tests, commit and push. Commands run UNCONFINED in this version, with
+all rights of your user; those of this example only run go test and go vet.
+
+TEXT
+
+make_origin
+make_checkout
+run=$(next_run)
+status=0
+"$binary" run "$example/job.yml" --repo "$demo/checkout" --publish local \
+	--replay "$example/session.yml" --out "$demo/$run" || status=$?
+
+show() {
+	if [ -e "$demo/$run/$2" ]; then echo "$1  demo/$run/$2"; fi
+}
+echo
+show 'The change as a pull request would show it:' pull_request.md
+show 'How the run ended, for programs:           ' result.json
+show 'What happened, event by event:             ' transcript.jsonl
+echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'
+exit "$status"

@@ -1,0 +1,238 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// toolbox answers every call by its name and keeps what it was asked.
+type toolbox struct {
+	answers map[string]tools.Result
+	asked   []tools.Call
+}
+
+func (b *toolbox) Dispatch(_ context.Context, calls []tools.Call) []tools.Result {
+	results := make([]tools.Result, 0, len(calls))
+	for _, call := range calls {
+		b.asked = append(b.asked, call)
+		results = append(results, b.answers[call.Name])
+	}
+	return results
+}
+
+// recorder keeps each request's body on its way to a script.
+type recorder struct {
+	next   model.Responder
+	bodies []string
+}
+
+func (r *recorder) Respond(ctx context.Context, request model.Request, o model.Observer) (*model.Response, error) {
+	body, err := request.Body()
+	if err != nil {
+		return nil, err
+	}
+	r.bodies = append(r.bodies, string(body))
+	return r.next.Respond(ctx, request, o)
+}
+
+type fixture struct {
+	*agent.Conversation
+	box      *toolbox
+	requests *recorder
+	log      string
+}
+
+func converse(t *testing.T, session string) fixture {
+	t.Helper()
+	script, err := model.ReadScript("session.yml", strings.NewReader(session))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := transcript.Create(path, transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := fixture{box: &toolbox{answers: map[string]tools.Result{
+		"read_file": {Output: "hello"},
+		"broken":    tools.Refuse("no such thing"),
+	}}, requests: &recorder{next: script}, log: path}
+	f.Conversation = &agent.Conversation{
+		Model: f.requests, Tools: f.box, Log: log, Settings: model.Settings{Model: "scripted", Instructions: "Work."},
+	}
+	return f
+}
+
+// types lists the kinds of the events of a log.
+func (f fixture) types(t *testing.T) []string {
+	t.Helper()
+	file, err := os.Open(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var types []string
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, string(event.Type))
+	}
+	return types
+}
+
+func TestRunTakesTurnsUntilTheModelIsDone(t *testing.T) {
+	f := converse(t, `
+version: 1
+turns:
+  - output:
+      - say: Looking.
+      - {call: read_file, id: one, arguments: {path: a}}
+      - {call: apply, id: two, input: "*** Begin Patch"}
+      - item: {type: reasoning, id: rs_1, summary: [], encrypted_content: opaque}
+    usage: {input: 10, cached: 4, output: 3, reasoning: 1}
+  - expect: [hello]
+    output: [{say: Done.}]
+    usage: {input: 20, output: 2}
+`)
+	if err := f.Tell("Go on."); err != nil {
+		t.Fatal(err)
+	}
+	said, err := f.Run(t.Context())
+	if err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	want := []tools.Call{{ID: "one", Name: "read_file", Input: `{"path":"a"}`}, {ID: "two", Name: "apply", Input: "*** Begin Patch", Freeform: true}}
+	if diff := cmp.Diff(want, f.box.asked); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	second := f.requests.bodies[1]
+	for _, part := range []string{
+		`"encrypted_content":"opaque"`,
+		`{"type":"function_call_output","call_id":"one","output":"hello"}`,
+		`{"type":"custom_tool_call_output","call_id":"two","output":""}`,
+	} {
+		if !strings.Contains(second, part) {
+			t.Errorf("the second request lacks %s:\n%s", part, second)
+		}
+	}
+	if prefix := strings.TrimSuffix(f.requests.bodies[0], "]}"); !strings.HasPrefix(second, prefix) {
+		t.Errorf("the second request does not begin with the bytes of the first:\n%s\n%s", prefix, second)
+	}
+	spent := agent.Spent{Turns: 2, Calls: 2, Usage: model.Usage{Input: 30, Cached: 4, Output: 5, Reasoning: 1}}
+	if diff := cmp.Diff(spent, f.Spent()); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+	events := []string{"model.request", "model.response", "model.request", "model.response"}
+	if diff := cmp.Diff(events, f.types(t)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	failing := func(turns int) string {
+		return "version: 1\nturns:\n" + strings.Repeat("  - output: [{call: broken, arguments: {a: 1}}]\n", turns)
+	}
+	for name, c := range map[string]struct {
+		session string
+		limits  agent.Limits
+		want    string
+		told    string // words that the last request must have
+	}{
+		"at the limit of turns": {failing(3), agent.Limits{Turns: 2}, "budget_exceeded/turns", ""},
+		"at the limit of calls": {failing(3), agent.Limits{Calls: 1}, "budget_exceeded/tool_calls", ""},
+		"at the limit of tokens": {
+			"version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 90, output: 10}\n  - output: [{say: late}]\n",
+			agent.Limits{Tokens: 100}, "budget_exceeded/tokens", "",
+		},
+		"when a failing call is repeated": {failing(6), agent.Limits{}, "model_failed/stuck_loop", "3 times in a row"},
+		"after two empty answers":         {"version: 1\nturns:\n  - output: []\n  - output: []\n", agent.Limits{}, "model_failed/empty_answer", "Your last answer was empty"},
+		"when the model fails": {
+			"version: 1\nturns:\n  - fail: {status: 401, code: invalid_api_key, message: no}\n", agent.Limits{}, "model_failed/unauthorized", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := converse(t, c.session)
+			f.Limits = c.limits
+			_, err := f.Run(t.Context())
+			var stop *outcome.Stop
+			if !errors.As(err, &stop) || fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason) != c.want {
+				t.Fatalf("Run ended in %v, want %s", err, c.want)
+			}
+			if last := f.requests.bodies[len(f.requests.bodies)-1]; !strings.Contains(last, c.told) {
+				t.Errorf("the model was not told %q:\n%s", c.told, last)
+			}
+		})
+	}
+}
+
+func TestRunForgivesFailuresThatDiffer(t *testing.T) {
+	var s strings.Builder
+	s.WriteString("version: 1\nturns:\n")
+	for i := range 8 {
+		fmt.Fprintf(&s, "  - output: [{call: broken, arguments: {a: %d}}]\n", i/4)
+		if i == 3 {
+			s.WriteString("  - output: [{call: read_file, arguments: {}}]\n")
+		}
+	}
+	s.WriteString("  - output: [{say: Gave up.}]\n")
+	f := converse(t, s.String())
+	if said, err := f.Run(t.Context()); err != nil || said != "Gave up." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+}
+
+func TestStoredConversationSendsOnlyWhatIsNew(t *testing.T) {
+	f := converse(t, `
+version: 1
+turns:
+  - output: [{call: read_file, id: one, arguments: {}}]
+  - output: [{say: Done.}]
+`)
+	f.Settings.Stored = true
+	if err := f.Tell("The task."); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var second struct {
+		Store    bool              `json:"store"`
+		Previous string            `json:"previous_response_id"`
+		Input    []json.RawMessage `json:"input"`
+	}
+	if err := json.Unmarshal([]byte(f.requests.bodies[1]), &second); err != nil {
+		t.Fatal(err)
+	}
+	if !second.Store || second.Previous == "" || len(second.Input) != 1 {
+		t.Errorf("the second request has store %v, previous %q and %d items; want true, an id and 1", second.Store, second.Previous, len(second.Input))
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	f := converse(t, "version: 1\nturns:\n  - output: [{say: Done.}]\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run ended in %v", err)
+	}
+}

@@ -1,0 +1,269 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// publishFile is the result of publishing a bundle, in the run directory.
+const publishFile = "publish.json"
+
+// PublishOptions say which bundle to publish, and what it is checked by.
+type PublishOptions struct {
+	RunDir  string
+	Dir     string // the checkout
+	JobFile string // the job that the bundle was made by; optional
+	Set     []string
+	Quiet   bool
+
+	Environ  []string
+	Reserved []string
+	Version  string
+	Progress io.Writer // may be nil
+}
+
+// Publish is the second half of a run that was made elsewhere: it checks the
+// bundle that the run left, commits its change, pushes it and opens the pull
+// request. It runs no command of the repository and does not touch the work
+// tree. What the bundle says is data: the rules come from the base commit, the
+// job file and the environment of this half.
+func Publish(ctx context.Context, o PublishOptions) Result {
+	r := &run{
+		options: Options{
+			JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
+			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress,
+		},
+		env: environment(o.Environ), began: time.Now(), publish: publishGitHub,
+	}
+	defer r.close()
+	r.redact()
+	dir, err := openDirectory(o.RunDir)
+	if err != nil {
+		return r.unrecorded(err)
+	}
+	r.dir = dir
+	err = r.publishBundle(ctx)
+	stop := r.outcomeOf(ctx, err)
+	stop.Message = r.redactor.Redact(stop.Message)
+	result := r.result(stop, err)
+	result.TranscriptSHA256, result.File = r.bundleHead, publishFile
+	if err := r.dir.writeJSON(publishFile, result); err != nil {
+		result.Errors = append(result.Errors, err.Error())
+	}
+	r.dir.remove(stateFolder)
+	return result
+}
+
+func (r *run) publishBundle(ctx context.Context) error {
+	bundle, err := r.openBundle()
+	if err != nil {
+		return err
+	}
+	if err := r.openBase(ctx, bundle); err != nil {
+		return err
+	}
+	if err := r.readRules(); err != nil {
+		return err
+	}
+	if err := r.meetForge(ctx); err != nil {
+		return err
+	}
+	if err := r.adoptBundle(bundle); err != nil {
+		return err
+	}
+	if err := r.canReachGitHub(); err != nil {
+		return err
+	}
+	if err := r.notClosedByPerson(ctx); err != nil {
+		return err
+	}
+	if err := r.unpackBundle(ctx, bundle); err != nil {
+		return err
+	}
+	return r.publishChange(ctx)
+}
+
+// bundled says that the run publishes what another made: its work tree is not
+// the change's.
+func (r *run) bundled() bool { return r.bundleHead != "" }
+
+func badBundle(format string, args ...any) error {
+	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s; make it again with agent-ci run.", fmt.Sprintf(format, args...))
+}
+
+// openBundle checks the chain of the transcript and reads what it says.
+func (r *run) openBundle() (*transcript.View, error) {
+	head, err := r.checkChain()
+	if err != nil {
+		return nil, badBundle("%s", trimmed(err))
+	}
+	r.bundleHead = head
+	view, err := r.view()
+	if err != nil {
+		return nil, badBundle("%s", trimmed(err))
+	}
+	switch {
+	case view.Finished == nil:
+		return nil, badBundle("its run has not ended")
+	case view.Change == nil || len(view.Change.Files) == 0:
+		return nil, outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s and changed nothing.", view.Finished.Outcome, view.Finished.Reason)
+	case outcome.Outcome(view.Finished.Outcome) != outcome.Changed && outcome.Outcome(view.Finished.Outcome) != outcome.VerifyFailed:
+		return nil, badBundle("its run ended as %s/%s", view.Finished.Outcome, view.Finished.Reason)
+	}
+	return view, nil
+}
+
+func (r *run) checkChain() (string, error) {
+	f, err := r.dir.root.Open(transcriptFile)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head, err := transcript.VerifyChain(f)
+	if err != nil {
+		return "", err
+	}
+	raw, err := r.dir.root.ReadFile(resultFile)
+	if err != nil {
+		return "", err
+	}
+	var result Result
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return "", fmt.Errorf("read %s: %w", resultFile, err)
+	}
+	if result.TranscriptSHA256 != head {
+		return "", fmt.Errorf("%s names another end of the transcript than it has", resultFile)
+	}
+	return head, nil
+}
+
+// openBase opens the checkout and finds the commit that the bundle builds on,
+// without moving the work tree.
+func (r *run) openBase(ctx context.Context, bundle *transcript.View) error {
+	dir := r.options.Dir
+	if dir == "" {
+		dir = "."
+	}
+	state, err := r.dir.makeFolder(stateFolder)
+	if err != nil {
+		return err
+	}
+	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: gitops.FindGit(r.env.get("PATH")), State: state})
+	if err != nil {
+		return checkoutFailure(err)
+	}
+	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundle.Workspace.BaseSHA})
+	if err != nil {
+		return checkoutFailure(err)
+	}
+	r.base.Branch = bundle.Workspace.Base
+	return nil
+}
+
+// readRules merges the configuration that this half trusts.
+func (r *run) readRules() error {
+	layers, err := r.layers()
+	if err != nil {
+		return err
+	}
+	merged, err := job.LoadTemplate(layers...)
+	if err != nil {
+		return invalidJob(err)
+	}
+	r.job = merged
+	r.redact()
+	return nil
+}
+
+// adoptBundle takes over what the bundle says of its run, each value checked.
+func (r *run) adoptBundle(bundle *transcript.View) error {
+	r.id, r.branch = bundle.Started.RunID, bundle.Workspace.Branch
+	if r.repo.known() && bundle.Workspace.Repository != "" && !strings.EqualFold(bundle.Workspace.Repository, r.repo.full()) {
+		return badBundle("it was made for %s, this is %s", bundle.Workspace.Repository, r.repo.full())
+	}
+	if !safeRunID(r.id) {
+		return badBundle("its run id is not one")
+	}
+	if err := job.ValidateBranch(r.branch); err != nil {
+		return badBundle("its branch: %s", trimmed(err))
+	}
+	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, "agent-ci/") {
+		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", r.branch)
+	}
+	if err := job.ValidateBranch(r.base.Branch); err != nil {
+		return badBundle("its base: %s", trimmed(err))
+	}
+	if wanted := r.job.Repository.Base; wanted != "" && wanted != r.base.Branch {
+		return badBundle("its base is %s, repository.base is %s", r.base.Branch, wanted)
+	}
+	r.summary = bundle.Summary()
+	r.plan = bundle.Plan
+	r.table = transcript.Verify{Passed: true}
+	if bundle.Verify != nil {
+		r.table = *bundle.Verify
+	}
+	r.task.key, r.task.title = bundle.Started.Key, bundle.Task.Title
+	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
+		r.task.issue = &issue
+	}
+	return nil
+}
+
+// safeRunID says whether id can stand in a trailer.
+func safeRunID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
+}
+
+// unpackBundle reads the objects of the change and compares them with what the
+// transcript says.
+func (r *run) unpackBundle(ctx context.Context, bundle *transcript.View) error {
+	pack, err := r.dir.root.Open(packFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return badBundle("%s is missing", packFile)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", packFile, err)
+	}
+	defer pack.Close()
+	changes, err := r.checkout.ReadPack(ctx, pack, gitops.Tree(bundle.Change.TreeSHA))
+	var refused *gitops.PackError
+	if errors.As(err, &refused) {
+		return badBundle("%s", trimmed(err))
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", packFile, err)
+	}
+	if !sameFiles(changeFiles(changes), bundle.Change.Files) {
+		return badBundle("its objects are not the change that its transcript tells of")
+	}
+	r.changes = changes
+	if _, err := r.writePatch(ctx); err != nil { // what is checked is what the objects say
+		return err
+	}
+	r.kept = true
+	return nil
+}
+
+// sameFiles compares what was changed; how many lines is the projection's.
+func sameFiles(a, b []transcript.ChangeFile) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Path != b[i].Path || a[i].NewID != b[i].NewID || a[i].NewMode != b[i].NewMode || a[i].OldID != b[i].OldID {
+			return false
+		}
+	}
+	return true
+}

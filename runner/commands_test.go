@@ -1,0 +1,30 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
+	var file strings.Builder
+	w := &logWriter{file: &file, left: 24, redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }}
+	for _, part := range []string{"pass hun", "ter22\nnext", " line\nthird\n"} {
+		if _, err := w.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.flush()
+	if got, want := file.String(), "pass [secret]\nnext line\n"; !strings.HasPrefix(got, want) || !strings.Contains(got, "truncated") || strings.Contains(got, "hunter") {
+		t.Errorf("log = %q, want it to begin with %q and to say that it is truncated", got, want)
+	}
+}
+
+func TestLogNameIsAPlainFileName(t *testing.T) {
+	for _, name := range []string{"../../etc/passwd", "a b\nc", strings.Repeat("x", 200), "Prüfung"} {
+		got := logName("verify-1", 2, name)
+		file, ok := strings.CutPrefix(got, "outputs/verify-1-2-")
+		if !ok || strings.ContainsAny(file, "/\n ") || len(file) > 44 {
+			t.Errorf("logName(%q) = %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// The commits of a run are agent-ci's own where the environment names nobody.
+// The address is of a domain that can never exist (RFC 2606).
+const (
+	committerName  = "agent-ci"
+	committerEmail = "agent-ci@noreply.invalid"
+)
+
+// The trailers by which a later run knows the commits of this one.
+const (
+	trailerRun        = "Agent-CI-Run"
+	trailerBase       = "Agent-CI-Base"
+	trailerTranscript = "Agent-CI-Transcript"
+)
+
+// commitChange makes the commit of the change set. Its message carries the
+// head of the transcript's chain at this moment.
+func (r *run) commitChange(ctx context.Context) (string, error) {
+	head, err := r.chainHead()
+	if err != nil {
+		return "", err
+	}
+	view, err := r.view()
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	commit, err := r.checkout.WriteCommit(ctx, r.changes, gitops.CommitOptions{
+		Message: r.commitMessage(view, head), Author: r.signature("AUTHOR", now), Committer: r.signature("COMMITTER", now),
+	})
+	if err != nil {
+		return "", fmt.Errorf("commit the change: %w", err)
+	}
+	return commit, r.record(transcript.TypePublish, transcript.Publish{Step: "commit", Branch: r.branch, HeadSHA: commit})
+}
+
+// chainHead is the end of the transcript's chain, once it is on disk.
+func (r *run) chainHead() (string, error) {
+	if r.log == nil {
+		return r.bundleHead, nil
+	}
+	if err := r.log.Sync(); err != nil {
+		return "", fmt.Errorf("write transcript: %w", err)
+	}
+	return r.log.Head(), nil
+}
+
+// signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
+func (r *run) signature(role string, when time.Time) gitops.Signature {
+	s := gitops.Signature{Name: committerName, Email: committerEmail, When: when}
+	if name := r.env.get("GIT_" + role + "_NAME"); name != "" {
+		s.Name = name
+	}
+	if email := r.env.get("GIT_" + role + "_EMAIL"); email != "" {
+		s.Email = email
+	}
+	return s
+}
+
+// commitMessage is the title, the summary, what it fixes, and the trailers by
+// which a later run knows the commit (git-interpret-trailers(1): the last
+// paragraph).
+func (r *run) commitMessage(view *transcript.View, head string) string {
+	title := r.title(view)
+	paragraphs := []string{title}
+	if summary := transcript.CommitText(strings.TrimSpace(r.summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
+		paragraphs = append(paragraphs, summary)
+	}
+	if closing := r.closing(); closing != "" {
+		paragraphs = append(paragraphs, closing)
+	}
+	trailers := []string{trailerRun + ": " + r.id, trailerBase + ": " + r.base.SHA, trailerTranscript + ": " + head}
+	if who := r.coAuthor(); who != "" {
+		trailers = append(trailers, "Co-authored-by: "+who)
+	}
+	return strings.Join(append(paragraphs, strings.Join(trailers, "\n")), "\n\n") + "\n"
+}
+
+// closing closes the issue that the task came from, once the change is merged.
+func (r *run) closing() string {
+	if r.task.issue == nil {
+		return ""
+	}
+	if strings.EqualFold(r.task.issue.Repository, r.repo.full()) {
+		return fmt.Sprintf("Fixes #%d", r.task.issue.Number)
+	}
+	return "Fixes " + r.task.issue.String()
+}
+
+// coAuthor is who wrote the issue, by the address under which GitHub knows
+// every account.
+func (r *run) coAuthor() string {
+	author := r.task.author
+	if author == nil || author.Bot || author.Login == "" || author.ID == 0 || !r.job.PullRequest.Commit.CoAuthor {
+		return ""
+	}
+	host := "users.noreply.github.com"
+	if r.repo.serverURL != "https://github.com" {
+		host = "users.noreply." + strings.TrimPrefix(strings.TrimPrefix(r.repo.serverURL, "https://"), "http://")
+		host, _, _ = strings.Cut(host, ":")
+	}
+	return fmt.Sprintf("%s <%d+%s@%s>", author.Login, author.ID, author.Login, host)
+}

@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// The files of a run directory; docs/run-directory.md describes them.
+const (
+	transcriptFile  = "transcript.jsonl"
+	resultFile      = "result.json"
+	pullRequestFile = "pull_request.md"
+	patchFile       = "changes.patch"
+	packFile        = "changes.pack"
+	outputsFolder   = "outputs"
+	patchesFolder   = "changes"
+	checkoutFolder  = "checkout"
+	stateFolder     = "state" // working files, gone after the run
+)
+
+// directory is a run directory. Only its owner may read it.
+type directory struct {
+	path string
+	root *os.Root
+}
+
+// newRunID is unique and sorts by time.
+func newRunID(now time.Time) string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
+	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(random[:])
+}
+
+// directoryPath is where a run without --out goes: the runner's temporary
+// folder in Actions, else the user's state folder (XDG Base Directory
+// Specification 0.8).
+func directoryPath(env environment, id string) string {
+	if temp := env.get("RUNNER_TEMP"); temp != "" {
+		return filepath.Join(temp, "agent-ci", id)
+	}
+	state := env.get("XDG_STATE_HOME")
+	if home := env.get("HOME"); state == "" && home != "" {
+		state = filepath.Join(home, ".local", "state")
+	}
+	if state == "" {
+		state = os.TempDir()
+	}
+	return filepath.Join(state, "agent-ci", "runs", id)
+}
+
+// newDirectory makes a run directory. An existing one is taken only when it is
+// empty: a run never mixes with another.
+func newDirectory(path string) (*directory, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find run directory: %w", err)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
+			"The run directory cannot be made (%v); give another with --out.", err).Because(err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("read run directory: %w", err)
+	}
+	if len(entries) > 0 {
+		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
+			"The run directory %s is not empty; give a new one with --out, or leave --out away.", path)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("open run directory: %w", err)
+	}
+	return &directory{path, root}, nil
+}
+
+// openDirectory opens the directory of a run that has ended.
+func openDirectory(path string) (*directory, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find run directory: %w", err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v).", path, err).Because(err)
+	}
+	if _, err := root.Stat(transcriptFile); err != nil {
+		root.Close()
+		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
+			"%s is not a run directory: it has no %s.", path, transcriptFile).Because(err)
+	}
+	return &directory{path, root}, nil
+}
+
+func (d *directory) close() { _ = d.root.Close() }
+
+// join is the path of a file below the run directory, for people and children.
+func (d *directory) join(elements ...string) string {
+	return filepath.Join(append([]string{d.path}, elements...)...)
+}
+
+// create makes a new file and the folder that it stands in.
+func (d *directory) create(name string) (*os.File, error) {
+	if folder := filepath.Dir(name); folder != "." {
+		if err := d.root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+// write puts a whole file in its place or leaves the old one.
+func (d *directory) write(name string, content []byte) error {
+	temporary := name + ".new"
+	f, err := d.create(temporary)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = d.root.Rename(temporary, name)
+	}
+	if err != nil {
+		_ = d.root.Remove(temporary)
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func (d *directory) writeJSON(name string, value any) error {
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return d.write(name, append(raw, '\n'))
+}

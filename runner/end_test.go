@@ -1,0 +1,63 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+func TestEndOf(t *testing.T) {
+	stop := outcome.Stopf(outcome.ModelFailed, "quota", "No money.")
+	byUser := outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled.")
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(byUser)
+	late, stopLate := context.WithDeadlineCause(t.Context(), time.Unix(0, 0), outcome.Stopf(outcome.BudgetExceeded, "time", "Late."))
+	defer stopLate()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		"a stop":                                {t.Context(), fmt.Errorf("work: %w", stop), "model_failed/quota"},
+		"a signal":                              {cancelled, fmt.Errorf("work: %w", context.Canceled), "cancelled/sigterm"},
+		"the time limit":                        {late, context.DeadlineExceeded, "budget_exceeded/time"},
+		"an error that a signal caused":         {cancelled, errors.New("write |1: broken pipe"), "cancelled/sigterm"},
+		"a stop of its own, although cancelled": {cancelled, stop, "model_failed/quota"},
+		"anything else":                         {t.Context(), errors.New("disk full"), "internal_error/unexpected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := endOf(c.ctx, c.err)
+			if words := fmt.Sprintf("%s/%s", got.Outcome, got.Reason); words != c.want {
+				t.Errorf("ended as %s, want %s", words, c.want)
+			}
+		})
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		stop *outcome.Stop
+		want int
+	}{
+		{outcome.Stopf(outcome.Cancelled, "sigint", ""), 130},
+		{outcome.Stopf(outcome.Cancelled, "sigterm", ""), 143},
+		{outcome.Stopf(outcome.Changed, "pushed", ""), 0},
+		{outcome.Stopf(outcome.Conflict, "foreign_commit", ""), 10},
+	} {
+		if got := exitCodeOf(c.stop); got != c.want {
+			t.Errorf("%s/%s exits with %d, want %d", c.stop.Outcome, c.stop.Reason, got, c.want)
+		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{"it failed.": "It failed", "": "", " écrit. ": "Écrit"} {
+		if got := sentence(text); got != want {
+			t.Errorf("sentence(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

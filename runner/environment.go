@@ -1,0 +1,50 @@
+package runner
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+)
+
+// environment is the environment of agent-ci itself, NAME=value each.
+type environment []string
+
+func (e environment) get(name string) string {
+	for i := len(e) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(e[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// first is the value of the first of the names that has one.
+func (e environment) first(names ...string) string {
+	for _, name := range names {
+		if value := e.get(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+func (e environment) inActions() bool { return e.get("GITHUB_ACTIONS") == "true" }
+
+// tokenNames are where a GitHub token is looked for.
+var tokenNames = []string{"GITHUB_TOKEN", "GH_TOKEN"}
+
+// secretNames are the variables whose values must not appear anywhere.
+var secretNames = []string{
+	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",
+	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+}
+
+func (e environment) secrets(more ...string) []secrets.Value {
+	var values []secrets.Value
+	for _, name := range append(append([]string(nil), secretNames...), more...) {
+		if value := e.get(name); value != "" {
+			values = append(values, secrets.Value{Name: name, Secret: value})
+		}
+	}
+	return values
+}

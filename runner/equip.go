@@ -1,0 +1,271 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/patch"
+	"github.com/agent-ci/agent-ci/tools/plan"
+)
+
+// redact makes the run remove its secrets from everything that it writes or
+// sends: tokens and keys that it knows of, and the values of model.headers.
+func (r *run) redact() {
+	var names []string
+	var values []secrets.Value
+	if r.job != nil {
+		names = append(names, r.job.Model.APIKeyEnv)
+		for name, value := range r.job.Model.Headers {
+			values = append(values, secrets.Value{Name: "model.headers." + name, Secret: value})
+		}
+	}
+	r.redactor = secrets.NewRedactor(append(values, r.env.secrets(names...)...))
+}
+
+// meetModel finds out who answers: a scripted session or the API. It asks
+// nothing yet.
+func (r *run) meetModel(context.Context) error {
+	if short := r.redactor.Short(); len(short) > 0 {
+		r.warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
+	}
+	if r.options.Replay != "" {
+		return r.readScript()
+	}
+	m := r.job.Model
+	key := r.env.get(m.APIKeyEnv)
+	if key == "" {
+		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
+			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
+	}
+	base := m.BaseURL
+	if base == "" {
+		base = r.env.get("OPENAI_BASE_URL")
+	}
+	api, err := model.NewOpenAI(model.Endpoint{
+		BaseURL: base, APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + r.options.Version,
+	})
+	if err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", sentence(err.Error())).Because(err)
+	}
+	r.model = &model.Retrying{Next: api, Report: r.recordRetry}
+	return nil
+}
+
+func (r *run) readScript() error {
+	f, err := os.Open(r.options.Replay)
+	if err != nil {
+		return notReadable(r.options.Replay, err)
+	}
+	defer f.Close()
+	script, err := model.ReadScript(filepath.Base(r.options.Replay), f)
+	if err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", sentence(err.Error())).Because(err)
+	}
+	r.model = &model.Retrying{Next: script, First: time.Millisecond, Report: r.recordRetry}
+	return nil
+}
+
+func (r *run) recordRetry(retry model.Retry) error {
+	return r.record(transcript.TypeModelRetry, transcript.ModelRetry{
+		Turn: r.conversation.Spent().Turns, Attempt: retry.Attempt, Error: retry.Failure.Error(), Wait: retry.Wait.Seconds(),
+	})
+}
+
+// toolbox is what the agent works with until its change is taken: the tools,
+// and the processes that they started.
+type toolbox struct {
+	sandbox    *sandbox.Sandbox
+	commands   *command.Tools
+	roots      []io.Closer
+	registry   *tools.Registry
+	dispatcher *tools.Dispatcher
+}
+
+// equip makes the tools. Each attempt has new ones: those of the last attempt
+// died with its processes.
+func (r *run) equip() error {
+	dir := r.workDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the working directory: %w", err)
+	}
+	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
+	box := &sandbox.Sandbox{AdoptOrphans: true}
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.commandEnv()})
+	var all []tools.Tool
+	all = append(all, plan.New(r.takePlan))
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder)})...)
+	all = append(all, commands.All()...)
+	all = append(all, patch.New(patch.Options{Dir: dir, Root: root, Freeform: r.takesFreeform(), Protect: r.whyProtected}))
+	registry := tools.New(all...)
+	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
+	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", sentence(err.Error())).Because(err)
+	}
+	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: &patchKeeper{Observer: r.conversation, run: r}, Offered: offered}
+	r.conversation.Tools = r.tools.dispatcher
+	return nil
+}
+
+// close ends what the agent's commands left running.
+func (t *toolbox) close() error {
+	t.commands.Close()
+	err := t.sandbox.Close()
+	for _, root := range t.roots {
+		_ = root.Close()
+	}
+	return err
+}
+
+// offered are the tools that a model is told of.
+var offered = []string{"update_plan", "read_file", "exec_command", "write_stdin", patchTool}
+
+// takesFreeform says whether the model is given apply_patch as a tool whose
+// input is text under a grammar, which the GPT-5 models are trained on.
+func (r *run) takesFreeform() bool {
+	switch r.job.Model.Tools {
+	case "freeform":
+		return true
+	case "function":
+		return false
+	}
+	name := strings.ToLower(r.job.Model.Name)
+	return strings.HasPrefix(name, "gpt-5") || strings.Contains(name, "codex")
+}
+
+// patchTool is the name of the tool that applies patches.
+const patchTool = "apply_patch"
+
+// patchKeeper keeps each patch as the model sent it, before it is applied.
+type patchKeeper struct {
+	tools.Observer
+	run *run
+}
+
+func (k *patchKeeper) Started(s tools.Started) error {
+	if s.Tool == patchTool {
+		if err := k.run.keepPatch(s.Call.Input); err != nil {
+			return err
+		}
+	}
+	return k.Observer.Started(s)
+}
+
+// keepPatch is called by one goroutine at a time: a call that mutates runs
+// alone.
+func (r *run) keepPatch(text string) error {
+	r.patches++
+	return r.dir.write(fmt.Sprintf("%s/%03d.patch", patchesFolder, r.patches), []byte(r.redactor.Redact(text)))
+}
+
+// whyProtected tells the model why a path below the working directory must
+// stay as it is: a change of it would not be published.
+func (r *run) whyProtected(name string) string {
+	full := path.Join(r.job.Repository.Path, name)
+	protected, err := policy.Protected(r.job.Policy.Protect, []string{full})
+	if err != nil || len(protected) == 0 { // a bad pattern ends the run when the change is judged
+		return ""
+	}
+	return full + " is protected by the job (policy.protect): a change that touches it is not published. Leave it as it is and say in your last message what should change there."
+}
+
+// outputStore keeps whole outputs in the run directory.
+type outputStore struct{ dir *directory }
+
+func (s outputStore) Create(name string) (io.WriteCloser, string, error) {
+	f, err := s.dir.create(name)
+	if err != nil {
+		return nil, "", err
+	}
+	return f, s.dir.join(name), nil
+}
+
+func (r *run) takePlan(p plan.Plan) error {
+	taken := transcript.Plan{Explanation: p.Explanation}
+	for _, step := range p.Steps {
+		taken.Steps = append(taken.Steps, transcript.PlanStep{Step: step.Step, Status: string(step.Status)})
+	}
+	r.plan = taken
+	return r.record(transcript.TypePlan, taken)
+}
+
+// briefAgent begins the conversation: the standing orders, the facts of the
+// run, the repository's guides, the task.
+func (r *run) briefAgent(context.Context) error {
+	guides, err := agent.ReadGuides(r.job.Repository.Path, r.readGuide)
+	if err != nil {
+		return err
+	}
+	limits := r.job.Limits
+	r.conversation = &agent.Conversation{
+		Model: r.model, Log: r.log,
+		Limits: agent.Limits{Turns: limits.Turns, Calls: limits.ToolCalls, Tokens: limits.Tokens},
+	}
+	if err := r.equip(); err != nil {
+		return err
+	}
+	definitions, err := agent.Definitions(r.tools.registry.Specs(offered))
+	if err != nil {
+		return err
+	}
+	r.endProcesses()
+	r.conversation.Settings = model.Settings{
+		Model: r.job.Model.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: r.id,
+		Effort: r.job.Model.ReasoningEffort, Stored: r.job.Model.State == "server",
+	}
+	input, err := r.briefing(guides).Input()
+	if err != nil {
+		return err
+	}
+	r.conversation.Add(input...)
+	return nil
+}
+
+// readGuide reads a file of the base commit. One that no model could read to
+// its end is left out.
+func (r *run) readGuide(path string) ([]byte, error) {
+	raw, err := r.checkout.ReadBase(path, configLimit)
+	var large *gitops.TooLargeError
+	if errors.As(err, &large) {
+		r.warn("guide_too_large", "%s.", sentence(err.Error()))
+		return nil, fs.ErrNotExist
+	}
+	return raw, err
+}
+
+func (r *run) briefing(guides []agent.Guide) agent.Briefing {
+	checks := make([]string, 0, len(r.job.Verify))
+	for _, check := range r.job.Verify {
+		checks = append(checks, check.Run)
+	}
+	for i := range guides {
+		guides[i].Text = r.redactor.Redact(guides[i].Text)
+	}
+	return agent.Briefing{
+		Root: r.checkout.Root(), Directory: r.workDir(), Base: strings.TrimSpace(r.base.Branch + " " + r.base.SHA),
+		Sandbox: "none: commands run with the rights of the user who started agent-ci", Network: "whatever this machine reaches",
+		Verify: checks, Guides: slices.Clip(guides),
+		Task:   agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text},
+		Answer: r.job.Task.Expects == "answer",
+	}
+}

@@ -1,0 +1,262 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// openDirectory makes the run directory and begins the transcript.
+func (r *run) openDirectory() error {
+	path := r.options.Out
+	if path == "" {
+		path = directoryPath(r.env, r.id)
+	}
+	dir, err := newDirectory(path)
+	if err != nil {
+		return err
+	}
+	r.dir = dir
+	r.redact()
+	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{
+		Redact: func(text string) string { return r.redactor.Redact(text) }, // the redactor may learn more
+		Sink:   r.tell,
+	})
+	if err != nil {
+		return fmt.Errorf("begin transcript: %w", err)
+	}
+	r.log = log
+	return nil
+}
+
+// salvageTime is how long a run that was stopped may take to keep its work.
+const salvageTime = 20 * time.Second
+
+// finish keeps what there is, puts the checkout in order and writes the result.
+// It does so after a cancelled ctx as well.
+func (r *run) finish(ctx context.Context, err error) Result {
+	stop := r.outcomeOf(ctx, err)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
+	defer cancel()
+	r.endProcesses()
+	note := r.salvage(late, stop)
+	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
+	result := r.result(stop, err)
+	r.conclude(&result)
+	return result
+}
+
+// outcomeOf reads the outcome off an error or, without one, off what happened.
+func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
+	switch {
+	case err != nil:
+		stop := *endOf(ctx, err) // finish changes its message
+		return &stop
+	case r.changes.Empty() && r.job.Task.Expects == "answer":
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
+	case r.changes.Empty():
+		return outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
+	case !r.table.Passed:
+		return r.verifyFailed()
+	case r.published.unchanged && r.published.operation != "created":
+		return outcome.Stopf(outcome.NoChanges, "already_published",
+			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", r.branch, short(r.published.commit))
+	}
+	return outcome.Stopf(outcome.Changed, r.published.reason(), "%s", r.published.sentence())
+}
+
+func (r *run) verifyFailed() *outcome.Stop {
+	var red []string
+	for _, row := range r.table.Rows {
+		if !row.Passed {
+			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, r.dir.join(row.Log)))
+		}
+	}
+	stop := outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
+	if r.published.commit != "" {
+		stop.Message += " " + r.published.sentence()
+	}
+	return stop
+}
+
+// salvage keeps the work of a run that was stopped and puts the checkout back
+// as the user had it, unless the change is published or meant to stay in the
+// checkout. It tells what it did.
+func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
+	if r.checkout == nil || r.snapshot == nil || r.published.commit != "" {
+		return r.giveBackCheckout(ctx)
+	}
+	if err := r.collect(ctx); err != nil {
+		r.warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
+		return "The checkout was left as the agent left it."
+	}
+	switch {
+	case r.changes.Empty():
+		return r.giveBackCheckout(ctx)
+	case r.publish == publishNone:
+		if stop.Outcome == outcome.Changed {
+			return ""
+		}
+		return "The work so far stands in the checkout, uncommitted."
+	}
+	if err := r.checkout.Restore(ctx, r.changes); err != nil {
+		r.warn("checkout_not_restored", "The checkout could not be put back (%v); what the agent changed still stands in it.", err)
+		return "The checkout was left as the agent left it."
+	}
+	if strings.Contains(stop.Message, patchFile) {
+		return ""
+	}
+	return fmt.Sprintf("The work so far is in %s; the checkout is as it was.", r.dir.join(patchFile))
+}
+
+// collect takes the change set of a run that did not come to it.
+func (r *run) collect(ctx context.Context) error {
+	if r.changes != nil && r.kept {
+		return nil
+	}
+	return r.takeChanges(ctx)
+}
+
+// giveBackCheckout undoes a switch to the base commit when nothing was
+// committed.
+func (r *run) giveBackCheckout(ctx context.Context) string {
+	if r.checkout == nil || r.published.commit != "" || r.publish == publishNone && !r.changes.Empty() {
+		return ""
+	}
+	if err := r.checkout.Restore(ctx, nil); err != nil {
+		r.warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+	}
+	return ""
+}
+
+// endProcesses ends every command that still runs.
+func (r *run) endProcesses() {
+	if r.tools == nil {
+		return
+	}
+	if err := r.tools.close(); err != nil {
+		r.warn("processes_left", "%s.", sentence(err.Error()))
+	}
+	r.tools = nil
+}
+
+func (r *run) result(stop *outcome.Stop, err error) Result {
+	result := Result{
+		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
+		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
+		PullRequest: r.published.pullRequest(),
+		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
+		Sandbox:   confinement(),
+		Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
+	}
+	if result.Plan == nil {
+		result.Plan = []transcript.PlanStep{}
+	}
+	if result.Warnings == nil {
+		result.Warnings = []transcript.Warning{}
+	}
+	if r.conversation != nil {
+		result.Usage = transcript.Usage(r.conversation.Spent().Usage)
+	}
+	if !r.changes.Empty() {
+		result.Changes = &ChangeSummary{len(r.changes.Files), r.changes.Insertions, r.changes.Deletions}
+		result.Stat = changeFiles(r.changes)
+	}
+	var problems job.Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			result.Problems = append(result.Problems, p.String())
+		}
+	}
+	return result
+}
+
+func verifyRows(rows []transcript.VerifyRow) []VerifyRow {
+	list := make([]VerifyRow, 0, len(rows))
+	for _, row := range rows {
+		list = append(list, VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
+	}
+	return list
+}
+
+// conclude writes the last event and result.json. What cannot be written is
+// told in the result.
+func (r *run) conclude(result *Result) {
+	event := transcript.RunFinished{
+		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
+		Summary: r.summary, Usage: result.Usage, Seconds: time.Since(r.began).Seconds(),
+	}
+	if r.conversation != nil {
+		spent := r.conversation.Spent()
+		event.Turns, event.Calls = spent.Turns, spent.Calls
+	}
+	failed := func(err error) {
+		if err != nil {
+			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
+		}
+	}
+	failed(r.start())
+	failed(r.record(transcript.TypeRunFinished, event))
+	failed(r.log.Sync())
+	result.TranscriptSHA256 = r.log.Head()
+	failed(r.dir.writeJSON(resultFile, result))
+	r.dir.remove(stateFolder)
+}
+
+// unrecorded is the result of a run that could not even make its directory.
+func (r *run) unrecorded(err error) Result {
+	stop := endOf(context.Background(), err)
+	return Result{
+		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
+		RunID: r.id, PullRequest: PullRequest{Operation: "none"},
+		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
+		Sandbox: confinement(),
+	}
+}
+
+func (r *run) close() {
+	r.endProcesses()
+	if r.log != nil {
+		_ = r.log.Close()
+	}
+	if r.checkout != nil {
+		_ = r.checkout.Close()
+	}
+	if r.dir != nil {
+		r.dir.close()
+	}
+}
+
+func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile {
+	files := make([]transcript.ChangeFile, 0, len(c.Files))
+	for _, f := range c.Files {
+		files = append(files, transcript.ChangeFile{
+			Path: f.Path, Status: string(f.Status), OldMode: f.OldMode, NewMode: f.NewMode, OldID: f.OldID, NewID: f.NewID,
+			Binary: f.Binary, Insertions: f.Insertions, Deletions: f.Deletions,
+		})
+	}
+	return files
+}
+
+// trimmed is an error's text without a full stop, for the end of a sentence.
+func trimmed(err error) string { return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".") }
+
+// sentence makes an error's text one: a capital at the start, no full stop at
+// the end.
+func sentence(text string) string {
+	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}

@@ -1,0 +1,199 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// present writes the body of the pull request and, in the mode github, opens
+// or updates it.
+func (r *run) present(ctx context.Context) error {
+	view, err := r.view()
+	if err != nil {
+		return err
+	}
+	body, err := r.body(view)
+	if err != nil {
+		return err
+	}
+	if err := r.dir.write(pullRequestFile, []byte(body)); err != nil {
+		return err
+	}
+	r.bodyFile = pullRequestFile
+	if r.publish != publishGitHub {
+		return nil
+	}
+	return r.proposePullRequest(ctx, r.title(view), body)
+}
+
+// view is what people are shown of the run so far.
+func (r *run) view() (*transcript.View, error) {
+	f, err := r.dir.root.Open(transcriptFile)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	view, err := transcript.Project(f)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return view, nil
+}
+
+func (r *run) title(view *transcript.View) string {
+	if r.job.PullRequest.Title != "" {
+		return r.job.PullRequest.Title
+	}
+	return transcript.Title(view)
+}
+
+func (r *run) body(view *transcript.View) (string, error) {
+	return transcript.Body(view, transcript.BodyOptions{
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Closing: r.closing(),
+	})
+}
+
+// draftReasons say why the pull request is a draft, beside a red verification,
+// which the body tells itself.
+func (r *run) draftReasons() []string {
+	var reasons []string
+	if r.job.PullRequest.Draft {
+		reasons = append(reasons, "the job asks for one (pull_request.draft).")
+	}
+	var before []string
+	for _, row := range r.table.Rows {
+		if row.Passed && row.After != "green" {
+			before = append(before, row.Name)
+		}
+	}
+	if len(before) > 0 {
+		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
+	}
+	return reasons
+}
+
+// draft says whether the pull request must not be merged as it is.
+func (r *run) draft() bool { return !r.table.Passed || len(r.draftReasons()) > 0 }
+
+// proposePullRequest opens the pull request of the task's branch or brings the
+// one that is open up to date.
+func (r *run) proposePullRequest(ctx context.Context, title, body string) error {
+	open, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	if err != nil {
+		return r.notProposed(forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err))
+	}
+	switch {
+	case open != nil && open.State == "open" && r.published.unchanged:
+		r.published.pull, r.published.operation = open, "none"
+		return nil
+	case open != nil && open.State == "open":
+		err = r.updatePullRequest(ctx, open, title, body)
+	default:
+		err = r.createPullRequest(ctx, title, body)
+	}
+	if err != nil {
+		return r.notProposed(err)
+	}
+	r.decorate(ctx)
+	return r.record(transcript.TypePublish, transcript.Publish{
+		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
+		Number: r.published.pull.Number, URL: r.published.pull.URL, Operation: r.published.operation,
+	})
+}
+
+// notProposed tells that the branch is there although the pull request is not.
+func (r *run) notProposed(err error) error {
+	stop, ok := err.(*outcome.Stop)
+	if !ok {
+		return err
+	}
+	told := *stop
+	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s.", r.branch, r.dir.join(pullRequestFile))
+	return &told
+}
+
+func (r *run) createPullRequest(ctx context.Context, title, body string) error {
+	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: body, Draft: r.draft()}
+	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
+	if wanted.Draft && noDrafts(err) {
+		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
+		wanted.Draft = false
+		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
+	}
+	if err != nil {
+		return forgeFailure("The pull request cannot be opened", err)
+	}
+	r.published.pull, r.published.operation = pull, "created"
+	return nil
+}
+
+// noDrafts says whether GitHub refuses a pull request because it is a draft:
+// private repositories of some plans have none.
+func noDrafts(err error) bool {
+	return github.KindOf(err) == github.Invalid && strings.Contains(err.Error(), "Draft pull requests are not supported")
+}
+
+func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title, body string) error {
+	pull, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, open.Number, github.PullRequestUpdate{Title: &title, Body: &body})
+	if err != nil {
+		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", open.Number), err)
+	}
+	r.published.pull, r.published.operation = pull, "updated"
+	if r.draft() && !pull.Draft {
+		r.decorated("draft", r.forge.SetDraft(ctx, pull, true))
+	}
+	return nil
+}
+
+// decorate adds what the job asks for. What fails is a warning: the pull
+// request is there.
+func (r *run) decorate(ctx context.Context) {
+	wanted, number := r.job.PullRequest, r.published.pull.Number
+	owner, name := r.repo.owner, r.repo.name
+	if len(wanted.Labels) > 0 {
+		r.decorated("labels", r.forge.AddLabels(ctx, owner, name, number, wanted.Labels))
+	}
+	if len(wanted.Assignees) > 0 {
+		r.decorated("assignees", r.forge.AddAssignees(ctx, owner, name, number, wanted.Assignees))
+	}
+	if len(wanted.Reviewers)+len(wanted.Teams) > 0 {
+		r.decorated("reviewers", r.forge.RequestReviewers(ctx, owner, name, number, wanted.Reviewers, wanted.Teams))
+	}
+}
+
+func (r *run) decorated(what string, err error) {
+	if err != nil {
+		r.warn("pull_request_"+what, "The pull request's %s could not be set: %v", what, err)
+	}
+}
+
+// reason and sentence tell of a change that was published.
+func (p published) reason() string {
+	switch {
+	case p.commit == "":
+		return "left_in_checkout"
+	case p.pull != nil:
+		return "pull_request"
+	case p.remote != "":
+		return "pushed"
+	}
+	return "committed"
+}
+
+func (p published) sentence() string {
+	switch {
+	case p.commit == "":
+		return "The change stands in the checkout, uncommitted; look at it with git diff."
+	case p.pull != nil:
+		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)
+	case p.remote != "":
+		return fmt.Sprintf("The change is commit %s on %s, pushed to %s; review it and merge.", short(p.commit), p.branch, p.remote)
+	}
+	return fmt.Sprintf("The change is commit %s on %s, not pushed as %s; review it, and push the branch.", short(p.commit), p.branch, p.notPushed)
+}

@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// tell shows an event to who watches: as a line of JSON, or in words.
+func (r *run) tell(e transcript.Event) {
+	if w := r.options.Events; w != nil {
+		if line, err := e.Line(); err == nil {
+			_, _ = w.Write(append(line, '\n'))
+		}
+	}
+	if w := r.options.Progress; w != nil && !r.options.Quiet {
+		if line := progressLine(e); line != "" {
+			_, _ = io.WriteString(w, "agent-ci: "+line+"\n")
+		}
+	}
+}
+
+// progressLines put an event into words. What is not here is not shown.
+var progressLines = map[transcript.Type]func(json.RawMessage) string{
+	transcript.TypeRunStarted: line(func(d transcript.RunStarted) string {
+		words := "run " + d.RunID
+		if d.Key != "" {
+			words += " of " + d.Key
+		}
+		if d.Scripted != "" {
+			words += fmt.Sprintf("; the model's answers are scripted (%s), no model is asked", d.Scripted)
+		}
+		return words
+	}),
+	transcript.TypeWorkspace: line(func(d transcript.Workspace) string {
+		return strings.TrimSpace("base is " + d.Base + " " + short(d.BaseSHA))
+	}),
+	transcript.TypePolicy: line(func(d transcript.Policy) string {
+		if len(d.Layers) == 0 {
+			return "WARNING: commands run unconfined, with all rights of this user"
+		}
+		return fmt.Sprintf("commands are confined: %s (%s)", d.Level, strings.Join(d.Layers, ", "))
+	}),
+	transcript.TypeSetup: line(func(d transcript.Setup) string {
+		return fmt.Sprintf("setup %s: exit %d after %.1f s", d.Name, d.ExitCode, d.Seconds)
+	}),
+	transcript.TypeModelRetry: line(func(d transcript.ModelRetry) string {
+		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)
+	}),
+	transcript.TypeModelResponse: line(func(d transcript.ModelResponse) string {
+		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
+	}),
+	transcript.TypeToolFinished: line(func(d transcript.ToolFinished) string {
+		if d.Failed {
+			return fmt.Sprintf("  %s failed after %.1f s", d.Tool, d.Seconds)
+		}
+		return fmt.Sprintf("  %s: %.1f s", d.Tool, d.Seconds)
+	}),
+	transcript.TypePlan: line(func(d transcript.Plan) string {
+		done := 0
+		for _, step := range d.Steps {
+			if step.Status == "completed" {
+				done++
+			}
+		}
+		return fmt.Sprintf("  plan: %d of %d steps done", done, len(d.Steps))
+	}),
+	transcript.TypeVerify: line(func(d transcript.Verify) string {
+		var rows []string
+		for _, row := range d.Rows {
+			if d.Attempt == 0 {
+				rows = append(rows, fmt.Sprintf("%s is %s", row.Name, row.Before))
+			} else {
+				rows = append(rows, fmt.Sprintf("%s %s → %s", row.Name, row.Before, row.After))
+			}
+		}
+		if d.Attempt == 0 {
+			return "before the change: " + strings.Join(rows, ", ")
+		}
+		return "verified: " + strings.Join(rows, ", ")
+	}),
+	transcript.TypePublish: line(func(d transcript.Publish) string {
+		switch d.Step {
+		case "commit":
+			return fmt.Sprintf("committed %s on %s", short(d.HeadSHA), d.Branch)
+		case "push":
+			return fmt.Sprintf("pushed %s to %s", d.Branch, d.Remote)
+		}
+		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
+	}),
+	transcript.TypeWarning: line(func(d transcript.Warning) string { return "warning: " + d.Message }),
+}
+
+// line reads the data of one type of event.
+func line[T any](words func(T) string) func(json.RawMessage) string {
+	return func(raw json.RawMessage) string {
+		var data T
+		if json.Unmarshal(raw, &data) != nil {
+			return ""
+		}
+		return words(data)
+	}
+}
+
+func progressLine(e transcript.Event) string {
+	words, shown := progressLines[e.Type]
+	if !shown {
+		return ""
+	}
+	return printable(words(e.Data))
+}
+
+// printable removes what could steer a terminal or be taken for a workflow
+// command: the words hold text of models, repositories and commands.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, text)
+}

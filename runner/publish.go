@@ -1,0 +1,373 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// The publish modes.
+const (
+	publishGitHub = "github" // push to GitHub, open a pull request
+	publishLocal  = "local"  // commit here, push to an origin on this machine
+	publishNone   = "none"   // leave the change in the checkout
+)
+
+// PublishModes are the values of --publish.
+func PublishModes() []string { return []string{publishGitHub, publishLocal, publishNone} }
+
+// published is what became of the change.
+type published struct {
+	commit    string // on branch; empty when nothing was committed
+	branch    string
+	unchanged bool   // the branch held the same change already
+	remote    string // where it was pushed, for people; empty: nowhere
+	notPushed string // why not
+	pull      *github.PullRequest
+	operation string // on the pull request
+}
+
+func (p published) pullRequest() PullRequest {
+	if p.pull == nil {
+		return PullRequest{Operation: "none"}
+	}
+	return PullRequest{Number: p.pull.Number, URL: p.pull.URL, Operation: p.operation}
+}
+
+// publishMode is --publish, or GitHub where a token and a repository are known.
+func (r *run) publishMode() string {
+	switch {
+	case r.options.Publish != "":
+		return r.options.Publish
+	case r.env.first(tokenNames...) != "" && r.repo.known():
+		return publishGitHub
+	}
+	return publishLocal
+}
+
+// choosePublishing makes sure, before the first turn, that a change could be
+// published: what stands in the way is cheaper to learn now.
+func (r *run) choosePublishing(ctx context.Context) error {
+	r.publish = r.publishMode()
+	if r.publish == publishNone {
+		return nil
+	}
+	if r.publish == publishGitHub {
+		if err := r.canReachGitHub(); err != nil {
+			return err
+		}
+		if err := r.notClosedByPerson(ctx); err != nil {
+			return err
+		}
+	}
+	tip, err := r.publishedTip(ctx)
+	if err != nil {
+		return err
+	}
+	if tip != nil && !tip.ours {
+		return foreignCommit(r.branch, tip)
+	}
+	return nil
+}
+
+func (r *run) canReachGitHub() error {
+	switch {
+	case !r.repo.known():
+		return outcome.Stopf(outcome.InvalidInput, "no_repository",
+			"No GitHub repository is known to publish to: set repository.name, or use --publish local.")
+	case r.env.first(tokenNames...) == "":
+		return outcome.Stopf(outcome.InvalidInput, "no_token",
+			"There is no GitHub token: set GITHUB_TOKEN, with the permissions contents: write and pull-requests: write, or use --publish local.")
+	}
+	return nil
+}
+
+// notClosedByPerson ends a run whose pull request somebody closed: that is an
+// answer.
+func (r *run) notClosedByPerson(ctx context.Context) error {
+	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	if err != nil {
+		return forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err)
+	}
+	if pull == nil || pull.State == "open" || pull.Merged {
+		return nil
+	}
+	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
+		"Pull request #%d for %s was closed without being merged; reopen it to have this task worked on again.", pull.Number, r.branch)
+}
+
+// tip is the end of the task's branch where it is published.
+type tip struct {
+	sha, tree, parent, author string
+	ours                      bool // made by runs alone
+}
+
+// publishedTip asks GitHub, or looks into the repositories on this machine. It
+// is nil when there is no such branch.
+func (r *run) publishedTip(ctx context.Context) (*tip, error) {
+	if r.publish == publishGitHub {
+		commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
+		if err != nil {
+			return nil, forgeFailure("The branch "+r.branch+" cannot be looked up", err)
+		}
+		if commit == nil {
+			return nil, nil
+		}
+		info := gitops.CommitInfo{SHA: commit.SHA, Tree: gitops.Tree(commit.Tree), Parents: commit.Parents, Message: commit.Message, Author: commit.Author}
+		return tipOf(&info), nil
+	}
+	here, err := r.checkout.Tip(ctx, r.branch)
+	if err != nil {
+		return nil, fmt.Errorf("look up branch %s: %w", r.branch, err)
+	}
+	path, local := r.origin().Local()
+	if !local {
+		return tipOf(here), nil
+	}
+	there, err := gitops.ReadTip(ctx, path, r.branch)
+	switch {
+	case err != nil: // a push will say what is wrong with it
+		return tipOf(here), nil
+	case here != nil && !here.Ours():
+		return tipOf(here), nil
+	case there != nil:
+		return tipOf(there), nil
+	}
+	return tipOf(here), nil
+}
+
+func tipOf(info *gitops.CommitInfo) *tip {
+	if info == nil {
+		return nil
+	}
+	t := &tip{sha: info.SHA, tree: string(info.Tree), author: info.Author, ours: info.Ours()}
+	if len(info.Parents) == 1 {
+		t.parent = info.Parents[0]
+	}
+	return t
+}
+
+func foreignCommit(branch string, t *tip) error {
+	return outcome.Stopf(outcome.Conflict, "foreign_commit",
+		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
+		branch, short(t.sha), t.author)
+}
+
+// origin is the remote of the checkout.
+func (r *run) origin() remote.Remote { return remote.Remote{URL: r.checkout.Origin()} }
+
+// keepChanges writes the change set to the run directory: as a patch for
+// people, as a pack for `publish`.
+func (r *run) keepChanges(ctx context.Context) error {
+	digest, err := r.writePatch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.writePack(ctx, packFile, ""); err != nil {
+		return err
+	}
+	r.kept = true
+	return r.record(transcript.TypeChange, transcript.Change{
+		TreeSHA: string(r.changes.Tree), Files: changeFiles(r.changes), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions,
+		Patch: patchFile, SHA256: digest,
+	})
+}
+
+func (r *run) writePatch(ctx context.Context) (digest string, err error) {
+	f, err := r.dir.create(patchFile)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", patchFile, err)
+	}
+	sum := sha256.New()
+	err = r.checkout.WritePatch(ctx, r.changes, io.MultiWriter(f, sum))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("write %s: %w", patchFile, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func (r *run) writePack(ctx context.Context, name, commit string) error {
+	f, err := r.dir.create(name)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	err = r.checkout.WritePack(ctx, r.changes, commit, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// protectedFiles are the changed files that policy.protect names.
+func (r *run) protectedFiles() ([]string, error) {
+	paths := make([]string, 0, len(r.changes.Files))
+	for _, f := range r.changes.Files {
+		paths = append(paths, f.Path)
+	}
+	return policy.Protected(r.job.Policy.Protect, paths)
+}
+
+// publishChange commits, pushes and opens the pull request, as far as the
+// publish mode goes.
+func (r *run) publishChange(ctx context.Context) error {
+	if r.changes.Empty() {
+		return nil
+	}
+	if err := r.judgeChanges(); err != nil {
+		return err
+	}
+	if r.publish == publishNone || !r.table.Passed && r.job.OnVerifyFailed == "none" {
+		return nil
+	}
+	before, err := r.publishedTip(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case before == nil:
+	case !before.ours:
+		return foreignCommit(r.branch, before)
+	case before.tree == string(r.changes.Tree) && before.parent == r.base.SHA:
+		return r.publishedAlready(ctx, before)
+	}
+	if err := r.release(ctx, before); err != nil {
+		return err
+	}
+	return r.present(ctx)
+}
+
+// release commits the change and takes it to where the publish mode says. On
+// GitHub the push decides; here the branch of the checkout does.
+func (r *run) release(ctx context.Context, before *tip) error {
+	commit, err := r.commitChange(ctx)
+	if err != nil {
+		return err
+	}
+	if r.publish == publishGitHub {
+		if err := r.push(ctx, commit, before); err != nil {
+			return err
+		}
+		r.published.commit, r.published.branch = commit, r.branch
+		if r.bundled() {
+			return nil
+		}
+		if err := r.checkout.Switch(ctx, r.branch, commit, r.changes); err != nil {
+			r.warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", r.branch, err)
+		}
+		return nil
+	}
+	if err := r.checkout.Switch(ctx, r.branch, commit, r.changes); err != nil {
+		return switchFailure(r.branch, err)
+	}
+	r.published.commit, r.published.branch = commit, r.branch
+	return r.push(ctx, commit, before)
+}
+
+// publishedAlready ends a run whose change stands on the branch since an
+// earlier run. The checkout is put back; only a pull request that is missing is
+// opened.
+func (r *run) publishedAlready(ctx context.Context, before *tip) error {
+	if !r.bundled() {
+		if err := r.checkout.Restore(ctx, r.changes); err != nil {
+			return fmt.Errorf("put the checkout back: %w", err)
+		}
+	}
+	r.published.commit, r.published.branch, r.published.unchanged = before.sha, r.branch, true
+	return r.present(ctx)
+}
+
+func switchFailure(branch string, err error) error {
+	var foreign *gitops.ForeignCommitError
+	if errors.As(err, &foreign) {
+		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", sentence(err.Error())).Because(err)
+	}
+	return fmt.Errorf("switch the checkout to %s: %w", branch, err)
+}
+
+// push takes the commit to where the publish mode says, over what stood there
+// before and nothing else.
+func (r *run) push(ctx context.Context, commit string, before *tip) error {
+	to := r.remote()
+	if r.publish == publishLocal {
+		to = r.origin()
+		if _, local := to.Local(); !local {
+			r.published.notPushed = "the checkout's origin is not on this machine"
+			if to.URL == "" {
+				r.published.notPushed = "the checkout has no origin"
+			}
+			return nil
+		}
+	}
+	pack, err := r.packForPush(ctx, commit)
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	options := remote.PushOptions{Branch: r.branch, Commit: commit, Pack: pack}
+	if before != nil && r.pushedBefore(ctx, to) {
+		options.Expected = before.sha
+	}
+	if err := remote.Push(ctx, to, options); err != nil {
+		return remoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", r.branch, to.Name()), err)
+	}
+	r.published.remote = to.Name()
+	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
+}
+
+// pushedBefore says whether the tip that is known stands on the remote: in
+// local mode it may be here alone.
+func (r *run) pushedBefore(ctx context.Context, to remote.Remote) bool {
+	path, local := to.Local()
+	if !local {
+		return true
+	}
+	there, err := gitops.ReadTip(ctx, path, r.branch)
+	return err == nil && there != nil
+}
+
+func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, error) {
+	name := stateFolder + "/push.pack"
+	if err := r.writePack(ctx, name, commit); err != nil {
+		return nil, err
+	}
+	f, err := r.dir.root.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return f, nil
+}
+
+// remoteFailure is the outcome that an error of a git server stands for.
+func remoteFailure(what string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var lease *remote.LeaseError
+	var rejected *remote.RejectedError
+	stop := func(o outcome.Outcome, reason string) error {
+		return outcome.Stopf(o, reason, "%s: %s.", what, trimmed(err)).Because(err)
+	}
+	switch {
+	case errors.As(err, &lease):
+		return stop(outcome.Conflict, "branch_moved")
+	case errors.As(err, &rejected):
+		return stop(outcome.ForgeFailed, "push_refused")
+	case errors.Is(err, remote.ErrAuth):
+		return stop(outcome.ForgeFailed, "bad_token")
+	case errors.Is(err, remote.ErrNotFound):
+		return stop(outcome.ForgeFailed, "not_found")
+	case errors.Is(err, remote.ErrUnreachable):
+		return stop(outcome.ForgeFailed, "unavailable")
+	}
+	return stop(outcome.ForgeFailed, "git")
+}

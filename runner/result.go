@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// ResultVersion is the version of result.json.
+const ResultVersion = 1
+
+// Result is how a run ended: result.json, and what the command line tells.
+type Result struct {
+	Version          int                     `json:"version"`
+	Outcome          outcome.Outcome         `json:"outcome"`
+	Reason           string                  `json:"reason"`  // snake_case, an open list
+	Message          string                  `json:"message"` // one sentence: what happened, what to do
+	ExitCode         int                     `json:"exit_code"`
+	RunID            string                  `json:"run_id"`
+	BaseSHA          string                  `json:"base_sha,omitempty"`
+	HeadSHA          string                  `json:"head_sha,omitempty"` // the commit of the change
+	Branch           string                  `json:"branch,omitempty"`
+	PullRequest      PullRequest             `json:"pull_request"`
+	Plan             []transcript.PlanStep   `json:"plan"`
+	Usage            transcript.Usage        `json:"usage"`
+	CostUSD          *float64                `json:"cost_usd"` // null: no price is known
+	Verify           []VerifyRow             `json:"verify"`
+	Sandbox          Confinement             `json:"sandbox"`
+	Denied           int                     `json:"denied"` // calls that the policy refused
+	Warnings         []transcript.Warning    `json:"warnings"`
+	Changes          *ChangeSummary          `json:"changes"` // null: nothing changed
+	TranscriptSHA256 string                  `json:"transcript_sha256"`
+	Summary          string                  `json:"-"` // the agent's last words
+	Directory        string                  `json:"-"`
+	File             string                  `json:"-"` // that this result is in, below Directory
+	BodyFile         string                  `json:"-"` // of the pull request; empty when there is none
+	Errors           []string                `json:"-"` // what could not be written
+	Problems         []string                `json:"-"` // of a job, one a line
+	Stat             []transcript.ChangeFile `json:"-"`
+}
+
+// PullRequest is what became of the pull request.
+type PullRequest struct {
+	Number    int    `json:"number,omitempty"`
+	URL       string `json:"url,omitempty"`
+	Operation string `json:"operation"` // created, updated, closed, none
+}
+
+// VerifyRow is one verify command in result.json.
+type VerifyRow struct {
+	Name    string  `json:"name"`
+	Before  string  `json:"before"` // green, red, timeout; empty: not run
+	After   string  `json:"after"`
+	Seconds float64 `json:"seconds"`
+	Log     string  `json:"log"` // below the run directory
+}
+
+// Confinement says how commands were confined.
+type Confinement struct {
+	Level  string   `json:"level"`
+	Layers []string `json:"layers"`
+}
+
+// ChangeSummary counts the change set.
+type ChangeSummary struct {
+	Files      int `json:"files"`
+	Insertions int `json:"insertions"`
+	Deletions  int `json:"deletions"`
+}
+
+// exitCodeOf is the exit status: a run that SIGTERM ended has its own.
+func exitCodeOf(stop *outcome.Stop) int {
+	if stop.Outcome == outcome.Cancelled && stop.Reason == "sigterm" {
+		return 143
+	}
+	return stop.Outcome.ExitCode()
+}

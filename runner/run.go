@@ -1,0 +1,187 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Options say what to run and with what. Everything that a run takes from its
+// surroundings stands here.
+type Options struct {
+	JobFile    string // path of a job file; one of the four is the task
+	Issue      string // OWNER/REPO#N
+	Prompt     string
+	PromptFile string // path, or - for Stdin
+
+	Dir     string // the checkout, or a folder in it
+	Out     string // run directory; empty means a new one in the usual place
+	Publish string // github, local, none; empty means what the surroundings allow
+	Replay  string // path of a scripted session that stands in for the model
+	Set     []string
+	Model   string
+	Quiet   bool
+
+	Environ  []string // of agent-ci itself
+	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
+	Version  string
+	Stdin    io.Reader
+	Events   io.Writer // gets each event as a line of JSON; may be nil
+	Progress io.Writer // gets lines for a person; may be nil
+}
+
+// Run does one run and gives its result, whatever happens. A run directory with
+// transcript and result.json is there afterwards, unless not even that could
+// be made; the result's message then says so.
+func Run(ctx context.Context, o Options) Result {
+	began := time.Now()
+	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began)}
+	defer r.close()
+	if err := r.openDirectory(); err != nil {
+		return r.unrecorded(err)
+	}
+	err := r.guarded(ctx)
+	return r.finish(ctx, err)
+}
+
+// run is the state of one run. Each stage fills in what the ones after it need.
+type run struct {
+	options Options
+	env     environment
+	began   time.Time
+	id      string
+
+	dir      *directory
+	log      *transcript.Log
+	begun    bool // run.started is written
+	redactor *secrets.Redactor
+	warnings []transcript.Warning
+
+	job      *job.Job
+	jobFile  configFile
+	task     task
+	repo     repository
+	forge    *github.Client
+	model    model.Responder
+	checkout *gitops.Checkout
+	openErr  error // why there is no checkout
+	cloned   bool
+	base     gitops.Base
+	snapshot *gitops.Snapshot
+	publish  string
+	branch   string
+
+	tools        *toolbox // while the agent works
+	conversation *agent.Conversation
+	plan         transcript.Plan
+	summary      string
+	baseline     []transcript.VerifyRow
+	table        transcript.Verify
+	changes      *gitops.ChangeSet
+	patches      int    // that the agent sent
+	kept         bool   // the change set is written to the run directory
+	bundleHead   string // of the chain of the run whose bundle is published
+	published    published
+	bodyFile     string // of the pull request, once it is written
+}
+
+// pipeline is a run from the task to its outcome. A nil error means that the
+// stages left the outcome to finish, which reads it off what happened.
+func (r *run) pipeline(ctx context.Context) error {
+	if err := r.findCheckout(ctx); err != nil {
+		return err
+	}
+	if err := r.readJob(ctx); err != nil {
+		return err
+	}
+	ctx, stop := r.withTimeLimit(ctx)
+	defer stop()
+	for _, stage := range []func(context.Context) error{
+		r.meetModel,
+		r.meetForge,
+		r.readTask,
+		r.openWorkspace,
+		r.choosePublishing,
+		r.begin,
+		r.briefAgent,
+		r.setUp,
+		r.takeBaseline,
+		r.workUntilVerified,
+		r.publishChange,
+	} {
+		if err := stage(ctx); err != nil {
+			return endOf(ctx, err)
+		}
+	}
+	return nil
+}
+
+// guarded turns a panic into the outcome internal_error, so that a result is
+// written after it.
+func (r *run) guarded(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = outcome.Stopf(outcome.InternalError, "panic",
+				"agent-ci itself failed (%v); please report this with %s.", p, transcriptFile).Because(fmt.Errorf("%s", debug.Stack()))
+		}
+	}()
+	return r.pipeline(ctx)
+}
+
+// withTimeLimit ends the run at limits.time, counted from its start.
+func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Duration(r.job.Limits.Time)
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	stop := outcome.Stopf(outcome.BudgetExceeded, "time",
+		"The run was stopped after %s; raise limits.time or give a smaller task.", limit)
+	return context.WithDeadlineCause(ctx, r.began.Add(limit), stop)
+}
+
+// endOf is the outcome that an error of a stage stands for.
+func endOf(ctx context.Context, err error) *outcome.Stop {
+	var stop *outcome.Stop
+	cause := context.Cause(ctx)
+	switch {
+	case errors.As(err, &stop) && stop.Outcome != outcome.InternalError:
+		return stop
+	case ctx.Err() != nil && errors.As(cause, &stop):
+		return stop
+	case errors.As(err, &stop):
+		return stop
+	}
+	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
+}
+
+func (r *run) warn(code, format string, args ...any) {
+	w := transcript.Warning{Code: code, Message: r.redactor.Redact(fmt.Sprintf(format, args...))}
+	r.warnings = append(r.warnings, w)
+	if r.begun {
+		_, _ = r.log.Append(transcript.TypeWarning, w) // a log that fails is told at the end
+	}
+}
+
+// record appends to the transcript. Publishing a bundle has none of its own: it
+// must not add to the chain that it checks.
+func (r *run) record(kind transcript.Type, data any) error {
+	if r.log == nil {
+		return nil
+	}
+	if _, err := r.log.Append(kind, data); err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	return nil
+}

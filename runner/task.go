@@ -1,0 +1,253 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// task is what the run is asked to do.
+type task struct {
+	source string // prompt, job, issue
+	name   string // for the agent: "issue o/r#7"
+	title  string
+	text   string
+	key    string
+	url    string
+	issue  *job.Issue
+	author *github.User // who wrote the issue
+}
+
+// repository is the one that a pull request goes to.
+type repository struct {
+	owner, name   string
+	serverURL     string
+	defaultBranch string
+}
+
+func (r repository) known() bool    { return r.name != "" }
+func (r repository) full() string   { return r.owner + "/" + r.name }
+func (r repository) gitURL() string { return r.serverURL + "/" + r.full() + ".git" }
+
+// meetForge finds out which repository the run is for and how GitHub is
+// reached. It asks nothing yet.
+func (r *run) meetForge(context.Context) error {
+	api := r.env.get("GITHUB_API_URL")
+	if api == "" {
+		api = github.DefaultAPIURL
+	}
+	server := strings.TrimSuffix(r.env.get("GITHUB_SERVER_URL"), "/")
+	if server == "" {
+		server = serverOf(api)
+	}
+	token := r.env.first(tokenNames...)
+	client, err := github.New(github.Options{APIURL: api, Token: token, UserAgent: "agent-ci/" + r.options.Version})
+	if err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
+	}
+	r.forge = client
+	name, err := r.repositoryName(server)
+	if err != nil {
+		return err
+	}
+	r.repo.serverURL = server
+	if owner, repo, ok := strings.Cut(name, "/"); ok {
+		r.repo.owner, r.repo.name = owner, repo
+	}
+	return nil
+}
+
+// repositoryName is OWNER/REPO from the job, the issue, Actions or the
+// checkout's origin, in this order.
+func (r *run) repositoryName(server string) (string, error) {
+	if r.job.Repository.Name != "" {
+		return r.job.Repository.Name, nil
+	}
+	if issue, err := job.ParseIssue(r.job.Task.Issue); err == nil && issue.Repository != "" {
+		return issue.Repository, nil
+	}
+	if name := r.env.get("GITHUB_REPOSITORY"); name != "" {
+		return name, nil
+	}
+	if r.checkout == nil {
+		return "", nil
+	}
+	return nameInURL(r.checkout.Origin(), server), nil
+}
+
+// serverOf is where the web pages and repositories of an API are: GitHub's own
+// API has a host of its own, an Enterprise Server's is a path.
+func serverOf(api string) string {
+	u, err := url.Parse(api)
+	if err != nil {
+		return ""
+	}
+	u.Host = strings.TrimPrefix(u.Host, "api.")
+	return u.Scheme + "://" + u.Host
+}
+
+// nameInURL is OWNER/REPO when origin is a repository on server: an http(s)
+// URL, ssh://git@host/owner/repo or git@host:owner/repo.
+func nameInURL(origin, server string) string {
+	s, err := url.Parse(server)
+	if err != nil || origin == "" {
+		return ""
+	}
+	path := ""
+	if host, rest, ok := strings.Cut(origin, ":"); ok && !strings.Contains(origin, "://") {
+		if _, after, found := strings.Cut(host, "@"); found {
+			host = after
+		}
+		if strings.EqualFold(host, s.Hostname()) {
+			path = rest
+		}
+	} else if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Hostname(), s.Hostname()) && (u.Scheme == "ssh" || u.Host == s.Host) {
+		path = u.Path
+	}
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	if job.ValidateRepository(path) != nil {
+		return ""
+	}
+	return path
+}
+
+// readTask reads what is to be done and begins the record of the run.
+func (r *run) readTask(ctx context.Context) error {
+	var err error
+	switch t := r.job.Task; {
+	case t.Issue != "":
+		err = r.readIssue(ctx)
+	case t.PromptFile != "":
+		err = r.readPromptFile()
+	default:
+		r.task = task{source: "prompt", name: "prompt", text: strings.TrimSpace(t.Prompt)}
+	}
+	if err != nil {
+		return err
+	}
+	if r.job.Task.Title != "" {
+		r.task.title = r.job.Task.Title
+	}
+	if r.options.JobFile != "" && r.task.source == "prompt" {
+		r.task.source, r.task.name = "job", "job "+r.jobFile.name
+	}
+	r.task.text = r.redactor.Redact(r.task.text)
+	r.task.key = r.job.Key(r.task.text)
+	return nil
+}
+
+// readPromptFile reads task.prompt_file, which stands beside the job file.
+func (r *run) readPromptFile() error {
+	path := r.job.Task.PromptFile
+	if !filepath.IsAbs(path) && r.jobFile.path != "" {
+		path = filepath.Join(filepath.Dir(r.jobFile.path), filepath.FromSlash(path))
+	}
+	file, err := r.readConfig(path)
+	if err != nil {
+		return err
+	}
+	text, err := promptText(r.job.Task.PromptFile, file.content)
+	r.task = task{source: "prompt", name: "prompt", text: text}
+	return err
+}
+
+// readIssue takes the task from a GitHub issue and what trusted people wrote
+// below it.
+func (r *run) readIssue(ctx context.Context) error {
+	ref, err := job.ParseIssue(r.job.Task.Issue)
+	if err != nil {
+		return err // the job was checked
+	}
+	if ref.Repository == "" {
+		ref.Repository = r.repo.full()
+	}
+	if !r.repo.known() {
+		return outcome.Stopf(outcome.InvalidInput, "no_repository",
+			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", r.job.Task.Issue, ref.Number)
+	}
+	owner, name, _ := strings.Cut(ref.Repository, "/")
+	issue, err := r.forge.Issue(ctx, owner, name, ref.Number)
+	if err != nil {
+		return issueFailure(ref, err)
+	}
+	switch {
+	case issue.PullRequest:
+		return outcome.Stopf(outcome.InvalidInput, "not_an_issue", "%s is a pull request; give the number of an issue.", ref)
+	case issue.State != "open":
+		return outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it to have it worked on.", ref)
+	}
+	text, left := conversationOf(issue)
+	if left > 0 {
+		r.warn("comments_left_out", "%d comments on %s by people without a role in the repository were not read.", left, ref)
+	}
+	r.task = task{
+		source: "issue", name: "issue " + ref.String(), title: issue.Title, text: text, url: issue.URL, issue: &ref, author: &issue.Author,
+	}
+	return nil
+}
+
+func issueFailure(ref job.Issue, err error) error {
+	if github.KindOf(err) == github.NotFound {
+		return outcome.Stopf(outcome.InvalidInput, "issue_not_found",
+			"The issue %s is not there, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
+	}
+	return forgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
+}
+
+// forgeFailure is the outcome that an error of GitHub's API stands for.
+func forgeFailure(what string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	said := trimmed(err)
+	var answer *github.Error
+	if errors.As(err, &answer) {
+		said = answer.Message // what was being done is said already
+		if answer.Remedy != "" {
+			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
+		}
+	}
+	return outcome.Stopf(outcome.ForgeFailed, string(github.KindOf(err)), "%s: %s.", what, said).Because(err)
+}
+
+// trustedAssociations are the relations to a repository whose comments are
+// read (GraphQL's CommentAuthorAssociation).
+var trustedAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
+
+// conversationOf is an issue with the comments that count, and how many don't.
+func conversationOf(issue *github.Issue) (string, int) {
+	var s strings.Builder
+	s.WriteString(strings.TrimSpace(issue.Body))
+	left := 0
+	for _, c := range issue.Comments {
+		if !slices.Contains(trustedAssociations, c.Association) {
+			left++
+			continue
+		}
+		fmt.Fprintf(&s, "\n\nComment by %s:\n\n%s", c.Author.Login, strings.TrimSpace(c.Body))
+	}
+	return strings.TrimSpace(s.String()), left
+}
+
+// recordTask writes the task as the model will get it.
+func (r *run) recordTask() error {
+	sum := sha256.Sum256([]byte(r.task.text))
+	event := transcript.Task{
+		Source: r.task.source, Title: r.task.title, Text: r.task.text, URL: r.task.url, SHA256: hex.EncodeToString(sum[:]),
+	}
+	if r.task.issue != nil {
+		event.Issue = r.task.issue.String()
+	}
+	return r.record(transcript.TypeTask, event)
+}

@@ -1,0 +1,232 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// setUp runs the job's setup commands in the checkout, before the baseline and
+// the first turn.
+func (r *run) setUp(ctx context.Context) error {
+	for i, step := range r.job.Setup {
+		name := step.Name
+		if name == "" {
+			name = fmt.Sprintf("setup %d", i+1)
+		}
+		s := script{name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name)}
+		took, err := r.runScript(ctx, s)
+		if err != nil {
+			return err
+		}
+		event := transcript.Setup{Name: name, Run: step.Run, ExitCode: took.exitCode, Seconds: took.seconds, Log: s.log}
+		if err := r.record(transcript.TypeSetup, event); err != nil {
+			return err
+		}
+		if took.color() != "green" {
+			return outcome.Stopf(outcome.InvalidInput, "setup_failed",
+				"The setup command %q ended as %s; see %s.", name, took.color(), r.dir.join(s.log))
+		}
+	}
+	return nil
+}
+
+// takeBaseline runs the verify commands on the base commit, so that red can be
+// told from red before.
+func (r *run) takeBaseline(ctx context.Context) error {
+	snapshot, err := r.checkout.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("look at the checkout before the first turn: %w", err)
+	}
+	r.snapshot = snapshot
+	r.table = transcript.Verify{Passed: true}
+	if len(r.job.Verify) == 0 {
+		return nil
+	}
+	if r.job.VerifyIn == "clean" {
+		if err := r.checkout.KeepUntracked(ctx, snapshot, r.dir.join(stateFolder, "untracked")); err != nil {
+			return fmt.Errorf("keep the untracked files for verification: %w", err)
+		}
+	}
+	results, err := r.verifyTree(ctx, 0, r.base.Tree)
+	if err != nil {
+		return err
+	}
+	for i, check := range r.job.Verify {
+		r.baseline = append(r.baseline, transcript.VerifyRow{
+			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].color(),
+			Seconds: results[i].seconds, Log: verifyLog(0, i, check),
+		})
+	}
+	r.table = transcript.Verify{Rows: r.baseline, Passed: true}
+	return r.record(transcript.TypeVerify, r.table)
+}
+
+func verifyLog(attempt, i int, check job.VerifyCheck) string {
+	return logName(fmt.Sprintf("verify-%d", attempt), i+1, check.Name)
+}
+
+// verifyTree runs every verify command on a tree.
+func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
+	dir := r.workDir()
+	if r.job.VerifyIn == "clean" {
+		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
+		defer r.dir.remove(folder)
+		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
+			Dir: r.dir.join(folder), Tree: tree, Untracked: r.dir.join(stateFolder, "untracked"),
+		}); err != nil {
+			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
+		}
+		dir = r.dir.join(folder, filepath.FromSlash(r.job.Repository.Path))
+	}
+	for i, check := range r.job.Verify {
+		took, err := r.runScript(ctx, script{
+			name: check.Name, run: check.Run, dir: dir, timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check),
+		})
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, took)
+	}
+	return results, nil
+}
+
+// workUntilVerified lets the agent work, takes the change set and verifies it;
+// a red row goes back to the agent verify_attempts times.
+func (r *run) workUntilVerified(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		if err := r.equip(); err != nil {
+			return err
+		}
+		summary, err := r.conversation.Run(ctx)
+		if err != nil {
+			return err
+		}
+		r.summary = summary
+		r.endProcesses()
+		if err := r.takeChanges(ctx); err != nil {
+			return err
+		}
+		if r.changes.Empty() || len(r.job.Verify) == 0 {
+			return nil
+		}
+		if err := r.verify(ctx, attempt); err != nil {
+			return err
+		}
+		if r.table.Passed || attempt > r.job.VerifyAttempts {
+			return nil
+		}
+		if err := r.giveBack(); err != nil {
+			return err
+		}
+	}
+}
+
+// verify judges the change set and records the table.
+func (r *run) verify(ctx context.Context, attempt int) error {
+	results, err := r.verifyTree(ctx, attempt, r.changes.Tree)
+	if err != nil {
+		return err
+	}
+	table := transcript.Verify{Attempt: attempt, Passed: true}
+	for i, check := range r.job.Verify {
+		row := r.baseline[i]
+		row.After, row.Seconds, row.Log = results[i].color(), results[i].seconds, verifyLog(attempt, i, check)
+		row.Passed = row.After == "green" || row.Must == "no_worse" && row.Before != "green"
+		table.Passed = table.Passed && row.Passed
+		table.Rows = append(table.Rows, row)
+	}
+	r.table = table
+	return r.record(transcript.TypeVerify, table)
+}
+
+// shownToAgent is how many bytes of a red command's log the agent gets; the
+// whole lies where it can read it.
+const shownToAgent = 8 << 10
+
+// giveBack tells the agent which rows are red.
+func (r *run) giveBack() error {
+	var s strings.Builder
+	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary.\n")
+	for _, row := range r.table.Rows {
+		if row.Passed {
+			continue
+		}
+		tail, err := r.dir.tail(row.Log, shownToAgent)
+		if err != nil {
+			return fmt.Errorf("read log of %s: %w", row.Name, err)
+		}
+		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\nwhole output: %s\nend of its output:\n%s\n",
+			row.Name, row.After, row.Before, row.Run, r.dir.join(row.Log), tail)
+	}
+	return r.conversation.Tell(s.String())
+}
+
+// takeChanges looks at what the agent changed and keeps it in the run
+// directory before anything else is done with it.
+func (r *run) takeChanges(ctx context.Context) error {
+	changes, err := r.checkout.Changes(ctx, r.snapshot)
+	if err != nil {
+		return fmt.Errorf("find what changed: %w", err)
+	}
+	r.changes = changes
+	return r.keepChanges(ctx)
+}
+
+// judgeChanges refuses a change set that the job's policy or limits forbid.
+func (r *run) judgeChanges() error {
+	var found []string
+	for _, p := range r.changes.Problems {
+		found = append(found, p.String())
+	}
+	protected, err := r.protectedFiles()
+	if err != nil {
+		return err
+	}
+	for _, path := range protected {
+		found = append(found, path+" is protected (policy.protect)")
+	}
+	leaked, err := r.leakedSecrets()
+	if err != nil {
+		return err
+	}
+	if len(leaked) > 0 {
+		return outcome.Stopf(outcome.PolicyViolation, "secret",
+			"The change holds the value of %s and is not published; rotate it if %s was seen by others.", strings.Join(leaked, ", "), patchFile)
+	}
+	if len(found) > 0 {
+		return outcome.Stopf(outcome.PolicyViolation, "change",
+			"The change may not be published: %s; the change is kept in %s.", strings.Join(found, "; "), r.dir.join(patchFile))
+	}
+	lines := r.changes.Insertions + r.changes.Deletions
+	switch l := r.job.Limits; {
+	case l.DiffFiles > 0 && len(r.changes.Files) > l.DiffFiles:
+		return outcome.Stopf(outcome.BudgetExceeded, "diff_files",
+			"The change touches %d files, limits.diff_files allows %d; it is kept in %s.", len(r.changes.Files), l.DiffFiles, r.dir.join(patchFile))
+	case l.DiffLines > 0 && lines > l.DiffLines:
+		return outcome.Stopf(outcome.BudgetExceeded, "diff_lines",
+			"The change has %d lines, limits.diff_lines allows %d; it is kept in %s.", lines, l.DiffLines, r.dir.join(patchFile))
+	}
+	return nil
+}
+
+// leakedSecrets names the secrets of this run that stand in the change.
+func (r *run) leakedSecrets() ([]string, error) {
+	patch, err := r.dir.root.Open(patchFile)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", patchFile, err)
+	}
+	defer patch.Close()
+	leaked, err := r.redactor.Find(patch)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", patchFile, err)
+	}
+	return leaked, nil
+}
