@@ -58,6 +58,9 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := formatSupported(l); err != nil {
+		return nil, err
+	}
 	git := program{path: o.Git, env: userEnvironment(l, os.Environ())}
 	vars, err := readConfig(ctx, l, git, os.Getenv)
 	if err != nil {

@@ -79,6 +79,13 @@ func (r repo) gitWith(env []string, stdin []byte, args ...string) string {
 	return strings.TrimSuffix(stdout.String(), "\n")
 }
 
+// tryGit is git for a command that may fail.
+func (r repo) tryGit(args ...string) error {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.dir
+	return cmd.Run()
+}
+
 func (r repo) path(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
 
 func (r repo) write(name, content string) {
@@ -165,6 +172,20 @@ func (r repo) files() map[string]string {
 		return nil
 	})
 	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+// filesBut is files without one that cannot be read.
+func (r repo) filesBut(name string) map[string]string {
+	r.t.Helper()
+	aside := filepath.Join(r.t.TempDir(), "aside")
+	if err := os.Rename(r.path(name), aside); err != nil {
+		r.t.Fatal(err)
+	}
+	list := r.files()
+	if err := os.Rename(aside, r.path(name)); err != nil {
 		r.t.Fatal(err)
 	}
 	return list

@@ -17,16 +17,23 @@ func (s *settings) supported(l layout) error {
 			Feature: fmt.Sprintf("a partial clone (objects are fetched from %q on demand)", s.promisor),
 			Remedy:  "make a full or a shallow clone (in actions/checkout: no `filter`)",
 		}
-	case s.formatVersion > 1:
-		return &UnsupportedError{
-			Feature: fmt.Sprintf("repository format version %d", s.formatVersion),
-			Remedy:  "clone the repository with the default format",
-		}
 	case s.worktree != "" && absolute(l.gitDir, s.worktree) != l.root && resolved(absolute(l.gitDir, s.worktree)) != l.root:
 		return &UnsupportedError{
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}
 	}
+	return s.extensionsSupported()
+}
+
+// formatSupported looks at the repository's own configuration file for a format
+// that is not known. A git that does not know it either would pass over the
+// whole file without a word.
+func formatSupported(l layout) error {
+	vars, err := configFiles{layout: l, getenv: func(string) string { return "" }}.readFile(filepath.Join(l.commonDir, "config"), 0)
+	if err != nil {
+		return fmt.Errorf("read git's configuration: %w", err)
+	}
+	s := newSettings(vars, "")
 	return s.extensionsSupported()
 }
 
@@ -40,6 +47,11 @@ func sparseCheckout() error {
 // Documentation/technical/repository-version: what is not known must not be
 // worked in.
 func (s *settings) extensionsSupported() error {
+	if s.formatVersion > 1 {
+		return &UnsupportedError{
+			Feature: fmt.Sprintf("repository format version %d", s.formatVersion), Remedy: "clone the repository with the default format",
+		}
+	}
 	for name, value := range s.extensions {
 		switch name {
 		case "objectformat":

@@ -53,7 +53,7 @@ func (r *run) meetModel(context.Context) error {
 	}
 	m := r.job.Model
 	key := r.env.get(m.APIKeyEnv)
-	if key == "" {
+	if key == "" && m.APIKeyEnv != "" {
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
 	}

@@ -53,11 +53,14 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 	transcript.TypeModelResponse: line(func(d transcript.ModelResponse) string {
 		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
 	}),
+	transcript.TypeToolStarted: line(func(d transcript.ToolStarted) string {
+		return strings.TrimRight("  "+d.Tool+" "+transcript.Topic(d.Input), " ")
+	}),
 	transcript.TypeToolFinished: line(func(d transcript.ToolFinished) string {
-		if d.Failed {
-			return fmt.Sprintf("  %s failed after %.1f s", d.Tool, d.Seconds)
+		if !d.Failed {
+			return ""
 		}
-		return fmt.Sprintf("  %s: %.1f s", d.Tool, d.Seconds)
+		return fmt.Sprintf("  %s failed after %.1f s", d.Tool, d.Seconds)
 	}),
 	transcript.TypePlan: line(func(d transcript.Plan) string {
 		done := 0

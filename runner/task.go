@@ -31,9 +31,8 @@ type task struct {
 
 // repository is the one that a pull request goes to.
 type repository struct {
-	owner, name   string
-	serverURL     string
-	defaultBranch string
+	owner, name string
+	serverURL   string
 }
 
 func (r repository) known() bool    { return r.name != "" }

@@ -12,24 +12,24 @@ cd "$(dirname "$0")"
 example=$(pwd)
 demo=$(cd ../.. && pwd)/demo
 
-# Neither the user's settings nor a repository around this one take part.
-unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+# Neither the user's settings nor a repository around this one take part, and the
+# date is fixed: the same files make the same commit, by which a second run knows
+# that the origin of the first is still the right one.
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 quiet_git() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
+		GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' \
 		git -c init.defaultBranch=main -c user.name=demo -c user.email=demo@example.invalid \
 		-c core.autocrlf=false -c advice.detachedHead=false "$@"
 }
 
-# The same files make the same commit, by which a second run knows that the
-# origin of the first is still the right one.
 make_origin() {
 	rm -rf "$demo/seed"
 	mkdir -p "$demo"
 	cp -R "$example/repository" "$demo/seed"
 	quiet_git -C "$demo/seed" init --quiet
 	quiet_git -C "$demo/seed" add --all
-	GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' \
-		quiet_git -C "$demo/seed" commit --quiet --message 'Order versions'
+	quiet_git -C "$demo/seed" commit --quiet --message 'Order versions'
 	base=$(quiet_git -C "$demo/seed" rev-parse HEAD)
 	if [ "$(quiet_git --git-dir "$demo/origin.git" rev-parse HEAD 2>/dev/null || true)" != "$base" ]; then
 		rm -rf "$demo/origin.git"

@@ -162,7 +162,8 @@ func TestRunEnds(t *testing.T) {
 		"at the limit of calls": {failing(3), agent.Limits{Calls: 1}, "budget_exceeded/tool_calls", ""},
 		"at the limit of tokens": {
 			"version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 90, output: 10}\n  - output: [{say: late}]\n",
-			agent.Limits{Tokens: 100}, "budget_exceeded/tokens", "",
+			agent.Limits{Tokens: 100},
+			"budget_exceeded/tokens", "",
 		},
 		"when a failing call is repeated": {failing(6), agent.Limits{}, "model_failed/stuck_loop", "3 times in a row"},
 		"after two empty answers":         {"version: 1\nturns:\n  - output: []\n  - output: []\n", agent.Limits{}, "model_failed/empty_answer", "Your last answer was empty"},

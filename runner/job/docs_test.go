@@ -224,19 +224,37 @@ func mustLoadTemplate(t *testing.T, yaml string) *Job {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestExamplesInTheDocumentLoad keeps the examples true.
-func TestExamplesInTheDocumentLoad(t *testing.T) {
-	document, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
+// TestDocumentedExamplesLoad keeps the jobs true that people copy.
+func TestDocumentedExamplesLoad(t *testing.T) {
+	for _, file := range []string{docFile, "../../README.md", "../../examples/demo/job.yml"} {
+		t.Run(file, func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs := jobsIn(file, string(content))
+			if len(jobs) == 0 {
+				t.Fatal("no job in it")
+			}
+			for _, job := range jobs {
+				if _, err := Load(jobFile(job)); err != nil {
+					t.Errorf("%v\n%s", err, job)
+				}
+			}
+		})
 	}
-	examples := yamlBlock.FindAllStringSubmatch(string(document), -1)
-	if len(examples) == 0 {
-		t.Fatal("no examples")
+}
+
+// jobsIn are the jobs in a document's blocks of YAML, or a file that is one.
+func jobsIn(file, content string) []string {
+	if strings.HasSuffix(file, ".yml") {
+		return []string{content}
 	}
-	for _, example := range examples {
-		if _, err := Load(jobFile(example[1])); err != nil {
-			t.Errorf("%v\n%s", err, example[1])
+	var jobs []string
+	for _, block := range yamlBlock.FindAllStringSubmatch(content, -1) {
+		if strings.HasPrefix(block[1], "version: ") {
+			jobs = append(jobs, block[1])
 		}
 	}
+	return jobs
 }

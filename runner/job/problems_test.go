@@ -157,40 +157,44 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
+// notYetSupported are files, without their version, that use what the format
+// has and this version doesn't, with the one problem of each.
+var notYetSupported = map[string]string{
+	"task: {from: event}":                                  "task.from: event is not supported yet; leave it out",
+	"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
+	"task: {prompt: x, questions: ask}":                    "task.questions: ask is not supported yet; this version takes only assume",
+	"task: {prompt: x, output_schema: a.json}":             "task.output_schema: is not supported yet; leave it out",
+	"setup: [{run: x, network: none}]":                     `setup[0].network: none is not supported yet; this version takes only "", full`,
+	"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", full`,
+	"model: {wire: chat}":                                  "model.wire: chat is not supported yet; this version takes only responses",
+	"model: {stream: false}":                               "model.stream: is not supported yet; leave it out",
+	"model: {price: {input: 1}}":                           "model.price: is not supported yet; leave it out",
+	"tools: {hosted: [web_search]}":                        "tools.hosted: is not supported yet; leave it out",
+	"policy: {sandbox: read-only}":                         "policy.sandbox: read-only is not supported yet; this version takes only danger-full-access",
+	"policy: {sandbox: workspace-write}":                   "policy.sandbox: workspace-write is not supported yet; this version takes only danger-full-access",
+	"policy: {network: loopback}":                          "policy.network: loopback is not supported yet; this version takes only full",
+	"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only full",
+	"policy: {require: namespaces}":                        "policy.require: is not supported yet; leave it out",
+	"policy: {writable: [a]}":                              "policy.writable: is not supported yet; leave it out",
+	"policy: {deny_read: [a]}":                             "policy.deny_read: is not supported yet; leave it out",
+	"policy: {on_protected: drop}":                         "policy.on_protected: drop is not supported yet; this version takes only fail",
+	"policy: {change: {binary: false}}":                    "policy.change: is not supported yet; leave it out",
+	"policy: {rules: [a.rules]}":                           "policy.rules: is not supported yet; leave it out",
+	"limits: {cost_usd: 5}":                                "limits.cost_usd: is not supported yet; leave it out",
+	"limits: {on_budget: draft}":                           "limits.on_budget: draft is not supported yet; this version takes only keep",
+	"trust: {roles: [triage]}":                             "trust.roles: is not supported yet; leave it out",
+	"trust: {roles: []}":                                   "trust.roles: is not supported yet; leave it out",
+	"trust: {bots: [renovate]}":                            "trust.bots: is not supported yet; leave it out",
+	"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
+	"trust: {comments: all}":                               "trust.comments: all is not supported yet; this version takes only trusted",
+	"pull_request: {milestone: v1}":                        "pull_request.milestone: is not supported yet; leave it out",
+	"pull_request: {commit: {sign: gpg}}":                  "pull_request.commit.sign: is not supported yet; leave it out",
+	"mcp_servers: {docs: {url: x}}":                        "mcp_servers: is not supported yet; leave it out",
+	"hooks: {after: x}":                                    "hooks: is not supported yet; leave it out",
+}
+
 func TestKeysWithoutTheirFeatureAreRefused(t *testing.T) {
-	for yaml, want := range map[string]string{
-		"task: {from: event}":                                  "task.from: event is not supported yet; leave it out",
-		"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
-		"task: {prompt: x, questions: ask}":                    "task.questions: ask is not supported yet; this version takes only assume",
-		"task: {prompt: x, output_schema: a.json}":             "task.output_schema: is not supported yet; leave it out",
-		"setup: [{run: x, network: none}]":                     `setup[0].network: none is not supported yet; this version takes only "", full`,
-		"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", full`,
-		"model: {wire: chat}":                                  "model.wire: chat is not supported yet; this version takes only responses",
-		"model: {stream: false}":                               "model.stream: is not supported yet; leave it out",
-		"model: {price: {input: 1}}":                           "model.price: is not supported yet; leave it out",
-		"tools: {hosted: [web_search]}":                        "tools.hosted: is not supported yet; leave it out",
-		"policy: {sandbox: read-only}":                         "policy.sandbox: read-only is not supported yet; this version takes only danger-full-access",
-		"policy: {sandbox: workspace-write}":                   "policy.sandbox: workspace-write is not supported yet; this version takes only danger-full-access",
-		"policy: {network: loopback}":                          "policy.network: loopback is not supported yet; this version takes only full",
-		"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only full",
-		"policy: {require: namespaces}":                        "policy.require: is not supported yet; leave it out",
-		"policy: {writable: [a]}":                              "policy.writable: is not supported yet; leave it out",
-		"policy: {deny_read: [a]}":                             "policy.deny_read: is not supported yet; leave it out",
-		"policy: {on_protected: drop}":                         "policy.on_protected: drop is not supported yet; this version takes only fail",
-		"policy: {change: {binary: false}}":                    "policy.change: is not supported yet; leave it out",
-		"policy: {rules: [a.rules]}":                           "policy.rules: is not supported yet; leave it out",
-		"limits: {cost_usd: 5}":                                "limits.cost_usd: is not supported yet; leave it out",
-		"limits: {on_budget: draft}":                           "limits.on_budget: draft is not supported yet; this version takes only keep",
-		"trust: {roles: [triage]}":                             "trust.roles: is not supported yet; leave it out",
-		"trust: {roles: []}":                                   "trust.roles: is not supported yet; leave it out",
-		"trust: {bots: [renovate]}":                            "trust.bots: is not supported yet; leave it out",
-		"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
-		"trust: {comments: all}":                               "trust.comments: all is not supported yet; this version takes only trusted",
-		"pull_request: {milestone: v1}":                        "pull_request.milestone: is not supported yet; leave it out",
-		"pull_request: {commit: {sign: gpg}}":                  "pull_request.commit.sign: is not supported yet; leave it out",
-		"mcp_servers: {docs: {url: x}}":                        "mcp_servers: is not supported yet; leave it out",
-		"hooks: {after: x}":                                    "hooks: is not supported yet; leave it out",
-	} {
+	for yaml, want := range notYetSupported {
 		t.Run(yaml, func(t *testing.T) {
 			job := "version: 1\n" + yaml
 			_, err := LoadTemplate(jobFile(job))
@@ -202,6 +206,19 @@ func TestKeysWithoutTheirFeatureAreRefused(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+func TestEachKeyWithoutItsFeatureIsTried(t *testing.T) {
+	tried := make(map[string]bool)
+	for _, problem := range notYetSupported {
+		path, _, _ := strings.Cut(problem, ": ")
+		tried[strings.ReplaceAll(path, "[0]", "[]")] = true
+	}
+	for _, r := range rules {
+		if (r.unsupported || len(r.later) > 0) && !tried[r.path] {
+			t.Errorf("%s is not supported yet, and no test says so", r.path)
+		}
 	}
 }
 

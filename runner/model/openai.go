@@ -27,7 +27,7 @@ const idleLimit = 5 * time.Minute
 // Endpoint says where the API is and how a request is let in.
 type Endpoint struct {
 	BaseURL string // DefaultBaseURL when empty
-	APIKey  string
+	APIKey  string // empty for an endpoint that asks for none
 	Headers map[string]string
 	Query   map[string]string
 	// UserAgent names the program to the API.
@@ -55,9 +55,11 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 	}
 	options := []option.RequestOption{
 		option.WithBaseURL(base),
-		option.WithAPIKey(e.APIKey),
 		option.WithMaxRetries(0),
 		option.WithHTTPClient(&http.Client{Transport: http.DefaultTransport}),
+	}
+	if e.APIKey != "" {
+		options = append(options, option.WithAPIKey(e.APIKey))
 	}
 	if e.UserAgent != "" {
 		options = append(options, option.WithHeader("User-Agent", e.UserAgent))

@@ -19,8 +19,10 @@ var topicKeys = []string{
 	"input", "patch", "session_id", "chars", "explanation",
 }
 
-// topic is what a call is about, from its arguments as the model wrote them.
-func topic(input string) string {
+// Topic is what a call is about, in one line of at most 100 characters, from its
+// arguments as the model wrote them: the command, the path, the files of a
+// patch. The text is the model's.
+func Topic(input string) string {
 	text := input
 	var args map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(input), &args); err == nil {

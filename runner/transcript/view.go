@@ -234,7 +234,7 @@ func (f *fold) toolStarted(e Event) error {
 		return err
 	}
 	call := f.begin(e, started.Turn, started.CallID, started.Tool)
-	call.Topic = topic(started.Input)
+	call.Topic = Topic(started.Input)
 	call.Input = f.cut.apply(readable(started.Input))
 	call.Offered = started.Offered
 	return nil

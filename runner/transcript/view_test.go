@@ -212,8 +212,8 @@ func TestTopic(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := topic(test.input); got != test.want {
-				t.Errorf("topic(%s)\n got %q\nwant %q", test.input, got, test.want)
+			if got := Topic(test.input); got != test.want {
+				t.Errorf("Topic(%s)\n got %q\nwant %q", test.input, got, test.want)
 			}
 		})
 	}

@@ -41,9 +41,9 @@ type reason struct {
 }
 
 func invalid(reasons ...reason) answer {
-	reply := failure(http.StatusUnprocessableEntity, "Validation Failed")
-	reply.body.(object)["errors"] = reasons
-	return reply
+	return answer{status: http.StatusUnprocessableEntity, body: object{
+		"message": "Validation Failed", "documentation_url": documentation, "errors": reasons,
+	}}
 }
 
 // refuse says which field of a resource is wrong in words of its own.

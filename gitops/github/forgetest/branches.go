@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func getRepository(f *Forge, c *call) answer { return ok(f.showRepository(c.repository)) }
+func getRepository(f *Forge, c *call) answer { return ok(f.showFullRepository(c.repository)) }
 
 func getRef(f *Forge, c *call) answer {
 	if c.repository.empty() {

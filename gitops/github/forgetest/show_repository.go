@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 )
@@ -37,9 +38,16 @@ var repositoryConstants = object{
 	"has_discussions": false, "disabled": false, "is_template": false, "web_commit_signoff_required": false,
 	"allow_forking": true, "topics": []string{}, "size": 1,
 	"forks": 0, "forks_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0,
-	"network_count": 0, "subscribers_count": 0,
 }
 
+// showFullRepository is a repository as it is answered alone.
+func (f *Forge) showFullRepository(r *Repository) object {
+	shown := f.showRepository(r)
+	shown["network_count"], shown["subscribers_count"] = 0, 0
+	return shown
+}
+
+// showRepository is a repository as it stands within a pull request.
 func (f *Forge) showRepository(r *Repository) object {
 	shown := object{
 		"id": r.id, "node_id": fmt.Sprintf("R_forgetest_%d", r.id), "name": r.Name, "full_name": r.fullName(),
@@ -53,9 +61,7 @@ func (f *Forge) showRepository(r *Repository) object {
 	if r.Private {
 		shown["visibility"] = "private"
 	}
-	for field, value := range repositoryConstants {
-		shown[field] = value
-	}
+	maps.Copy(shown, repositoryConstants)
 	for field, path := range repositoryURLs {
 		shown[field] = f.apiURL(r) + path
 	}

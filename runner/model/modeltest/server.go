@@ -21,6 +21,9 @@ import (
 type Server struct {
 	*httptest.Server
 	Key string // the API key that is let in; any when empty
+	// Trusting leaves out the check by the published description, which grows
+	// with the history: for measurements. It is set before the first request.
+	Trusting bool
 
 	mu       sync.Mutex
 	script   *model.Script
@@ -162,8 +165,10 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/responses") {
 		return model.Request{}, fmt.Errorf("%s %s is not a request for a response", r.Method, r.URL.Path)
 	}
-	if err := s.schema.validate(raw); err != nil {
-		return model.Request{}, err
+	if !s.Trusting {
+		if err := s.schema.validate(raw); err != nil {
+			return model.Request{}, err
+		}
 	}
 	var body struct {
 		Input []json.RawMessage `json:"input"`

@@ -1,0 +1,172 @@
+package gitops_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+// oneChange opens r and makes a change set with a new file.
+func oneChange(t *testing.T, r repo) (*gitops.Checkout, *gitops.ChangeSet) {
+	t.Helper()
+	c := r.open("")
+	snap := snapshot(t, c)
+	r.write("new", "n\n")
+	return c, changes(t, c, snap)
+}
+
+func TestSwitchOverABranchThatIsThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, r repo)
+		foreign bool
+	}{
+		"the base itself": {func(_ *testing.T, r repo) { r.git("branch", "agent-ci/x") }, false},
+		"an ancestor of the base": {func(_ *testing.T, r repo) {
+			r.git("branch", "agent-ci/x")
+			r.write("later", "l\n")
+			r.commit("later")
+		}, false},
+		"a commit of ours": {func(t *testing.T, r repo) {
+			r.git("checkout", "-q", "-b", "agent-ci/x")
+			base := r.git("rev-parse", "HEAD")
+			r.git("commit", "-q", "--allow-empty", "-m", "x\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
+			r.git("checkout", "-q", "main")
+		}, false},
+		"somebody's commit": {func(_ *testing.T, r repo) {
+			r.git("checkout", "-q", "-b", "agent-ci/x")
+			r.commit("by hand")
+			r.git("checkout", "-q", "main")
+		}, true},
+		"somebody's commit below one of ours": {func(_ *testing.T, r repo) {
+			base := r.git("rev-parse", "HEAD")
+			r.git("checkout", "-q", "-b", "agent-ci/x")
+			r.commit("by hand")
+			r.git("commit", "-q", "--allow-empty", "-m", "x\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
+			r.git("checkout", "-q", "main")
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.seed()
+			c.prepare(t, r)
+			before := r.git("for-each-ref")
+			checkout, cs := oneChange(t, r)
+			sha := commit(t, checkout, cs)
+			err := checkout.Switch(t.Context(), "agent-ci/x", sha, cs)
+			if is[*gitops.ForeignCommitError](err) != c.foreign || !c.foreign && err != nil {
+				t.Fatalf("got %v", err)
+			}
+			if c.foreign {
+				same(t, "references", before, r.git("for-each-ref"))
+				return
+			}
+			same(t, "tip", sha, r.git("rev-parse", "agent-ci/x"))
+			same(t, "status", nil, r.status())
+			same(t, "log of the branch", sha, strings.Fields(r.git("reflog", "show", "--format=%H", "agent-ci/x"))[0])
+		})
+	}
+}
+
+func TestSwitchRefusesABranchName(t *testing.T) {
+	for _, branch := range []string{"", "a..b", "x.lock", "../../HEAD", "with space", "-x/.y"} {
+		r := newRepo(t)
+		r.seed()
+		c, cs := oneChange(t, r)
+		before := r.git("for-each-ref")
+		if err := c.Switch(t.Context(), branch, commit(t, c, cs), cs); err == nil {
+			t.Errorf("%q was taken", branch)
+		}
+		same(t, "references", before, r.git("for-each-ref"))
+	}
+}
+
+func TestSwitchToAPackChecksItOut(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	root := tree(entry{"100755", "run", blob("#!\n")})
+	c := r.open("")
+	cs, err := c.ReadPack(t.Context(), strings.NewReader(string(packOf(root, blob("#!\n")))), gitops.Tree(hexID(root)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "work tree", map[string]string{"run": "x #!\n"}, r.files())
+	same(t, "status", nil, r.status())
+}
+
+func TestTip(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	r.git("checkout", "-q", "-b", "agent-ci/x")
+	base := r.git("rev-parse", "HEAD")
+	r.git("commit", "-q", "--allow-empty", "-m", "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
+	r.git("checkout", "-q", "main")
+	r.git("clone", "-q", "--bare", ".", "../bare.git")
+	want := &gitops.CommitInfo{
+		SHA: r.git("rev-parse", "agent-ci/x"), Tree: gitops.Tree(r.git("rev-parse", "agent-ci/x^{tree}")),
+		Parents: []string{base}, Message: "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: " + base + "\n", Author: "A <a@example.org>",
+	}
+	c := r.open("")
+	for name, read := range map[string]func(branch string) (*gitops.CommitInfo, error){
+		"checkout": func(branch string) (*gitops.CommitInfo, error) { return c.Tip(t.Context(), branch) },
+		"plain":    func(branch string) (*gitops.CommitInfo, error) { return gitops.ReadTip(t.Context(), r.dir, branch) },
+		"bare": func(branch string) (*gitops.CommitInfo, error) {
+			return gitops.ReadTip(t.Context(), r.path("../bare.git"), branch)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := read("agent-ci/x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "tip", want, got)
+			none, err := read("agent-ci/none")
+			if none != nil || err != nil {
+				t.Errorf("of no branch: %v, %v", none, err)
+			}
+		})
+	}
+	if _, err := gitops.ReadTip(t.Context(), t.TempDir(), "main"); err == nil {
+		t.Error("a tip of no repository")
+	}
+}
+
+func TestOurs(t *testing.T) {
+	const trailers = "x\n\nAgent-CI-Run: r\nAgent-CI-Base: abc\n"
+	for name, c := range map[string]struct {
+		info gitops.CommitInfo
+		want bool
+	}{
+		"ours":               {gitops.CommitInfo{Message: trailers, Parents: []string{"abc"}}, true},
+		"another parent":     {gitops.CommitInfo{Message: trailers, Parents: []string{"def"}}, false},
+		"a merge":            {gitops.CommitInfo{Message: trailers, Parents: []string{"abc", "def"}}, false},
+		"a first commit":     {gitops.CommitInfo{Message: "x\n\nAgent-CI-Run: r\nAgent-CI-Base: \n"}, false},
+		"no run":             {gitops.CommitInfo{Message: "x\n\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
+		"not the last lines": {gitops.CommitInfo{Message: trailers + "\nmore\n", Parents: []string{"abc"}}, false},
+		"only a subject":     {gitops.CommitInfo{Message: "Agent-CI-Run: r\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
+	} {
+		if got := c.info.Ours(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestCommitSaysWhoAndWhat(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c, cs := oneChange(t, r)
+	who := gitops.Signature{Name: "A <b>\nc", Email: "x@y\n>", When: time.Unix(1_700_000_000, 0)}
+	sha, err := c.WriteCommit(t.Context(), cs, gitops.CommitOptions{Message: "subject\n\nbody", Author: who, Committer: who})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Switch(t.Context(), "x", sha, cs); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "commit", "A bc|x@y|subject|body\n", r.git("log", "-1", "--format=%an|%ae|%s|%b"))
+}

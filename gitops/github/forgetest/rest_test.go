@@ -1,0 +1,286 @@
+package forgetest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+const widgets = "/repos/octo/widgets"
+
+// TestAnswers goes through the calls in an order in which each has something to
+// work on: issue 1, its comment, pull request 2.
+func TestAnswers(t *testing.T) {
+	w := newWorld(t)
+	w.repo.AddMilestone("v1")
+	w.repo.AddIssue(forgetest.Issue{Title: "Wrong", Labels: []string{"bug", "help wanted"}, Comments: []forgetest.Comment{{Body: "Indeed."}}})
+	comment := w.repo.Comments(1)[0].ID
+	topic := w.git(t, "rev-parse", "feature/topic")
+	long := strings.Repeat("ü", 65537)
+
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+	}{
+		{"repository", "GET", "", "", 200},
+		{"repository in another case", "GET", "/../../OCTO/Widgets", "", 200},
+		{"branch", "GET", "/git/ref/heads/feature/topic", "", 200},
+		{"half a branch's name", "GET", "/git/ref/heads/feature", "", 404},
+		{"revision for a branch", "GET", "/git/ref/heads/main~0", "", 404},
+		{"commit", "GET", "/git/commits/" + topic, "", 200},
+		{"unknown commit", "GET", "/git/commits/" + strings.Repeat("0", 40), "", 404},
+		{"option for a commit", "GET", "/git/commits/--all", "", 404},
+		{"issue", "GET", "/issues/1", "", 200},
+		{"unknown issue", "GET", "/issues/99", "", 404},
+		{"issue without a number", "GET", "/issues/one", "", 404},
+		{"issue into a milestone", "PATCH", "/issues/1", `{"milestone": 1}`, 200},
+		{"issue into no milestone", "PATCH", "/issues/1", `{"milestone": 7}`, 422},
+		{"close an issue", "PATCH", "/issues/1", `{"state": "closed"}`, 200},
+		{"issue in no state", "PATCH", "/issues/1", `{"state": "shut"}`, 422},
+		{"issue without title", "PATCH", "/issues/1", `{"title": ""}`, 422},
+		{"comments", "GET", "/issues/1/comments", "", 200},
+		{"write a comment", "POST", "/issues/1/comments", `{"body": "More."}`, 201},
+		{"blank comment", "POST", "/issues/1/comments", `{"body": " "}`, 422},
+		{"long comment", "POST", "/issues/1/comments", `{"body": "` + long + `"}`, 422},
+		{"change a comment", "PATCH", fmt.Sprintf("/issues/comments/%d", comment), `{"body": "No."}`, 200},
+		{"change an unknown comment", "PATCH", "/issues/comments/1234567", `{"body": "No."}`, 404},
+		{"labels", "POST", "/issues/1/labels", `{"labels": ["bug", "done"]}`, 200},
+		{"labels as a list", "POST", "/issues/1/labels", `["more"]`, 200},
+		{"empty label", "POST", "/issues/1/labels", `[""]`, 422},
+		{"assign", "POST", "/issues/1/assignees", `{"assignees": ["hubot"]}`, 201},
+		{"pull request", "POST", "/pulls", `{"title": "T", "head": "feature/topic", "base": "main", "body": "B"}`, 201},
+		{"pull request of the same branches", "POST", "/pulls", `{"title": "T", "head": "octo:feature/topic", "base": "main"}`, 422},
+		{"pull request without title", "POST", "/pulls", `{"head": "feature/topic", "base": "main"}`, 422},
+		{"pull request with no head", "POST", "/pulls", `{"title": "T", "head": "gone", "base": "main"}`, 422},
+		{"pull request of a fork", "POST", "/pulls", `{"title": "T", "head": "other:feature/topic", "base": "main"}`, 422},
+		{"pull request with no base", "POST", "/pulls", `{"title": "T", "head": "feature/topic", "base": "gone"}`, 422},
+		{"pull request without commits", "POST", "/pulls", `{"title": "T", "head": "main", "base": "feature/topic"}`, 422},
+		{"pull request with a long body", "POST", "/pulls", `{"title": "T", "head": "feature/topic", "base": "main", "body": "` + long + `"}`, 422},
+		{"pull request that is no JSON", "POST", "/pulls", `{"title": `, 400},
+		{"pull request that is no object", "POST", "/pulls", `7`, 422},
+		{"pull requests", "GET", "/pulls", "", 200},
+		{"one pull request", "GET", "/pulls/2", "", 200},
+		{"issue as pull request", "GET", "/pulls/1", "", 404},
+		{"pull request as issue", "GET", "/issues/2", "", 200},
+		{"comment a pull request", "POST", "/issues/2/comments", `{"body": "More."}`, 201},
+		{"ask for reviews", "POST", "/pulls/2/requested_reviewers", `{"reviewers": ["hubot"], "team_reviewers": ["core"]}`, 201},
+		{"ask the author for a review", "POST", "/pulls/2/requested_reviewers", `{"reviewers": ["OctoCat"]}`, 422},
+		{"change a pull request", "PATCH", "/pulls/2", `{"title": "U", "body": ""}`, 200},
+		{"pull request into no base", "PATCH", "/pulls/2", `{"base": "gone"}`, 422},
+		{"close a pull request", "PATCH", "/pulls/2", `{"state": "closed"}`, 200},
+		{"reopen a pull request", "PATCH", "/pulls/2", `{"state": "open"}`, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := strings.TrimPrefix(widgets+c.path, "/repos/octo/widgets/../..")
+			if path != widgets+c.path {
+				path = "/repos" + path
+			}
+			got := w.ask(t, c.method, path, c.body)
+			if got.status != c.status {
+				t.Errorf("status %d, want %d: %s", got.status, c.status, got.body)
+			}
+			if got.header.Get("X-RateLimit-Limit") != "5000" || got.header.Get("X-RateLimit-Remaining") == "" {
+				t.Errorf("the limits are missing in %v", got.header)
+			}
+		})
+	}
+}
+
+func TestUnknownPath(t *testing.T) {
+	w := newWorld(t)
+	got := w.send(t, "", "GET", w.APIURL+"/nothing", "")
+	if got.status != 404 || got.field(t, "message") != "Not Found" {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+func TestRefusedPullRequestSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
+	for body, want := range map[string]string{
+		`{"title": "T", "head": "gone", "base": "main"}`:          `"resource":"PullRequest","field":"head","code":"invalid"`,
+		`{"title": "T", "head": "feature/topic", "base": "gone"}`: `"resource":"PullRequest","field":"base","code":"invalid"`,
+		`{"title": "T", "head": "feature/topic", "base": "main"}`: `A pull request already exists for octo:feature/topic.`,
+		`{"title": "T", "head": "main", "base": "feature/topic"}`: `No commits between feature/topic and main`,
+	} {
+		got := w.ask(t, "POST", widgets+"/pulls", body)
+		if got.field(t, "message") != "Validation Failed" || !strings.Contains(string(got.body), want) {
+			t.Errorf("%s: got %s, want %s", body, got.body, want)
+		}
+	}
+}
+
+func TestEmptyRepository(t *testing.T) {
+	w := newWorld(t)
+	w.AddRepository("octo", "empty")
+	for _, path := range []string{"/git/ref/heads/main", "/git/commits/" + strings.Repeat("0", 40)} {
+		if got := w.ask(t, "GET", "/repos/octo/empty"+path, ""); got.status != http.StatusConflict {
+			t.Errorf("%s: status %d, want 409", path, got.status)
+		}
+	}
+}
+
+func TestCommitIsReadFromGit(t *testing.T) {
+	w := newWorld(t)
+	tip := w.git(t, "rev-parse", "feature/topic")
+	ref := w.ask(t, "GET", widgets+"/git/ref/heads/feature/topic", "")
+	if got := ref.field(t, "object.sha"); got != tip {
+		t.Errorf("the branch is at %v, want %s", got, tip)
+	}
+	commit := w.ask(t, "GET", widgets+"/git/commits/"+tip, "")
+	want := map[string]any{
+		"sha": tip, "message": "Go on\n\nWith a body.", "tree.sha": w.git(t, "rev-parse", tip+"^{tree}"),
+		"author.name": "Tester", "author.email": "tester@example.invalid", "author.date": "2026-01-02T01:04:05Z",
+		"verification.verified": false,
+	}
+	got := map[string]any{}
+	for name := range want {
+		got[name] = commit.field(t, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	parent := w.git(t, "rev-parse", tip+"^")
+	if !strings.Contains(string(commit.body), `"sha":"`+parent+`"`) {
+		t.Errorf("the parent %s is missing in %s", parent, commit.body)
+	}
+}
+
+func TestPullRequestFollowsItsBranch(t *testing.T) {
+	w := newWorld(t)
+	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main", "draft": true}`)
+	w.commit(t, "feature/topic", "Further")
+	tip := w.git(t, "rev-parse", "HEAD")
+	got := w.ask(t, "GET", widgets+"/pulls/1", "")
+	if got.field(t, "head.sha") != tip || got.field(t, "commits") != 2.0 || got.field(t, "additions") != 4.0 || got.field(t, "draft") != true {
+		t.Errorf("want the head %s, 2 commits and 4 added lines in %s", tip, got.body)
+	}
+	w.git(t, "push", "--quiet", "bare", ":refs/heads/feature/topic")
+	if got := w.ask(t, "GET", widgets+"/pulls/1", ""); got.field(t, "head.sha") != tip {
+		t.Errorf("the head is forgotten with its branch: %v", got.field(t, "head.sha"))
+	}
+}
+
+func TestPullRequestLists(t *testing.T) {
+	w := newWorld(t)
+	for i := range 3 {
+		branch := fmt.Sprintf("b%d", i+1)
+		w.commit(t, branch, branch)
+		w.ask(t, "POST", widgets+"/pulls", fmt.Sprintf(`{"title": "T", "head": %q, "base": "main"}`, branch))
+	}
+	w.ask(t, "PATCH", widgets+"/pulls/2", `{"state": "closed"}`)
+	for _, c := range []struct {
+		name, query string
+		want        []any
+	}{
+		{"open ones, the newest first", "", []any{3.0, 1.0}},
+		{"oldest first", "?direction=asc", []any{1.0, 3.0}},
+		{"closed", "?state=closed", []any{2.0}},
+		{"all", "?state=all", []any{3.0, 2.0, 1.0}},
+		{"by update", "?state=all&sort=updated&direction=desc", []any{2.0, 3.0, 1.0}},
+		{"of a branch", "?head=octo:b3", []any{3.0}},
+		{"of a branch elsewhere", "?head=other:b3", []any{}},
+		{"a branch without owner is no filter", "?head=b3", []any{3.0, 1.0}},
+		{"into another base", "?base=b1", []any{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := w.ask(t, "GET", widgets+"/pulls"+c.query, "").items(t, "number")
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPaging(t *testing.T) {
+	w := newWorld(t)
+	var issue forgetest.Issue
+	for i := range 250 {
+		issue.Comments = append(issue.Comments, forgetest.Comment{Body: strconv.Itoa(i)})
+	}
+	w.repo.AddIssue(issue)
+	comments := w.APIURL + widgets + "/issues/1/comments"
+	for _, c := range []struct {
+		name, query string
+		count       int
+		first, link string
+	}{
+		{"usual", "", 30, "0", `<` + comments + `?page=2>; rel="next", <` + comments + `?page=9>; rel="last"`},
+		{"large", "?per_page=100", 100, "0", `<` + comments + `?page=2&per_page=100>; rel="next", <` + comments + `?page=3&per_page=100>; rel="last"`},
+		{"too large", "?per_page=1000&page=3", 50, "200", `<` + comments + `?page=2&per_page=1000>; rel="prev", <` + comments + `?page=1&per_page=1000>; rel="first"`},
+		{"middle", "?per_page=100&page=2", 100, "100", `<` + comments + `?page=1&per_page=100>; rel="prev", <` + comments +
+			`?page=1&per_page=100>; rel="first", <` + comments + `?page=3&per_page=100>; rel="next", <` + comments + `?page=3&per_page=100>; rel="last"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := w.ask(t, "GET", widgets+"/issues/1/comments"+c.query, "")
+			bodies := got.items(t, "body")
+			if len(bodies) != c.count || bodies[0] != c.first {
+				t.Errorf("%d comments from %v, want %d from %s", len(bodies), bodies[0], c.count, c.first)
+			}
+			if diff := cmp.Diff(c.link, got.header.Get("Link")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if beyond := w.ask(t, "GET", widgets+"/issues/1/comments?page=99", "").items(t, "body"); len(beyond) != 0 {
+		t.Errorf("beyond the last page: %v", beyond)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	w := newWorld(t)
+	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
+	private := w.AddRepository("octo", "private")
+	private.Private = true
+	archived := w.AddRepository("octo", "archived")
+	archived.Archived = true
+	archived.AddIssue(forgetest.Issue{Title: "Old"})
+
+	for _, c := range []struct {
+		name, authorization, method, path string
+		status                            int
+		message                           any
+	}{
+		{"bearer", "Bearer " + w.Token, "GET", widgets, 200, nil},
+		{"token", "token " + w.Token, "GET", widgets, 200, nil},
+		{"none on a public repository", "", "GET", widgets, 200, nil},
+		{"none on a private repository", "", "GET", "/repos/octo/private", 404, "Not Found"},
+		{"right on a private repository", "Bearer " + w.Token, "GET", "/repos/octo/private", 200, nil},
+		{"wrong on a public repository", "Bearer wrong", "GET", widgets, 401, "Bad credentials"},
+		{"wrong scheme", "Digest " + w.Token, "GET", widgets, 401, "Bad credentials"},
+		{"none on a write", "", "POST", widgets + "/issues/1/comments", 401, "Requires authentication"},
+		{"none on a write to what is not there", "", "POST", "/repos/octo/nothing/issues/1/comments", 404, "Not Found"},
+		{"right on an archived repository", "Bearer " + w.Token, "POST", "/repos/octo/archived/issues/1/comments", 403, "Repository was archived so is read-only."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := w.askAs(t, c.authorization, c.method, c.path, `{"body": "More."}`)
+			if got.status != c.status || got.field(t, "message") != c.message {
+				t.Errorf("got %d %v, want %d %v", got.status, got.field(t, "message"), c.status, c.message)
+			}
+		})
+	}
+}
+
+func TestMilestones(t *testing.T) {
+	w := newWorld(t)
+	w.repo.AddMilestone("v1")
+	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
+	w.ask(t, "PATCH", widgets+"/issues/1", `{"milestone": 1}`)
+	got := w.send(t, "", "GET", w.APIURL+widgets+"/milestones?state=open", "")
+	if diff := cmp.Diff([]any{"v1"}, got.items(t, "title")); diff != "" {
+		t.Fatal(diff)
+	}
+	one := strings.TrimSpace(strings.Trim(strings.TrimSpace(string(got.body)), "[]"))
+	if err := w.description.checkBy("/components/schemas/nullable-milestone", []byte(one)); err != nil {
+		t.Error(err)
+	}
+	if got.items(t, "open_issues")[0] != 1.0 {
+		t.Errorf("the milestone does not count its issue: %s", got.body)
+	}
+}

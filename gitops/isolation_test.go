@@ -1,0 +1,102 @@
+package gitops_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+// What the agent writes into .git must never be run by us.
+func TestNothingOfTheAgentRuns(t *testing.T) {
+	for name, end := range map[string]func(c *gitops.Checkout, cs *gitops.ChangeSet) error{
+		"switch": func(c *gitops.Checkout, cs *gitops.ChangeSet) error {
+			return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)
+		},
+		"restore": func(c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.Restore(t.Context(), cs) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := twoBranches(t)
+			c := r.open(gitProgram(t))
+			if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
+				t.Fatal(err)
+			}
+			snap := snapshot(t, c)
+			edit(r)
+			sprung := trapped(t, r)
+			cs := changes(t, c, snap)
+			same(t, "change", []string{"A .gitattributes", "M README"}, nameStatus(cs))
+			var out bytes.Buffer
+			if err := c.WritePatch(t.Context(), cs, &out); err != nil {
+				t.Fatal(err)
+			}
+			fresh := gitops.MaterialiseOptions{Dir: filepath.Join(t.TempDir(), "fresh"), Tree: cs.Tree}
+			if err := c.Materialise(t.Context(), fresh); err != nil {
+				t.Fatal(err)
+			}
+			repo{t, fresh.Dir}.git("status")
+			if err := end(c, cs); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "what ran", []string{}, sprung())
+		})
+	}
+}
+
+// trapped sets traps: programs that a git would run on its own and that write
+// a file when they are.
+func trapped(t *testing.T, r repo) (sprung func() []string) {
+	t.Helper()
+	marks := t.TempDir()
+	mark := func(name string) string { return "touch " + filepath.Join(marks, name) }
+	for _, hook := range []string{
+		"pre-commit", "post-commit", "post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc", "post-merge",
+	} {
+		r.write(".git/hooks/"+hook, "#!/bin/sh\n"+mark(hook)+"\n")
+		r.chmod(".git/hooks/"+hook, 0o755)
+	}
+	for _, v := range [][2]string{
+		{"core.fsmonitor", mark("fsmonitor")}, {"core.pager", mark("pager")}, {"core.editor", mark("editor")},
+		{"diff.external", mark("diff")}, {"diff.mine.textconv", mark("textconv")}, {"diff.mine.command", mark("command")},
+		{"filter.mine.clean", mark("clean")}, {"filter.mine.smudge", mark("smudge")}, {"filter.mine.process", mark("process")},
+		{"gpg.program", mark("gpg")}, {"commit.gpgSign", "true"}, {"alias.diff-tree", "!" + mark("alias")},
+	} {
+		r.gitWith([]string{"GIT_DIR=" + r.path(".git")}, nil, "config", v[0], v[1])
+	}
+	r.write(".gitattributes", "* diff=mine filter=mine\n")
+	return func() []string {
+		entries, err := os.ReadDir(marks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+}
+
+func TestNoSecretReachesAFilter(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "secret")
+	t.Setenv("GITHUB_TOKEN", "secret")
+	r := newRepo(t)
+	seen := filepath.Join(t.TempDir(), "environment")
+	r.git("config", "filter.spy.clean", "env >> "+seen+"; cat")
+	r.write(".gitattributes", "*.x filter=spy\n")
+	r.seed()
+	os.Remove(seen)
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	r.write("new.x", "n\n")
+	same(t, "change", []string{"A new.x"}, nameStatus(changes(t, c, snap)))
+	env, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(env, []byte("secret")) {
+		t.Error("the filter's environment holds a token")
+	}
+}

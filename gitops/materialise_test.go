@@ -1,0 +1,103 @@
+package gitops_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+func TestMaterialise(t *testing.T) {
+	for _, variant := range []struct{ name, git string }{{"with git", gitProgram(t)}, {"without git", ""}} {
+		t.Run(variant.name, func(t *testing.T) {
+			r := newRepo(t)
+			r.write(".gitignore", "cache/\n*.log\n")
+			r.write(".gitattributes", "*.txt text eol=crlf\n")
+			r.write("dos.txt", "a\r\nb\r\n")
+			r.link("/etc/passwd", "link")
+			r.write("run", "#!\n")
+			r.chmod("run", 0o755)
+			r.seed()
+			r.write("cache/deep/x", "cached\n")
+			r.write("mine", "untracked\n")
+			r.link("mine", "cache/link")
+			if err := syscall.Mkfifo(r.path("cache/pipe"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c := r.open(variant.git)
+			snap := snapshot(t, c)
+			kept := filepath.Join(t.TempDir(), "kept")
+			if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
+				t.Fatal(err)
+			}
+			before := r.filesBut("cache/pipe")
+			edit(r)
+			r.remove("gone")
+			r.write("cache/deep/x", "poisoned\n")
+			r.write("mine", "poisoned\n")
+			r.write("new.log", "l")
+			cs := changes(t, c, snap)
+
+			fresh := repo{t, filepath.Join(t.TempDir(), "base")}
+			err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: cs.Base.Tree, Untracked: kept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "base", before, fresh.files())
+			same(t, "status of the base", []string{"?? mine"}, fresh.status())
+			same(t, "HEAD", cs.Base.SHA, fresh.git("rev-parse", "HEAD"))
+
+			changed := repo{t, filepath.Join(t.TempDir(), "changed")}
+			err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.dir, Tree: cs.Tree, Untracked: kept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := maps.Clone(before)
+			want["README"] = "one\n2\n"
+			delete(want, "gone")
+			same(t, "change", want, changed.files())
+			same(t, "status of the change", []string{"M  README", "D  gone", "?? mine"}, changed.status())
+			changed.git("commit", "-q", "-m", "it can be worked in")
+			changed.git("fsck")
+		})
+	}
+}
+
+func TestMaterialiseWithFilters(t *testing.T) {
+	r := newRepo(t)
+	r.git("config", "filter.caps.clean", "tr A-Z a-z")
+	r.git("config", "filter.caps.smudge", "tr a-z A-Z")
+	r.write(".gitattributes", "*.caps filter=caps\n")
+	r.write("a.caps", "HELLO\n")
+	r.seed()
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	r.write("a.caps", "BYE\n")
+	cs := changes(t, c, snap)
+	fresh := repo{t, filepath.Join(t.TempDir(), "fresh")}
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: cs.Tree}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "file", "BYE\n", fresh.files()["a.caps"])
+	same(t, "status", []string{"M  a.caps"}, fresh.status())
+}
+
+func TestSnapshotPassesOverItsOwnState(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	r.write("state/.keep", "")
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.dir, State: r.path("state")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	snap := snapshot(t, c)
+	edit(r)
+	if err := os.WriteFile(r.path("state/output"), []byte("o"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "change", []string{"M README"}, nameStatus(changes(t, c, snap)))
+}
