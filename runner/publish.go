@@ -313,7 +313,7 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 		return err
 	}
 	defer pack.Close()
-	options := remote.PushOptions{Branch: r.branch, Commit: commit, Pack: pack}
+	options := remote.PushOptions{Branch: r.branch, Commit: commit, Pack: pack, Git: gitops.FindGit(r.env.get("PATH"))}
 	if before != nil && r.pushedBefore(ctx, to) {
 		options.Expected = before.sha
 	}

@@ -107,7 +107,9 @@ func (r *run) clone(ctx context.Context) error {
 		r.checkout = nil
 	}
 	dir := r.dir.join(checkoutFolder)
-	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{Dir: dir, Branch: r.job.Repository.Base})
+	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{
+		Dir: dir, Branch: r.job.Repository.Base, Git: gitops.FindGit(r.env.get("PATH")),
+	})
 	if err != nil {
 		return remoteFailure("The repository "+r.repo.full()+" cannot be cloned", err)
 	}

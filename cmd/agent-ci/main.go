@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -18,7 +19,14 @@ import (
 // version is set by the build (-X main.version).
 var version = "unknown"
 
+// gcPercent is lower than Go's own 100: the program mostly waits for a model or
+// a command, so its memory counts more than its processor time.
+const gcPercent = 50
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {
 		start = applyPatchAlone

@@ -94,6 +94,7 @@ func (c *Client) failed(ctx context.Context, what call, err error) error {
 	e := &Error{Doing: what.doing, Err: err}
 	if resp := replyOf(err); resp != nil {
 		e.fillFromReply(resp, messageOf(err))
+		e.fillFromLimit(err)
 	} else {
 		e.fillFromTransport(err)
 	}
@@ -158,6 +159,15 @@ func (e *Error) fillFromReply(resp *http.Response, message string) {
 		e.Message = "the server answered " + http.StatusText(resp.StatusCode)
 	}
 	e.RetryAfter = retryAfter(resp, time.Now())
+}
+
+// fillFromLimit is for calls that go-github did not make, since it had seen
+// the limit spent: they have no reply that says until when.
+func (e *Error) fillFromLimit(err error) {
+	var limit *gh.RateLimitError
+	if errors.As(err, &limit) && !limit.Rate.Reset.IsZero() {
+		e.RetryAfter = max(time.Until(limit.Rate.Reset.Time), 0)
+	}
 }
 
 var kindByStatus = map[int]Kind{

@@ -35,7 +35,7 @@ func Clone(ctx context.Context, r Remote, o CloneOptions) (sha string, err error
 	}
 	defer func() {
 		if err != nil {
-			clear(o.Dir, made)
+			takeBack(o.Dir, made)
 		}
 	}()
 	o.Dir, err = filepath.Abs(o.Dir)
@@ -63,7 +63,8 @@ func makeEmpty(dir string) (made bool, err error) {
 	return made, nil
 }
 
-func clear(dir string, made bool) {
+// takeBack leaves dir as makeEmpty found it.
+func takeBack(dir string, made bool) {
 	if made {
 		_ = os.RemoveAll(dir)
 		return

@@ -125,6 +125,9 @@ func (c *goGitClone) fetch(ctx context.Context, session transport.UploadPackSess
 	if err := packfile.UpdateObjectStorage(c.storage, cancellable{ctx, pack}); err != nil {
 		return fmt.Errorf("read the objects: %w", err)
 	}
+	if len(response.Shallows) == 0 {
+		return nil
+	}
 	return c.storage.SetShallow(response.Shallows)
 }
 

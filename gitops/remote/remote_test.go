@@ -243,6 +243,33 @@ func TestPush(t *testing.T) {
 	}
 }
 
+func TestPushToEmptyRepository(t *testing.T) {
+	o := newOrigin(t)
+	empty := filepath.Join(o.root, "o", "empty.git")
+	git(t, o.root, "init", "--quiet", "--bare", empty)
+	git(t, empty, "config", "http.receivepack", "true")
+	overHTTP, overSSH := serve(t, o.root).remote(), serveSSH(t, empty)
+	overHTTP.URL = strings.Replace(overHTTP.URL, "r.git", "empty.git", 1)
+	for _, w := range []way{
+		{"http", overHTTP, ""},
+		{"path by git", remote.Remote{URL: empty}, gitProgram},
+		{"path without git", remote.Remote{URL: empty}, ""},
+		{"ssh", overSSH, ""},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			pack := bytes.NewReader(packOf(t, o.work, "main"))
+			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "first", Commit: o.base, Pack: pack, Git: w.git})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := git(t, empty, "rev-parse", "first"); got != o.base {
+				t.Errorf("first is at %s, want %s", got, o.base)
+			}
+			git(t, empty, "update-ref", "-d", "refs/heads/first")
+		})
+	}
+}
+
 func wantTip(t *testing.T, o origin, branch, want string) {
 	t.Helper()
 	if got := git(t, o.bare, "rev-parse", "refs/heads/"+branch); got != want {
@@ -574,6 +601,10 @@ func wantClone(t *testing.T, dir, commits string, refs []string) {
 	if diff := cmp.Diff(refs, listed); diff != "" {
 		t.Errorf("refs (-want +got):\n%s", diff)
 	}
+	_, err := os.Stat(filepath.Join(dir, ".git", "shallow"))
+	if shallow := err == nil; shallow != (len(refs) == 2) {
+		t.Errorf("shallow = %v", shallow)
+	}
 	wantNoToken(t, dir)
 }
 
@@ -730,5 +761,36 @@ func TestName(t *testing.T) {
 				t.Errorf("Name = %q, Local = %q, %v; want %q and %q", r.Name(), path, ok, c.name, c.local)
 			}
 		})
+	}
+}
+
+func TestGitProgramSeesNoSecrets(t *testing.T) {
+	o := newOrigin(t)
+	t.Setenv("OPENAI_API_KEY", "sk-other-secret")
+	seen := filepath.Join(t.TempDir(), "seen")
+	spy := filepath.Join(t.TempDir(), "git")
+	write(t, spy, "#!/bin/sh\nprintf '%s\\n' \"$@\" >>"+seen+".args\nenv >>"+seen+".env\nexec "+gitProgram+" \"$@\"\n")
+	if err := os.Chmod(spy, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, o.root).remote()
+	if _, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir(), Git: spy}); err != nil {
+		t.Fatal(err)
+	}
+	sha, pack := change(t, o.work, "x")
+	here := remote.Remote{URL: o.bare, Token: token}
+	if err := remote.Push(t.Context(), here, remote.PushOptions{Branch: "x", Commit: sha, Pack: bytes.NewReader(pack), Git: spy}); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{seen + ".args", seen + ".env"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{token, "sk-other-secret"} {
+			if bytes.Contains(content, []byte(secret)) {
+				t.Errorf("%s holds %s:\n%s", filepath.Base(file), secret, content)
+			}
+		}
 	}
 }

@@ -41,9 +41,15 @@ type reason struct {
 }
 
 func invalid(reasons ...reason) answer {
-	return answer{status: http.StatusUnprocessableEntity, body: object{
-		"message": "Validation Failed", "documentation_url": documentation, "errors": reasons,
-	}}
+	reply := unprocessable("Validation Failed")
+	reply.body.(object)["errors"] = reasons
+	return reply
+}
+
+// unprocessable lacks the status that other failures have in their body: the
+// description does not have it.
+func unprocessable(message string) answer {
+	return answer{status: http.StatusUnprocessableEntity, body: object{"message": message, "documentation_url": documentation}}
 }
 
 // refuse says which field of a resource is wrong in words of its own.
@@ -59,7 +65,7 @@ const (
 	maxPage     = 100
 )
 
-// tooLong refuses a text longer than GitHub's limit, in characters; nil fits.
+// tooLong refuses a text longer than limit, in characters; nil fits.
 func tooLong(field string, text *string, limit int) (answer, bool) {
 	if text == nil || len([]rune(*text)) <= limit {
 		return answer{}, false
@@ -70,7 +76,7 @@ func tooLong(field string, text *string, limit int) (answer, bool) {
 // read decodes the body of a call.
 func read(c *call, into any) (answer, bool) {
 	if err := json.Unmarshal(c.body, into); err != nil {
-		return failure(http.StatusUnprocessableEntity, "Invalid request.\n\n"+err.Error()), true
+		return unprocessable("Invalid request.\n\n" + err.Error()), true
 	}
 	return answer{}, false
 }

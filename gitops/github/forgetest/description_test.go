@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -21,6 +22,7 @@ var published []byte
 
 // description says what an answer has to look like.
 type description struct {
+	mu       sync.Mutex // of the compiler
 	compiler *jsonschema.Compiler
 	paths    map[string]map[string]struct {
 		Responses map[string]any
@@ -95,7 +97,9 @@ func (d *description) check(method, path string, status int, body []byte) error 
 }
 
 func (d *description) checkBy(location string, body []byte) error {
+	d.mu.Lock()
 	schema, err := d.compiler.Compile("github.json#" + location)
+	d.mu.Unlock()
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (f *Forge) mutate(c *call) answer {
 	case wrong:
 		return badCredentials()
 	case missing:
-		return failure(http.StatusForbidden, "API rate limit exceeded. Sign in to use the GraphQL API.")
+		return failure(http.StatusUnauthorized, "This endpoint requires you to be authenticated.")
 	}
 	var sent graphQLRequest
 	if err := json.Unmarshal(c.body, &sent); err != nil {

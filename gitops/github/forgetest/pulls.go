@@ -3,7 +3,6 @@ package forgetest
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -163,11 +162,11 @@ func requestReviewers(f *Forge, c *call) answer {
 	}
 	for _, login := range sent.Reviewers {
 		if strings.EqualFold(login, c.issue.Author.Login) {
-			return failure(http.StatusUnprocessableEntity, "Review cannot be requested from pull request author.")
+			return unprocessable("Review cannot be requested from pull request author.")
 		}
 		if !c.repository.collaborator(login) {
-			return failure(http.StatusUnprocessableEntity, "Reviews may only be requested from collaborators. "+
-				"One or more of the users or teams you specified is not a collaborator of the "+c.repository.fullName()+" repository.")
+			return unprocessable("Reviews may only be requested from collaborators. " +
+				"One or more of the users or teams you specified is not a collaborator of the " + c.repository.fullName() + " repository.")
 		}
 	}
 	p := c.issue.pull

@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,26 +48,33 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 	return r
 }
 
-// initialise makes the bare repository. No housekeeping may run in it that
-// outlives the push that starts it.
+// settings of a bare repository: what github.com lets clients fetch, and no
+// housekeeping that outlives the push that starts it.
+const settings = `
+[http]
+	receivepack = true
+[uploadpack]
+	allowFilter = true
+	allowAnySHA1InWant = true
+[receive]
+	autogc = false
+[gc]
+	auto = 0
+`
+
 func (r *Repository) initialise() error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return err
 	}
-	commands := [][]string{
-		{"init", "--quiet", "--bare", "--initial-branch=" + r.DefaultBranch},
-		{"config", "http.receivepack", "true"},
-		{"config", "uploadpack.allowFilter", "true"},
-		{"config", "uploadpack.allowAnySHA1InWant", "true"},
-		{"config", "receive.autogc", "false"},
-		{"config", "gc.auto", "0"},
+	if _, err := r.runGit("init", "--quiet", "--bare", "--template=", "--initial-branch="+r.DefaultBranch); err != nil {
+		return err
 	}
-	for _, args := range commands {
-		if _, err := r.runGit(args...); err != nil {
-			return err
-		}
+	config, err := os.OpenFile(filepath.Join(r.Dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = config.WriteString(settings)
+	return errors.Join(err, config.Close())
 }
 
 // AddIssue adds an issue and gives its number. Issues and pull requests are

@@ -81,6 +81,9 @@ func (f *Forge) showTeams(r *Repository, slugs []string) []object {
 // showFullPull is a pull request as it is answered alone.
 func (f *Forge) showFullPull(r *Repository, i *issue) object {
 	shown := f.showPull(r, i)
+	for _, team := range shown["requested_teams"].([]object) {
+		delete(team, "parent")
+	}
 	p := i.pull
 	size := r.changesBetween(p.baseSHA, p.headSHA)
 	shown["commits"] = r.commitsBetween(p.baseSHA, p.headSHA)

@@ -16,8 +16,8 @@ import (
 // github.com.
 var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$`)
 
-// gitService says what a request wants of git: a name of gitPath, and for
-// info/refs that of the service asked for.
+// gitService gives the parts of gitPath in a request's path, and the service
+// that is used: for info/refs it stands in the query.
 func (f *Forge) gitService(r *http.Request) (parts []string, service string, found bool) {
 	parts = gitPath.FindStringSubmatch(r.URL.Path)
 	if parts == nil {

@@ -1,0 +1,526 @@
+package github_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/google/go-cmp/cmp"
+)
+
+const token = "ghs_0123456789abcdef"
+
+// api is a server with one handler for each "METHOD /path" below /api/v3, and
+// a client for it.
+type api struct {
+	*httptest.Server
+	client *github.Client
+	asked  []string // METHOD path?query
+}
+
+func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
+	t.Helper()
+	a := &api{}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		a.asked = append(a.asked, req.Method+" "+req.URL.RequestURI())
+		if got := req.Header.Get("Authorization"); got != "Bearer "+token {
+			t.Errorf("%s %s: Authorization = %q", req.Method, req.URL, got)
+		}
+		path := strings.TrimPrefix(req.URL.Path, "/api/v3")
+		handler, known := handlers[req.Method+" "+path]
+		if !known {
+			answer(http.StatusNotFound, `{"message": "Not Found"}`)(w, req)
+			return
+		}
+		handler(w, req)
+	}))
+	t.Cleanup(a.Close)
+	a.client = newClient(t, a.URL+"/api/v3")
+	return a
+}
+
+func newClient(t *testing.T, apiURL string) *github.Client {
+	t.Helper()
+	client, err := github.New(github.Options{APIURL: apiURL, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func answer(status int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// take answers like answer and stores the body of the request.
+func take(t *testing.T, into *map[string]any, status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if err := json.NewDecoder(req.Body).Decode(into); err != nil {
+			t.Errorf("the body of %s: %v", req.URL, err)
+		}
+		answer(status, body)(w, req)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	var header http.Header
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": func(w http.ResponseWriter, req *http.Request) {
+		header = req.Header
+		answer(200, `{}`)(w, req)
+	}})
+	if _, err := a.client.Repository(t.Context(), "o", "r"); err != nil {
+		t.Fatal(err)
+	}
+	if header.Get("User-Agent") != "agent-ci" || header.Get("X-GitHub-Api-Version") == "" {
+		t.Errorf("headers = %v", header)
+	}
+}
+
+func TestRepository(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": answer(200, `{
+		"default_branch": "trunk", "html_url": "https://example.com/o/r", "clone_url": "https://example.com/o/r.git",
+		"private": true, "archived": true, "fork": true}`)})
+	got, err := a.client.Repository(t.Context(), "o", "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &github.Repository{
+		DefaultBranch: "trunk", HTMLURL: "https://example.com/o/r", CloneURL: "https://example.com/o/r.git",
+		Private: true, Archived: true, Fork: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("repository (-want +got):\n%s", diff)
+	}
+}
+
+func TestBranch(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"GET /repos/o/r/git/ref/heads/agent-ci/x": answer(200, `{"ref": "refs/heads/agent-ci/x", "object": {"type": "commit", "sha": "c0"}}`),
+		"GET /repos/o/r/git/commits/c0": answer(200, `{"sha": "c0", "tree": {"sha": "t0"}, "parents": [{"sha": "p0"}],
+			"message": "m", "author": {"name": "A", "email": "a@example.com"}}`),
+		"GET /repos/o/empty/git/ref/heads/main":  answer(409, `{"message": "Git Repository is empty."}`),
+		"GET /repos/o/hidden/git/ref/heads/main": answer(401, `{"message": "Bad credentials"}`),
+	})
+	got, err := a.client.Branch(t.Context(), "o", "r", "agent-ci/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &github.Commit{SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("commit (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"r", "empty"} {
+		if got, err := a.client.Branch(t.Context(), "o", name, "main"); got != nil || err != nil {
+			t.Errorf("%s: Branch = %v, %v, want nothing", name, got, err)
+		}
+	}
+	if _, err := a.client.Branch(t.Context(), "o", "hidden", "main"); github.KindOf(err) != github.Unauthorized {
+		t.Errorf("err = %v, want %s", err, github.Unauthorized)
+	}
+}
+
+func TestIssue(t *testing.T) {
+	a := newAPI(t, nil)
+	comments := func(w http.ResponseWriter, req *http.Request) {
+		page := req.URL.Query().Get("page")
+		if page == "1" {
+			w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=2&per_page=100>; rel="next"`, a.URL, req.URL.Path))
+		}
+		answer(200, `[{"id": `+page+`, "body": "b`+page+`", "author_association": "MEMBER", "created_at": "2026-01-02T03:04:05Z",
+			"user": {"login": "bot[bot]", "id": 9, "type": "Bot"}}]`)(w, req)
+	}
+	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/api/v3/repos/o/r/issues/7":
+			answer(200, `{"number": 7, "title": "T", "body": null, "state": "open", "html_url": "https://example.com/o/r/issues/7",
+				"comments": 2, "user": {"login": "a", "id": 3, "type": "User"}, "author_association": "NONE",
+				"labels": [{"name": "bug"}], "pull_request": {"url": "x"}, "created_at": "2026-01-02T03:04:05Z"}`)(w, req)
+		case "/api/v3/repos/o/r/issues/7/comments":
+			comments(w, req)
+		default:
+			http.NotFound(w, req)
+		}
+	})
+	got, err := a.client.Issue(t.Context(), "o", "r", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	bot := github.User{Login: "bot[bot]", ID: 9, Bot: true}
+	want := &github.Issue{
+		Number: 7, Title: "T", State: "open", URL: "https://example.com/o/r/issues/7", PullRequest: true,
+		Author: github.User{Login: "a", ID: 3}, Association: "NONE", Labels: []string{"bug"}, CreatedAt: at,
+		Comments: []github.Comment{
+			{ID: 1, Author: bot, Association: "MEMBER", Body: "b1", CreatedAt: at},
+			{ID: 2, Author: bot, Association: "MEMBER", Body: "b2", CreatedAt: at},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("issue (-want +got):\n%s", diff)
+	}
+}
+
+func TestIssueWithTooManyComments(t *testing.T) {
+	a := newAPI(t, nil)
+	pages := 0
+	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !strings.HasSuffix(req.URL.Path, "/comments") {
+			answer(200, `{"number": 7, "comments": 5000}`)(w, req)
+			return
+		}
+		pages++
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, a.URL, req.URL.Path, pages+1))
+		answer(200, "["+strings.TrimSuffix(strings.Repeat(`{"body":"x"},`, 99), ",")+"]")(w, req)
+	})
+	issue, err := a.client.Issue(t.Context(), "o", "r", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(issue.Comments) != github.MaxComments || issue.MoreComments != 5000-github.MaxComments || pages != 11 {
+		t.Errorf("%d comments, %d more, %d pages", len(issue.Comments), issue.MoreComments, pages)
+	}
+}
+
+func TestIssueThatWasMoved(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"GET /repos/o/r/issues/7":      answer(301, `{}`, "Location", "/api/v3/repositories/5/issues/1"),
+		"GET /repositories/5/issues/1": answer(200, `{"number": 1, "html_url": "https://example.com/o/other/issues/1"}`),
+	})
+	_, err := a.client.Issue(t.Context(), "o", "r", 7)
+	if github.KindOf(err) != github.NotFound || !strings.Contains(err.Error(), "https://example.com/o/other/issues/1") {
+		t.Errorf("err = %v, want one that says where the issue is", err)
+	}
+}
+
+func TestFindPullRequest(t *testing.T) {
+	pull := func(number int, state, owner, ref string) string {
+		return fmt.Sprintf(`{"number": %d, "state": %q, "head": {"ref": %q, "sha": "s", "user": {"login": %q}}, "base": {"ref": "main"}}`, number, state, ref, owner)
+	}
+	cases := []struct {
+		name  string
+		pulls []string
+		want  int // 0: none
+	}{
+		{"none", nil, 0},
+		{"open before newer closed", []string{pull(9, "closed", "o", "x"), pull(4, "open", "o", "x")}, 4},
+		{"newest closed", []string{pull(3, "closed", "o", "x"), pull(5, "closed", "O", "x")}, 5},
+		{"of another branch or owner", []string{pull(1, "open", "o", "y"), pull(2, "open", "p", "x")}, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/pulls": answer(200, "["+strings.Join(c.pulls, ",")+"]")})
+			got, err := a.client.FindPullRequest(t.Context(), "o", "r", "x", "main")
+			if err != nil {
+				t.Fatal(err)
+			}
+			number := 0
+			if got != nil {
+				number = got.Number
+			}
+			if number != c.want {
+				t.Errorf("found %d, want %d", number, c.want)
+			}
+			want := []string{"GET /api/v3/repos/o/r/pulls?base=main&direction=desc&head=o%3Ax&per_page=100&sort=created&state=all"}
+			if diff := cmp.Diff(want, a.asked); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCreateAndUpdatePullRequest(t *testing.T) {
+	var created, updated map[string]any
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"POST /repos/o/r/pulls": take(t, &created, 201, `{"number": 8, "node_id": "PR_1", "html_url": "https://example.com/o/r/pull/8",
+			"state": "open", "draft": true, "title": "T", "body": "B", "head": {"ref": "x", "sha": "s"}, "base": {"ref": "main"},
+			"user": {"login": "a", "id": 3}, "labels": [{"name": "bug"}]}`),
+		"PATCH /repos/o/r/pulls/8": take(t, &updated, 200, `{"number": 8, "state": "closed", "merged_at": "2026-01-02T03:04:05Z"}`),
+	})
+	got, err := a.client.CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{Title: "T", Head: "x", Base: "main", Body: "B", Draft: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &github.PullRequest{
+		Number: 8, NodeID: "PR_1", URL: "https://example.com/o/r/pull/8", State: "open", Draft: true, Title: "T", Body: "B",
+		Head: "x", HeadSHA: "s", Base: "main", Author: github.User{Login: "a", ID: 3}, Labels: []string{"bug"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("created (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"title": "T", "head": "x", "base": "main", "body": "B", "draft": true}, created); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+	body, state := "", "closed"
+	got, err = a.client.UpdatePullRequest(t.Context(), "o", "r", 8, github.PullRequestUpdate{Body: &body, State: &state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.State != "closed" || !got.Merged {
+		t.Errorf("updated = %+v, want it closed and merged", got)
+	}
+	if diff := cmp.Diff(map[string]any{"body": "", "state": "closed"}, updated); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
+func TestSetDraft(t *testing.T) {
+	var sent map[string]any
+	a := newAPI(t, nil)
+	reply := `{"data": {}}`
+	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path != "/api/graphql" || req.Header.Get("Authorization") != "Bearer "+token {
+			t.Errorf("%s with Authorization %q", req.URL.Path, req.Header.Get("Authorization"))
+		}
+		take(t, &sent, 200, reply)(w, req)
+	})
+	for _, draft := range []bool{true, false} {
+		pull := &github.PullRequest{Number: 8, NodeID: "PR_1", Draft: !draft}
+		if err := a.client.SetDraft(t.Context(), pull, draft); err != nil || pull.Draft != draft {
+			t.Errorf("SetDraft(%v): %v, Draft = %v", draft, err, pull.Draft)
+		}
+		mutation := map[bool]string{true: "convertPullRequestToDraft", false: "markPullRequestReadyForReview"}[draft]
+		if !strings.Contains(fmt.Sprint(sent["query"]), mutation) {
+			t.Errorf("query = %v, want %s", sent["query"], mutation)
+		}
+		if diff := cmp.Diff(map[string]any{"id": "PR_1"}, sent["variables"]); diff != "" {
+			t.Errorf("variables (-want +got):\n%s", diff)
+		}
+	}
+	for message, want := range map[string]github.Kind{
+		`{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}`: github.Forbidden,
+		`{"type": "NOT_FOUND", "message": "Could not resolve to a node"}`:            github.NotFound,
+		`{"message": "Parse error"}`: github.Invalid,
+	} {
+		reply = `{"errors": [` + message + `]}`
+		pull := &github.PullRequest{NodeID: "PR_1", Draft: true}
+		if err := a.client.SetDraft(t.Context(), pull, false); github.KindOf(err) != want || !pull.Draft {
+			t.Errorf("%s: err = %v, want kind %s and no change", message, err, want)
+		}
+	}
+}
+
+func TestTriage(t *testing.T) {
+	var labels []string
+	var assignees, reviewers, milestone map[string]any
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"POST /repos/o/r/issues/8/labels": func(w http.ResponseWriter, req *http.Request) {
+			if err := json.NewDecoder(req.Body).Decode(&labels); err != nil {
+				t.Error(err)
+			}
+			answer(200, `[]`)(w, req)
+		},
+		"POST /repos/o/r/issues/8/assignees":          take(t, &assignees, 201, `{"number": 8, "assignees": [{"login": "A"}]}`),
+		"POST /repos/o/r/pulls/8/requested_reviewers": take(t, &reviewers, 201, `{"number": 8}`),
+		"GET /repos/o/r/milestones":                   answer(200, `[{"number": 1, "title": "m1"}, {"number": 2, "title": "m2"}]`),
+		"PATCH /repos/o/r/issues/8":                   take(t, &milestone, 200, `{"number": 8}`),
+	})
+	ctx := t.Context()
+	if err := a.client.AddLabels(ctx, "o", "r", 8, []string{"bug", "x"}); err != nil || !cmp.Equal(labels, []string{"bug", "x"}) {
+		t.Errorf("AddLabels: %v, sent %v", err, labels)
+	}
+	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a"}); err != nil || !cmp.Equal(assignees, map[string]any{"assignees": []any{"a"}}) {
+		t.Errorf("AddAssignees: %v, sent %v", err, assignees)
+	}
+	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a", "stranger"}); github.KindOf(err) != github.Invalid || !strings.Contains(err.Error(), "assign stranger") {
+		t.Errorf("AddAssignees of a stranger: %v", err)
+	}
+	if err := a.client.RequestReviewers(ctx, "o", "r", 8, []string{"a"}, []string{"t"}); err != nil ||
+		!cmp.Equal(reviewers, map[string]any{"reviewers": []any{"a"}, "team_reviewers": []any{"t"}}) {
+		t.Errorf("RequestReviewers: %v, sent %v", err, reviewers)
+	}
+	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m2"); err != nil || !cmp.Equal(milestone, map[string]any{"milestone": 2.0}) {
+		t.Errorf("SetMilestone: %v, sent %v", err, milestone)
+	}
+	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m3"); github.KindOf(err) != github.NotFound {
+		t.Errorf("SetMilestone of one that is not there: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cases := []struct {
+		name   string
+		answer http.HandlerFunc
+		want   github.Kind
+		words  []string
+	}{
+		{"bad token", answer(401, `{"message": "Bad credentials"}`), github.Unauthorized, []string{"Bad credentials", "401", "set GITHUB_TOKEN"}},
+		{"forbidden", answer(403, `{"message": "Resource not accessible by integration"}`), github.Forbidden, []string{"permission pull-requests: write"}},
+		{"pull requests not permitted", answer(403, `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`), github.NotPermitted, []string{"Settings, Actions, General"}},
+		{"not found", answer(404, `{"message": "Not Found"}`), github.NotFound, []string{"check the name"}},
+		{"gone", answer(410, `{"message": "This issue was deleted"}`), github.NotFound, []string{"deleted"}},
+		{
+			"invalid", answer(422, `{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "field": "head", "code": "invalid"}, {"code": "custom", "message": "No commits between main and x"}]}`),
+			github.Invalid,
+			[]string{"Validation Failed; PullRequest head invalid; No commits between main and x"},
+		},
+		{"primary limit", answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800"), github.RateLimited, []string{"try again in"}},
+		{"primary limit as 429", answer(429, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0"), github.RateLimited, []string{"429"}},
+		{"secondary limit", answer(403, `{"message": "You have exceeded a secondary rate limit"}`, "Retry-After", "90"), github.RateLimited, []string{"try again in 1m30s"}},
+		{"secondary limit by its page", answer(403, `{"message": "slow down", "documentation_url": "https://docs.github.com/rest#secondary-rate-limits"}`, "Retry-After", "5"), github.RateLimited, []string{"slow down"}},
+		{"secondary limit as 429", answer(429, `{}`, "Retry-After", "5"), github.RateLimited, []string{"Too Many Requests", "5s"}},
+		{"server error", answer(500, `{}`), github.Unavailable, []string{"500", "try again later"}},
+		{"bad gateway in HTML", answer(502, `<html>`), github.Unavailable, []string{"Bad Gateway"}},
+		{"HTML", answer(200, `<html>`), github.Other, []string{"not the JSON", "check the API URL"}},
+		{"cut reply", answer(200, `{"number": `), github.Other, []string{"not the JSON"}},
+		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), github.Invalid, []string{"a [31m ::error::b ("}},
+		{"token repeated", answer(422, `{"message": "token `+token+`"}`), github.Invalid, []string{"token ***"}},
+		{"redirected write", answer(301, `{"message": "Moved Permanently"}`, "Location", "/elsewhere"), github.Other, []string{"Moved Permanently"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAPI(t, map[string]http.HandlerFunc{"POST /repos/o/r/pulls": c.answer})
+			_, err := a.client.CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{Head: "x"})
+			if got := github.KindOf(err); got != c.want {
+				t.Errorf("kind = %q, want %q (%v)", got, c.want, err)
+			}
+			var failed *github.Error
+			if !errors.As(err, &failed) || failed.Remedy == "" || !strings.HasSuffix(err.Error(), failed.Remedy) {
+				t.Fatalf("err = %v, want one that ends in what to do", err)
+			}
+			for _, words := range append(c.words, "create the pull request from x in o/r: ") {
+				if !strings.Contains(err.Error(), words) {
+					t.Errorf("err = %q, want %q in it", err, words)
+				}
+			}
+			if strings.Contains(err.Error(), token) {
+				t.Errorf("err shows the token: %q", err)
+			}
+		})
+	}
+}
+
+func TestSpentLimitIsRemembered(t *testing.T) {
+	spent := answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800")
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": spent})
+	for range 2 {
+		_, err := a.client.Repository(t.Context(), "o", "r")
+		var failed *github.Error
+		if !errors.As(err, &failed) || failed.Kind != github.RateLimited || failed.RetryAfter < time.Hour {
+			t.Errorf("err = %#v, want kind %s and when to try again", err, github.RateLimited)
+		}
+	}
+	if len(a.asked) != 1 {
+		t.Errorf("%d requests, want 1", len(a.asked))
+	}
+}
+
+func TestNetworkErrors(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	unknown := httptest.NewTLSServer(http.NotFoundHandler())
+	unknown.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(unknown.Close)
+	for _, c := range []struct{ name, url, words string }{
+		{"nobody listens", gone.URL, "try again later"},
+		{"unknown certificate", unknown.URL, "certificate authority"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := newClient(t, c.url).CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{})
+			if github.KindOf(err) != github.Unavailable || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("err = %v, want kind %s and %q", err, github.Unavailable, c.words)
+			}
+		})
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": func(_ http.ResponseWriter, req *http.Request) {
+		cancel()
+		<-req.Context().Done()
+	}})
+	if _, err := a.client.Repository(ctx, "o", "r"); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v, want context.Canceled", err)
+	}
+}
+
+func TestTokenStaysWithItsHost(t *testing.T) {
+	var leaked []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		leaked = append(leaked, req.Header.Get("Authorization"))
+		answer(200, `{"number": 7}`)(w, req)
+	}))
+	t.Cleanup(elsewhere.Close)
+	away := answer(302, ``, "Location", elsewhere.URL+"/api/v3/x")
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"GET /repos/o/r": away, "GET /repos/o/r/issues/7": away, "POST /repos/o/r/pulls": answer(307, ``, "Location", elsewhere.URL),
+	})
+	_, err := a.client.Repository(t.Context(), "o", "r")
+	if err == nil || !strings.Contains(err.Error(), "another host") {
+		t.Errorf("err = %v, want one that names the other host", err)
+	}
+	if _, err := a.client.Issue(t.Context(), "o", "r", 7); err == nil {
+		t.Error("an issue was taken from another host")
+	}
+	if _, err := a.client.CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{Body: "private"}); err == nil {
+		t.Error("a pull request was created on another host")
+	}
+	if len(leaked) > 0 {
+		t.Errorf("requests went to another host with Authorization %q", leaked)
+	}
+}
+
+func TestRedirectOnTheSameHost(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"GET /repos/old/r":    answer(301, ``, "Location", "/api/v3/repositories/5"),
+		"GET /repositories/5": answer(200, `{"default_branch": "main"}`),
+	})
+	repository, err := a.client.Repository(t.Context(), "old", "r")
+	if err != nil || repository.DefaultBranch != "main" {
+		t.Errorf("Repository = %+v, %v", repository, err)
+	}
+}
+
+func TestNamesThatAreRefused(t *testing.T) {
+	a := newAPI(t, nil)
+	for _, c := range []struct{ owner, name, branch string }{
+		{"..", "r", "main"},
+		{"o", "..", "main"},
+		{"o/p", "r", "main"},
+		{"o", "r?x=y", "main"},
+		{"", "r", "main"},
+		{"o", "r", "../../../../user"},
+		{"o", "r", "a//b"},
+	} {
+		if _, err := a.client.Branch(t.Context(), c.owner, c.name, c.branch); github.KindOf(err) != github.Invalid {
+			t.Errorf("%s/%s %s: err = %v, want kind %s", c.owner, c.name, c.branch, err, github.Invalid)
+		}
+	}
+	if len(a.asked) > 0 {
+		t.Errorf("requests were made: %q", a.asked)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, options := range map[string]github.Options{
+		"plain http":       {APIURL: "http://ghe.example.com/api/v3"},
+		"a password":       {APIURL: "https://u:p@ghe.example.com"},
+		"a query":          {APIURL: "https://ghe.example.com/?x=y"},
+		"no URL":           {APIURL: "ghe.example.com"},
+		"another protocol": {APIURL: "file:///etc"},
+		"a broken token":   {Token: "a\nb"},
+	} {
+		if client, err := github.New(options); err == nil || client != nil {
+			t.Errorf("%s: New = %v, %v, want an error", name, client, err)
+		}
+	}
+	if _, err := github.New(github.Options{Token: " " + token + "\n"}); err != nil {
+		t.Errorf("a token with a line break at its end: %v", err)
+	}
+}

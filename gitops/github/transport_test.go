@@ -1,0 +1,209 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// reply is what a scripted server answers; status 0 breaks the connection.
+type reply struct {
+	status int
+	header map[string]string
+}
+
+// script answers with one reply after the other, the last one for good.
+func script(t *testing.T, replies ...reply) (url string, calls *atomic.Int32) {
+	t.Helper()
+	calls = new(atomic.Int32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		now := replies[min(int(calls.Add(1)), len(replies))-1]
+		if now.status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		for name, value := range now.header {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(now.status)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, calls
+}
+
+func TestRetry(t *testing.T) {
+	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(d time.Duration) string { return strconv.FormatInt(clock.Add(d).Unix(), 10) }
+	ok := reply{status: 200}
+	after := func(status int, value string) reply {
+		return reply{status, map[string]string{"Retry-After": value}}
+	}
+	spent := func(status int, reset string) reply {
+		return reply{status, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}}
+	}
+	backoff := time.Duration(-1)
+	cases := []struct {
+		name    string
+		method  string
+		replies []reply
+		calls   int
+		status  int // 0: an error
+		waits   []time.Duration
+	}{
+		{"server error", "GET", []reply{{status: 502}, ok}, 2, 200, []time.Duration{backoff}},
+		{"server error for good", "GET", []reply{{status: 503}}, 4, 503, []time.Duration{backoff, backoff, backoff}},
+		{"not implemented", "GET", []reply{{status: 501}}, 1, 501, nil},
+		{"broken connection", "GET", []reply{{status: 0}, ok}, 2, 200, []time.Duration{backoff}},
+		{"broken connection of a write", "POST", []reply{{status: 0}, ok}, 1, 0, nil},
+		{"write", "POST", []reply{{status: 502}, ok}, 1, 502, nil},
+		{"limited with seconds", "GET", []reply{after(429, "7"), ok}, 2, 200, []time.Duration{7 * time.Second}},
+		{"limited with date", "GET", []reply{after(429, clock.Add(9*time.Second).Format(http.TimeFormat)), ok}, 2, 200, []time.Duration{9 * time.Second}},
+		{"limited as 403", "GET", []reply{after(403, "60"), ok}, 2, 200, []time.Duration{time.Minute}},
+		{"limited for long", "GET", []reply{after(429, "61"), ok}, 1, 429, nil},
+		{"limited without a time", "GET", []reply{{status: 429}, ok}, 1, 429, nil},
+		{"spent, reset soon", "GET", []reply{spent(403, at(30*time.Second)), ok}, 2, 200, []time.Duration{30 * time.Second}},
+		{"spent, reset late", "GET", []reply{spent(429, at(time.Hour)), ok}, 1, 429, nil},
+		{"busy with a time", "GET", []reply{after(503, "3"), ok}, 2, 200, []time.Duration{3 * time.Second}},
+		{"forbidden", "GET", []reply{{status: 403}, ok}, 1, 403, nil},
+		{"not found", "GET", []reply{{status: 404}, ok}, 1, 404, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			url, calls := script(t, c.replies...)
+			var waits []time.Duration
+			transport := &retryTransport{
+				base: &http.Transport{DisableKeepAlives: true},
+				now:  func() time.Time { return clock },
+				wait: func(_ context.Context, d time.Duration) error {
+					if d < 2*time.Second {
+						d = backoff
+					}
+					waits = append(waits, d)
+					return nil
+				},
+			}
+			req, err := http.NewRequestWithContext(t.Context(), c.method, url, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := 0
+			if resp, err := transport.RoundTrip(req); err == nil {
+				status = resp.StatusCode
+				resp.Body.Close()
+			}
+			if status != c.status || int(calls.Load()) != c.calls {
+				t.Errorf("status %d after %d calls, want %d after %d", status, calls.Load(), c.status, c.calls)
+			}
+			if diff := cmp.Diff(c.waits, waits); diff != "" {
+				t.Errorf("waits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRetryStopsWithItsContext(t *testing.T) {
+	url, calls := script(t, reply{429, map[string]string{"Retry-After": "60"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	transport := &retryTransport{
+		base: http.DefaultTransport, now: time.Now,
+		wait: func(ctx context.Context, d time.Duration) error {
+			cancel()
+			return waitFor(ctx, d)
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err == nil {
+		resp.Body.Close()
+	}
+	if !errors.Is(err, context.Canceled) || calls.Load() != 1 {
+		t.Errorf("err = %v after %d calls, want context.Canceled after 1", err, calls.Load())
+	}
+}
+
+func TestBoundedBody(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit int64
+		want  error
+	}{
+		{"shorter", 11, nil},
+		{"as long", 10, nil},
+		{"longer", 9, errReplyTooLarge},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			body := &boundedBody{body: io.NopCloser(strings.NewReader("0123456789")), left: c.limit}
+			if _, err := io.ReadAll(body); !errors.Is(err, c.want) {
+				t.Errorf("err = %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestGraphQLURL(t *testing.T) {
+	for api, want := range map[string]string{
+		"":                               "https://api.github.com/graphql",
+		"https://api.github.com/":        "https://api.github.com/graphql",
+		"https://ghe.example.com/api/v3": "https://ghe.example.com/api/graphql",
+		"https://api.corp.ghe.com":       "https://api.corp.ghe.com/graphql",
+		"http://127.0.0.1:80/x/api/v3/":  "http://127.0.0.1:80/x/api/graphql",
+	} {
+		u, err := parseAPIURL(api)
+		if err != nil {
+			t.Errorf("%s: %v", api, err)
+			continue
+		}
+		if got := graphQLURL(u); got != want {
+			t.Errorf("graphQLURL(%s) = %s, want %s", api, got, want)
+		}
+	}
+}
+
+func TestTokenIsForItsOriginOnly(t *testing.T) {
+	sent := ""
+	api, err := parseAPIURL("https://ghe.example.com/api/v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &tokenTransport{origin: originOf(api), token: "t", base: roundTripper(func(req *http.Request) (*http.Response, error) {
+		sent = req.Header.Get("Authorization")
+		return &http.Response{Body: http.NoBody}, nil
+	})}
+	for url, want := range map[string]string{
+		"https://ghe.example.com/api/graphql": "Bearer t",
+		"https://GHE.example.com:443/x":       "Bearer t",
+		"https://ghe.example.com:8443/x":      "",
+		"http://ghe.example.com/x":            "",
+		"https://example.com/x":               "",
+		"https://x.ghe.example.com/x":         "",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Basic x")
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if sent != want {
+			t.Errorf("%s got Authorization %q, want %q", url, sent, want)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
