@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -137,10 +138,11 @@ func (c *Checkout) indexedAttributes() ([]rules.Attributes, error) {
 	outer := c.attributesBy(nil)
 	lists := append(outer.weaker, outer.info)
 	for i := range c.start.index.Len() {
-		path := string(c.start.index.Path(i))
-		if path != ".gitattributes" && !strings.HasSuffix(path, "/.gitattributes") {
+		raw := c.start.index.Path(i)
+		if !bytes.HasSuffix(raw, []byte(".gitattributes")) {
 			continue
 		}
+		path := string(raw)
 		data, err := readRegular(c.dir, path)
 		if err != nil {
 			data, err = c.objects.blobBytes(c.start.index.Entry(i).ID, mostRules)

@@ -170,3 +170,55 @@ func TestCommitSaysWhoAndWhat(t *testing.T) {
 	}
 	same(t, "commit", "A bc|x@y|subject|body\n", r.git("log", "-1", "--format=%an|%ae|%s|%b"))
 }
+
+func TestSwitchRefusesBeforeItMovesAnything(t *testing.T) {
+	for name, prepare := range map[string]func(r repo){
+		"checked out elsewhere": func(r repo) { r.git("worktree", "add", "-q", "-b", "agent-ci/x", r.path("../linked")) },
+		"a packed reference in the way": func(r repo) {
+			r.git("branch", "agent-ci")
+			r.git("pack-refs", "--all")
+		},
+		"a reference in the way":  func(r repo) { r.git("branch", "agent-ci") },
+		"an index that is locked": func(r repo) { r.write(".git/index.lock", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.seed()
+			prepare(r)
+			c, cs := oneChange(t, r)
+			before, head := r.git("for-each-ref"), r.git("symbolic-ref", "HEAD")
+			if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err == nil {
+				t.Error("it switched")
+			}
+			same(t, "references", before, r.git("for-each-ref"))
+			same(t, "HEAD", head, r.git("symbolic-ref", "HEAD"))
+		})
+	}
+}
+
+// A second run starts where the first has left HEAD: on the task's branch.
+func TestRunningTwice(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	main := r.git("rev-parse", "main")
+	for _, content := range []string{"first\n", "second\n"} {
+		c := r.open("")
+		if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "main"}); err != nil {
+			t.Fatal(err)
+		}
+		snap := snapshot(t, c)
+		r.write("new", content)
+		r.git("add", "-A")
+		r.git("commit", "-q", "-m", "by the agent, on whatever branch HEAD is")
+		cs := changes(t, c, snap)
+		same(t, "change", []string{"A new"}, nameStatus(cs))
+		if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "status", nil, r.status())
+		same(t, "parent", main, r.git("rev-parse", "HEAD~1"))
+		same(t, "content", content, r.git("cat-file", "blob", "HEAD:new")+"\n")
+	}
+	same(t, "base branch", main, r.git("rev-parse", "main"))
+}

@@ -68,6 +68,7 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 	if err := w.clean(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
+	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	if err := w.makeTree(); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
@@ -123,6 +124,10 @@ func (w *work) clean(ctx context.Context) error {
 		return err
 	}
 	for _, s := range w.suspects {
+		if s.why != "" {
+			w.problem(ProblemUnreadable, s.path, s.why)
+			continue
+		}
 		w.cs.stats[s.path] = statOf(s.info)
 		if isAsIndexed(w.snap.index, s) {
 			e := treeEntry{mode: s.mode, id: s.id}

@@ -32,6 +32,7 @@ type Checkout struct {
 	objects  *store   // writes to the shadow
 	ignores  []rules.Ignore
 	start    position
+	live     liveIndex
 
 	base Base // what the work tree stands on
 }
@@ -127,7 +128,7 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 		return p, err
 	}
 	p.tree = commit.TreeHash
-	p.index, err = c.readIndex(ctx, filepath.Join(c.gitDir, "index"))
+	p.index, err = c.readLiveIndex(ctx)
 	return p, err
 }
 

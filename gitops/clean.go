@@ -25,6 +25,7 @@ type suspect struct {
 	info fs.FileInfo
 	old  plumbing.Hash // what the index holds; zero: nothing
 	id   plumbing.Hash // what clean found
+	why  string        // it cannot be known: why not
 }
 
 // cleaner turns files of the work tree into blobs ("clean" in
@@ -44,14 +45,22 @@ func (c *cleaner) clean(ctx context.Context, list []suspect) error {
 			return context.Cause(ctx)
 		}
 		later, err := c.one(&list[i])
-		if err != nil {
+		switch {
+		case cannotBeRead(err):
+			list[i].why = err.Error()
+		case err != nil:
 			return fmt.Errorf("read %q: %w", list[i].path, err)
-		}
-		if later {
+		case later:
 			forGit = append(forGit, &list[i])
 		}
 	}
 	return c.withGit(ctx, forGit)
+}
+
+// cannotBeRead says that the failure is one of this file alone.
+func cannotBeRead(err error) bool {
+	var unsupported *UnsupportedError
+	return errors.Is(err, fs.ErrPermission) || errors.As(err, &unsupported)
 }
 
 func (c *cleaner) one(s *suspect) (later bool, err error) {

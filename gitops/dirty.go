@@ -103,7 +103,7 @@ func (c *Checkout) modes(ix *index.File, suspects []suspect) {
 
 func isAsIndexed(ix *index.File, s suspect) bool {
 	i, ok := ix.Search(s.path, 0, ix.Len())
-	if !ok {
+	if !ok || s.why != "" {
 		return false
 	}
 	e := ix.Entry(i)

@@ -58,10 +58,18 @@ func trapped(t *testing.T, r repo) (sprung func() []string) {
 		r.chmod(".git/hooks/"+hook, 0o755)
 	}
 	for _, v := range [][2]string{
-		{"core.fsmonitor", mark("fsmonitor")}, {"core.pager", mark("pager")}, {"core.editor", mark("editor")},
-		{"diff.external", mark("diff")}, {"diff.mine.textconv", mark("textconv")}, {"diff.mine.command", mark("command")},
-		{"filter.mine.clean", mark("clean")}, {"filter.mine.smudge", mark("smudge")}, {"filter.mine.process", mark("process")},
-		{"gpg.program", mark("gpg")}, {"commit.gpgSign", "true"}, {"alias.diff-tree", "!" + mark("alias")},
+		{"core.fsmonitor", mark("fsmonitor")},
+		{"core.pager", mark("pager")},
+		{"core.editor", mark("editor")},
+		{"diff.external", mark("diff")},
+		{"diff.mine.textconv", mark("textconv")},
+		{"diff.mine.command", mark("command")},
+		{"filter.mine.clean", mark("clean")},
+		{"filter.mine.smudge", mark("smudge")},
+		{"filter.mine.process", mark("process")},
+		{"gpg.program", mark("gpg")},
+		{"commit.gpgSign", "true"},
+		{"alias.diff-tree", "!" + mark("alias")},
 	} {
 		r.gitWith([]string{"GIT_DIR=" + r.path(".git")}, nil, "config", v[0], v[1])
 	}

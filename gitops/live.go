@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,8 +22,30 @@ import (
 // What of the repository proper is written, and only by SetBase, Switch and
 // Restore: HEAD, the index, references and their logs.
 
+// liveIndex is the checkout's index as it was last read, and the file that it
+// was read from.
+type liveIndex struct {
+	file *index.File
+	info fs.FileInfo
+}
+
+// readLiveIndex reads the index of the checkout, if it is not the same file as
+// last time: on a large repository it is large.
 func (c *Checkout) readLiveIndex(ctx context.Context) (*index.File, error) {
-	return c.readIndex(ctx, filepath.Join(c.gitDir, "index"))
+	path := filepath.Join(c.gitDir, "index")
+	info, err := os.Stat(path)
+	if err != nil {
+		return c.readIndex(ctx, path)
+	}
+	if c.live.file != nil && os.SameFile(info, c.live.info) && statOf(info) == statOf(c.live.info) {
+		return c.live.file, nil
+	}
+	f, err := c.readIndex(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	c.live = liveIndex{f, info}
+	return f, nil
 }
 
 // writeLiveIndex replaces the index of the checkout by ix with updates.

@@ -19,6 +19,7 @@ const (
 	ProblemName       ProblemKind = "dangerous_name"    // taken for .git by some file system
 	ProblemSubmodule  ProblemKind = "submodule"         // the commit of a submodule
 	ProblemLink       ProblemKind = "link_leads_out"    // a symbolic link out of the repository
+	ProblemUnreadable ProblemKind = "unreadable"        // a file that may not be read, or needs a filter that cannot be run: left out
 )
 
 func (p Problem) String() string {

@@ -52,25 +52,53 @@ func parseID(text string) (plumbing.Hash, error) {
 
 // packed looks the name up in packed-refs.
 func (r refFiles) packed(name string) (plumbing.Hash, error) {
+	id := plumbing.ZeroHash
+	err := r.eachPacked(func(found, value string) (err error) {
+		if found == name {
+			id, err = parseID(value)
+		}
+		return err
+	})
+	if err == nil && id.IsZero() {
+		err = errNoRef
+	}
+	return id, err
+}
+
+func (r refFiles) eachPacked(visit func(name, id string) error) error {
 	f, err := os.Open(filepath.Join(r.dir, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return plumbing.ZeroHash, errNoRef
+		return nil
 	}
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("read references: %w", err)
+		return fmt.Errorf("read references: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		id, found, ok := strings.Cut(lines.Text(), " ")
-		if ok && found == name {
-			return parseID(id)
+		id, name, ok := strings.Cut(lines.Text(), " ")
+		if !ok || strings.HasPrefix(id, "#") {
+			continue
+		}
+		if err := visit(name, id); err != nil {
+			return err
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("read references: %w", err)
+		return fmt.Errorf("read references: %w", err)
 	}
-	return plumbing.ZeroHash, errNoRef
+	return nil
+}
+
+// fits says whether a reference may be called name beside the packed ones: "a"
+// and "a/b" cannot both be. Those in files show it by themselves.
+func (r refFiles) fits(name string) error {
+	return r.eachPacked(func(other, _ string) error {
+		if strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/") {
+			return fmt.Errorf("there is a reference %s: delete it, or give another branch", other)
+		}
+		return nil
+	})
 }
 
 // write points the reference name to id.
@@ -116,10 +144,22 @@ func replaceLocked(path string, data []byte) error {
 	return commitLock(lock, path, err)
 }
 
+// notLocked says early what lockFile would say.
+func notLocked(path string) error {
+	if _, err := os.Lstat(path + ".lock"); err == nil {
+		return errLocked(path)
+	}
+	return nil
+}
+
+func errLocked(path string) error {
+	return fmt.Errorf("%s.lock is there: another git works in this repository, or one has died; remove the file then", path)
+}
+
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s.lock is there: another git works in this repository, or one has died; remove the file then", path)
+		return nil, errLocked(path)
 	}
 	return f, err
 }

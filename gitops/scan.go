@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -20,6 +22,7 @@ type found struct {
 	what  what
 	path  string // folders without a slash at the end
 	entry int    // in the index; -1 where it has none
+	dir   bool   // a folder, with all that is in it
 	info  fs.FileInfo
 }
 
@@ -44,13 +47,23 @@ type scan struct {
 	root     *os.Root
 	outer    []rules.Ignore // patterns from outside of the work tree, the weakest first
 	skip     map[string]bool
-	tracked  bool // only look for tracked files
-	ignored  bool // report ignored files too
-	report   func(found) error
+	tracked  bool              // only look for tracked files
+	ignored  bool              // report ignored files too
+	report   func(found) error // never called twice at a time; in no order
+
+	mu      sync.Mutex
+	helpers chan struct{} // one place for each folder that may be gone into aside
 }
 
 func (s *scan) run(ctx context.Context) error {
+	s.helpers = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
 	return s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
+}
+
+func (s *scan) tell(f found) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report(f)
 }
 
 // place is a folder on the way: its path ("" or ending with a slash), its range
@@ -145,6 +158,8 @@ func find(names []name, git string, fold bool) (int, bool) {
 // the names that it accounts for.
 func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
 	seen = make([]bool, len(names))
+	var aside group
+	defer func() { err = errors.Join(err, aside.wait()) }()
 	for i := at.lo; i < at.hi; {
 		rest := string(s.index.Path(i)[len(at.path):])
 		part, _, deeper := strings.Cut(rest, "/")
@@ -164,7 +179,7 @@ func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
 		if there && names[n].kind.IsDir() {
 			seen[n] = true
-			err = s.enter(ctx, dir, names[n], below)
+			err = s.enterSoon(ctx, &aside, dir, names[n], below)
 		} else {
 			err = s.gone(below.lo, below.hi)
 		}
@@ -174,6 +189,20 @@ func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 		i = below.hi
 	}
 	return seen, nil
+}
+
+// enterSoon enters a folder aside when a processor is to spare, else at once.
+func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name, below place) error {
+	select {
+	case s.helpers <- struct{}{}:
+		aside.run(func() error {
+			defer func() { <-s.helpers }()
+			return s.enter(ctx, dir, n, below)
+		})
+		return nil
+	default:
+		return s.enter(ctx, dir, n, below)
+	}
 }
 
 // enter goes into a folder that holds tracked files.
@@ -200,7 +229,7 @@ func (s *scan) missing(i int) error {
 	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid {
 		return nil
 	}
-	return s.report(found{what: foundDeleted, path: string(s.index.Path(i)), entry: i})
+	return s.tell(found{what: foundDeleted, path: string(s.index.Path(i)), entry: i})
 }
 
 func (s *scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
@@ -228,85 +257,14 @@ func (s *scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	if mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && s.settings.unchanged(e.Stat, info, s.index.Modified) {
 		return nil
 	}
-	return s.report(found{what: foundSuspect, path: e.Path, entry: i, info: info})
+	return s.tell(found{what: foundSuspect, path: e.Path, entry: i, info: info})
 }
 
 func (s *scan) submodule(dir *os.Root, n name, e index.Entry, i int) error {
 	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
 		return nil // not checked out: nothing in it can have changed
 	}
-	return s.report(found{what: foundSubmodule, path: e.Path, entry: i})
-}
-
-func (s *scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
-	for i, n := range names {
-		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
-			continue
-		}
-		if err := s.untracked(ctx, dir, n, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
-	path := at.path + n.git
-	isDir := n.kind.IsDir()
-	if n.git == ".git" {
-		return s.report(found{what: foundRepository, path: path, entry: -1})
-	}
-	if at.ignored || ignores(at.ignores, path, isDir, s.settings.ignoreCase) {
-		if !s.ignored {
-			return nil
-		}
-		return s.report(found{what: foundIgnored, path: path, entry: -1})
-	}
-	if !validName(n.git) {
-		return s.report(found{what: foundInvalid, path: path, entry: -1})
-	}
-	if isDir {
-		return s.untrackedFolder(ctx, dir, n, at)
-	}
-	if n.kind&fs.ModeType&^fs.ModeSymlink != 0 {
-		return nil
-	}
-	info, err := n.look()
-	if err != nil {
-		return fmt.Errorf("look at %q: %w", path, err)
-	}
-	return s.report(found{what: foundUntracked, path: path, entry: -1, info: info})
-}
-
-func (s *scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
-	path := at.path + n.git
-	sub, err := dir.OpenRoot(n.disk)
-	if err != nil {
-		return fmt.Errorf("open %q: %w", path, err)
-	}
-	defer sub.Close()
-	if holdsRepository(sub) {
-		return s.report(found{what: foundRepository, path: path, entry: -1})
-	}
-	return s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores})
-}
-
-// holdsRepository says whether git would take the folder for a repository of
-// its own: a .git file, or a .git folder with the parts of one.
-func holdsRepository(dir *os.Root) bool {
-	info, err := dir.Lstat(".git")
-	if err != nil {
-		return false
-	}
-	if !info.IsDir() {
-		return true
-	}
-	for _, part := range [...]string{".git/HEAD", ".git/objects", ".git/refs"} {
-		if _, err := dir.Lstat(part); err != nil {
-			return false
-		}
-	}
-	return true
+	return s.tell(found{what: foundSubmodule, path: e.Path, entry: i})
 }
 
 // ignores asks the strongest list first.

@@ -16,25 +16,22 @@ import (
 // tracked there, and the stat data by which a tracked file is known to be the
 // base commit's.
 type Snapshot struct {
-	index     *index.File // exactly the base tree, with stat data
-	untracked map[string]bool
+	index     *index.File     // exactly the base tree, with stat data
+	untracked map[string]bool // paths; true for what all below it belongs to
 }
 
 // covers says whether path, or a folder that it lies in, stood there before.
 func (s *Snapshot) covers(path string) bool {
-	if len(s.untracked) == 0 {
-		return false
+	if _, there := s.untracked[path]; there || len(s.untracked) == 0 {
+		return there
 	}
-	for {
+	for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path, '/') {
+		path = path[:at]
 		if s.untracked[path] {
 			return true
 		}
-		at := strings.LastIndexByte(path, '/')
-		if at < 0 {
-			return false
-		}
-		path = path[:at]
 	}
+	return false
 }
 
 // Snapshot records the work tree. A folder that is ignored as a whole is one
@@ -55,7 +52,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 		case foundSuspect:
 			suspects = append(suspects, suspectOf(ix, f))
 		case foundUntracked, foundIgnored, foundRepository, foundInvalid:
-			snap.untracked[f.path] = true
+			snap.untracked[f.path] = f.dir
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 		return fmt.Errorf("switch to branch %q: %w", branch, err)
 	}
 	id := plumbing.NewHash(sha)
+	if err := c.isFree(branch); err != nil {
+		return fmt.Errorf("switch to branch %s: %w", branch, err)
+	}
 	if err := c.mayMove(ctx, branch, id, cs); err != nil {
 		return err
 	}
@@ -56,9 +60,45 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash
 	return c.switchIndex(ctx, cs)
 }
 
+// isFree makes sure, before anything is written, that the branch is not checked
+// out somewhere else, that its name fits among the others, and that no git is
+// at work here.
+func (c *Checkout) isFree(branch string) error {
+	heads, err := filepath.Glob(filepath.Join(c.commonDir, "worktrees", "*", "HEAD"))
+	if err != nil {
+		return err
+	}
+	for _, head := range append(heads, filepath.Join(c.commonDir, "HEAD")) {
+		dir := filepath.Dir(head)
+		if dir == c.gitDir {
+			continue
+		}
+		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !(dir == c.commonDir && c.settings.bare) {
+			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
+		}
+	}
+	if err := c.refs().fits("refs/heads/" + branch); err != nil {
+		return err
+	}
+	return notLocked(filepath.Join(c.gitDir, "index"))
+}
+
+// tipBefore is the tip of a branch, without what the agent did to the one that
+// was checked out.
+func (c *Checkout) tipBefore(ctx context.Context, branch string) (*CommitInfo, error) {
+	if branch != c.start.branch {
+		return c.Tip(ctx, branch)
+	}
+	commit, err := c.objects.commit(c.start.commit)
+	if err != nil {
+		return nil, err
+	}
+	return infoOf(commit), nil
+}
+
 // mayMove says whether a branch may be moved to id.
 func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
-	tip, err := c.Tip(ctx, branch)
+	tip, err := c.tipBefore(ctx, branch)
 	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {
 		return err
 	}

@@ -153,11 +153,11 @@ func (f *File) locateEntries(count int) (int, error) {
 
 func (f *File) endOfEntry(i, at, limit int) (int, error) {
 	name := at + f.nameAt(at)
-	if f.version == 4 {
-		return f.expandName(i, name, limit)
-	}
 	if name > limit {
 		return 0, fmt.Errorf("%w: entry %d is cut", ErrMalformed, i)
+	}
+	if f.version == 4 {
+		return f.expandName(i, name, limit)
 	}
 	n := int(binary.BigEndian.Uint16(f.data[at+flagsAt:]) & flagNameLen)
 	if n == flagNameLen {
@@ -169,6 +169,8 @@ func (f *File) endOfEntry(i, at, limit int) (int, error) {
 	size := name + n - at
 	return min(at+(size+8)&^7, limit), nil
 }
+
+const mostNames = 1 << 30 // bytes that the paths of version 4 may unfold to
 
 // expandName puts the whole path of version 4's entry i, which is stored as
 // "drop n bytes of the path before, then append", into names.
@@ -187,6 +189,9 @@ func (f *File) expandName(i, at, limit int) (int, error) {
 	}
 	f.names = append(f.names, f.names[start:end-int(drop)]...)
 	f.names = append(f.names, f.data[at+n:at+n+length]...)
+	if len(f.names) > mostNames {
+		return 0, fmt.Errorf("%w: its paths take more than %d bytes", ErrMalformed, mostNames)
+	}
 	f.nameEnds[i] = uint32(len(f.names))
 	return at + n + length + 1, nil
 }
