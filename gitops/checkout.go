@@ -33,6 +33,7 @@ type Checkout struct {
 	ignores  []rules.Ignore
 	start    position
 	live     liveIndex
+	locked   map[string]bool // lock files that were there when it was opened
 
 	base Base // what the work tree stands on
 }
@@ -100,6 +101,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
+	c.noteLocks()
 	c.ignores = c.outerIgnores()
 	return c.filtersWork()
 }

@@ -104,28 +104,37 @@ func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) 
 // ReadTip is Tip for a bare or plain repository at path on this machine. It
 // reads files only and runs nothing that is configured there.
 func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
+	refs, objects, err := openRepository(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, objects.close()) }()
+	return readTip(ctx, refs, objects, branch)
+}
+
+// openRepository opens a bare or plain repository for reading. The caller
+// closes the objects.
+func openRepository(path string) (refFiles, *store, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("open repository: %w", err)
+		return refFiles{}, nil, fmt.Errorf("open repository: %w", err)
 	}
 	gitDir, ok := gitDirOf(dir)
 	if !ok {
 		gitDir = dir
 	}
 	if !isGitDir(gitDir) {
-		return nil, fmt.Errorf("%s: %w", path, ErrNotRepository)
+		return refFiles{}, nil, fmt.Errorf("%s: %w", path, ErrNotRepository)
 	}
 	l, err := withCommonDir(layout{root: dir, gitDir: gitDir})
 	if err != nil {
-		return nil, err
+		return refFiles{}, nil, err
 	}
 	folders, err := objectFolders(l.commonDir)
 	if err != nil {
-		return nil, err
+		return refFiles{}, nil, err
 	}
-	objects := openStore(folders...)
-	defer func() { err = errors.Join(err, objects.close()) }()
-	return readTip(ctx, refFiles{l.commonDir}, objects, branch)
+	return refFiles{l.commonDir}, openStore(folders...), nil
 }
 
 func readTip(ctx context.Context, refs refFiles, objects *store, branch string) (*CommitInfo, error) {

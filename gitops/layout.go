@@ -25,7 +25,11 @@ func discover(dir string) (layout, error) {
 	if err != nil {
 		return layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
-	if start, err = filepath.EvalSymlinks(start); err != nil {
+	start, err = filepath.EvalSymlinks(start)
+	if errors.Is(err, fs.ErrNotExist) {
+		return layout{}, fmt.Errorf("%s: there is no such folder: %w", dir, ErrNotRepository)
+	}
+	if err != nil {
 		return layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
 	for at := start; ; at = filepath.Dir(at) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -53,7 +54,7 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 		return r.unrecorded(err)
 	}
 	r.dir = dir
-	err = r.publishBundle(ctx)
+	err = r.guarded(ctx, r.publishBundle)
 	stop := r.outcomeOf(ctx, err)
 	stop.Message = r.redactor.Redact(stop.Message)
 	result := r.result(stop, err)
@@ -82,10 +83,10 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.adoptBundle(bundle); err != nil {
 		return err
 	}
-	if err := r.canReachGitHub(); err != nil {
+	if err := r.findBundleBase(ctx, bundle); err != nil {
 		return err
 	}
-	if err := r.notClosedByPerson(ctx); err != nil {
+	if err := r.canPropose(ctx); err != nil {
 		return err
 	}
 	if err := r.unpackBundle(ctx, bundle); err != nil {
@@ -113,16 +114,33 @@ func (r *run) openBundle() (*transcript.View, error) {
 	if err != nil {
 		return nil, badBundle("%s", trimmed(err))
 	}
-	switch {
-	case view.Finished == nil:
-		return nil, badBundle("its run has not ended")
-	case view.Change == nil || len(view.Change.Files) == 0:
-		return nil, outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s and changed nothing.", view.Finished.Outcome, view.Finished.Reason)
-	case outcome.Outcome(view.Finished.Outcome) != outcome.Changed && outcome.Outcome(view.Finished.Outcome) != outcome.VerifyFailed:
-		return nil, badBundle("its run ended as %s/%s", view.Finished.Outcome, view.Finished.Reason)
+	if safeRunID(view.Started.RunID) {
+		r.id = view.Started.RunID
 	}
-	return view, nil
+	if view.Finished == nil {
+		return nil, badBundle("its run has not ended")
+	}
+	return view, publishable(view)
 }
+
+// publishable says whether a run ended with something to publish.
+func publishable(view *transcript.View) error {
+	end := view.Finished
+	switch outcome.Outcome(end.Outcome) {
+	case outcome.NoChanges, outcome.Skipped:
+		return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
+	case outcome.Changed, outcome.VerifyFailed:
+		if view.Change == nil || len(view.Change.Files) == 0 {
+			return badBundle("it tells of no change")
+		}
+		return nil
+	}
+	return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+}
+
+// errUnfinished says that a run was killed: its chain may be whole, but nothing
+// tells where it should end.
+var errUnfinished = errors.New("there is no " + resultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
 
 func (r *run) checkChain() (string, error) {
 	f, err := r.dir.root.Open(transcriptFile)
@@ -135,6 +153,9 @@ func (r *run) checkChain() (string, error) {
 		return "", err
 	}
 	raw, err := r.dir.root.ReadFile(resultFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return head, errUnfinished
+	}
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +188,33 @@ func (r *run) openBase(ctx context.Context, bundle *transcript.View) error {
 	if err != nil {
 		return checkoutFailure(err)
 	}
-	r.base.Branch = bundle.Workspace.Base
+	return nil
+}
+
+// findBundleBase names the branch that the pull request goes to. A run on a
+// detached HEAD knew none.
+func (r *run) findBundleBase(ctx context.Context, bundle *transcript.View) error {
+	branch := bundle.Workspace.Base
+	switch wanted := r.job.Repository.Base; {
+	case branch == "":
+		branch = wanted
+	case wanted != "" && wanted != branch:
+		return badBundle("its base is %s, repository.base is %s", branch, wanted)
+	}
+	if branch == "" {
+		found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
+		if err != nil {
+			return forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
+		}
+		branch = found.DefaultBranch
+	}
+	if err := job.ValidateBranch(branch); err != nil {
+		return badBundle("its base: %s", trimmed(err))
+	}
+	if branch == r.branch {
+		return badBundle("its branch is its base")
+	}
+	r.base.Branch = branch
 	return nil
 }
 
@@ -201,11 +248,8 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, "agent-ci/") {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", r.branch)
 	}
-	if err := job.ValidateBranch(r.base.Branch); err != nil {
-		return badBundle("its base: %s", trimmed(err))
-	}
-	if wanted := r.job.Repository.Base; wanted != "" && wanted != r.base.Branch {
-		return badBundle("its base is %s, repository.base is %s", r.base.Branch, wanted)
+	if err := r.beAsCautious(bundle); err != nil {
+		return err
 	}
 	r.summary = bundle.Summary()
 	r.plan = bundle.Plan
@@ -217,6 +261,23 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue = &issue
 	}
+	if job.ValidateKey(bundle.Task.Author) == nil {
+		r.task.author = &github.User{Login: bundle.Task.Author, ID: bundle.Task.AuthorID}
+	}
+	return nil
+}
+
+// beAsCautious takes over what the bundle's own job holds back.
+func (r *run) beAsCautious(bundle *transcript.View) error {
+	var made job.Job
+	if err := json.Unmarshal(bundle.Started.Job, &made); err != nil {
+		return badBundle("its job cannot be read (%v)", err)
+	}
+	if made.OnVerifyFailed == "none" {
+		r.job.OnVerifyFailed = made.OnVerifyFailed
+	}
+	r.job.PullRequest.Draft = r.job.PullRequest.Draft || made.PullRequest.Draft
+	r.job.Policy.Protect = append(r.job.Policy.Protect, made.Policy.Protect...)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,42 +93,63 @@ func (r *run) commandEnv() []string {
 }
 
 // logWriter keeps the first bytes of an output, without secrets. Lines are
-// taken whole, so that a secret is not missed because it came in two pieces.
+// taken whole, so that a secret is not missed because it came in two pieces;
+// of a line that is too long the rest is left out.
 type logWriter struct {
 	file   io.Writer
 	redact func(string) string
 	left   int
-	line   []byte
+	line   []byte // that is not complete
+	long   bool   // its beginning is written, the rest is dropped
 	cut    bool
 }
 
-// longestLine bounds what is held back while a line is not complete.
-const longestLine = 64 << 10
+const (
+	// longestLine bounds what is held back while a line is not complete.
+	longestLine = 64 << 10
+	// longestSecret bounds what may be the beginning of a secret at the end of a
+	// line that is cut.
+	longestSecret = 16 << 10
+)
 
 func (w *logWriter) Write(p []byte) (int, error) {
-	w.line = append(w.line, p...)
-	end := strings.LastIndexByte(string(w.line), '\n') + 1
-	if end == 0 && len(w.line) > longestLine {
-		end = len(w.line)
+	written := len(p)
+	for len(p) > 0 {
+		part, rest, ended := bytes.Cut(p, []byte{'\n'})
+		w.add(part, ended)
+		p = rest
 	}
-	w.put(w.line[:end])
-	w.line = append(w.line[:0], w.line[end:]...)
-	return len(p), nil
+	return written, nil
+}
+
+// add takes a part of a line, which may be its last.
+func (w *logWriter) add(part []byte, ended bool) {
+	if !w.long {
+		w.line = append(w.line, part...)
+	}
+	switch {
+	case ended && w.long:
+		w.put("\n")
+		w.long = false
+	case ended:
+		w.put(w.redact(string(w.line)) + "\n")
+		w.line = w.line[:0]
+	case len(w.line) > longestLine:
+		text := w.redact(string(w.line))
+		w.put(text[:max(0, len(text)-longestSecret)] + " [agent-ci: the rest of this line is left out]")
+		w.line, w.long = w.line[:0], true
+	}
 }
 
 func (w *logWriter) flush() {
-	w.put(w.line)
+	w.put(w.redact(string(w.line)))
 	w.line = nil
 	if w.cut {
 		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; only its first %d bytes were kept\n", logLimit)
 	}
 }
 
-func (w *logWriter) put(p []byte) {
-	if len(p) == 0 {
-		return
-	}
-	text := w.redact(string(p))
+func (w *logWriter) put(text string) {
 	if len(text) > w.left {
 		text, w.cut = text[:w.left], true
 	}

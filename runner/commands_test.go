@@ -19,6 +19,21 @@ func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	}
 }
 
+func TestLogWriterNeverWritesTheBeginningOfASecret(t *testing.T) {
+	const secret = "sk-secret-0123456789"
+	var file strings.Builder
+	w := &logWriter{file: &file, left: 1 << 20, redact: func(s string) string { return strings.ReplaceAll(s, secret, "[secret]") }}
+	for _, part := range []string{strings.Repeat("x", longestLine-6), secret[:10], secret[10:] + "\nafter\n"} {
+		if _, err := w.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.flush()
+	if got := file.String(); strings.Contains(got, secret[:4]) || !strings.HasSuffix(got, "left out]\nafter\n") {
+		t.Errorf("the log ends in %q", got[max(0, len(got)-80):])
+	}
+}
+
 func TestLogNameIsAPlainFileName(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "a b\nc", strings.Repeat("x", 200), "Prüfung"} {
 		got := logName("verify-1", 2, name)

@@ -39,7 +39,7 @@ func (r *run) readJob(ctx context.Context) error {
 		return nil
 	}
 	if err := r.chooseBase(ctx, r.job.Repository.Base); err != nil {
-		return err
+		return checkoutFailure(err)
 	}
 	wanted := r.job.Repository.Base
 	if err := r.loadJob(); err != nil {
@@ -134,17 +134,27 @@ func (r *run) promptOf(o Options) (string, error) {
 	case "":
 		return o.Prompt, nil
 	case "-":
-		raw, err := io.ReadAll(io.LimitReader(o.Stdin, configLimit+1))
-		if err != nil {
-			return "", fmt.Errorf("read prompt from standard input: %w", err)
-		}
-		return promptText("standard input", raw)
+		return r.promptFromInput(o.Stdin)
 	}
 	file, err := r.readConfig(o.PromptFile)
 	if err != nil {
 		return "", err
 	}
 	return promptText(file.name, file.content)
+}
+
+// promptFromInput reads standard input, once: the job may be merged again on
+// another base.
+func (r *run) promptFromInput(input io.Reader) (string, error) {
+	if r.prompt != "" {
+		return r.prompt, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(input, configLimit+1))
+	if err != nil {
+		return "", fmt.Errorf("read prompt from standard input: %w", err)
+	}
+	r.prompt, err = promptText("standard input", raw)
+	return r.prompt, err
 }
 
 func promptText(name string, raw []byte) (string, error) {

@@ -52,9 +52,52 @@ func directoryPath(env environment, id string) string {
 		state = filepath.Join(home, ".local", "state")
 	}
 	if state == "" {
-		state = os.TempDir()
+		return filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid()), id)
 	}
 	return filepath.Join(state, "agent-ci", "runs", id)
+}
+
+// outsideCheckout refuses a run directory that would become a part of the
+// change: one in the checkout that dir is in.
+func outsideCheckout(path, dir string) error {
+	root, ok := workTreeOf(dir)
+	if !ok {
+		return nil
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil && at != filepath.Dir(at) {
+			continue // not there yet
+		}
+		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+			return outcome.Stopf(outcome.InvalidInput, "run_directory",
+				"The run directory %s lies in the checkout, where it would become part of the change; give one outside with --out.", path)
+		}
+		return nil
+	}
+}
+
+// workTreeOf is the folder above dir, or dir, that holds a .git.
+func workTreeOf(dir string) (string, bool) {
+	if dir == "" {
+		dir = "."
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	if at, err = filepath.EvalSymlinks(at); err != nil {
+		return "", false
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, true
+		}
+		if at == filepath.Dir(at) {
+			return "", false
+		}
+		at = filepath.Dir(at)
+	}
 }
 
 // newDirectory makes a run directory. An existing one is taken only when it is
@@ -99,6 +142,27 @@ func openDirectory(path string) (*directory, error) {
 			"%s is not a run directory: it has no %s.", path, transcriptFile).Because(err)
 	}
 	return &directory{path, root}, nil
+}
+
+// reserveFile keeps room for the result and the last events of a run that
+// filled the disk; it goes with the other working files before they are
+// written.
+const (
+	reserveFile = stateFolder + "/reserve"
+	reserveSize = 64 << 10
+)
+
+func (d *directory) reserve() error {
+	f, err := d.create(reserveFile)
+	if err != nil {
+		return fmt.Errorf("make room in the run directory: %w", err)
+	}
+	_, err = f.Write(make([]byte, reserveSize))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "run_directory",
+			"There is no room for a run directory at %s (%v); free some, or give another place with --out.", d.path, err).Because(err)
+	}
+	return nil
 }
 
 func (d *directory) close() { _ = d.root.Close() }

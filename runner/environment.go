@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
@@ -33,16 +35,26 @@ func (e environment) inActions() bool { return e.get("GITHUB_ACTIONS") == "true"
 // tokenNames are where a GitHub token is looked for.
 var tokenNames = []string{"GITHUB_TOKEN", "GH_TOKEN"}
 
-// secretNames are the variables whose values must not appear anywhere.
+// secretNames are the variables that hold credentials of a run.
 var secretNames = []string{
 	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",
 	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 }
 
+// secrets are the values that must not appear anywhere: those of the known
+// names and of more, whatever they look like, and those of all variables that
+// are named like a credential.
 func (e environment) secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
-	for _, name := range append(append([]string(nil), secretNames...), more...) {
+	known := append(append([]string(nil), secretNames...), more...)
+	for _, name := range known {
 		if value := e.get(name); value != "" {
+			values = append(values, secrets.Value{Name: name, Secret: value})
+		}
+	}
+	for _, variable := range e {
+		name, value, _ := strings.Cut(variable, "=")
+		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.HoldsSecret(name, value) {
 			values = append(values, secrets.Value{Name: name, Secret: value})
 		}
 	}

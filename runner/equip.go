@@ -29,15 +29,23 @@ import (
 )
 
 // redact makes the run remove its secrets from everything that it writes or
-// sends: tokens and keys that it knows of, and the values of model.headers.
+// sends: the keys and tokens of its environment, and what the job gives to
+// commands or to the model's API under a name like theirs.
 func (r *run) redact() {
 	var names []string
 	var values []secrets.Value
+	add := func(prefix string, of map[string]string) {
+		for name, value := range of {
+			if policy.HoldsSecret(name, value) {
+				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
+			}
+		}
+	}
 	if r.job != nil {
 		names = append(names, r.job.Model.APIKeyEnv)
-		for name, value := range r.job.Model.Headers {
-			values = append(values, secrets.Value{Name: "model.headers." + name, Secret: value})
-		}
+		add("model.headers.", r.job.Model.Headers)
+		add("model.query.", r.job.Model.Query)
+		add("policy.env.set.", r.job.Policy.Env.Set)
 	}
 	r.redactor = secrets.NewRedactor(append(values, r.env.secrets(names...)...))
 }
@@ -111,18 +119,22 @@ func (r *run) equip() error {
 	}
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := &sandbox.Sandbox{AdoptOrphans: true}
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.commandEnv()})
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: r.patchForm(), Protect: r.whyProtected, Keep: r.keepPatch})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Patch: r.patchInCommand(patcher)})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
 	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder)})...)
 	all = append(all, commands.All()...)
-	all = append(all, patch.New(patch.Options{Dir: dir, Root: root, Freeform: r.takesFreeform(), Protect: r.whyProtected}))
+	all = append(all, patcher)
 	registry := tools.New(all...)
 	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", sentence(err.Error())).Because(err)
 	}
-	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: &patchKeeper{Observer: r.conversation, run: r}, Offered: offered}
+	if registry.Denial(patchTool) == "" {
+		r.linkPatchTool()
+	}
+	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: offered}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
 }
@@ -140,35 +152,65 @@ func (t *toolbox) close() error {
 // offered are the tools that a model is told of.
 var offered = []string{"update_plan", "read_file", "exec_command", "write_stdin", patchTool}
 
-// takesFreeform says whether the model is given apply_patch as a tool whose
-// input is text under a grammar, which the GPT-5 models are trained on.
-func (r *run) takesFreeform() bool {
-	switch r.job.Model.Tools {
-	case "freeform":
-		return true
-	case "function":
-		return false
-	}
-	name := strings.ToLower(r.job.Model.Name)
-	return strings.HasPrefix(name, "gpt-5") || strings.Contains(name, "codex")
-}
-
-// patchTool is the name of the tool that applies patches.
+// patchTool is the name of the tool that applies patches, and of the program
+// that does the same for commands.
 const patchTool = "apply_patch"
 
-// patchKeeper keeps each patch as the model sent it, before it is applied.
-type patchKeeper struct {
-	tools.Observer
-	run *run
+// patchForms are the values of model.tools that name a form of apply_patch.
+var patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function, "builtin": tools.Operation}
+
+// patchForm is how the model is given apply_patch. The GPT-5 models are trained
+// on a tool whose input is text under a grammar.
+func (r *run) patchForm() tools.Form {
+	if form, named := patchForms[r.job.Model.Tools]; named {
+		return form
+	}
+	name := strings.ToLower(r.job.Model.Name)
+	if strings.HasPrefix(name, "gpt-5") || strings.Contains(name, "codex") {
+		return tools.Freeform
+	}
+	return tools.Function
 }
 
-func (k *patchKeeper) Started(s tools.Started) error {
-	if s.Tool == patchTool {
-		if err := k.run.keepPatch(s.Call.Input); err != nil {
-			return err
+// patchInCommand applies what a command would have applied, unless the job
+// switches the tool off.
+func (r *run) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, text string) (tools.Result, error) {
+	return func(ctx context.Context, dir, text string) (tools.Result, error) {
+		if words := r.tools.registry.Denial(patchTool); words != "" {
+			return tools.Refuse(words), nil
 		}
+		return p.Apply(ctx, dir, text)
 	}
-	return k.Observer.Started(s)
+}
+
+// programsFolder holds what the agent's commands find at the end of their PATH.
+var programsFolder = filepath.Join(stateFolder, "bin")
+
+// agentEnv is the environment of the agent's commands, which find apply_patch
+// where nothing else has that name.
+func (r *run) agentEnv() []string {
+	env := r.commandEnv()
+	folder := r.dir.join(programsFolder)
+	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
+	if i >= 0 && !strings.ContainsRune(folder, os.PathListSeparator) {
+		env[i] += string(os.PathListSeparator) + folder
+	}
+	return env
+}
+
+// linkPatchTool puts this program, which knows its other name, where commands
+// find it. They have other ways to change files if that fails.
+func (r *run) linkPatchTool() {
+	program, err := os.Executable()
+	if err == nil {
+		_, err = r.dir.makeFolder(programsFolder)
+	}
+	if err == nil {
+		err = r.dir.root.Symlink(program, filepath.Join(programsFolder, patchTool))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		r.warn("no_apply_patch", "Commands of the agent do not find apply_patch: %v.", err)
+	}
 }
 
 // keepPatch is called by one goroutine at a time: a call that mutates runs
@@ -218,7 +260,7 @@ func (r *run) briefAgent(context.Context) error {
 	}
 	limits := r.job.Limits
 	r.conversation = &agent.Conversation{
-		Model: r.model, Log: r.log,
+		Model: r.model, Log: r.log, Warn: r.warn,
 		Limits: agent.Limits{Turns: limits.Turns, Calls: limits.ToolCalls, Tokens: limits.Tokens},
 	}
 	if err := r.equip(); err != nil {

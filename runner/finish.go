@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -21,11 +23,21 @@ func (r *run) openDirectory() error {
 	if path == "" {
 		path = directoryPath(r.env, r.id)
 	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("find run directory: %w", err)
+	}
+	if err := outsideCheckout(path, r.options.Dir); err != nil {
+		return err
+	}
 	dir, err := newDirectory(path)
 	if err != nil {
 		return err
 	}
 	r.dir = dir
+	if err := dir.reserve(); err != nil {
+		return err
+	}
 	r.redact()
 	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{
 		Redact: func(text string) string { return r.redactor.Redact(text) }, // the redactor may learn more
@@ -71,7 +83,7 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 		return outcome.Stopf(outcome.NoChanges, "already_published",
 			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", r.branch, short(r.published.commit))
 	}
-	return outcome.Stopf(outcome.Changed, r.published.reason(), "%s", r.published.sentence())
+	return outcome.Stopf(outcome.Changed, r.published.reason(), "%s", r.published.sentence(r.checkoutName()))
 }
 
 func (r *run) verifyFailed() *outcome.Stop {
@@ -83,7 +95,7 @@ func (r *run) verifyFailed() *outcome.Stop {
 	}
 	stop := outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
 	if r.published.commit != "" {
-		stop.Message += " " + r.published.sentence()
+		stop.Message += " " + r.published.sentence(r.checkoutName())
 	}
 	return stop
 }
@@ -92,7 +104,13 @@ func (r *run) verifyFailed() *outcome.Stop {
 // as the user had it, unless the change is published or meant to stay in the
 // checkout. It tells what it did.
 func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
-	if r.checkout == nil || r.snapshot == nil || r.published.commit != "" {
+	if r.checkout == nil {
+		return ""
+	}
+	if err := r.checkout.DropLocks(); err != nil {
+		r.warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
+	}
+	if r.snapshot == nil || r.published.commit != "" {
 		return r.giveBackCheckout(ctx)
 	}
 	if err := r.collect(ctx); err != nil {
@@ -103,19 +121,44 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	case r.changes.Empty():
 		return r.giveBackCheckout(ctx)
 	case r.publish == publishNone:
-		if stop.Outcome == outcome.Changed {
-			return ""
-		}
-		return "The work so far stands in the checkout, uncommitted."
+		return r.leaveInCheckout(ctx, stop)
 	}
 	if err := r.checkout.Restore(ctx, r.changes); err != nil {
 		r.warn("checkout_not_restored", "The checkout could not be put back (%v); what the agent changed still stands in it.", err)
-		return "The checkout was left as the agent left it."
+		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
-	if strings.Contains(stop.Message, patchFile) {
-		return ""
+	return fmt.Sprintf("The work is in %s; the checkout is as it was.", r.dir.join(patchFile))
+}
+
+// leaveInCheckout makes the agent's work an uncommitted change, whatever the
+// agent did with git.
+func (r *run) leaveInCheckout(ctx context.Context, stop *outcome.Stop) string {
+	if err := r.checkout.Settle(ctx, r.snapshot); err != nil {
+		r.warn("checkout_not_settled", "HEAD and the index could not be put back on the base: %v", err)
 	}
-	return fmt.Sprintf("The work so far is in %s; the checkout is as it was.", r.dir.join(patchFile))
+	note := ""
+	if stop.Outcome != outcome.Changed {
+		note = "The work so far stands in the checkout, uncommitted."
+	}
+	if r.base.SHA != r.begunAt.SHA {
+		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", nameOf(r.base), nameOf(r.begunAt)))
+	}
+	return note
+}
+
+func nameOf(b gitops.Base) string {
+	if b.Branch == "" {
+		return "commit " + short(b.SHA)
+	}
+	return b.Branch
+}
+
+// checkoutName is the checkout for a person, who knows their own.
+func (r *run) checkoutName() string {
+	if r.cloned {
+		return r.checkout.Root()
+	}
+	return "the checkout"
 }
 
 // collect takes the change set of a run that did not come to it.
@@ -129,7 +172,7 @@ func (r *run) collect(ctx context.Context) error {
 // giveBackCheckout undoes a switch to the base commit when nothing was
 // committed.
 func (r *run) giveBackCheckout(ctx context.Context) string {
-	if r.checkout == nil || r.published.commit != "" || r.publish == publishNone && !r.changes.Empty() {
+	if r.published.commit != "" {
 		return ""
 	}
 	if err := r.checkout.Restore(ctx, nil); err != nil {
@@ -155,8 +198,8 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
-		Sandbox:   confinement(),
-		Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
+		Sandbox: confinement(),
+		Worked:  r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
 	}
 	if result.Plan == nil {
 		result.Plan = []transcript.PlanStep{}
@@ -199,6 +242,7 @@ func (r *run) conclude(result *Result) {
 		spent := r.conversation.Spent()
 		event.Turns, event.Calls = spent.Turns, spent.Calls
 	}
+	r.dir.remove(stateFolder)
 	failed := func(err error) {
 		if err != nil {
 			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
@@ -208,8 +252,14 @@ func (r *run) conclude(result *Result) {
 	failed(r.record(transcript.TypeRunFinished, event))
 	failed(r.log.Sync())
 	result.TranscriptSHA256 = r.log.Head()
-	failed(r.dir.writeJSON(resultFile, result))
-	r.dir.remove(stateFolder)
+	if err := r.dir.writeJSON(resultFile, result); err != nil {
+		failed(err)
+		result.File = ""
+	}
+	if len(result.Errors) > 0 && result.ExitCode == 0 {
+		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
+		result.ExitCode = result.Outcome.ExitCode()
+	}
 }
 
 // unrecorded is the result of a run that could not even make its directory.
@@ -240,11 +290,20 @@ func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile {
 	files := make([]transcript.ChangeFile, 0, len(c.Files))
 	for _, f := range c.Files {
 		files = append(files, transcript.ChangeFile{
-			Path: f.Path, Status: string(f.Status), OldMode: f.OldMode, NewMode: f.NewMode, OldID: f.OldID, NewID: f.NewID,
+			Path: jsonPath(f.Path), Status: string(f.Status), OldMode: f.OldMode, NewMode: f.NewMode, OldID: f.OldID, NewID: f.NewID,
 			Binary: f.Binary, Insertions: f.Insertions, Deletions: f.Deletions,
 		})
 	}
 	return files
+}
+
+// jsonPath is a path for JSON, which holds Unicode only: one that is not UTF-8
+// is quoted like a string of Go.
+func jsonPath(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strconv.Quote(path)
 }
 
 // trimmed is an error's text without a full stop, for the end of a sentence.

@@ -14,25 +14,31 @@ import (
 // present writes the body of the pull request and, in the mode github, opens
 // or updates it.
 func (r *run) present(ctx context.Context) error {
-	view, err := r.view()
-	if err != nil {
+	title, body, err := r.writeBody()
+	if err != nil || r.publish != publishGitHub {
 		return err
 	}
-	body, err := r.body(view)
-	if err != nil {
-		return err
-	}
-	if err := r.dir.write(pullRequestFile, []byte(body)); err != nil {
-		return err
-	}
-	r.bodyFile = pullRequestFile
-	if r.publish != publishGitHub {
-		return nil
-	}
-	return r.proposePullRequest(ctx, r.title(view), body)
+	return r.proposePullRequest(ctx, title, body)
 }
 
-// view is what people are shown of the run so far.
+// writeBody writes the body of the pull request to the run directory.
+func (r *run) writeBody() (title, body string, err error) {
+	view, err := r.view()
+	if err != nil {
+		return "", "", err
+	}
+	if body, err = r.body(view); err != nil {
+		return "", "", err
+	}
+	if err := r.dir.write(pullRequestFile, []byte(body)); err != nil {
+		return "", "", err
+	}
+	r.bodyFile = pullRequestFile
+	return r.title(view), body, nil
+}
+
+// view is what people are shown of the run so far. It is read from the file, so
+// that it fits in memory; that nobody else wrote there shows in the chain's end.
 func (r *run) view() (*transcript.View, error) {
 	f, err := r.dir.root.Open(transcriptFile)
 	if err != nil {
@@ -40,8 +46,12 @@ func (r *run) view() (*transcript.View, error) {
 	}
 	defer f.Close()
 	view, err := transcript.Project(f)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
+	if r.log == nil {
+		return view, err
+	}
+	if err != nil || view.Head != r.log.Head() {
+		return nil, outcome.Stopf(outcome.PolicyViolation, "transcript_altered",
+			"%s is not what agent-ci wrote: something of the run changed it; nothing was published, look at what the commands did.", r.dir.join(transcriptFile)).Because(err)
 	}
 	return view, nil
 }
@@ -53,10 +63,18 @@ func (r *run) title(view *transcript.View) string {
 	return transcript.Title(view)
 }
 
+// draftMark stands in the body of a pull request that a run made a draft, so
+// that a later run may make it ready: a draft that a person wants stays one.
+const draftMark = "<!-- agent-ci: draft -->\n"
+
 func (r *run) body(view *transcript.View) (string, error) {
-	return transcript.Body(view, transcript.BodyOptions{
+	body, err := transcript.Body(view, transcript.BodyOptions{
 		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Closing: r.closing(),
 	})
+	if err == nil && r.draft() {
+		body = draftMark + body
+	}
+	return body, err
 }
 
 // draftReasons say why the pull request is a draft, beside a red verification,
@@ -145,8 +163,9 @@ func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, t
 		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", open.Number), err)
 	}
 	r.published.pull, r.published.operation = pull, "updated"
-	if r.draft() && !pull.Draft {
-		r.decorated("draft", r.forge.SetDraft(ctx, pull, true))
+	madeDraft := strings.HasPrefix(open.Body, draftMark)
+	if wanted := r.draft(); wanted != pull.Draft && (wanted || madeDraft) {
+		r.decorated("draft", r.forge.SetDraft(ctx, pull, wanted))
 	}
 	return nil
 }
@@ -186,14 +205,14 @@ func (p published) reason() string {
 	return "committed"
 }
 
-func (p published) sentence() string {
+func (p published) sentence(where string) string {
 	switch {
 	case p.commit == "":
-		return "The change stands in the checkout, uncommitted; look at it with git diff."
+		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
 	case p.pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)
 	case p.remote != "":
 		return fmt.Sprintf("The change is commit %s on %s, pushed to %s; review it and merge.", short(p.commit), p.branch, p.remote)
 	}
-	return fmt.Sprintf("The change is commit %s on %s, not pushed as %s; review it, and push the branch.", short(p.commit), p.branch, p.notPushed)
+	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s; review it, and push the branch.", short(p.commit), p.branch, where, p.notPushed)
 }

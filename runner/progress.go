@@ -12,13 +12,19 @@ import (
 // tell shows an event to who watches: as a line of JSON, or in words.
 func (r *run) tell(e transcript.Event) {
 	if w := r.options.Events; w != nil {
-		if line, err := e.Line(); err == nil {
-			_, _ = w.Write(append(line, '\n'))
+		line, err := e.Line()
+		if err == nil {
+			_, err = w.Write(append(line, '\n'))
+		}
+		if err != nil {
+			r.options.Events = nil // nobody reads any more
 		}
 	}
 	if w := r.options.Progress; w != nil && !r.options.Quiet {
 		if line := progressLine(e); line != "" {
-			_, _ = io.WriteString(w, "agent-ci: "+line+"\n")
+			if _, err := io.WriteString(w, "agent-ci: "+line+"\n"); err != nil {
+				r.options.Progress = nil
+			}
 		}
 	}
 }

@@ -62,11 +62,14 @@ func (r *run) choosePublishing(ctx context.Context) error {
 	if r.publish == publishNone {
 		return nil
 	}
+	if err := r.wantsToken(); err != nil {
+		return err
+	}
+	if err := r.canBranch(); err != nil {
+		return err
+	}
 	if r.publish == publishGitHub {
-		if err := r.canReachGitHub(); err != nil {
-			return err
-		}
-		if err := r.notClosedByPerson(ctx); err != nil {
+		if err := r.canPropose(ctx); err != nil {
 			return err
 		}
 	}
@@ -74,10 +77,46 @@ func (r *run) choosePublishing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if tip != nil && !tip.ours {
+	if tip != nil && !tip.ours && tip.sha != r.base.SHA {
 		return foreignCommit(r.branch, tip)
 	}
 	return nil
+}
+
+// wantsToken ends a run on an issue that would stop short of the pull request
+// that its user most likely expects.
+func (r *run) wantsToken() error {
+	if r.options.Publish != "" || r.publish == publishGitHub || r.task.issue == nil {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "no_token",
+		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
+}
+
+// canBranch makes sure that the task's branch can stand beside the others.
+func (r *run) canBranch() error {
+	if r.branch == r.base.Branch {
+		return outcome.Stopf(outcome.InvalidInput, "branch_is_base",
+			"pull_request.branch is %s, which is the base itself; give another name.", r.branch)
+	}
+	if err := r.checkout.BranchFits(r.branch); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "branch_name", "%s.", sentence(err.Error())).Because(err)
+	}
+	return nil
+}
+
+// canPropose makes sure that a pull request could be opened, as far as asking
+// tells.
+func (r *run) canPropose(ctx context.Context) error {
+	known, err := r.forge.HasCommit(ctx, r.repo.owner, r.repo.name, r.base.SHA)
+	if err != nil {
+		return forgeFailure("The base commit cannot be looked up in "+r.repo.full(), err)
+	}
+	if !known {
+		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
+			"The base commit %s is not in %s; push %s first.", short(r.base.SHA), r.repo.full(), r.baseName())
+	}
+	return r.notClosedByPerson(ctx)
 }
 
 func (r *run) canReachGitHub() error {
@@ -235,7 +274,7 @@ func (r *run) publishChange(ctx context.Context) error {
 	}
 	switch {
 	case before == nil:
-	case !before.ours:
+	case !before.ours && before.sha != r.base.SHA:
 		return foreignCommit(r.branch, before)
 	case before.tree == string(r.changes.Tree) && before.parent == r.base.SHA:
 		return r.publishedAlready(ctx, before)
@@ -253,24 +292,46 @@ func (r *run) release(ctx context.Context, before *tip) error {
 	if err != nil {
 		return err
 	}
-	if r.publish == publishGitHub {
-		if err := r.push(ctx, commit, before); err != nil {
-			return err
-		}
-		r.published.commit, r.published.branch = commit, r.branch
-		if r.bundled() {
-			return nil
-		}
-		if err := r.checkout.Switch(ctx, r.branch, commit, r.changes); err != nil {
-			r.warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", r.branch, err)
-		}
-		return nil
+	if _, _, err := r.writeBody(); err != nil { // it is there also when the push is refused
+		return err
 	}
-	if err := r.checkout.Switch(ctx, r.branch, commit, r.changes); err != nil {
-		return switchFailure(r.branch, err)
+	if r.publish == publishGitHub {
+		return r.releaseToGitHub(ctx, commit, before)
+	}
+	if err := r.switchCheckout(ctx, commit); err != nil {
+		return err
 	}
 	r.published.commit, r.published.branch = commit, r.branch
 	return r.push(ctx, commit, before)
+}
+
+func (r *run) releaseToGitHub(ctx context.Context, commit string, before *tip) error {
+	if err := r.push(ctx, commit, before); err != nil {
+		return err
+	}
+	r.published.commit, r.published.branch = commit, r.branch
+	if r.bundled() {
+		return nil
+	}
+	if err := r.switchCheckout(ctx, commit); err != nil {
+		r.warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", r.branch, err)
+	}
+	return nil
+}
+
+func (r *run) switchCheckout(ctx context.Context, commit string) error {
+	if err := r.checkout.DropLocks(); err != nil {
+		return fmt.Errorf("remove the locks that the run's commands left: %w", err)
+	}
+	err := r.checkout.Switch(ctx, r.branch, commit, r.changes)
+	var foreign *gitops.ForeignCommitError
+	switch {
+	case errors.As(err, &foreign):
+		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", sentence(err.Error())).Because(err)
+	case err != nil:
+		return fmt.Errorf("switch the checkout to %s: %w", r.branch, err)
+	}
+	return nil
 }
 
 // publishedAlready ends a run whose change stands on the branch since an
@@ -286,14 +347,6 @@ func (r *run) publishedAlready(ctx context.Context, before *tip) error {
 	return r.present(ctx)
 }
 
-func switchFailure(branch string, err error) error {
-	var foreign *gitops.ForeignCommitError
-	if errors.As(err, &foreign) {
-		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", sentence(err.Error())).Because(err)
-	}
-	return fmt.Errorf("switch the checkout to %s: %w", branch, err)
-}
-
 // push takes the commit to where the publish mode says, over what stood there
 // before and nothing else.
 func (r *run) push(ctx context.Context, commit string, before *tip) error {
@@ -305,6 +358,12 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 			if to.URL == "" {
 				r.published.notPushed = "the checkout has no origin"
 			}
+			return nil
+		}
+	}
+	if path, local := to.Local(); local {
+		if holds, err := gitops.Holds(path, r.base.SHA); err == nil && !holds {
+			r.published.notPushed = fmt.Sprintf("%s does not have the base commit yet: push %s first", to.Name(), r.baseName())
 			return nil
 		}
 	}

@@ -30,6 +30,7 @@ type Result struct {
 	Changes          *ChangeSummary          `json:"changes"` // null: nothing changed
 	TranscriptSHA256 string                  `json:"transcript_sha256"`
 	Summary          string                  `json:"-"` // the agent's last words
+	Worked           bool                    `json:"-"` // the agent, or a command of the job, was let loose
 	Directory        string                  `json:"-"`
 	File             string                  `json:"-"` // that this result is in, below Directory
 	BodyFile         string                  `json:"-"` // of the pull request; empty when there is none

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -52,7 +54,7 @@ func Run(ctx context.Context, o Options) Result {
 	if err := r.openDirectory(); err != nil {
 		return r.unrecorded(err)
 	}
-	err := r.guarded(ctx)
+	err := r.guarded(ctx, r.pipeline)
 	return r.finish(ctx, err)
 }
 
@@ -67,9 +69,11 @@ type run struct {
 	log      *transcript.Log
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
+	warned   sync.Mutex // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
 	job      *job.Job
+	prompt   string // from standard input
 	jobFile  configFile
 	task     task
 	repo     repository
@@ -79,6 +83,7 @@ type run struct {
 	openErr  error // why there is no checkout
 	cloned   bool
 	base     gitops.Base
+	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
 	publish  string
 	branch   string
@@ -130,14 +135,14 @@ func (r *run) pipeline(ctx context.Context) error {
 
 // guarded turns a panic into the outcome internal_error, so that a result is
 // written after it.
-func (r *run) guarded(ctx context.Context) (err error) {
+func (r *run) guarded(ctx context.Context, work func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = outcome.Stopf(outcome.InternalError, "panic",
 				"agent-ci itself failed (%v); please report this with %s.", p, transcriptFile).Because(fmt.Errorf("%s", debug.Stack()))
 		}
 	}()
-	return r.pipeline(ctx)
+	return work(ctx)
 }
 
 // withTimeLimit ends the run at limits.time, counted from its start.
@@ -168,6 +173,11 @@ func endOf(ctx context.Context, err error) *outcome.Stop {
 
 func (r *run) warn(code, format string, args ...any) {
 	w := transcript.Warning{Code: code, Message: r.redactor.Redact(fmt.Sprintf(format, args...))}
+	r.warned.Lock()
+	defer r.warned.Unlock()
+	if slices.Contains(r.warnings, w) {
+		return // the job is merged again on another base
+	}
 	r.warnings = append(r.warnings, w)
 	if r.begun {
 		_, _ = r.log.Append(transcript.TypeWarning, w) // a log that fails is told at the end

@@ -56,33 +56,32 @@ func (r *run) meetForge(context.Context) error {
 		return outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
 	}
 	r.forge = client
-	name, err := r.repositoryName(server)
-	if err != nil {
-		return err
-	}
 	r.repo.serverURL = server
-	if owner, repo, ok := strings.Cut(name, "/"); ok {
+	if owner, repo, ok := strings.Cut(r.repositoryName(server), "/"); ok {
 		r.repo.owner, r.repo.name = owner, repo
+	}
+	if r.publishMode() == publishGitHub {
+		return r.canReachGitHub()
 	}
 	return nil
 }
 
 // repositoryName is OWNER/REPO from the job, the issue, Actions or the
 // checkout's origin, in this order.
-func (r *run) repositoryName(server string) (string, error) {
+func (r *run) repositoryName(server string) string {
 	if r.job.Repository.Name != "" {
-		return r.job.Repository.Name, nil
+		return r.job.Repository.Name
 	}
 	if issue, err := job.ParseIssue(r.job.Task.Issue); err == nil && issue.Repository != "" {
-		return issue.Repository, nil
+		return issue.Repository
 	}
 	if name := r.env.get("GITHUB_REPOSITORY"); name != "" {
-		return name, nil
+		return name
 	}
 	if r.checkout == nil {
-		return "", nil
+		return ""
 	}
-	return nameInURL(r.checkout.Origin(), server), nil
+	return nameInURL(r.checkout.Origin(), server)
 }
 
 // serverOf is where the web pages and repositories of an API are: GitHub's own
@@ -121,7 +120,7 @@ func nameInURL(origin, server string) string {
 	return path
 }
 
-// readTask reads what is to be done and begins the record of the run.
+// readTask reads what is to be done, and finds its key.
 func (r *run) readTask(ctx context.Context) error {
 	var err error
 	switch t := r.job.Task; {
@@ -247,6 +246,9 @@ func (r *run) recordTask() error {
 	}
 	if r.task.issue != nil {
 		event.Issue = r.task.issue.String()
+	}
+	if author := r.task.author; author != nil && !author.Bot {
+		event.Author, event.AuthorID = author.Login, author.ID
 	}
 	return r.record(transcript.TypeTask, event)
 }

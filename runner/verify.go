@@ -14,50 +14,91 @@ import (
 )
 
 // setUp runs the job's setup commands in the checkout, before the baseline and
-// the first turn.
+// the first turn. What they change of tracked files would be taken for the
+// agent's work, so that it ends the run.
 func (r *run) setUp(ctx context.Context) error {
+	if len(r.job.Setup) == 0 {
+		return nil
+	}
+	if err := r.takeSnapshot(ctx); err != nil { // what a setup that fails leaves can be taken back
+		return err
+	}
 	for i, step := range r.job.Setup {
-		name := step.Name
-		if name == "" {
-			name = fmt.Sprintf("setup %d", i+1)
-		}
-		s := script{name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name)}
-		took, err := r.runScript(ctx, s)
-		if err != nil {
+		if err := r.setUpStep(ctx, i, step); err != nil {
 			return err
 		}
-		event := transcript.Setup{Name: name, Run: step.Run, ExitCode: took.exitCode, Seconds: took.seconds, Log: s.log}
-		if err := r.record(transcript.TypeSetup, event); err != nil {
-			return err
-		}
-		if took.color() != "green" {
-			return outcome.Stopf(outcome.InvalidInput, "setup_failed",
-				"The setup command %q ended as %s; see %s.", name, took.color(), r.dir.join(s.log))
-		}
+	}
+	return r.unchangedBy(ctx, "setup")
+}
+
+func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
+	name := step.Name
+	if name == "" {
+		name = fmt.Sprintf("setup %d", i+1)
+	}
+	s := script{name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name)}
+	took, err := r.runScript(ctx, s)
+	if err != nil {
+		return err
+	}
+	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: took.exitCode, Seconds: took.seconds, Log: s.log}
+	if err := r.record(transcript.TypeSetup, event); err != nil {
+		return err
+	}
+	if took.color() != "green" {
+		return outcome.Stopf(outcome.InvalidInput, "setup_failed",
+			"The setup command %q ended as %s; see %s.", name, took.color(), r.dir.join(s.log))
 	}
 	return nil
 }
 
-// takeBaseline runs the verify commands on the base commit, so that red can be
-// told from red before.
-func (r *run) takeBaseline(ctx context.Context) error {
+func (r *run) takeSnapshot(ctx context.Context) error {
 	snapshot, err := r.checkout.Snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
 	r.snapshot = snapshot
+	return nil
+}
+
+// unchangedBy makes sure that commands of the job, which ran in the checkout
+// before the agent, left tracked files alone.
+func (r *run) unchangedBy(ctx context.Context, commands string) error {
+	dirty, err := r.checkout.Dirty(ctx)
+	if err != nil {
+		return fmt.Errorf("look for what the %s commands changed: %w", commands, err)
+	}
+	if len(dirty) == 0 {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, commands+"_changed_files",
+		"The %s commands changed tracked files (%s), which would count as the agent's work; commit these changes, or let the commands leave the files alone.",
+		commands, some(dirty))
+}
+
+// takeBaseline runs the verify commands on the base commit, so that red can be
+// told from red before, and remembers the checkout as the agent gets it.
+func (r *run) takeBaseline(ctx context.Context) error {
+	if err := r.takeSnapshot(ctx); err != nil {
+		return err
+	}
 	r.table = transcript.Verify{Passed: true}
 	if len(r.job.Verify) == 0 {
 		return nil
 	}
-	if r.job.VerifyIn == "clean" {
-		if err := r.checkout.KeepUntracked(ctx, snapshot, r.dir.join(stateFolder, "untracked")); err != nil {
+	if r.verifiesClean() {
+		if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.dir.join(stateFolder, "untracked")); err != nil {
 			return fmt.Errorf("keep the untracked files for verification: %w", err)
 		}
 	}
 	results, err := r.verifyTree(ctx, 0, r.base.Tree)
 	if err != nil {
 		return err
+	}
+	if !r.verifiesClean() {
+		if err := r.afterBaselineInCheckout(ctx); err != nil {
+			return err
+		}
 	}
 	for i, check := range r.job.Verify {
 		r.baseline = append(r.baseline, transcript.VerifyRow{
@@ -69,6 +110,18 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	return r.record(transcript.TypeVerify, r.table)
 }
 
+// verifiesClean says that checks run on a fresh tree, not in the checkout.
+func (r *run) verifiesClean() bool { return r.job.VerifyIn == "clean" }
+
+// afterBaselineInCheckout counts the files that the checks made as not the
+// agent's.
+func (r *run) afterBaselineInCheckout(ctx context.Context) error {
+	if err := r.unchangedBy(ctx, "verify"); err != nil {
+		return err
+	}
+	return r.takeSnapshot(ctx)
+}
+
 func verifyLog(attempt, i int, check job.VerifyCheck) string {
 	return logName(fmt.Sprintf("verify-%d", attempt), i+1, check.Name)
 }
@@ -76,7 +129,7 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
 	dir := r.workDir()
-	if r.job.VerifyIn == "clean" {
+	if r.verifiesClean() {
 		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
 		defer r.dir.remove(folder)
 		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
@@ -105,6 +158,7 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 		if err := r.equip(); err != nil {
 			return err
 		}
+		r.kept = false // from here on the work is more than what was kept
 		summary, err := r.conversation.Run(ctx)
 		if err != nil {
 			return err
@@ -135,6 +189,9 @@ func (r *run) verify(ctx context.Context, attempt int) error {
 	if err != nil {
 		return err
 	}
+	if err := r.unchangedByVerify(ctx); err != nil {
+		return err
+	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, check := range r.job.Verify {
 		row := r.baseline[i]
@@ -145,6 +202,24 @@ func (r *run) verify(ctx context.Context, attempt int) error {
 	}
 	r.table = table
 	return r.record(transcript.TypeVerify, table)
+}
+
+// unchangedByVerify makes sure that checks which ran in the checkout did not
+// change what they judged.
+func (r *run) unchangedByVerify(ctx context.Context) error {
+	if r.verifiesClean() {
+		return nil
+	}
+	now, err := r.checkout.Changes(ctx, r.snapshot)
+	if err != nil {
+		return fmt.Errorf("look for what the verify commands changed: %w", err)
+	}
+	if now.Tree == r.changes.Tree {
+		return nil
+	}
+	r.changes = now // so that it can be taken out again
+	return outcome.Stopf(outcome.InvalidInput, "verify_changed_files",
+		"The verify commands changed the checkout, so that it is no longer the agent's change alone; let git ignore what they write, or use verify_in: clean.")
 }
 
 // shownToAgent is how many bytes of a red command's log the agent gets; the
@@ -199,20 +274,20 @@ func (r *run) judgeChanges() error {
 	}
 	if len(leaked) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
-			"The change holds the value of %s and is not published; rotate it if %s was seen by others.", strings.Join(leaked, ", "), patchFile)
+			"The change holds the value of %s and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
 	if len(found) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "change",
-			"The change may not be published: %s; the change is kept in %s.", strings.Join(found, "; "), r.dir.join(patchFile))
+			"The change may not be published: %s.", strings.Join(found, "; "))
 	}
 	lines := r.changes.Insertions + r.changes.Deletions
 	switch l := r.job.Limits; {
 	case l.DiffFiles > 0 && len(r.changes.Files) > l.DiffFiles:
 		return outcome.Stopf(outcome.BudgetExceeded, "diff_files",
-			"The change touches %d files, limits.diff_files allows %d; it is kept in %s.", len(r.changes.Files), l.DiffFiles, r.dir.join(patchFile))
+			"The change touches %d files, limits.diff_files allows %d; raise it or give a smaller task.", len(r.changes.Files), l.DiffFiles)
 	case l.DiffLines > 0 && lines > l.DiffLines:
 		return outcome.Stopf(outcome.BudgetExceeded, "diff_lines",
-			"The change has %d lines, limits.diff_lines allows %d; it is kept in %s.", lines, l.DiffLines, r.dir.join(patchFile))
+			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
 	}
 	return nil
 }

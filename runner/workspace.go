@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -40,7 +41,11 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 		return err
 	}
 	r.checkout = checkout
-	return r.chooseBase(ctx, "")
+	if err := r.chooseBase(ctx, ""); err != nil {
+		return err
+	}
+	r.begunAt = r.base
+	return nil
 }
 
 // chooseBase puts the checkout on the base that the work starts from: branch,
@@ -55,7 +60,7 @@ func (r *run) chooseBase(ctx context.Context, branch string) error {
 }
 
 // openWorkspace makes sure that there is a checkout of the right repository,
-// clean, on its base commit, and begins the record of the run.
+// clean and on its base commit.
 func (r *run) openWorkspace(ctx context.Context) error {
 	if r.wantsClone() {
 		if err := r.clone(ctx); err != nil {
@@ -68,10 +73,6 @@ func (r *run) openWorkspace(ctx context.Context) error {
 	if err := r.findBaseBranch(ctx); err != nil {
 		return err
 	}
-	if inside(r.checkout.Root(), r.dir.path) && !r.cloned {
-		return outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory %s lies in the checkout, where it would become part of the change; give one outside with --out.", r.dir.path)
-	}
 	dirty, err := r.checkout.Dirty(ctx)
 	if err != nil {
 		return fmt.Errorf("look for uncommitted changes: %w", err)
@@ -81,8 +82,26 @@ func (r *run) openWorkspace(ctx context.Context) error {
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change is the agent's alone.", some(dirty))
 	}
 	r.branch = r.branchName()
-	return nil
+	return r.findWorkDir()
 }
+
+// findWorkDir makes sure that repository.path is a folder of the checkout.
+func (r *run) findWorkDir() error {
+	root, err := os.OpenRoot(r.checkout.Root())
+	if err != nil {
+		return fmt.Errorf("open the checkout: %w", err)
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.FromSlash(r.job.Repository.Path))
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "no_such_path",
+		"repository.path is %s, which is no folder on %s; correct the path.", r.job.Repository.Path, r.baseName())
+}
+
+// baseName is the base for a person.
+func (r *run) baseName() string { return nameOf(r.base) }
 
 // wantsClone says whether the run works on another repository than the
 // checkout's, or there is no checkout.
@@ -92,10 +111,11 @@ func (r *run) wantsClone() bool {
 		return false
 	case r.checkout == nil:
 		return errors.Is(r.openErr, gitops.ErrNotRepository)
-	case strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()) && r.env.inActions():
-		return false
 	}
 	here := nameInURL(r.checkout.Origin(), r.repo.serverURL)
+	if here == "" && r.env.inActions() && strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()) {
+		return false // the checkout of a workflow, whose origin another step changed
+	}
 	return !strings.EqualFold(here, r.repo.full())
 }
 
@@ -153,21 +173,69 @@ func checkoutFailure(err error) error {
 	return fmt.Errorf("open the checkout: %w", err)
 }
 
-// findBaseBranch names the base of a detached checkout: a pull request needs a
-// branch to go to.
+// findBaseBranch makes sure that the base is a branch that a change can go to:
+// not a detached HEAD, and not the branch of an earlier run, on which the
+// checkout was left.
 func (r *run) findBaseBranch(ctx context.Context) error {
-	if r.base.Branch != "" || r.publishMode() == publishNone {
+	after, err := r.onEarlierRun(ctx)
+	if err != nil {
+		return err
+	}
+	if after == nil && (r.base.Branch != "" || r.publishMode() == publishNone) {
 		return nil
 	}
-	if r.publishMode() == publishGitHub {
-		found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
-		if err != nil {
-			return forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
-		}
-		return checkoutFailureOrNil(r.chooseBase(ctx, found.DefaultBranch))
+	branch, err := r.usualBase(ctx, after)
+	if err != nil {
+		return err
+	}
+	switch {
+	case branch != "":
+		return checkoutFailureOrNil(r.chooseBase(ctx, branch))
+	case after != nil:
+		return outcome.Stopf(outcome.InvalidInput, "base_is_task_branch",
+			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", r.base.Branch)
 	}
 	return outcome.Stopf(outcome.InvalidInput, "detached_head",
 		"The checkout is on no branch (detached HEAD at %s); check a branch out, or set repository.base.", short(r.base.SHA))
+}
+
+// onEarlierRun is the commit of an earlier run when the checkout stands on it.
+func (r *run) onEarlierRun(ctx context.Context) (*gitops.CommitInfo, error) {
+	if r.base.Branch == "" || r.job.Repository.Base != "" {
+		return nil, nil
+	}
+	tip, err := r.checkout.Tip(ctx, r.base.Branch)
+	if err != nil {
+		return nil, fmt.Errorf("look at branch %s: %w", r.base.Branch, err)
+	}
+	if tip != nil && (tip.Ours() || r.job.PullRequest.Branch == "" && r.base.Branch == r.branchName()) {
+		return tip, nil
+	}
+	return nil, nil
+}
+
+// usualBase is the branch that a run goes to where the checkout does not say:
+// GitHub's default branch, else the one branch here that the earlier run built
+// on, else origin's default. It is empty when there is none.
+func (r *run) usualBase(ctx context.Context, after *gitops.CommitInfo) (string, error) {
+	if r.publishMode() == publishGitHub {
+		found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
+		if err != nil {
+			return "", forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
+		}
+		return found.DefaultBranch, nil
+	}
+	if after == nil {
+		return "", nil
+	}
+	branches, err := r.checkout.BranchesAt(after.Trailer(trailerBase))
+	if err != nil {
+		return "", err
+	}
+	if len(branches) == 1 {
+		return branches[0], nil
+	}
+	return r.checkout.DefaultBranch(), nil
 }
 
 func checkoutFailureOrNil(err error) error {
@@ -245,16 +313,6 @@ func (e environment) runLink() string {
 		return ""
 	}
 	return server + "/" + repo + "/actions/runs/" + id
-}
-
-// inside says whether path is folder or lies below it.
-func inside(folder, path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = path
-	}
-	rel, err := filepath.Rel(folder, real)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 func some(names []string) string {

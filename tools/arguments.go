@@ -37,7 +37,7 @@ type prepared struct {
 
 // prepare brings a call into the form that the tool's Run takes.
 func (e *entry) prepare(call Call) (prepared, error) {
-	if e.spec.Grammar != nil && call.Freeform {
+	if call.Form == Operation || call.Form == Freeform && e.takesText() {
 		return prepared{call: call}, nil
 	}
 	arguments, problem := e.parse(call)
@@ -59,7 +59,10 @@ func (e *entry) prepare(call Call) (prepared, error) {
 	if call.Input, err = e.input(arguments); err != nil {
 		return prepared{}, err
 	}
-	call.Freeform = e.spec.Grammar != nil
+	call.Form = Function
+	if e.takesText() {
+		call.Form = Freeform
+	}
 	return prepared{call: call, ignored: ignored}, nil
 }
 
@@ -75,7 +78,7 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 		return arguments, ""
 	}
 	name, ok := e.schema.onlyText()
-	if meantAsText := call.Freeform || e.spec.Grammar != nil; ok && meantAsText && !strings.HasPrefix(text, "{") {
+	if meantAsText := call.Form == Freeform || e.takesText(); ok && meantAsText && !strings.HasPrefix(text, "{") {
 		return map[string]any{name: call.Input}, ""
 	}
 	if err == nil {
@@ -86,7 +89,7 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 
 // input writes the arguments for the tool's Run.
 func (e *entry) input(arguments map[string]any) (string, error) {
-	if e.spec.Grammar != nil {
+	if e.takesText() {
 		return arguments["input"].(string), nil // inputSchema has checked it
 	}
 	text, err := json.Marshal(arguments)

@@ -64,7 +64,7 @@ func (*Panic) Error() string {
 }
 
 // Dispatch runs calls and returns their results in the order of the calls.
-// Calls of tools that don't mutate run in parallel; one that mutates runs when
+// Calls that don't mutate run in parallel; one that mutates runs when
 // those before it have ended, and before those after it start. A call that did
 // not start before ctx ended is answered as aborted.
 func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
@@ -77,18 +77,42 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 
 // target is a call with what the registry knows of it.
 type target struct {
-	entry *entry // nil when no tool has the name
+	entry *entry   // nil when no tool has the name
+	ready prepared // what the tool's Run gets
+	err   error    // why it could not be prepared
 	Started
 }
 
 func (d *Dispatcher) target(call Call) target {
 	t := target{entry: d.Registry.find(call.Name, d.Offered), Started: Started{Call: call, Tool: call.Name}}
-	if t.entry != nil {
-		t.Tool = t.entry.spec.Name
-		t.Mutates = t.entry.tool.Mutates()
-		t.Offered = t.entry.denied == "" && slices.Contains(d.Offered, t.Tool)
+	if t.entry == nil {
+		return t
+	}
+	t.Tool = t.entry.spec.Name
+	t.Mutates = t.entry.tool.Mutates()
+	if t.entry.denied != "" {
+		return t
+	}
+	t.Offered = slices.Contains(d.Offered, t.Tool)
+	if t.ready, t.err = t.entry.prepare(call); t.err == nil && t.ready.refusal == "" {
+		t.Mutates = mutates(t.entry.tool, t.ready.call)
 	}
 	return t
+}
+
+// mutates says whether a call mutates. One at which the tool breaks down does:
+// it runs alone, and its Run tells of the fault.
+func mutates(tool Tool, call Call) (yes bool) {
+	mixed, ok := tool.(Mixed)
+	if !ok {
+		return tool.Mutates()
+	}
+	defer func() {
+		if recover() != nil {
+			yes = true
+		}
+	}()
+	return mixed.MutatesCall(call)
 }
 
 func (d *Dispatcher) started(t target) error {
@@ -144,17 +168,14 @@ func (d *Dispatcher) answer(ctx context.Context, t target) (Result, error) {
 		return Refuse(d.unknown(t.Call)), nil
 	case t.entry.denied != "":
 		return Refuse(t.entry.denied), nil
+	case t.err != nil:
+		return Result{}, t.err
+	case t.ready.refusal != "":
+		return Refuse(t.ready.refusal), nil
 	}
-	ready, err := t.entry.prepare(t.Call)
-	switch {
-	case err != nil:
-		return Result{}, err
-	case ready.refusal != "":
-		return Refuse(ready.refusal), nil
-	}
-	result, err := runTool(ctx, t.entry.tool, ready.call)
+	result, err := runTool(ctx, t.entry.tool, t.ready.call)
 	if err == nil {
-		result.Output = note(ready.ignored) + result.Output
+		result.Output = note(t.ready.ignored) + result.Output
 	}
 	return result, err
 }

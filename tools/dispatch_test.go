@@ -164,6 +164,62 @@ func TestAMutatingCallSeesThoseBeforeAndNoneAfter(t *testing.T) {
 	}
 }
 
+// mixed is a tool whose calls with the argument change mutate.
+type mixed struct{ fake }
+
+func (mixed) MutatesCall(call Call) bool {
+	if strings.Contains(call.Input, "panic") {
+		panic("boom")
+	}
+	return call.Input == `{"change":true}`
+}
+
+func TestAToolMaySayWhichCallsMutate(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	run := func(_ context.Context, call Call) (Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, call.Input)
+		return Result{}, nil
+	}
+	d := dispatcher(mixed{fake{name: "exec_command", run: run}})
+	seen := new(mutations)
+	d.Observer = seen
+	made := calls("exec_command", "exec_command", "bash", "exec_command")
+	made[2].Input = ` { "change" : true } `
+	d.Dispatch(t.Context(), made)
+	if diff := cmp.Diff([]string{"{}", "{}", `{"change":true}`, "{}"}, order); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]bool{false, false, true, false}, seen.told); diff != "" {
+		t.Errorf("mutates (-want +got):\n%s", diff)
+	}
+}
+
+func TestACallAtWhichItsToolBreaksDownRunsAlone(t *testing.T) {
+	d := dispatcher(mixed{fake{name: "look"}})
+	seen := new(mutations)
+	d.Observer = seen
+	result := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "look", Input: `{"x":"panic"}`}})[0]
+	if result.Failed || !cmp.Equal(seen.told, []bool{true}) {
+		t.Errorf("got %+v, mutates %v", result, seen.told)
+	}
+}
+
+// mutations notes which calls are told to mutate.
+type mutations struct {
+	journal
+	told []bool
+}
+
+func (m *mutations) Started(s Started) error {
+	m.mu.Lock()
+	m.told = append(m.told, s.Mutates)
+	m.mu.Unlock()
+	return m.journal.Started(s)
+}
+
 func TestEachCallGetsAResult(t *testing.T) {
 	broken := errors.New("disk on fire")
 	d := dispatcher(

@@ -44,7 +44,7 @@ func New(tools ...Tool) *Registry {
 }
 
 func accepted(tool Tool, spec Spec) json.RawMessage {
-	if spec.Grammar != nil {
+	if spec.Parameters == nil {
 		return inputSchema
 	}
 	if wider, ok := tool.(Accepting); ok {
@@ -52,6 +52,9 @@ func accepted(tool Tool, spec Spec) json.RawMessage {
 	}
 	return spec.Parameters
 }
+
+// takesText says whether the tool's Run gets text in place of a JSON object.
+func (e *entry) takesText() bool { return e.spec.Parameters == nil }
 
 // Restrict narrows what may be called. The error names what no tool is called.
 func (r *Registry) Restrict(access Access) error {
@@ -97,6 +100,15 @@ func (r *Registry) Names() []string {
 		}
 	}
 	return names
+}
+
+// Denial is the words by which calls of the tool of that name are refused, or
+// empty when they are not.
+func (r *Registry) Denial(name string) string {
+	if e := r.byName[name]; e != nil {
+		return e.denied
+	}
+	return ""
 }
 
 // Specs returns what the model is told of the offered tools. The order is the

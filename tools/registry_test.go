@@ -27,6 +27,11 @@ var (
 	readFake  = fake{name: "read_file", parameters: `{"type":"object","properties":{"file_path":{"type":"string"},"limit":{"type":"number"}},"required":["file_path"],"additionalProperties":false}`}
 )
 
+// builtin is a tool that the API knows.
+type builtin struct{ fake }
+
+func (builtin) Spec() Spec { return Spec{Name: "native", Builtin: "native"} }
+
 func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -47,14 +52,18 @@ func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 		{"todos", Call{Name: "TodoWrite", Input: `{"todos":[{"content":"a","status":"pending","id":"1","activeForm":"x"}]}`}, `{"plan":[{"status":"pending","step":"a"}]}`, false},
 		{"steps that are words", Call{Name: "plan", Input: `{"steps":["a"]}`}, `{"plan":[{"status":"pending","step":"a"}]}`, false},
 		{"read", Call{Name: "read", Input: `{"path":"a"}`}, `{"file_path":"a"}`, false},
-		{"freeform", Call{Name: "apply_patch", Input: "*** x\n", Freeform: true}, "*** x\n", true},
+		{"freeform", Call{Name: "apply_patch", Input: "*** x\n", Form: Freeform}, "*** x\n", true},
 		{"freeform tool called as a function", Call{Name: "apply_patch", Input: `{"input":"*** x\n"}`}, "*** x\n", true},
 		{"freeform tool with another's argument", Call{Name: "patch", Input: `{"patch":"*** x"}`}, "*** x", true},
 		{"freeform tool called as a function with bare text", Call{Name: "apply_patch", Input: "*** x"}, "*** x", true},
-		{"function called with bare text", Call{Name: "exec_command", Input: "ls", Freeform: true}, `{"cmd":"ls"}`, false},
+		{"function called with bare text", Call{Name: "exec_command", Input: "ls", Form: Freeform}, `{"cmd":"ls"}`, false},
+		{"operation", Call{Name: "apply_patch", Input: `{"type":"delete_file","path":"a"}`, Form: Operation}, `{"type":"delete_file","path":"a"}`, false},
+		{"operation of a tool that is built in", Call{Name: "native", Input: `{"type":"x"}`, Form: Operation}, `{"type":"x"}`, false},
+		{"text for a tool that is built in", Call{Name: "native", Input: "x", Form: Freeform}, "x", true},
+		{"built-in tool called as a function", Call{Name: "native", Input: `{"input":"x"}`}, "x", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake)
+			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake, builtin{})
 			d.Offered = []string{"exec_command"}
 			got := d.Dispatch(t.Context(), []Call{test.call})[0]
 			if diff := cmp.Diff(Result{Output: test.want}, got); diff != "" {

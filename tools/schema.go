@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// inputSchema is the function form of every freeform tool.
+// inputSchema is the function form of every tool that takes text.
 var inputSchema = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)
 
 // schema checks arguments. It is compiled when it is first needed: most tools

@@ -10,15 +10,17 @@ import (
 	"encoding/json"
 )
 
-// Spec is what a model is told of a tool. Exactly one of Parameters and
-// Grammar is set: a function tool takes a JSON object by a schema, a freeform
-// tool takes text by a grammar.
+// Spec is what a model is told of a tool. Exactly one of Parameters, Grammar
+// and Builtin is set: a function tool takes a JSON object by a schema, a
+// freeform tool takes text by a grammar, and a built-in one is known to the
+// model, so that its name is all that it is told.
 type Spec struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments
 	Strict      bool            // the API's strict mode; the schema must allow it
 	Grammar     *Grammar
+	Builtin     string // the API's own type of tool
 }
 
 // Grammar constrains the input of a freeform tool.
@@ -29,11 +31,22 @@ type Grammar struct {
 
 // Call is one call that the model made.
 type Call struct {
-	ID       string
-	Name     string
-	Input    string // the arguments as the model wrote them: JSON, or text of a freeform call
-	Freeform bool   // the call came as text, not as JSON
+	ID     string
+	Number int // of the call in its run, from 1: an id may come twice; 0 where nobody counts
+	Name   string
+	Input  string // as the model wrote it, in the call's form
+	Form   Form
 }
+
+// Form is how a model made a call, and so how the call is answered.
+type Form int
+
+// The forms of calls. Each is answered whatever form the tool was offered in.
+const (
+	Function  Form = iota // arguments, as a JSON object
+	Freeform              // text
+	Operation             // the operation of the API's own item for a built-in tool, as a JSON object
+)
 
 // Result is what the model gets back for a call.
 type Result struct {
@@ -59,11 +72,14 @@ type Result struct {
 //
 // Run gets arguments that fit the schema, as JSON without what the schema does
 // not know; a freeform tool gets the text, also when the model called it as the
-// function {"input": text}. What goes wrong in a way that the model can act on
-// is a Result with Failed set; an error is for what the tool itself could not
-// do, and the dispatcher turns it into a failed result as well: no tool ends a
-// run. Run returns soon after ctx has ended, having undone or finished what it
-// began; nobody takes its work away from it.
+// function {"input": text}. An operation is handed on as it came, since only its
+// tool knows what belongs there.
+//
+// What goes wrong in a way that the model can act on is a Result with Failed
+// set; an error is for what the tool itself could not do, and the dispatcher
+// turns it into a failed result as well: no tool ends a run. Run returns soon
+// after ctx has ended, having undone or finished what it began; nobody takes
+// its work away from it.
 type Tool interface {
 	Spec() Spec
 	// Mutates says whether a call may change the workspace or the run's state
@@ -71,6 +87,14 @@ type Tool interface {
 	// count: the reference implementation runs commands in parallel too.
 	Mutates() bool
 	Run(ctx context.Context, call Call) (Result, error)
+}
+
+// Mixed is a tool of which some calls mutate and others don't; its Mutates is
+// for calls that it cannot judge.
+type Mixed interface {
+	// MutatesCall says of one call, which is as Run gets it, what Mutates says
+	// of all.
+	MutatesCall(call Call) bool
 }
 
 // Accepting is a tool that takes more arguments than it tells the model of:

@@ -21,6 +21,8 @@ type flagSet struct {
 	// variables says that AGENT_CI_ variables stand in for flags. Other commands
 	// than those of a run have none: their names would be those of job keys.
 	variables bool
+	// jobKeys are the flags that are short for a job key: its variable is theirs.
+	jobKeys map[string]string
 }
 
 func newFlags(c command) *flagSet {
@@ -85,7 +87,7 @@ func (f *flagSet) fromEnvironment(environ []string) error {
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		for _, flagName := range f.order {
-			if name != variableOf(flagName) || value == "" || given[flagName] {
+			if name != variableOf(flagName) || value == "" || given[flagName] || f.jobKeys[flagName] != "" {
 				continue
 			}
 			if err := f.Set(flagName, value); err != nil {
@@ -105,7 +107,9 @@ func reserved() []string {
 	var names []string
 	for _, f := range []*flagSet{runFlags(&runArguments{}), publishFlags(&publishArguments{})} {
 		for _, name := range f.order {
-			names = append(names, variableOf(name))
+			if f.jobKeys[name] == "" {
+				names = append(names, variableOf(name))
+			}
 		}
 	}
 	return names

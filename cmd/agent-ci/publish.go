@@ -18,8 +18,8 @@ objects of the change, protected paths and sizes, by the rules of the base
 commit, the job file and the environment here. No command of the repository
 runs, and the work tree is not touched.`,
 		example: `
-agent-ci run --issue octo-org/widgets#7 --publish none --out run   # without the token that may write
-GITHUB_TOKEN=… agent-ci publish run                               # in another job, on a fresh checkout`,
+agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
+GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,
 		run: publish,
 	}
 }
@@ -33,6 +33,7 @@ type publishArguments struct {
 func publishFlags(a *publishArguments) *flagSet {
 	f := newFlags(publishCommand())
 	f.variables = true
+	f.jobKeys = map[string]string{"set": "any"}
 	f.text(&a.repo, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	f.text(&a.job, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
 	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")

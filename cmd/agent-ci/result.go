@@ -31,7 +31,20 @@ func showResult(out, errs io.Writer, r runner.Result) {
 	if r.BodyFile != "" {
 		line("body", filepath.Join(r.Directory, r.BodyFile))
 	}
-	line("result", filepath.Join(r.Directory, r.File))
+	if r.Worked {
+		line("commands", confinement(r.Sandbox))
+	}
+	if r.File != "" {
+		line("result", filepath.Join(r.Directory, r.File))
+	}
+}
+
+// confinement says under what the run's commands ran.
+func confinement(c runner.Confinement) string {
+	if len(c.Layers) == 0 {
+		return "ran UNCONFINED, with all rights of this user"
+	}
+	return "were confined: " + c.Level + " (" + strings.Join(c.Layers, ", ") + ")"
 }
 
 func showChange(out io.Writer, r runner.Result) {

@@ -15,10 +15,10 @@ func runCommand() command {
 		about: "run a job: let the agent work, verify the change, publish it",
 		details: `
 The task comes from the job file, or from --issue, --prompt or --prompt-file.
-A flag wins over its variable (AGENT_CI_REPO for --repo), that over --set and
-over the variables named after job keys (AGENT_CI_LIMITS_TURNS for
-limits.turns), those over the job file, that over .github/agent-ci.yml of the
-base commit, and that over what is built in.
+A flag wins over --set, that over the variables named after job keys
+(AGENT_CI_LIMITS_TURNS for limits.turns), those over the job file, that over
+.github/agent-ci.yml of the base commit, and that over what is built in. Flags
+that are no job key have variables too: AGENT_CI_REPO for --repo.
 
 The model's key is read from OPENAI_API_KEY, GitHub's token from GITHUB_TOKEN.
 The outcome decides the exit status: 0 for changed, no_changes and skipped;
@@ -46,6 +46,9 @@ type runArguments struct {
 func runFlags(a *runArguments) *flagSet {
 	f := newFlags(runCommand())
 	f.variables = true
+	f.jobKeys = map[string]string{
+		"issue": "task.issue", "prompt": "task.prompt", "prompt-file": "task.prompt", "model": "model.name", "set": "any",
+	}
 	f.text(&a.issue, "issue", "REF", "take the task from an issue: OWNER/REPO#N, or #N in the repository's checkout")
 	f.text(&a.prompt, "prompt", "TEXT", "take the task from the command line")
 	f.text(&a.promptFile, "prompt-file", "FILE", "take the task from a file, - for standard input")
@@ -67,7 +70,7 @@ func run(ctx context.Context, p process, args []string) int {
 	if done {
 		return status
 	}
-	if problem := a.problem(rest); problem != "" {
+	if problem := a.problem(rest, p.environ); problem != "" {
 		return flags.wrong(p, "%s", problem)
 	}
 	options := runner.Options{
@@ -90,7 +93,7 @@ func run(ctx context.Context, p process, args []string) int {
 }
 
 // problem says how the arguments contradict each other.
-func (a runArguments) problem(rest []string) string {
+func (a runArguments) problem(rest, environ []string) string {
 	tasks := 0
 	for _, task := range []string{a.issue, a.prompt, a.promptFile} {
 		if task != "" {
@@ -102,10 +105,16 @@ func (a runArguments) problem(rest []string) string {
 		return "it takes one job file, not " + strings.Join(rest, " ")
 	case tasks > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
-	case tasks == 0 && len(rest) == 0:
+	case tasks == 0 && len(rest) == 0 && !a.hasTask(environ):
 		return "there is no task: give a job file, --issue, --prompt or --prompt-file"
 	case a.publish != "" && !slices.Contains(runner.PublishModes(), a.publish):
 		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + a.publish
 	}
 	return ""
+}
+
+// hasTask says whether --set or the environment brings the task.
+func (a runArguments) hasTask(environ []string) bool {
+	bySet := slices.ContainsFunc(a.set, func(s string) bool { return strings.HasPrefix(s, "task.") })
+	return bySet || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
 }

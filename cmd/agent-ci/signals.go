@@ -9,12 +9,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// untilSignal ends ctx with the outcome cancelled at the first SIGINT or
-// SIGTERM. The second one ends the process at once, as without a handler.
+// untilSignal ends ctx with the outcome cancelled at the first SIGINT, SIGTERM
+// or SIGHUP. The second one ends the process at once, as without a handler.
+// Writing to a closed pipe becomes an error in place of a signal, so that a
+// reader who goes away ends no run; the signal is caught, not ignored, because
+// commands would inherit that.
 func untilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
 	ended, quit := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -33,10 +38,9 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 	}
 }
 
+// signalReasons are the reasons of the outcome cancelled.
+var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTERM: "sigterm", syscall.SIGHUP: "sighup"}
+
 func cancelled(s os.Signal) *outcome.Stop {
-	reason := "sigint"
-	if s == syscall.SIGTERM {
-		reason = "sigterm"
-	}
-	return outcome.Stopf(outcome.Cancelled, reason, "The run was cancelled (%s); run again to start over.", s)
+	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
 }

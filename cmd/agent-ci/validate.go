@@ -56,8 +56,7 @@ func validate(_ context.Context, p process, args []string) int {
 	for _, file := range files {
 		problems, err := check(file)
 		if err != nil {
-			fmt.Fprintf(p.stderr, "agent-ci validate: %v; check the path.\n", err)
-			return exitInvalid
+			problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 		}
 		results = append(results, checked{File: file, Valid: len(problems) == 0, Problems: asProblems(problems)})
 		if len(problems) > 0 {

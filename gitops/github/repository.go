@@ -76,6 +76,23 @@ func (c *Client) Branch(ctx context.Context, owner, name, branch string) (*Commi
 	return commitFrom(commit), nil
 }
 
+// HasCommit says whether a repository has a commit. One that the token cannot
+// see looks like one without it.
+func (c *Client) HasCommit(ctx context.Context, owner, name, sha string) (bool, error) {
+	what := call{doing: fmt.Sprintf("look for the commit %s in %s/%s", sha, owner, name), permission: "contents: read"}
+	if err := checkRepository(what, owner, name); err != nil {
+		return false, err
+	}
+	_, _, err := c.rest.Git.GetCommit(ctx, owner, name, sha)
+	if noSuchRef(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, c.failed(ctx, what, err)
+	}
+	return true, nil
+}
+
 // noSuchRef: 404 for a missing ref, 409 in a repository without any commit.
 func noSuchRef(err error) bool {
 	var reply *gh.ErrorResponse

@@ -39,12 +39,16 @@ type Conversation struct {
 	Limits   Limits
 	// Text sees the agent's words as they come. It may be nil.
 	Text func(delta string)
+	// Warn is told of what a reader of the result should know. It may be nil,
+	// and is called from several goroutines.
+	Warn func(code, format string, args ...any)
 
 	history  []json.RawMessage
 	sent     int // items of history that a request has carried
 	previous string
 	recorded []byte // settings as the transcript last saw them
 	spent    Spent
+	numbered int // calls that got a number
 	repeats  repeats
 	empty    int // answers in a row with neither words nor calls
 }
@@ -149,6 +153,9 @@ func (c *Conversation) finished(said answer) (bool, error) {
 		c.empty = 0
 		return len(said.calls) == 0, nil
 	}
+	if said.refusal != "" {
+		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal}).Stop()
+	}
 	c.empty++
 	if c.empty >= emptyLimit {
 		return true, outcome.Stopf(outcome.ModelFailed, "empty_answer",
@@ -162,20 +169,36 @@ func (c *Conversation) work(ctx context.Context, calls []tools.Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	c.spent.Calls += len(calls)
-	results := c.Tools.Dispatch(ctx, calls)
+	for i := range calls {
+		calls[i].Number = c.numbered + i + 1
+	}
+	c.numbered += len(calls)
+	allowed := c.allowed(len(calls))
+	c.spent.Calls += allowed
+	results := c.Tools.Dispatch(ctx, calls[:allowed])
+	for range calls[allowed:] {
+		results = append(results, tools.Refuse("Not run: limits.tool_calls is used up, and the run ends here."))
+	}
 	for i, result := range results {
 		raw, err := outputOf(calls[i], result)
 		if err != nil {
 			return err
 		}
 		c.Add(raw)
-		c.repeats.see(calls[i], result)
 	}
+	c.repeats.see(calls[:allowed], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return c.notStuck()
+}
+
+// allowed is how many of so many calls may still run.
+func (c *Conversation) allowed(calls int) int {
+	if c.Limits.Calls <= 0 {
+		return calls
+	}
+	return max(0, min(calls, c.Limits.Calls-c.spent.Calls))
 }
 
 // A model that repeats a failing call is told at repeatsTold and stopped at
@@ -198,21 +221,26 @@ func (c *Conversation) notStuck() error {
 	return nil
 }
 
-// repeats counts identical failing calls in a row.
+// repeats counts identical failing calls in a row, once for each answer: a
+// model can learn only from answer to answer.
 type repeats struct {
 	call  tools.Call
 	count int
 	told  bool
 }
 
-func (r *repeats) see(call tools.Call, result tools.Result) {
-	same := r.call.Name == call.Name && r.call.Input == call.Input
-	switch {
-	case !result.Failed:
-		*r = repeats{}
-	case same:
-		r.count++
-	default:
-		*r = repeats{call: call, count: 1}
+func (r *repeats) see(calls []tools.Call, results []tools.Result) {
+	counted := false
+	for i, call := range calls {
+		same := r.call.Name == call.Name && r.call.Input == call.Input
+		switch {
+		case !results[i].Failed:
+			*r, counted = repeats{}, false
+		case !same:
+			*r, counted = repeats{call: call, count: 1}, true
+		case !counted:
+			r.count++
+			counted = true
+		}
 	}
 }

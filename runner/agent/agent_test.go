@@ -121,7 +121,7 @@ turns:
 	if err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
-	want := []tools.Call{{ID: "one", Name: "read_file", Input: `{"path":"a"}`}, {ID: "two", Name: "apply", Input: "*** Begin Patch", Freeform: true}}
+	want := []tools.Call{{ID: "one", Number: 1, Name: "read_file", Input: `{"path":"a"}`}, {ID: "two", Number: 2, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
 	if diff := cmp.Diff(want, f.box.asked); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -148,6 +148,70 @@ turns:
 	}
 }
 
+func TestBuiltInCallsAreAnsweredInKind(t *testing.T) {
+	f := converse(t, `
+version: 1
+turns:
+  - output:
+      - item: {type: apply_patch_call, id: apc_1, call_id: one, status: completed, operation: {type: delete_file, path: a}}
+      - item: {type: apply_patch_call, id: apc_2, call_id: two, status: completed, operation: {type: delete_file, path: b}}
+  - output: [{say: Done.}]
+`)
+	f.box.answers["apply_patch"] = tools.Result{Output: "done"}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []tools.Call{
+		{ID: "one", Number: 1, Name: "apply_patch", Input: `{"path":"a","type":"delete_file"}`, Form: tools.Operation},
+		{ID: "two", Number: 2, Name: "apply_patch", Input: `{"path":"b","type":"delete_file"}`, Form: tools.Operation},
+	}
+	if diff := cmp.Diff(want, f.box.asked); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if part := `{"type":"apply_patch_call_output","call_id":"one","output":"done","status":"completed"}`; !strings.Contains(f.requests.bodies[1], part) {
+		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
+	}
+}
+
+func TestABuiltInCallThatFailedSaysSo(t *testing.T) {
+	f := converse(t, `
+version: 1
+turns:
+  - output: [{item: {type: apply_patch_call, id: apc_1, call_id: one, status: completed, operation: {type: delete_file, path: a}}}]
+  - output: [{say: Done.}]
+`)
+	f.box.answers["apply_patch"] = tools.Refuse("no")
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if part := `{"type":"apply_patch_call_output","call_id":"one","output":"no","status":"failed"}`; !strings.Contains(f.requests.bodies[1], part) {
+		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	definitions, err := agent.Definitions([]tools.Spec{
+		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
+		{Name: "write", Description: "Writes.", Grammar: &tools.Grammar{Syntax: "lark", Definition: "start: /<x>/"}},
+		{Name: "apply_patch", Builtin: "apply_patch"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`{"type":"function","name":"look","description":"Looks.","strict":false,"parameters":{"type":"object"}}`,
+		`{"type":"custom","name":"write","description":"Writes.","format":{"type":"grammar","syntax":"lark","definition":"start: /<x>/"}}`,
+		`{"type":"apply_patch"}`,
+	}
+	got := make([]string, len(definitions))
+	for i, definition := range definitions {
+		got[i] = string(definition)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestRunEnds(t *testing.T) {
 	failing := func(turns int) string {
 		return "version: 1\nturns:\n" + strings.Repeat("  - output: [{call: broken, arguments: {a: 1}}]\n", turns)
@@ -167,6 +231,10 @@ func TestRunEnds(t *testing.T) {
 		},
 		"when a failing call is repeated": {failing(6), agent.Limits{}, "model_failed/stuck_loop", "3 times in a row"},
 		"after two empty answers":         {"version: 1\nturns:\n  - output: []\n  - output: []\n", agent.Limits{}, "model_failed/empty_answer", "Your last answer was empty"},
+		"when the model refuses": {
+			"version: 1\nturns:\n  - output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: I will not}]}}]\n",
+			agent.Limits{}, "model_failed/refused", "",
+		},
 		"when the model fails": {
 			"version: 1\nturns:\n  - fail: {status: 401, code: invalid_api_key, message: no}\n", agent.Limits{}, "model_failed/unauthorized", "",
 		},
@@ -197,6 +265,24 @@ func TestRunForgivesFailuresThatDiffer(t *testing.T) {
 	}
 	s.WriteString("  - output: [{say: Gave up.}]\n")
 	f := converse(t, s.String())
+	if said, err := f.Run(t.Context()); err != nil || said != "Gave up." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+}
+
+func TestCallsBeyondTheLimitAreNotRun(t *testing.T) {
+	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {a: 1}}, {call: read_file, arguments: {a: 2}}, {call: read_file, arguments: {a: 3}}]\n")
+	f.Limits.Calls = 2
+	_, err := f.Run(t.Context())
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Reason != "tool_calls" || len(f.box.asked) != 2 {
+		t.Errorf("Run ended in %v after %d calls, want tool_calls after 2", err, len(f.box.asked))
+	}
+}
+
+func TestRepeatsInOneAnswerCountOnce(t *testing.T) {
+	six := strings.Repeat("{call: broken, arguments: {a: 1}}, ", 6)
+	f := converse(t, "version: 1\nturns:\n  - output: ["+six+"]\n  - output: [{say: Gave up.}]\n")
 	if said, err := f.Run(t.Context()); err != nil || said != "Gave up." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}

@@ -28,11 +28,12 @@ func message(role, text string) inputMessage {
 // outputItem has the fields of the model's items that the loop reads. All
 // others stay in the raw item.
 type outputItem struct {
-	Type      string `json:"type"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Input     string `json:"input"`
+	Type      string          `json:"type"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"`
+	Operation json.RawMessage `json:"operation"`
 	Content   []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
@@ -42,15 +43,16 @@ type outputItem struct {
 
 // answer is what a response asks for and says.
 type answer struct {
-	calls []tools.Call
-	text  string
+	calls   []tools.Call
+	text    string
+	refusal string // what the model said in refusing; it may have said more
 }
 
 // read takes the calls and the words out of a response's items. Kinds that it
 // doesn't know are none of its business: they stay in the history.
 func read(items []json.RawMessage) (answer, error) {
 	var a answer
-	var text []string
+	var said, refused []string
 	for _, raw := range items {
 		var item outputItem
 		if err := json.Unmarshal(raw, &item); err != nil {
@@ -60,14 +62,19 @@ func read(items []json.RawMessage) (answer, error) {
 		case "function_call":
 			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Arguments})
 		case "custom_tool_call":
-			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Input, Freeform: true})
+			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Input, Form: tools.Freeform})
+		case "apply_patch_call":
+			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: "apply_patch", Input: string(item.Operation), Form: tools.Operation})
 		case "message":
+			text, refusal := "", ""
 			for _, part := range item.Content {
-				text = append(text, part.Text+part.Refusal)
+				text, refusal = text+part.Text, refusal+part.Refusal
 			}
+			said, refused = append(said, strings.TrimSpace(text)), append(refused, refusal)
 		}
 	}
-	a.text = strings.TrimSpace(strings.Join(text, ""))
+	a.text = strings.TrimSpace(strings.Join(said, "\n\n"))
+	a.refusal = strings.TrimSpace(strings.Join(refused, "\n\n"))
 	return a, nil
 }
 
@@ -78,15 +85,27 @@ type callOutput struct {
 	Output string `json:"output"`
 }
 
-func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
-	kind := "function_call_output"
-	if call.Freeform {
-		kind = "custom_tool_call_output"
-	}
-	return encode(callOutput{kind, call.ID, result.Output})
+// operationOutput answers an item of the API's own.
+type operationOutput struct {
+	callOutput
+	Status string `json:"status"`
 }
 
-// functionTool and customTool are tool definitions in wire form.
+func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
+	switch call.Form {
+	case tools.Operation:
+		status := "completed"
+		if result.Failed {
+			status = "failed"
+		}
+		return encode(operationOutput{callOutput{"apply_patch_call_output", call.ID, result.Output}, status})
+	case tools.Freeform:
+		return encode(callOutput{"custom_tool_call_output", call.ID, result.Output})
+	}
+	return encode(callOutput{"function_call_output", call.ID, result.Output})
+}
+
+// functionTool, customTool and builtinTool are tool definitions in wire form.
 type functionTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -102,6 +121,10 @@ type customTool struct {
 	Format      customFormat `json:"format"`
 }
 
+type builtinTool struct {
+	Type string `json:"type"`
+}
+
 type customFormat struct {
 	Type       string `json:"type"`
 	Syntax     string `json:"syntax"`
@@ -112,17 +135,23 @@ type customFormat struct {
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	for _, spec := range specs {
-		var definition any = functionTool{"function", spec.Name, spec.Description, spec.Strict, spec.Parameters}
-		if spec.Grammar != nil {
-			definition = customTool{"custom", spec.Name, spec.Description, customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}}
-		}
-		raw, err := encode(definition)
+		raw, err := encode(definition(spec))
 		if err != nil {
 			return nil, err
 		}
 		definitions = append(definitions, raw)
 	}
 	return definitions, nil
+}
+
+func definition(spec tools.Spec) any {
+	switch {
+	case spec.Builtin != "":
+		return builtinTool{spec.Builtin}
+	case spec.Grammar != nil:
+		return customTool{"custom", spec.Name, spec.Description, customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}}
+	}
+	return functionTool{"function", spec.Name, spec.Description, spec.Strict, spec.Parameters}
 }
 
 func encode(v any) (json.RawMessage, error) {

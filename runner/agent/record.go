@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -47,7 +46,7 @@ func (c *Conversation) recordResponse(r *model.Response, took time.Duration) err
 // that is on disk. It makes the conversation a tools.Observer.
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
-		Turn: c.spent.Turns, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
+		Turn: c.spent.Turns, Number: s.Call.Number, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
 	})
 	if err == nil && s.Mutates {
 		err = c.Log.Sync()
@@ -58,7 +57,7 @@ func (c *Conversation) Started(s tools.Started) error {
 // Finished writes how a call ended.
 func (c *Conversation) Finished(f tools.Finished) {
 	event := transcript.ToolFinished{
-		Turn: c.spent.Turns, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
+		Turn: c.spent.Turns, Number: f.Call.Number, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
 		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
@@ -72,7 +71,9 @@ func (c *Conversation) Finished(f tools.Finished) {
 }
 
 func (c *Conversation) warn(code, format string, args ...any) {
-	_, _ = c.Log.Append(transcript.TypeWarning, transcript.Warning{Code: code, Message: fmt.Sprintf(format, args...)})
+	if c.Warn != nil {
+		c.Warn(code, format, args...)
+	}
 }
 
 func usageOf(u model.Usage) transcript.Usage {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -58,14 +59,25 @@ var remedies = map[Kind]string{
 }
 
 func (f *Failure) Error() string {
-	detail := f.Message
-	if detail == "" && f.Err != nil {
-		detail = f.Err.Error()
-	}
+	detail := f.detail()
 	if f.Status != 0 {
 		return fmt.Sprintf("model request: %s (HTTP %d): %s", f.Kind, f.Status, detail)
 	}
 	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
+}
+
+// detail is what was said or what went wrong, in one bounded line.
+func (f *Failure) detail() string {
+	const most = 500
+	detail := f.Message
+	if detail == "" && f.Err != nil {
+		detail = f.Err.Error()
+	}
+	detail = strings.Join(strings.Fields(detail), " ")
+	if len(detail) > most {
+		detail = strings.ToValidUTF8(detail[:most], "") + " …"
+	}
+	return detail
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
@@ -81,5 +93,29 @@ func (f *Failure) Temporary() bool {
 
 // Stop is the end of a run that f causes.
 func (f *Failure) Stop() *outcome.Stop {
-	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s; %s.", f.Error(), remedies[f.Kind]).Because(f)
+	status := ""
+	if f.Status != 0 {
+		status = fmt.Sprintf(" (HTTP %d)", f.Status)
+	}
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.",
+		happened[f.Kind], status, strings.TrimSuffix(f.detail(), "."), remedies[f.Kind]).Because(f)
+}
+
+// happened begins the sentence on a failure.
+var happened = map[Kind]string{
+	Unreachable:    "The model's API could not be reached",
+	StreamCut:      "The model's answer broke off",
+	Incomplete:     "The model's answer was stopped before its end",
+	Silent:         "The model's API fell silent",
+	Malformed:      "The model's API sent what it does not describe",
+	RateLimited:    "The model's API has a rate limit that is used up",
+	ServerError:    "The model's API failed",
+	Quota:          "The quota for the model is used up",
+	Unauthorized:   "The model's API did not let the key in",
+	Forbidden:      "The key may not be used for this",
+	NotFound:       "The model's API does not know the model or the path",
+	ContextLength:  "The conversation is longer than the model's window",
+	Refused:        "The model or its provider refuses the task",
+	InvalidRequest: "The model's API refused the request",
+	ScriptMismatch: "The scripted session does not fit the run",
 }

@@ -66,6 +66,9 @@ type Task struct {
 	Issue  string `json:"issue,omitempty"` // OWNER/REPO#N
 	URL    string `json:"url,omitempty"`
 	SHA256 string `json:"sha256"` // of Text
+	// Author and AuthorID are the account that wrote the issue; not of a bot.
+	Author   string `json:"author,omitempty"`
+	AuthorID int64  `json:"author_id,omitempty"`
 }
 
 // Workspace says where the run works and on what.
@@ -137,6 +140,7 @@ type ModelRetry struct {
 // ToolStarted is durable before the call has any effect.
 type ToolStarted struct {
 	Turn    int    `json:"turn"`
+	Number  int    `json:"number"` // of the call in the run, from 1; an id may come twice
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Input   string `json:"input"` // the arguments as the model wrote them
@@ -147,6 +151,7 @@ type ToolStarted struct {
 // ToolFinished is the end of a call; each started call has one.
 type ToolFinished struct {
 	Turn      int            `json:"turn"`
+	Number    int            `json:"number"`
 	CallID    string         `json:"call_id"`
 	Tool      string         `json:"tool"`
 	Failed    bool           `json:"failed"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -62,9 +63,28 @@ func argument(value json.RawMessage) string {
 
 var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "}
 
+// patchCommand is what stands before a patch in a command that applies it; its
+// group is the delimiter of the here-document.
+var patchCommand = regexp.MustCompile(`^\s*(?:[\w./]*sh -l?c )?(?:cd [\w./'"-]+ &&\s+)?(?:apply_?patch\s+)?(?:<<-?\s*['"]?(\w+)['"]?\s*)?['"]?$`)
+
+// isPatch says whether text is a V4A patch, or a command that applies one and
+// does nothing else: what else it did must not be hidden behind the files.
+func isPatch(text string) bool {
+	before, patch, found := strings.Cut(text, "*** Begin Patch")
+	if !found {
+		return false
+	}
+	if strings.TrimSpace(before) == "" {
+		return true
+	}
+	command := patchCommand.FindStringSubmatch(before)
+	_, after, ended := strings.Cut(patch, "\n*** End Patch")
+	return command != nil && ended && strings.Trim(after, " \t\r\n'\"") == command[1]
+}
+
 // patchedFiles names the files of a V4A patch; "" for other text.
 func patchedFiles(text string) string {
-	if !strings.Contains(text, "*** Begin Patch") {
+	if !isPatch(text) {
 		return ""
 	}
 	var files []string

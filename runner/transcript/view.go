@@ -105,7 +105,10 @@ type fold struct {
 	open map[callKey][]*Call
 }
 
-type callKey struct{ agent, id string }
+type callKey struct {
+	agent, id string
+	number    int
+}
 
 func (f *fold) line(l line) error {
 	e, err := l.event()
@@ -233,16 +236,15 @@ func (f *fold) toolStarted(e Event) error {
 	if err := json.Unmarshal(e.Data, &started); err != nil {
 		return err
 	}
-	call := f.begin(e, started.Turn, started.CallID, started.Tool)
+	call := f.begin(e, started.Turn, callKey{e.Agent, started.CallID, started.Number}, started.Tool)
 	call.Topic = Topic(started.Input)
 	call.Input = f.cut.apply(readable(started.Input))
 	call.Offered = started.Offered
 	return nil
 }
 
-func (f *fold) begin(e Event, turn int, id, tool string) *Call {
-	call := &Call{Turn: turn, ID: id, Tool: tool}
-	key := callKey{e.Agent, id}
+func (f *fold) begin(e Event, turn int, key callKey, tool string) *Call {
+	call := &Call{Turn: turn, ID: key.id, Tool: tool}
 	f.open[key] = append(f.open[key], call)
 	f.view.Calls++
 	f.view.Entries = append(f.view.Entries, Entry{Seq: e.Seq, Agent: e.Agent, Call: call})
@@ -254,9 +256,9 @@ func (f *fold) toolFinished(e Event) error {
 	if err := json.Unmarshal(e.Data, &finished); err != nil {
 		return err
 	}
-	key := callKey{e.Agent, finished.CallID}
+	key := callKey{e.Agent, finished.CallID, finished.Number}
 	if len(f.open[key]) == 0 {
-		f.begin(e, finished.Turn, finished.CallID, finished.Tool)
+		f.begin(e, finished.Turn, key, finished.Tool)
 	}
 	call := f.open[key][0]
 	f.open[key] = f.open[key][1:]

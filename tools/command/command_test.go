@@ -31,9 +31,16 @@ type bench struct {
 }
 
 // journal keeps what was told of the call that ended last.
-type journal struct{ last tools.Finished }
+type journal struct {
+	last    tools.Finished
+	mutated bool // the call that started last
+}
 
-func (*journal) Started(tools.Started) error    { return nil }
+func (j *journal) Started(s tools.Started) error {
+	j.mutated = s.Mutates
+	return nil
+}
+
 func (j *journal) Finished(f tools.Finished)    { j.last = f }
 func (b *bench) pipe(name string) (path string) { return mustPipe(b.T, filepath.Join(b.dir, name)) }
 

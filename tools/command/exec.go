@@ -56,18 +56,45 @@ func (execCommand) Spec() tools.Spec         { return execSpec }
 func (execCommand) Accepts() json.RawMessage { return execAccepts }
 func (execCommand) Mutates() bool            { return false }
 
+// MutatesCall says whether the command only applies a patch.
+func (e execCommand) MutatesCall(call tools.Call) bool {
+	a, err := e.arguments(call)
+	if err != nil || a.TTY {
+		return false
+	}
+	_, patches := e.patchIn(e.argv(a))
+	return patches
+}
+
+func (execCommand) arguments(call tools.Call) (a execArguments, err error) {
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return a, fmt.Errorf("read arguments: %w", err)
+	}
+	return a, nil
+}
+
+func (e execCommand) argv(a execArguments) []string { return e.shellArgv(a.Shell, a.Login, a.Cmd) }
+
 // Run runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
 func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a execArguments
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	a, err := e.arguments(call)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	argv := e.argv(a)
+	if problem := misplacedPatch(argv); problem != "" {
+		return tools.Refuse(problem), nil
 	}
 	if a.TTY {
 		return tools.Refuse("exec_command: tty is not supported; run the command without it"), nil
 	}
 	began := time.Now()
-	argv := e.shellArgv(a.Shell, a.Login, a.Cmd)
+	if p, ok := e.patchIn(argv); ok {
+		result, err := e.applyPatch(ctx, p, a.Workdir)
+		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", time.Since(began).Seconds(), result.Output)
+		return result, err
+	}
 	r, problem := e.start(call.ID, argv, a.Workdir, e.limit(a.TimeoutMS, e.options.Limit))
 	if problem != "" {
 		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", a.Cmd, problem)), nil

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,9 @@ type Options struct {
 	Dir     string        // working directory, absolute
 	Env     []string      // all of the environment but what the tools force
 	Limit   time.Duration // of one command; 0 means DefaultLimit
+	// Patch applies a patch whose paths start in dir, an absolute path. Commands
+	// that do nothing else are then not run; their calls mutate. It may be nil.
+	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
 }
 
 // forced is what commands see whatever their environment says: output without

@@ -45,39 +45,77 @@ func (shellCommand) Mutates() bool    { return false }
 func (shell) Spec() tools.Spec        { return shellSpec }
 func (shell) Mutates() bool           { return false }
 
+// MutatesCall says whether the command only applies a patch.
+func (s shellCommand) MutatesCall(call tools.Call) bool { return s.patches(s.arguments(call)) }
+
+// MutatesCall says whether the command only applies a patch.
+func (s shell) MutatesCall(call tools.Call) bool { return s.patches(s.arguments(call)) }
+
+func (t *Tools) patches(argv []string, _ place, err error) bool {
+	if err != nil {
+		return false
+	}
+	_, ok := t.patchIn(argv)
+	return ok
+}
+
 // place says where a command runs and for how long.
 type place struct {
 	Workdir   string  `json:"workdir"`
 	TimeoutMS float64 `json:"timeout_ms"`
 }
 
-// Run runs the command to its end or its time limit.
-func (s shellCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (s shellCommand) arguments(call tools.Call) (argv []string, in place, err error) {
 	var a struct {
 		place
 		Command string `json:"command"`
 		Login   bool   `json:"login"`
 	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+		return nil, place{}, fmt.Errorf("read arguments: %w", err)
 	}
-	return s.toTheEnd(ctx, call, s.shellArgv("", a.Login, a.Command), a.place)
+	return s.shellArgv("", a.Login, a.Command), a.place, nil
 }
 
-// Run runs the program to its end or its time limit.
-func (s shell) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (shell) arguments(call tools.Call) (argv []string, in place, err error) {
 	var a struct {
 		place
 		Command []string `json:"command"`
 	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+		return nil, place{}, fmt.Errorf("read arguments: %w", err)
 	}
-	return s.toTheEnd(ctx, call, a.Command, a.place)
+	return a.Command, a.place, nil
+}
+
+// Run runs the command to its end or its time limit.
+func (s shellCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	argv, in, err := s.arguments(call)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return s.toTheEnd(ctx, call, argv, in)
+}
+
+// Run runs the program to its end or its time limit.
+func (s shell) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	argv, in, err := s.arguments(call)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return s.toTheEnd(ctx, call, argv, in)
 }
 
 func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in place) (tools.Result, error) {
+	if problem := misplacedPatch(argv); problem != "" {
+		return tools.Refuse(problem), nil
+	}
 	began := time.Now()
+	if p, ok := t.patchIn(argv); ok {
+		result, err := t.applyPatch(ctx, p, in.Workdir)
+		result.Output = shellHeader(exitCode(result), time.Since(began)) + result.Output
+		return result, err
+	}
 	r, problem := t.start(call.ID, argv, in.Workdir, t.limit(in.TimeoutMS, defaultTimeout))
 	if problem != "" {
 		return tools.Refuse(call.Name + " failed: " + problem), nil
@@ -98,11 +136,23 @@ func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in
 // shellResult has the layout that the reference implementation gave these
 // tools.
 func shellResult(r *running, end ending, printed *tools.Printed, took time.Duration) tools.Result {
-	header := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", end.ExitCode, took.Seconds())
+	header := shellHeader(end.ExitCode, took)
 	detail := map[string]any{"exit_code": end.ExitCode}
 	if end.timedOut {
 		header += r.timeoutWarning()
 		detail["timed_out"] = true
 	}
 	return tools.Result{Output: header, Printed: printed, Failed: end.ExitCode != 0, Detail: detail}
+}
+
+func shellHeader(exitCode int, took time.Duration) string {
+	return fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", exitCode, took.Seconds())
+}
+
+// exitCode is that of a program that would have done the same.
+func exitCode(r tools.Result) int {
+	if r.Failed {
+		return 1
+	}
+	return 0
 }

@@ -3,6 +3,7 @@ package patch_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
@@ -89,20 +91,22 @@ var everything = envelope(
 
 var layout = regexp.MustCompile(`(?s)^Exit code: (\d)\nWall time: \d+\.\d seconds\nOutput:\n(.*)\n$`)
 
-func TestBothFormsApplyTheSamePatch(t *testing.T) {
+func TestTextAppliesTheSameInAllOffers(t *testing.T) {
 	for _, test := range []struct {
-		name     string
-		freeform bool
-		call     tools.Call
+		name  string
+		offer tools.Form
+		call  tools.Call
 	}{
-		{"freeform", true, tools.Call{Input: everything, Freeform: true}},
-		{"freeform tool called as a function", true, tools.Call{Input: function(t, everything)}},
-		{"function", false, tools.Call{Input: function(t, everything)}},
-		{"function called with bare text", false, tools.Call{Input: everything, Freeform: true}},
-		{"by another name and argument", false, tools.Call{Name: "applypatch", Input: strings.Replace(function(t, everything), `"input"`, `"patch"`, 1)}},
+		{"freeform", tools.Freeform, tools.Call{Input: everything, Form: tools.Freeform}},
+		{"freeform tool called as a function", tools.Freeform, tools.Call{Input: function(t, everything)}},
+		{"function", tools.Function, tools.Call{Input: function(t, everything)}},
+		{"function called with bare text", tools.Function, tools.Call{Input: everything, Form: tools.Freeform}},
+		{"built-in tool called with text", tools.Operation, tools.Call{Input: everything, Form: tools.Freeform}},
+		{"built-in tool called as a function", tools.Operation, tools.Call{Input: function(t, everything)}},
+		{"by another name and argument", tools.Function, tools.Call{Name: "applypatch", Input: strings.Replace(function(t, everything), `"input"`, `"patch"`, 1)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorkplace(t, patch.Options{Freeform: test.freeform})
+			w := newWorkplace(t, patch.Options{Offer: test.offer})
 			got := w.apply(t.Context(), test.call)
 			m := layout.FindStringSubmatch(got.Output)
 			if m == nil || m[1] != "0" || m[2] != "Success. Updated the following files:\nA new/a.txt\nM greeting.txt\nD old.txt" || got.Failed {
@@ -111,6 +115,163 @@ func TestBothFormsApplyTheSamePatch(t *testing.T) {
 			want := map[string]string{"new/a.txt": "a\n", "greeting.txt": "hallo\nworld\n", ".github/ci.yml": "on: push\n"}
 			if diff := cmp.Diff(want, files(t, w.dir)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func operation(t *testing.T, kind, path, diff string) tools.Call {
+	t.Helper()
+	input, err := json.Marshal(map[string]string{"type": kind, "path": path, "diff": diff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools.Call{Input: string(input), Form: tools.Operation}
+}
+
+func TestOperations(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		call tools.Call
+		want tools.Result
+		kept string
+		file string
+		text string
+	}{
+		{
+			"create", operation(t, "create_file", "new/a.txt", "+a\n+\n+b"),
+			tools.Result{Output: "Success. Updated the following files:\nA new/a.txt\n"},
+			envelope("*** Add File: new/a.txt", "+a", "+", "+b"), "new/a.txt", "a\n\nb",
+		},
+		{
+			"update", operation(t, "update_file", "greeting.txt", "@@\n-hello\n+hallo\n world\n"),
+			tools.Result{Output: "Success. Updated the following files:\nM greeting.txt\n"},
+			envelope("*** Update File: greeting.txt", "@@", "-hello", "+hallo", " world"), "greeting.txt", "hallo\nworld\n",
+		},
+		{
+			"delete", operation(t, "delete_file", "old.txt", ""),
+			tools.Result{Output: "Success. Updated the following files:\nD old.txt\n"},
+			envelope("*** Delete File: old.txt"), "old.txt", "",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var kept []string
+			w := newWorkplace(t, patch.Options{Keep: func(text string) error { kept = append(kept, text); return nil }})
+			got := w.apply(t.Context(), test.call)
+			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(tools.Result{}, "Detail")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Detail["files"] == nil {
+				t.Error("the transcript is not told of the files")
+			}
+			if diff := cmp.Diff([]string{test.kept}, kept); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			if text := files(t, w.dir)[test.file]; text != test.text {
+				t.Errorf("%s is %q, want %q", test.file, text, test.text)
+			}
+		})
+	}
+}
+
+func TestRefusedOperationsChangeNothing(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		call tools.Call
+		want string
+	}{
+		{"no JSON", tools.Call{Input: "x", Form: tools.Operation}, "the operation cannot be read"},
+		{"no operation", tools.Call{Form: tools.Operation}, "the operation cannot be read"},
+		{"unknown", operation(t, "move_file", "old.txt", ""), `"move_file" is no operation; it is create_file, update_file or delete_file`},
+		{"no path", operation(t, "create_file", "", "+a"), "apply_patch verification failed: "},
+		{"a path of two lines", operation(t, "create_file", "a\n*** Delete File: old.txt", "+a"), "a path is one line"},
+		{"an envelope", operation(t, "update_file", "greeting.txt", envelope("*** Update File: greeting.txt", "@@", "-hello")), "apply_patch verification failed: "},
+		{"lines that are not there", operation(t, "update_file", "greeting.txt", "@@\n-gone\n+x"), "apply_patch verification failed: greeting.txt: "},
+		{"no such file", operation(t, "delete_file", "missing", ""), "there is no such file to delete"},
+		{"above the directory", operation(t, "create_file", "../x", "+a"), "../x"},
+		{"protected", operation(t, "create_file", ".github/x.yml", "+a"), "patch rejected: .github/x.yml: it is protected"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorkplace(t, patch.Options{Protect: protectGitHub, Keep: neverKept(t)})
+			before := tree(t, w.dir)
+			got := w.apply(t.Context(), test.call)
+			if !got.Failed || !strings.Contains(got.Output, test.want) || strings.HasPrefix(got.Output, "Exit code") {
+				t.Errorf("got %+v, want a failure with %s", got, test.want)
+			}
+			if diff := cmp.Diff(before, tree(t, w.dir)); diff != "" {
+				t.Errorf("the tree has changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func protectGitHub(path string) string {
+	if strings.HasPrefix(path, ".github/") {
+		return "it is protected"
+	}
+	return ""
+}
+
+// neverKept is a Keep that must not be called.
+func neverKept(t *testing.T) func(string) error {
+	return func(text string) error {
+		t.Errorf("kept %q", text)
+		return nil
+	}
+}
+
+func TestAPatchThatCannotBeKeptIsNotApplied(t *testing.T) {
+	w := newWorkplace(t, patch.Options{Keep: func(string) error { return errors.New("disk full") }})
+	before := tree(t, w.dir)
+	got := w.apply(t.Context(), tools.Call{Input: function(t, everything)})
+	if !got.Failed || !strings.Contains(got.Output, "disk full") {
+		t.Errorf("got %+v", got)
+	}
+	if diff := cmp.Diff(before, tree(t, w.dir)); diff != "" {
+		t.Errorf("the tree has changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestApplyStartsInADirectory(t *testing.T) {
+	for _, test := range []struct{ name, dir, path, want, refusal string }{
+		{"the working directory", ".", "a.txt", "a.txt", ""},
+		{"below", "sub", "a.txt", "sub/a.txt", ""},
+		{"below, and up again", "sub", "../a.txt", "a.txt", ""},
+		{"by a link", "near", "a.txt", ".github/a.txt", ""},
+		{"missing", "gone", "a.txt", "", "gone: there is no such directory"},
+		{"outside", "..", "a.txt", "", "where patches are applied"},
+		{"outside by a link", "out", "a.txt", "", "where patches are applied"},
+		{"below, and out", "sub", "../../a.txt", "", "apply_patch verification failed: "},
+		{"a file", "old.txt", "a.txt", "", "apply_patch verification failed: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := patch.Options{Dir: newWorkplace(t, patch.Options{}).dir}
+			var err error
+			if o.Root, err = os.OpenRoot(o.Dir); err != nil {
+				t.Fatal(err)
+			}
+			defer o.Root.Close()
+			for link, target := range map[string]string{"out": t.TempDir(), "near": ".github"} {
+				if err := os.Symlink(target, filepath.Join(o.Dir, link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := o.Root.Mkdir("sub", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			got, err := patch.New(o).Apply(t.Context(), filepath.Join(o.Dir, test.dir), envelope("*** Add File: "+test.path, "+a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.refusal != "" {
+				if !got.Failed || !strings.Contains(got.Output, test.refusal) {
+					t.Errorf("got %+v, want a failure with %s", got, test.refusal)
+				}
+				return
+			}
+			text, err := o.Root.ReadFile(test.want)
+			if got.Failed || got.Output != "Success. Updated the following files:\nA "+test.want+"\n" || string(text) != "a\n" || err != nil {
+				t.Errorf("got %+v, %q, %v", got, text, err)
 			}
 		})
 	}
@@ -165,12 +326,7 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 		{"protected destination", envelope("*** Update File: greeting.txt", "*** Move to: .github/g", "@@", " hello"), "it is protected"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorkplace(t, patch.Options{Protect: func(path string) string {
-				if strings.HasPrefix(path, ".github/") {
-					return "it is protected"
-				}
-				return ""
-			}})
+			w := newWorkplace(t, patch.Options{Protect: protectGitHub, Keep: neverKept(t)})
 			for link, target := range map[string]string{"out": filepath.Dir(outside), "near": ".github"} {
 				if err := os.Symlink(target, filepath.Join(w.dir, link)); err != nil {
 					t.Fatal(err)
@@ -234,12 +390,15 @@ func TestACancelledPatchIsAborted(t *testing.T) {
 }
 
 func TestSpecs(t *testing.T) {
-	freeform, function := patch.New(patch.Options{Freeform: true}), patch.New(patch.Options{})
+	freeform, function := patch.New(patch.Options{Offer: tools.Freeform}), patch.New(patch.Options{})
 	if s := freeform.Spec(); s.Grammar == nil || s.Grammar.Syntax != "lark" || !strings.Contains(s.Grammar.Definition, "*** Begin Patch") || s.Parameters != nil {
 		t.Errorf("freeform: %+v", s)
 	}
 	if s := function.Spec(); s.Grammar != nil || !json.Valid(s.Parameters) || !strings.Contains(s.Description, "*** Begin Patch") {
 		t.Errorf("function: %+v", s)
+	}
+	if diff := cmp.Diff(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Spec()); diff != "" {
+		t.Errorf("built-in (-want +got):\n%s", diff)
 	}
 	if !freeform.Mutates() || !function.Mutates() {
 		t.Error("apply_patch does not mutate")

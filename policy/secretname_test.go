@@ -1,0 +1,28 @@
+package policy
+
+import "testing"
+
+func TestHoldsSecret(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"NPM_TOKEN", "npm_0123456789", true},
+		{"AWS_SECRET_ACCESS_KEY", "abcdefgh", true},
+		{"db_password", "postgres-password", true},
+		{"Authorization", "Bearer abcdefgh", true},
+		{"X-Api-Key", "abcdefgh", true},
+		{"DATABASE_AUTH", "https://user:pass@host/", true},
+		{"GIT_AUTHOR_NAME", "Mona Lisa", false},
+		{"KEYBOARD", "us-intl-x", false},
+		{"X-Env", "production", false},
+		{"SSH_AUTH_SOCK", "/tmp/agent.sock", false},
+		{"TOKEN_ENDPOINT", "https://example.com/token", false},
+		{"PWD", "/home/mona", false},
+		{"OLDPWD", "relative/place", false},
+	} {
+		if got := HoldsSecret(c.name, c.value); got != c.want {
+			t.Errorf("HoldsSecret(%q, %q) = %v", c.name, c.value, got)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package command
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// patchPrograms are the names under which models run the program that applies
+// patches.
+var patchPrograms = []string{"apply_patch", "applypatch"}
+
+// patchCommand is a command that does nothing but apply a patch.
+type patchCommand struct {
+	dir  string // to which it changes first, or empty
+	text string
+}
+
+// patchIn takes the patch out of a command. There is one in the forms that the
+// reference implementation knows: the program with the patch as its argument,
+// and a shell whose script is the program with a here-document, perhaps after
+// "cd DIR &&". As there, the here-document is taken as it stands, also where
+// the shell would expand what is in it. All other commands are the shell's.
+func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
+	if t.options.Patch == nil {
+		return patchCommand{}, false
+	}
+	if len(argv) == 2 && slices.Contains(patchPrograms, argv[0]) {
+		return patchCommand{text: argv[1]}, true
+	}
+	script, ok := shellScript(argv)
+	if !ok || !slices.ContainsFunc(patchPrograms, func(name string) bool { return strings.Contains(script, name) }) {
+		return patchCommand{}, false
+	}
+	return patchInScript(script)
+}
+
+// shellScript is what a shell is to run, when argv is one that runs a script
+// and nothing else.
+func shellScript(argv []string) (string, bool) {
+	last := len(argv) - 1
+	if last < 2 || !slices.Contains([]string{"bash", "sh", "zsh"}, path.Base(argv[0])) {
+		return "", false
+	}
+	flags := strings.Join(argv[1:last], " ")
+	return argv[last], slices.Contains([]string{"-c", "-lc", "-l -c"}, flags)
+}
+
+// patchInScript parses the script without the lines of its here-document: they
+// are no shell.
+func patchInScript(script string) (patchCommand, bool) {
+	head, text, delimiter, ok := aroundDocument(script)
+	if !ok {
+		return patchCommand{}, false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(head+"\n"+delimiter+"\n"), "")
+	if err != nil || len(file.Stmts) != 1 {
+		return patchCommand{}, false
+	}
+	found := patchCommand{text: text}
+	run := file.Stmts[0]
+	if both, ok := run.Cmd.(*syntax.BinaryCmd); ok {
+		if both.Op != syntax.AndStmt || !plain(run) || len(run.Redirs) > 0 {
+			return patchCommand{}, false
+		}
+		if found.dir, ok = changedTo(both.X); !ok {
+			return patchCommand{}, false
+		}
+		run = both.Y
+	}
+	return found, readsPatch(run, delimiter)
+}
+
+// longestHead bounds what is parsed, in bytes.
+const longestHead = 4 << 10
+
+// aroundDocument cuts a script that ends in a here-document into the lines
+// before it, its text and its last line, which is the only one of its kind.
+func aroundDocument(script string) (head, text, delimiter string, ok bool) {
+	script = strings.TrimRight(script, " \t\n")
+	operator := strings.Index(script[:min(len(script), longestHead)], "<<")
+	if operator < 0 {
+		return "", "", "", false
+	}
+	line, document, _ := strings.Cut(script[operator:], "\n")
+	head = script[:operator] + line
+	last := strings.LastIndexByte(document, '\n') + 1
+	text, delimiter = document[:last], document[last:]
+	again := strings.Contains("\n"+text, "\n"+delimiter+"\n")
+	ok = !again && text != "" && delimiter != "" && len(head)+len(delimiter) <= longestHead && !strings.Contains(head, "\r")
+	return head, text, delimiter, ok
+}
+
+// readsPatch says whether a statement runs the program with nothing but a
+// here-document of that delimiter.
+func readsPatch(s *syntax.Stmt, delimiter string) bool {
+	arguments, ok := callOf(s)
+	if !ok || len(arguments) != 1 || !slices.Contains(patchPrograms, arguments[0].Lit()) || len(s.Redirs) != 1 {
+		return false
+	}
+	r := s.Redirs[0]
+	word, ok := constant(r.Word)
+	return ok && word == delimiter && r.Op == syntax.Hdoc && r.N == nil && r.Hdoc == nil
+}
+
+// callOf is the words of a statement that is a simple command without
+// assignments.
+func callOf(s *syntax.Stmt) ([]*syntax.Word, bool) {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || !plain(s) || len(call.Assigns) > 0 {
+		return nil, false
+	}
+	return call.Args, true
+}
+
+func plain(s *syntax.Stmt) bool {
+	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !s.Semicolon.IsValid()
+}
+
+// changedTo is the directory that a statement changes to.
+func changedTo(s *syntax.Stmt) (dir string, ok bool) {
+	arguments, ok := callOf(s)
+	if !ok || len(arguments) != 2 || arguments[0].Lit() != "cd" || len(s.Redirs) > 0 {
+		return "", false
+	}
+	dir, ok = constant(arguments[1])
+	return dir, ok && dir != "" && !strings.HasPrefix(dir, "-")
+}
+
+// constant is a word that the shell takes as it stands.
+func constant(word *syntax.Word) (string, bool) {
+	if len(word.Parts) != 1 {
+		return "", false
+	}
+	switch part := word.Parts[0].(type) {
+	case *syntax.Lit:
+		return part.Value, strings.IndexFunc(part.Value, special) < 0
+	case *syntax.SglQuoted:
+		return part.Value, !part.Dollar
+	case *syntax.DblQuoted:
+		if len(part.Parts) != 1 || part.Dollar {
+			return "", false
+		}
+		text, ok := part.Parts[0].(*syntax.Lit)
+		if !ok {
+			return "", false
+		}
+		return text.Value, !strings.Contains(text.Value, `\`)
+	}
+	return "", false
+}
+
+// special says whether a shell might read more into a character of a word.
+func special(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%=", r)
+}
+
+// barePatch is a patch where a command belongs, perhaps in a here-document that
+// nothing reads: a shell would do nothing with it, and call that a success.
+var barePatch = regexp.MustCompile(`^\s*(?:<<-?\s*['"]?\w+['"]?[ \t]*\r?\n\s*)?\*\*\* Begin Patch[ \t]*\r?\n`)
+
+// misplacedPatch answers a command that is only a patch, in the reference
+// implementation's words; it is empty for others.
+func misplacedPatch(argv []string) string {
+	text := argv[0]
+	if script, ok := shellScript(argv); ok {
+		text = script
+	} else if len(argv) > 1 {
+		return ""
+	}
+	if !barePatch.MatchString(text) {
+		return ""
+	}
+	return `patch detected without explicit call to apply_patch. Rerun as ["apply_patch", "<patch>"], or call the tool apply_patch`
+}
+
+// applyPatch does what p asks for, with paths that start where its command
+// would have run.
+func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) (tools.Result, error) {
+	dir, problem := t.folder(workdir)
+	if problem != "" {
+		return tools.Refuse(problem), nil
+	}
+	switch {
+	case filepath.IsAbs(p.dir):
+		dir = p.dir
+	case p.dir != "":
+		dir = filepath.Join(dir, p.dir)
+	}
+	result, err := t.options.Patch(ctx, dir, p.text)
+	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n"
+	return result, err
+}

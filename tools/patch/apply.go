@@ -1,0 +1,158 @@
+package patch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Apply applies a patch whose relative paths start in dir, an absolute path.
+// The result has the words alone, without the header that a call's form has. An
+// error is ctx's, or that of Keep.
+func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
+	below, err := p.below(dir)
+	if err != nil {
+		return rejected(err), nil
+	}
+	patch, err := v4a.Parse(text)
+	if err != nil {
+		return unfit(err), nil
+	}
+	return p.apply(ctx, patch.In(below), text)
+}
+
+func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
+	p.localize(patch)
+	plan, err := v4a.NewPlan(ctx, v4a.OnRoot(p.options.Root), patch)
+	switch {
+	case ctx.Err() != nil:
+		return tools.Result{}, ctx.Err()
+	case err != nil:
+		return unfit(err), nil
+	}
+	if err := p.permit(patch, plan); err != nil {
+		return rejected(err), nil
+	}
+	if p.options.Keep != nil {
+		if err := p.options.Keep(text); err != nil {
+			return tools.Result{}, fmt.Errorf("keep the patch: %w", err)
+		}
+	}
+	return commit(ctx, plan)
+}
+
+func commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
+	err := plan.Commit(ctx)
+	done := tools.Result{Output: plan.Summary(), Detail: map[string]any{"files": files(plan)}}
+	var leftover *v4a.LeftoverError
+	switch {
+	case err == nil:
+		return done, nil
+	case errors.As(err, &leftover):
+		done.Output += "Warning: " + err.Error() + "\n"
+		return done, nil
+	case ctx.Err() != nil:
+		return tools.Result{}, err
+	}
+	return tools.Refuse(err.Error()), nil
+}
+
+// unfit is the answer to a patch that is none or does not fit the files, in the
+// reference implementation's words.
+func unfit(err error) tools.Result {
+	return tools.Refuse("apply_patch verification failed: " + err.Error())
+}
+
+// rejected is the answer to a patch that may not be applied.
+func rejected(err error) tools.Result { return tools.Refuse("patch rejected: " + err.Error()) }
+
+// below is the slash-separated path from Dir to dir, links followed.
+func (p *Patcher) below(dir string) (string, error) {
+	if dir == p.options.Dir {
+		return ".", nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", fmt.Errorf("%s: there is no such directory", dir)
+	}
+	inside, err := filepath.Rel(realPath(p.options.Dir), real)
+	if err != nil || !filepath.IsLocal(inside) {
+		return "", fmt.Errorf("%s is outside %s, where patches are applied", dir, p.options.Dir)
+	}
+	return filepath.ToSlash(inside), nil
+}
+
+// localize makes absolute paths below Dir relative to it. Others stay, and are
+// refused with the rest of the rules on paths.
+func (p *Patcher) localize(patch *v4a.Patch) {
+	for i := range patch.Sections {
+		section := &patch.Sections[i]
+		section.Path, section.MoveTo = p.local(section.Path), p.local(section.MoveTo)
+	}
+}
+
+func (p *Patcher) local(name string) string {
+	if !filepath.IsAbs(name) {
+		return name
+	}
+	for _, dir := range []string{p.options.Dir, realPath(p.options.Dir)} {
+		if inside, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(inside) {
+			return filepath.ToSlash(inside)
+		}
+	}
+	return name
+}
+
+// realPath is dir with its links followed, or dir when that fails.
+func realPath(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// permit asks Protect about the paths as the patch spells them and as the plan
+// found them: a link may have either end protected.
+func (p *Patcher) permit(patch *v4a.Patch, plan *v4a.Plan) error {
+	if p.options.Protect == nil {
+		return nil
+	}
+	paths := v4a.Paths(patch)
+	for _, change := range plan.Changes() {
+		paths = append(paths, change.Path, change.MovedFrom)
+	}
+	for _, name := range paths {
+		if name == "" {
+			continue
+		}
+		if reason := p.options.Protect(path.Clean(name)); reason != "" {
+			return fmt.Errorf("%s: %s", name, reason)
+		}
+	}
+	return nil
+}
+
+// file is a file that a patch changed, as the transcript keeps it.
+type file struct {
+	Op      string `json:"op"` // A, M or D, as git has it
+	Path    string `json:"path"`
+	From    string `json:"from,omitempty"` // of a file that moved
+	Added   int    `json:"added"`          // lines
+	Removed int    `json:"removed"`
+}
+
+var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
+
+func files(plan *v4a.Plan) []file {
+	changes := plan.Changes()
+	all := make([]file, len(changes))
+	for i, c := range changes {
+		all[i] = file{letters[c.Op], c.Path, c.MovedFrom, c.Added, c.Removed}
+	}
+	return all
+}
