@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"issue":   addIssue,
 			"fault":   addFault,
 			"pull":    showPull,
+			"close":   closePull,
 			"field":   checkField,
 			"capture": capture,
 		},
@@ -215,6 +217,16 @@ func showPull(ts *testscript.TestScript, neg bool, args []string) {
 	if !neg {
 		ts.Fatalf("there is no pull request #%s", args[0])
 	}
+}
+
+// closePull closes a pull request as a person does: close NUMBER.
+func closePull(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: close NUMBER")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State = "closed" })
 }
 
 // checkField compares a field of a JSON file: field FILE KEY VALUE, where KEY
