@@ -41,6 +41,9 @@ func FuzzPlan(f *testing.F) {
 // checkPlan plans and commits a patch in a tree where the first few paths that
 // it names are files of that text.
 func checkPlan(t *testing.T, patch *Patch, file string) {
+	if confusing(Paths(patch)) {
+		return
+	}
 	fsys := memfs.New()
 	for i, name := range Paths(patch) {
 		if parts, problem := elements(name); i < 3 && problem == "" {
@@ -64,6 +67,19 @@ func checkPlan(t *testing.T, patch *Patch, file string) {
 	for _, c := range plan.changed {
 		checkWritten(t, fsys, &c)
 	}
+}
+
+// confusing says whether memfs would take one path for another: when it renames
+// "a" it also moves "ab" and "ab/c".
+func confusing(paths []string) bool {
+	for _, short := range paths {
+		for _, long := range paths {
+			if rest, ok := strings.CutPrefix(long, short); ok && rest != "" && rest[0] != '/' {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func checkRefusal(t *testing.T, err error) {

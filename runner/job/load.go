@@ -42,9 +42,11 @@ func (d *decoder) file(layer Layer) {
 		d.jobFile = &place{d.layer, d.name, 1, 1}
 	}
 	node, unfit := parse(layer.Data)
-	switch {
-	case unfit != nil:
+	if unfit != nil {
 		d.report.add(d.layer, Problem{File: d.name, Line: unfit.line, Column: unfit.column, Message: unfit.message})
+	}
+	switch {
+	case unfit != nil && node == nil:
 	case node == nil || isNull(node):
 		d.report.add(d.layer, Problem{File: d.name, Line: 1, Column: 1, Message: "is empty; a job begins with version: 1"})
 	default:

@@ -24,7 +24,8 @@ type syntaxError struct {
 	message      string
 }
 
-// parse reads the one document in data. It is nil for a file without any.
+// parse reads the one document in data. It is nil for a file without any. With
+// a second document the error comes beside the first.
 func parse(data []byte) (*yaml.Node, *syntaxError) {
 	if unfit := checkText(data); unfit != nil {
 		return nil, unfit
@@ -34,7 +35,7 @@ func parse(data []byte) (*yaml.Node, *syntaxError) {
 		return nil, locate(data, err)
 	}
 	if second != nil {
-		return nil, &syntaxError{second.Line, second.Column, "holds a second document from here on; a job is one document"}
+		return first.Content[0], &syntaxError{second.Line, second.Column, "holds a second document from here on; a job is one document"}
 	}
 	if first == nil {
 		return nil, nil

@@ -123,7 +123,7 @@ var rules = []rule{
 	{path: "pull_request.transcript", about: "How much of the tool-call transcript the pull request shows.", initial: "full", values: []string{"full", "digest", "none"}},
 	{path: "pull_request.commit", about: "How the commit is made."},
 	{path: "pull_request.commit.sign", about: "How the commit is signed.", unsupported: true},
-	{path: "pull_request.commit.co_author", about: "Whether the commit names agent-ci as co-author.", initial: true},
+	{path: "pull_request.commit.co_author", about: "Whether the commit names who wrote the issue as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
 
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},

@@ -66,7 +66,9 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 	var file scriptFile
 	dec := yaml.NewDecoder(r)
 	dec.KnownFields(true)
-	if err := dec.Decode(&file); err != nil {
+	if err := dec.Decode(&file); errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
+	} else if err != nil {
 		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
@@ -79,12 +81,28 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 		return nil, fmt.Errorf("read scripted session %s: it has no turns", name)
 	}
 	script := &Script{about: file.About, turns: file.Turns}
-	for i := range file.Turns {
+	for i, turn := range file.Turns {
+		if err := turn.check(); err != nil {
+			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
+		}
 		if _, err := script.items(i); err != nil {
 			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
 		}
 	}
 	return script, nil
+}
+
+// check makes sure that a turn either answers or fails.
+func (t scriptTurn) check() error {
+	switch {
+	case t.Fail == nil:
+		return nil
+	case len(t.Output) > 0:
+		return errors.New("a turn that fails has no output")
+	case t.Fail.Status < 400 || t.Fail.Status > 599:
+		return fmt.Errorf("fail.status is %d; it is an HTTP status from 400 to 599", t.Fail.Status)
+	}
+	return nil
 }
 
 // About is what the session says of itself.
@@ -232,25 +250,51 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	if callID == "" {
 		callID = "call_" + place
 	}
+	if err := i.check(); err != nil {
+		return nil, err
+	}
 	switch {
-	case i.Item != nil && i.Say == "" && i.Call == "":
+	case i.Item != nil:
 		return i.Item, nil
-	case i.Say != "" && i.Call == "" && i.Item == nil:
+	case i.Say != "":
 		part := contentPart{Type: "output_text", Text: i.Say, Annotations: []string{}}
 		return messageItem{"message", "msg_" + place, "completed", "assistant", []contentPart{part}}, nil
-	case i.Call != "" && i.Input != nil:
+	case i.Input != nil:
 		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil
-	case i.Call != "" && i.Text != nil:
+	case i.Text != nil:
 		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, *i.Text}, nil
-	case i.Call != "":
-		if i.Arguments == nil {
-			i.Arguments = map[string]any{}
-		}
-		arguments, err := encode(i.Arguments)
-		if err != nil {
-			return nil, err
-		}
-		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments)}, nil
 	}
-	return nil, errors.New("give exactly one of say, call and item")
+	if i.Arguments == nil {
+		i.Arguments = map[string]any{}
+	}
+	arguments, err := encode(i.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments)}, nil
+}
+
+// check makes sure that an item says one thing.
+func (i scriptItem) check() error {
+	if count(i.Say != "", i.Call != "", i.Item != nil) != 1 {
+		return errors.New("give exactly one of say, call and item")
+	}
+	arguments := count(i.Arguments != nil, i.Text != nil, i.Input != nil)
+	if arguments > 1 {
+		return errors.New("give at most one of arguments, text and input")
+	}
+	if i.Call == "" && (arguments > 0 || i.ID != "") {
+		return errors.New("id, arguments, text and input belong to a call")
+	}
+	return nil
+}
+
+func count(set ...bool) int {
+	n := 0
+	for _, yes := range set {
+		if yes {
+			n++
+		}
+	}
+	return n
 }
