@@ -1,6 +1,9 @@
 package gitops_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -221,4 +224,102 @@ func TestRunningTwice(t *testing.T) {
 		same(t, "content", content, r.git("cat-file", "blob", "HEAD:new")+"\n")
 	}
 	same(t, "base branch", main, r.git("rev-parse", "main"))
+}
+
+func TestBranchesAt(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	head := r.git("rev-parse", "HEAD")
+	r.git("branch", "b/packed")
+	r.git("pack-refs", "--all")
+	r.git("branch", "a")
+	r.git("checkout", "-q", "b/packed")
+	r.commit("later")
+	c := r.open("")
+	got, err := c.BranchesAt(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "branches", []string{"a", "main"}, got)
+}
+
+func TestDefaultBranch(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	if got := r.open("").DefaultBranch(); got != "" {
+		t.Errorf("a repository without origin has the default branch %q", got)
+	}
+	r.git("update-ref", "refs/remotes/origin/trunk", "HEAD")
+	r.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+	if got := r.open("").DefaultBranch(); got != "trunk" {
+		t.Errorf("the default branch is %q, want trunk", got)
+	}
+}
+
+func TestBranchFits(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	r.git("branch", "loose")
+	r.git("branch", "packed/below")
+	c := r.open("")
+	for name, fits := range map[string]bool{
+		"new": true, "packed/beside": true, "loose": true,
+		"loose/below": false, "a..b": false, "": false,
+	} {
+		if err := c.BranchFits(name); (err == nil) != fits {
+			t.Errorf("BranchFits(%q) = %v", name, err)
+		}
+	}
+}
+
+func TestDropLocksLeavesThoseOfOthers(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	r.write(".git/HEAD.lock", "")
+	c := r.open("")
+	r.write(".git/index.lock", "")
+	if err := c.DropLocks(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(r.path(".git/index.lock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("index.lock: %v, want it gone", err)
+	}
+	if _, err := os.Lstat(r.path(".git/HEAD.lock")); err != nil {
+		t.Errorf("HEAD.lock: %v, want it left", err)
+	}
+}
+
+func TestSettleKeepsTheFilesAndNothingElse(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	before := r.git("for-each-ref")
+	c := r.open("")
+	snap := snapshot(t, c)
+	r.write("mine", "m\n")
+	r.git("add", "--all")
+	r.git("commit", "-q", "-m", "by the agent")
+	r.git("checkout", "-q", "-b", "elsewhere")
+	if err := c.Settle(t.Context(), snap); err != nil {
+		t.Fatal(err)
+	}
+	r.git("branch", "-q", "-D", "elsewhere")
+	same(t, "references", before, r.git("for-each-ref"))
+	same(t, "HEAD", "refs/heads/main", r.git("symbolic-ref", "HEAD"))
+	same(t, "status", "?? mine", r.git("status", "--porcelain"))
+}
+
+func TestHolds(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	head := r.git("rev-parse", "HEAD")
+	r.git("clone", "-q", "--bare", ".", "../copy.git")
+	r.commit("later")
+	for sha, want := range map[string]bool{head: true, r.git("rev-parse", "HEAD"): false} {
+		if got, err := gitops.Holds(r.path("../copy.git"), sha); err != nil || got != want {
+			t.Errorf("Holds(%s) = %v, %v, want %v", sha, got, err, want)
+		}
+	}
+	if _, err := gitops.Holds(t.TempDir(), head); !errors.Is(err, gitops.ErrNotRepository) {
+		t.Errorf("a plain folder: %v", err)
+	}
 }

@@ -22,7 +22,7 @@ func TestOpenRefuses(t *testing.T) {
 		want error
 	}{
 		"no repository":     {plain, gitops.ErrNotRepository},
-		"no such folder":    {filepath.Join(plain, "none"), fs.ErrNotExist},
+		"no such folder":    {filepath.Join(plain, "none"), gitops.ErrNotRepository},
 		"a bare repository": {bare.path("../bare.git"), gitops.ErrBare},
 		"no commit":         {unborn.dir, gitops.ErrNoCommit},
 	} {
