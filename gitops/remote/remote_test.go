@@ -498,8 +498,7 @@ func TestURLsThatAreRefused(t *testing.T) {
 func TestTokenStaysWithItsHost(t *testing.T) {
 	o := newOrigin(t)
 	elsewhere := serve(t, o.root)
-	var moved *httptest.Server
-	moved = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, elsewhere.URL+req.URL.RequestURI(), http.StatusMovedPermanently)
 	}))
 	t.Cleanup(moved.Close)

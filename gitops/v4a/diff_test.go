@@ -42,20 +42,24 @@ func TestDiff(t *testing.T) {
 			"diff --git a/a b b/a b\nnew file mode 100644\n--- /dev/null\n+++ b/a b\t\n@@ -0,0 +1 @@\n+x\n",
 		},
 		"delete": {
-			tree{"f": "x\ny"}, "*** Delete File: f\n",
+			tree{"f": "x\ny"},
+			"*** Delete File: f\n",
 			"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n\\ No newline at end of file\n",
 		},
 		"move": {
-			tree{"f": "x\ny\n"}, "*** Update File: f\n*** Move to: g\n@@\n x\n",
+			tree{"f": "x\ny\n"},
+			"*** Update File: f\n*** Move to: g\n@@\n x\n",
 			"diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
 		},
 		"a final newline": {
-			tree{"f": "x\ny"}, "*** Update File: f\n@@\n x\n",
+			tree{"f": "x\ny"},
+			"*** Update File: f\n@@\n x\n",
 			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n x\n-y\n\\ No newline at end of file\n+y\n",
 		},
 		"nothing": {tree{"f": "x\n"}, "*** Update File: f\n@@\n-x\n+x\n", ""},
 		"only what differs of a whole file": {
-			tree{"f": "a\nb\nc\n"}, "*** Add File: f\n+a\n+B\n+c\n",
+			tree{"f": "a\nb\nc\n"},
+			"*** Add File: f\n+a\n+B\n+c\n",
 			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
 		},
 	}

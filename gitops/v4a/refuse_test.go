@@ -127,47 +127,58 @@ func TestLinksInside(t *testing.T) {
 	}{
 		"update through a link to a file": {
 			"*** Update File: l\n@@\n-x\n+y\n",
-			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update d/f"},
 		},
 		"update through a link to a directory": {
 			"*** Update File: e/f\n@@\n-x\n+y\n",
-			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update d/f"},
 		},
 		"two names for one file": {
 			"*** Update File: e/f\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
-			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update d/f"},
 		},
 		"add through a dangling link": {
 			"*** Add File: dangling\n+n\n",
-			tree{"d/f": "x\n", "d/n": "n\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"add d/n"},
+			tree{"d/f": "x\n", "d/n": "n\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"add d/n"},
 		},
 		"delete a link": {
 			"*** Delete File: l\n",
-			tree{"d/f": "x\n", "e": "-> d", "dangling": "-> d/n"}, []string{"delete l"},
+			tree{"d/f": "x\n", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"delete l"},
 		},
 		"delete a dangling link": {
 			"*** Delete File: dangling\n",
-			tree{"d/f": "x\n", "l": "-> d/f", "e": "-> d"}, []string{"delete dangling"},
+			tree{"d/f": "x\n", "l": "-> d/f", "e": "-> d"},
+			[]string{"delete dangling"},
 		},
 		"a file in place of a link": {
 			"*** Delete File: l\n*** Add File: l\n+n\n",
-			tree{"d/f": "x\n", "l": "n\n", "e": "-> d", "dangling": "-> d/n"}, []string{"update l"},
+			tree{"d/f": "x\n", "l": "n\n", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update l"},
 		},
 		"move by a link": {
 			"*** Update File: l\n*** Move to: m\n@@\n-x\n+y\n",
-			tree{"d/f": "x\n", "m": "y\n", "e": "-> d", "dangling": "-> d/n"}, []string{"delete l", "add m"},
+			tree{"d/f": "x\n", "m": "y\n", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"delete l", "add m"},
 		},
 		"move of a link onto itself": {
 			"*** Update File: l\n*** Move to: ./l\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
-			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update d/f"},
 		},
 		"move onto a link to it": {
 			"*** Update File: d/f\n*** Move to: l\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
-			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f"},
+			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update d/f"},
 		},
 		"move onto what the link leads to": {
 			"*** Update File: l\n*** Move to: d/f\n@@\n-x\n+y\n",
-			tree{"d/f": "y\n", "e": "-> d", "dangling": "-> d/n"}, []string{"update d/f", "delete l"},
+			tree{"d/f": "y\n", "e": "-> d", "dangling": "-> d/n"},
+			[]string{"update d/f", "delete l"},
 		},
 	}
 	for name, tt := range tests {

@@ -233,7 +233,8 @@ func TestRunEnds(t *testing.T) {
 		"after two empty answers":         {"version: 1\nturns:\n  - output: []\n  - output: []\n", agent.Limits{}, "model_failed/empty_answer", "Your last answer was empty"},
 		"when the model refuses": {
 			"version: 1\nturns:\n  - output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: I will not}]}}]\n",
-			agent.Limits{}, "model_failed/refused", "",
+			agent.Limits{},
+			"model_failed/refused", "",
 		},
 		"when the model fails": {
 			"version: 1\nturns:\n  - fail: {status: 401, code: invalid_api_key, message: no}\n", agent.Limits{}, "model_failed/unauthorized", "",
