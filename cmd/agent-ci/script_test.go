@@ -121,12 +121,12 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model SESSION")
 	}
-	server, err := modeltest.Start(ts.MkAbs(args[0]))
+	const key = "sk-test-0123456789abcdef"
+	server, err := modeltest.Start(ts.MkAbs(args[0]), modeltest.Options{Key: key})
 	ts.Check(err)
-	server.Key = "sk-test-0123456789abcdef"
 	worldOf(ts).model = server
 	ts.Setenv("OPENAI_BASE_URL", server.BaseURL())
-	ts.Setenv("OPENAI_API_KEY", server.Key)
+	ts.Setenv("OPENAI_API_KEY", key)
 	ts.Defer(server.Close)
 }
 

@@ -44,12 +44,11 @@ func (p program) run(b *testing.B) sighting {
 	if _, err := os.Stat(*binary); err != nil {
 		b.Skipf("there is no program to measure (%v); make bench builds it", err)
 	}
-	server, err := modeltest.StartScript("session", strings.NewReader(p.session))
+	server, err := modeltest.StartScript("session", strings.NewReader(p.session), modeltest.Options{Trusting: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer server.Close()
-	server.Trusting = true
 	var spent atomic.Int64
 	server.Config.Handler = timed(server.Config.Handler, &spent)
 	out := filepath.Join(b.TempDir(), "run")

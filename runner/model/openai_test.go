@@ -33,7 +33,7 @@ turns:
 
 func serve(t *testing.T, script string) *modeltest.Server {
 	t.Helper()
-	server, err := modeltest.StartScript(t.Name(), strings.NewReader(script))
+	server, err := modeltest.StartScript(t.Name(), strings.NewReader(script), modeltest.Options{Key: "sk-test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,6 @@ func output(kind, id, text string) json.RawMessage {
 
 func TestTwoTurnsOverHTTP(t *testing.T) {
 	server := serve(t, twoTurns)
-	server.Key = "sk-test"
 	c := client(t, server.BaseURL())
 	request := model.Request{
 		Settings: model.Settings{Model: "gpt-5.1-codex", Instructions: "Work.", CacheKey: "run-1", Effort: "medium"},

@@ -17,13 +17,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 )
 
+// Options say how a server treats requests.
+type Options struct {
+	Key string // the API key that is let in; any when empty
+	// Trusting leaves out the check by the published description, which grows
+	// with the history: for measurements.
+	Trusting bool
+}
+
 // Server answers POST /v1/responses from a scripted session.
 type Server struct {
 	*httptest.Server
-	Key string // the API key that is let in; any when empty
-	// Trusting leaves out the check by the published description, which grows
-	// with the history: for measurements. It is set before the first request.
-	Trusting bool
+	options Options
 
 	mu       sync.Mutex
 	script   *model.Script
@@ -40,17 +45,17 @@ type Request struct {
 }
 
 // Start serves the session in file on a loopback address.
-func Start(file string) (*Server, error) {
+func Start(file string, o Options) (*Server, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("start scripted server: %w", err)
 	}
 	defer f.Close()
-	return StartScript(file, f)
+	return StartScript(file, f, o)
 }
 
 // StartScript serves the session that r holds. The caller closes the server.
-func StartScript(name string, r io.Reader) (*Server, error) {
+func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 	script, err := model.ReadScript(name, r)
 	if err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func StartScript(name string, r io.Reader) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{script: script, schema: schema, replace: map[int]http.HandlerFunc{}}
+	s := &Server{options: o, script: script, schema: schema, replace: map[int]http.HandlerFunc{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s, nil
 }
@@ -104,7 +109,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		replaced(w, r)
 		return
 	}
-	if s.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.Key {
+	if s.options.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.options.Key {
 		refuse(w, http.StatusUnauthorized, "invalid_api_key", "Incorrect API key provided.")
 		return
 	}
@@ -165,7 +170,7 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/responses") {
 		return model.Request{}, fmt.Errorf("%s %s is not a request for a response", r.Method, r.URL.Path)
 	}
-	if !s.Trusting {
+	if !s.options.Trusting {
 		if err := s.schema.validate(raw); err != nil {
 			return model.Request{}, err
 		}
