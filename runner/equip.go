@@ -70,13 +70,13 @@ func (r *run) meetModel(context.Context) error {
 		base = r.env.get("OPENAI_BASE_URL")
 	}
 	api, err := model.NewOpenAI(model.Endpoint{
-		BaseURL: base, APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + r.options.Version,
+		BaseURL: base, APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + r.options.Version, Idle: time.Duration(m.Idle),
 	})
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", sentence(err.Error())).Because(err)
 	}
-	r.model = &model.Retrying{Next: api, Report: r.recordRetry}
-	return nil
+	r.model = r.retrying(api)
+	return r.knowModel()
 }
 
 func (r *run) readScript() error {
@@ -89,14 +89,10 @@ func (r *run) readScript() error {
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", sentence(err.Error())).Because(err)
 	}
-	r.model = &model.Retrying{Next: script, First: time.Millisecond, Report: r.recordRetry}
-	return nil
-}
-
-func (r *run) recordRetry(retry model.Retry) error {
-	return r.record(transcript.TypeModelRetry, transcript.ModelRetry{
-		Turn: r.conversation.Spent().Turns, Attempt: retry.Attempt, Error: retry.Failure.Error(), Wait: retry.Wait.Seconds(),
-	})
+	retrying := r.retrying(script)
+	retrying.First = time.Millisecond
+	r.model = retrying
+	return r.knowModel()
 }
 
 // toolbox is what the agent works with until its change is taken: the tools,
@@ -159,17 +155,12 @@ const patchTool = "apply_patch"
 // patchForms are the values of model.tools that name a form of apply_patch.
 var patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function, "builtin": tools.Operation}
 
-// patchForm is how the model is given apply_patch. The GPT-5 models are trained
-// on a tool whose input is text under a grammar.
+// patchForm is how the model is given apply_patch.
 func (r *run) patchForm() tools.Form {
 	if form, named := patchForms[r.job.Model.Tools]; named {
 		return form
 	}
-	name := strings.ToLower(r.job.Model.Name)
-	if strings.HasPrefix(name, "gpt-5") || strings.Contains(name, "codex") {
-		return tools.Freeform
-	}
-	return tools.Function
+	return patchForms[r.profile.Patch]
 }
 
 // patchInCommand applies what a command would have applied, unless the job
@@ -258,11 +249,7 @@ func (r *run) briefAgent(context.Context) error {
 	if err != nil {
 		return err
 	}
-	limits := r.job.Limits
-	r.conversation = &agent.Conversation{
-		Model: r.model, Log: r.log, Warn: r.warn,
-		Limits: agent.Limits{Turns: limits.Turns, Calls: limits.ToolCalls, Tokens: limits.Tokens},
-	}
+	r.conversation = r.newConversation()
 	if err := r.equip(); err != nil {
 		return err
 	}
@@ -271,15 +258,12 @@ func (r *run) briefAgent(context.Context) error {
 		return err
 	}
 	r.endProcesses()
-	r.conversation.Settings = model.Settings{
-		Model: r.job.Model.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: r.id,
-		Effort: r.job.Model.ReasoningEffort, Stored: r.job.Model.State == "server",
-	}
+	r.conversation.Settings = r.modelSettings(definitions)
 	input, err := r.briefing(guides).Input()
 	if err != nil {
 		return err
 	}
-	r.conversation.Add(input...)
+	r.conversation.Begin(input...)
 	return nil
 }
 

@@ -209,6 +209,7 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 	}
 	if r.conversation != nil {
 		result.Usage = transcript.Usage(r.conversation.Spent().Usage)
+		result.CostUSD = r.cost()
 	}
 	if !r.changes.Empty() {
 		result.Changes = &ChangeSummary{len(r.changes.Files), r.changes.Insertions, r.changes.Deletions}
@@ -236,7 +237,7 @@ func verifyRows(rows []transcript.VerifyRow) []VerifyRow {
 func (r *run) conclude(result *Result) {
 	event := transcript.RunFinished{
 		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
-		Summary: r.summary, Usage: result.Usage, Seconds: time.Since(r.began).Seconds(),
+		Summary: r.summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(r.began).Seconds(),
 	}
 	if r.conversation != nil {
 		spent := r.conversation.Spent()

@@ -79,6 +79,7 @@ type run struct {
 	repo     repository
 	forge    *github.Client
 	model    model.Responder
+	profile  model.Profile // of the model
 	checkout *gitops.Checkout
 	openErr  error // why there is no checkout
 	cloned   bool

@@ -23,13 +23,6 @@ type Toolbox interface {
 	Dispatch(ctx context.Context, calls []tools.Call) []tools.Result
 }
 
-// Limits end a conversation that goes on too long. Zero means no limit.
-type Limits struct {
-	Turns  int
-	Calls  int
-	Tokens int64
-}
-
 // Conversation is one agent at work. It is used by one goroutine.
 type Conversation struct {
 	Model    model.Responder
@@ -37,20 +30,41 @@ type Conversation struct {
 	Log      *transcript.Log
 	Settings model.Settings
 	Limits   Limits
+	// Window is how many tokens a request and its answer may have together; 0
+	// when that is not known.
+	Window int64
+	// Price of the model; nil when it is not known.
+	Price *transcript.Price
+	// Plan is the agent's plan in words, which outlives every compaction. It may
+	// be nil.
+	Plan func() string
 	// Text sees the agent's words as they come. It may be nil.
 	Text func(delta string)
 	// Warn is told of what a reader of the result should know. It may be nil,
 	// and is called from several goroutines.
 	Warn func(code, format string, args ...any)
 
-	history  []json.RawMessage
-	sent     int // items of history that a request has carried
-	previous string
+	position
+	pinned   int    // items at the start that stay word for word
 	recorded []byte // settings as the transcript last saw them
+	settled  int64  // tokens after the last compaction
 	spent    Spent
-	numbered int // calls that got a number
+	told     map[string]bool // budgets that the model knows to be nearly used up
+	numbered int             // calls that got a number
 	repeats  repeats
-	empty    int // answers in a row with neither words nor calls
+	empty    int    // answers in a row with neither words nor calls
+	said     string // the last words
+	overflow int    // requests in a row that were too long
+	noOwn    bool   // the endpoint does not compact conversations
+}
+
+// position is how far a conversation is.
+type position struct {
+	history  []json.RawMessage
+	sent     int    // items that the provider has, by previous
+	logged   int    // items that the transcript has
+	previous string // id of the last answer
+	measure  measure
 }
 
 // Spent is what a conversation has used so far.
@@ -62,6 +76,24 @@ type Spent struct {
 
 // Spent tells what was used so far, also after an error.
 func (c *Conversation) Spent() Spent { return c.spent }
+
+// Charge counts tokens of an answer that failed.
+func (c *Conversation) Charge(u model.Usage) { c.spent.Usage = c.spent.Usage.Add(u) }
+
+// Cost is what was spent, in US dollars; false when no price is known.
+func (c *Conversation) Cost() (float64, bool) {
+	if c.Price == nil {
+		return 0, false
+	}
+	return c.Price.Of(usageOf(c.spent.Usage)), true
+}
+
+// Begin puts the first items into the conversation, which stay in it word for
+// word.
+func (c *Conversation) Begin(items ...json.RawMessage) {
+	c.Add(items...)
+	c.pinned = len(c.history)
+}
 
 // Add puts items into the conversation before the next turn.
 func (c *Conversation) Add(items ...json.RawMessage) { c.history = append(c.history, items...) }
@@ -77,13 +109,20 @@ func (c *Conversation) Tell(text string) error {
 }
 
 // Run takes turns until the model says that it is done, and gives its last
-// words. The error is an *outcome.Stop, or ctx's.
+// words, also when a budget ends it. The error is an *outcome.Stop, or ctx's.
 func (c *Conversation) Run(ctx context.Context) (string, error) {
 	for {
 		if err := c.withinLimits(); err != nil {
+			return c.said, err
+		}
+		last, err := c.tellBudgets()
+		if err != nil {
 			return "", err
 		}
-		said, err := c.turn(ctx)
+		if err := c.fit(ctx); err != nil {
+			return "", err
+		}
+		said, err := c.turn(ctx, c.Settings)
 		if err != nil {
 			return "", err
 		}
@@ -93,53 +132,84 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 		if err := c.work(ctx, said.calls); err != nil {
 			return "", err
 		}
+		if last != nil {
+			return c.said, last.nearlyExceeded()
+		}
 	}
 }
 
-func (c *Conversation) withinLimits() error {
-	switch l := c.Limits; {
-	case l.Turns > 0 && c.spent.Turns >= l.Turns:
-		return exceeded("turns", "limits.turns", "%d turns are used up", l.Turns)
-	case l.Calls > 0 && c.spent.Calls >= l.Calls:
-		return exceeded("tool_calls", "limits.tool_calls", "%d tool calls are used up", l.Calls)
-	case l.Tokens > 0 && c.spent.Usage.Total() >= l.Tokens:
-		return exceeded("tokens", "limits.tokens", "%d of %d tokens are used", c.spent.Usage.Total(), l.Tokens)
+// turn asks for the next answer until there is one: a request that is too long
+// is made shorter, one that builds on what the provider has lost carries all.
+func (c *Conversation) turn(ctx context.Context, settings model.Settings) (answer, error) {
+	for {
+		said, err := c.ask(ctx, settings)
+		var failure *model.Failure
+		if !errors.As(err, &failure) {
+			return said, err
+		}
+		again, err := c.recover(ctx, failure)
+		if err != nil {
+			return answer{}, err
+		}
+		if !again {
+			return answer{}, failure.Stop()
+		}
+		settings.Stored = settings.Stored && c.Settings.Stored
 	}
-	return nil
 }
 
-func exceeded(reason, key, format string, args ...any) *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, reason,
-		"The agent was stopped before it was done: %s; raise %s or give a smaller task.", fmt.Sprintf(format, args...), key)
+// recover does what makes the next request of its kind succeed, where there is
+// such a thing.
+func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
+	switch {
+	case failure.Kind == model.HistoryGone && c.previous != "":
+		c.warn("history_gone", "The provider no longer has the conversation that model.state: server left to it; from here on each request carries all of it.")
+		c.previous, c.sent, c.Settings.Stored = "", 0, false
+		return true, nil
+	case failure.Kind == model.ContextLength:
+		return c.shrink(ctx)
+	}
+	return false, nil
 }
 
-// turn sends one request and takes its answer into the history.
-func (c *Conversation) turn(ctx context.Context) (answer, error) {
+// ask sends one request and takes its answer into the history. Its error may be
+// a *model.Failure.
+func (c *Conversation) ask(ctx context.Context, settings model.Settings) (answer, error) {
 	c.spent.Turns++
-	request := model.Request{Settings: c.Settings, History: c.history, New: c.sent, Previous: c.previous}
+	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
 	if err := c.recordRequest(request); err != nil {
 		return answer{}, err
 	}
 	began := time.Now()
 	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text})
 	if failure := (*model.Failure)(nil); errors.As(err, &failure) {
-		return answer{}, failure.Stop()
+		c.Charge(failure.Usage)
+		return answer{}, errors.Join(err, c.recordFailure(failure))
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	c.spent.Usage = c.spent.Usage.Add(response.Usage)
-	c.history = append(c.history, response.Output...)
-	c.sent = len(c.history)
-	c.previous = response.ID
+	c.Charge(response.Usage)
 	if err := c.recordResponse(response, time.Since(began)); err != nil {
 		return answer{}, err
 	}
+	c.take(response)
 	said, err := read(response.Output)
 	if err != nil {
 		return answer{}, (&model.Failure{Kind: model.Malformed, Err: err}).Stop()
 	}
+	if said.text != "" {
+		c.said = said.text
+	}
 	return said, nil
+}
+
+// take puts an answer into the history.
+func (c *Conversation) take(r *model.Response) {
+	c.measure.lastAnswer = len(c.history)
+	c.history = append(c.history, r.Output...)
+	c.sent, c.logged, c.previous, c.overflow = len(c.history), len(c.history), r.ID, 0
+	c.measure.tokens, c.measure.items = r.Usage.Input+r.Usage.Output, len(c.history)
 }
 
 // emptyLimit is how many answers with nothing in them end a run.

@@ -22,8 +22,9 @@ func (c *Conversation) recordRequest(r model.Request) error {
 	digest := sha256.Sum256(body)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(body),
-		Input: r.History[r.New:],
+		Input: r.History[c.logged:],
 	}
+	c.logged = len(r.History)
 	settings, err := r.Settings.SettingsJSON()
 	if err != nil {
 		return err
@@ -39,6 +40,18 @@ func (c *Conversation) recordResponse(r *model.Response, took time.Duration) err
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
 		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: usageOf(r.Usage), Seconds: took.Seconds(),
 	})
+	return err
+}
+
+func (c *Conversation) recordFailure(f *model.Failure) error {
+	event := transcript.ModelFailure{
+		Turn: c.spent.Turns, Attempts: max(f.Attempts, 1), Kind: string(f.Kind), Status: f.Status, Code: f.Code, Error: f.Error(), Data: string(f.Data),
+	}
+	if f.Usage != (model.Usage{}) {
+		usage := usageOf(f.Usage)
+		event.Usage = &usage
+	}
+	_, err := c.Log.Append(transcript.TypeModelFailure, event)
 	return err
 }
 

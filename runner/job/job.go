@@ -37,9 +37,9 @@ type Task struct {
 	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N or N; see ParseIssue
 	From         string   `json:"from"`
 	Images       []string `json:"images"`
-	Expects      string   `json:"expects"`   // change, answer
-	Questions    string   `json:"questions"` // assume
-	OutputSchema string   `json:"output_schema"`
+	Expects      string   `json:"expects"`       // change, answer
+	Questions    string   `json:"questions"`     // assume
+	OutputSchema string   `json:"output_schema"` // file, relative to the job file
 }
 
 // Repository says where to work.
@@ -64,12 +64,31 @@ type Model struct {
 	BaseURL         string            `json:"base_url"`
 	Headers         map[string]string `json:"headers"`
 	Query           map[string]string `json:"query"`
-	Wire            string            `json:"wire"` // responses
+	Wire            string            `json:"wire"` // responses, chat
 	Stream          bool              `json:"stream"`
-	State           string            `json:"state"`            // client, server
-	ReasoningEffort string            `json:"reasoning_effort"` // "" sends none, for models that don't reason
-	Tools           string            `json:"tools"`            // auto, freeform, function: the form of apply_patch
-	Price           map[string]any    `json:"price"`
+	State           string            `json:"state"`             // client, server
+	ReasoningEffort string            `json:"reasoning_effort"`  // "" sends none, for models that don't reason
+	Summary         string            `json:"reasoning_summary"` // "" for none
+	Verbosity       string            `json:"verbosity"`         // "" for the model's own
+	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
+	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
+	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
+	Tools           string            `json:"tools"`             // auto, freeform, function: the form of apply_patch
+	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
+	Attempts        int               `json:"attempts"`
+	Pause           Duration          `json:"pause"`
+	LongestPause    Duration          `json:"longest_pause"`
+	Outage          Duration          `json:"outage"`
+	Idle            Duration          `json:"idle"`
+	Price           Price             `json:"price"`
+}
+
+// Price is what a model costs, in US dollars for a million tokens. The zero
+// value is the price of the model's profile.
+type Price struct {
+	Input  float64 `json:"input"`
+	Cached float64 `json:"cached"` // of Input; 0 for the same
+	Output float64 `json:"output"`
 }
 
 // Tools narrows what the model may call.
@@ -109,7 +128,7 @@ type Limits struct {
 	Time      Duration `json:"time"`
 	DiffLines int      `json:"diff_lines"`
 	DiffFiles int      `json:"diff_files"`
-	OnBudget  string   `json:"on_budget"` // keep
+	OnBudget  string   `json:"on_budget"` // keep, draft
 }
 
 // VerifyCheck is one command that judges the change set.

@@ -170,6 +170,10 @@ func (d *decoder) decimal(k *key, path string, node *yaml.Node, into reflect.Val
 		d.wrongType(k, path, node)
 		return false
 	}
+	if number < 0 {
+		d.complain(path, node, "must be 0 or more")
+		return false
+	}
 	into.SetFloat(number)
 	return true
 }

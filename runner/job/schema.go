@@ -47,6 +47,8 @@ func schemaOf(k *key) map[string]any {
 		describeText(schema, k)
 	case integer:
 		schema["minimum"], schema["maximum"] = k.span.least, k.span.most
+	case decimal:
+		schema["minimum"] = 0
 	case length:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}

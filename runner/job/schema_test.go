@@ -57,7 +57,7 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"limits: {turns: '5'}",
 		"limits: {time: 10}",
 		"limits: {time: soon}",
-		"limits: {cost_usd: 5}",
+		"limits: {cost_usd: -5}",
 		"version: 2",
 		"name: 5",
 		"task: {issue: seven}",

@@ -16,6 +16,9 @@ type Failure struct {
 	Message    string // the API's words
 	RetryAfter time.Duration
 	Err        error
+	Data       []byte // the beginning of an answer that could not be read
+	Usage      Usage  // of an answer that failed or was cut, where the API tells
+	Attempts   int    // that were made; 0 and 1 are one
 }
 
 // Kind is what a failure is, and so what can be done about it.
@@ -35,6 +38,7 @@ const (
 	Forbidden      Kind = "forbidden"       // 403
 	NotFound       Kind = "not_found"       // 404: the model or the URL
 	ContextLength  Kind = "context_length"  // the history does not fit
+	HistoryGone    Kind = "history_gone"    // the provider does not have the conversation any more
 	Refused        Kind = "refused"         // by the provider's policies
 	InvalidRequest Kind = "invalid_request" // 400 and other refusals
 	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
@@ -43,9 +47,9 @@ const (
 var remedies = map[Kind]string{
 	Unreachable:    "check the network and model.base_url, then run again",
 	StreamCut:      "run again; if it stays, something between here and the API ends long answers early",
-	Incomplete:     "run again; if it stays, lower model.reasoning_effort or give a smaller task",
-	Silent:         "run again; the API stopped sending",
-	Malformed:      "check that model.base_url speaks the Responses API",
+	Incomplete:     "run again; if it stays, lower model.reasoning_effort, raise model.max_output_tokens or give a smaller task",
+	Silent:         "run again, or raise model.idle if the model thinks for longer; the API stopped sending",
+	Malformed:      "check that model.base_url speaks the API that model.wire names; the transcript has what came",
 	RateLimited:    "run again later or ask for a higher rate limit",
 	ServerError:    "run again later",
 	Quota:          "check the plan and billing of the account that the key belongs to",
@@ -53,6 +57,7 @@ var remedies = map[Kind]string{
 	Forbidden:      "the key may not use this model or endpoint; check its project and permissions",
 	NotFound:       "check model.name and model.base_url",
 	ContextLength:  "give a smaller task or a model with a larger window",
+	HistoryGone:    "set model.state: client, so that each request carries the whole history",
 	Refused:        "the provider's policies refuse this task; reword it",
 	InvalidRequest: "check model.name, model.reasoning_effort and what the endpoint supports",
 	ScriptMismatch: "correct the scripted session, or run without --replay",
@@ -97,6 +102,9 @@ func (f *Failure) Stop() *outcome.Stop {
 	if f.Status != 0 {
 		status = fmt.Sprintf(" (HTTP %d)", f.Status)
 	}
+	if f.Attempts > 1 {
+		status += fmt.Sprintf(" after %d attempts", f.Attempts)
+	}
 	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.",
 		happened[f.Kind], status, strings.TrimSuffix(f.detail(), "."), remedies[f.Kind]).Because(f)
 }
@@ -115,6 +123,7 @@ var happened = map[Kind]string{
 	Forbidden:      "The key may not be used for this",
 	NotFound:       "The model's API does not know the model or the path",
 	ContextLength:  "The conversation is longer than the model's window",
+	HistoryGone:    "The model's API has lost the conversation",
 	Refused:        "The model or its provider refuses the task",
 	InvalidRequest: "The model's API refused the request",
 	ScriptMismatch: "The scripted session does not fit the run",

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Settings are the parts of a request that stay the same for a whole run, so
@@ -20,7 +21,21 @@ type Settings struct {
 	CacheKey     string            // prompt_cache_key
 	// Effort is the reasoning effort; empty leaves reasoning to the model and
 	// is the only value for a model that does not reason.
-	Effort string
+	Effort      string
+	Summary     string // of the reasoning: auto, concise, detailed; empty for none
+	Verbosity   string // low, medium, high; empty for the model's own
+	ServiceTier string // empty for the project's own
+	// MaxOutputTokens is the most that an answer may have, reasoning included;
+	// 0 for the model's own limit.
+	MaxOutputTokens int64
+	// Serial says that the model makes one call at a time.
+	Serial bool
+	// Whole says that an answer comes in one piece, not as a stream.
+	Whole bool
+	// Speaking says that the model answers in words and calls no tool.
+	Speaking bool
+	// Schema is a JSON Schema that the answer's words must fit.
+	Schema json.RawMessage
 	// Stored says that the provider keeps the conversation and requests carry
 	// only what is new (previous_response_id); otherwise each request carries
 	// the whole history and nothing is stored.
@@ -70,6 +85,25 @@ func (o Observer) text(delta string) {
 	}
 }
 
+// text is what the response says to the user.
+func (r *Response) text() string {
+	var text strings.Builder
+	for _, raw := range r.Output {
+		var item struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(raw, &item) != nil {
+			continue // items of other kinds have other contents
+		}
+		for _, part := range item.Content {
+			text.WriteString(part.Text)
+		}
+	}
+	return text.String()
+}
+
 // body is the JSON of a request; the order of its fields is the order on the
 // wire.
 type body struct {
@@ -82,13 +116,28 @@ type body struct {
 	Include           []string          `json:"include,omitempty"`
 	Store             bool              `json:"store"`
 	Stream            bool              `json:"stream"`
+	ServiceTier       string            `json:"service_tier,omitempty"`
+	MaxOutputTokens   int64             `json:"max_output_tokens,omitempty"`
+	Text              *textSettings     `json:"text,omitempty"`
 	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
 	Previous          string            `json:"previous_response_id,omitempty"`
 	Input             []json.RawMessage `json:"input"`
 }
 
 type reasoning struct {
-	Effort string `json:"effort"`
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+type textSettings struct {
+	Verbosity string      `json:"verbosity,omitempty"`
+	Format    *textFormat `json:"format,omitempty"`
+}
+
+type textFormat struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 // Body is the JSON that is sent for r. Two requests of one run share every byte
@@ -97,24 +146,36 @@ func (r Request) Body() ([]byte, error) {
 	s := r.Settings
 	b := body{
 		Model: s.Model, Instructions: s.Instructions, Tools: s.Tools,
-		ToolChoice: "auto", ParallelToolCalls: true,
-		Store: s.Stored, Stream: true, PromptCacheKey: s.CacheKey,
+		ToolChoice: "auto", ParallelToolCalls: !s.Serial,
+		Store: s.Stored, Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
+		Text: s.text(), PromptCacheKey: s.CacheKey,
 		Input: r.History,
+	}
+	if s.Speaking && len(b.Tools) > 0 {
+		b.ToolChoice = "none"
 	}
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}
 	}
-	if s.Effort != "" {
-		b.Reasoning = &reasoning{Effort: s.Effort}
-		b.Include = []string{"reasoning.encrypted_content"}
+	if s.Effort != "" || s.Summary != "" {
+		b.Reasoning = &reasoning{Effort: s.Effort, Summary: s.Summary}
+		b.Include = []string{"reasoning.encrypted_content"} // also when stored: what is lost there is sent again
 	}
-	if s.Stored {
-		b.Include = nil
-		if r.Previous != "" {
-			b.Previous, b.Input = r.Previous, r.History[r.New:]
-		}
+	if s.Stored && r.Previous != "" {
+		b.Previous, b.Input = r.Previous, r.History[r.New:]
 	}
 	return encode(b)
+}
+
+func (s Settings) text() *textSettings {
+	if s.Verbosity == "" && s.Schema == nil {
+		return nil
+	}
+	t := &textSettings{Verbosity: s.Verbosity}
+	if s.Schema != nil {
+		t.Format = &textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}
+	}
+	return t
 }
 
 // SettingsJSON is the body of a request without its input and its previous

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +21,8 @@ import (
 // DefaultBaseURL is OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1/"
 
-// idleLimit ends a stream that has sent nothing for so long.
-const idleLimit = 5 * time.Minute
+// defaultIdle ends an answer of which nothing has come for so long.
+const defaultIdle = 5 * time.Minute
 
 // Endpoint says where the API is and how a request is let in.
 type Endpoint struct {
@@ -32,16 +32,28 @@ type Endpoint struct {
 	Query   map[string]string
 	// UserAgent names the program to the API.
 	UserAgent string
+	// Idle ends an answer of which nothing has come for so long: no event of a
+	// stream, or the whole of an answer that is not streamed. 0 means 5 minutes.
+	Idle time.Duration
 }
 
-// OpenAI is the Responses API, streamed. It sends each request once; Retrying
-// sends it again.
+// OpenAI is the Responses API. It sends each request once; Retrying sends it
+// again.
 type OpenAI struct {
 	service responses.ResponseService
+	idle    time.Duration
 }
 
 // NewOpenAI makes a client. It does not connect.
 func NewOpenAI(e Endpoint) (*OpenAI, error) {
+	options, err := e.options()
+	if err != nil {
+		return nil, err
+	}
+	return &OpenAI{service: responses.NewResponseService(options...), idle: defaulted(e.Idle, defaultIdle)}, nil
+}
+
+func (e Endpoint) options() ([]option.RequestOption, error) {
 	base := e.BaseURL
 	if base == "" {
 		base = DefaultBaseURL
@@ -70,7 +82,7 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 	for name, value := range e.Query {
 		options = append(options, option.WithQuery(name, value))
 	}
-	return &OpenAI{service: responses.NewResponseService(options...)}, nil
+	return options, nil
 }
 
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
@@ -80,43 +92,111 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	reading, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watch := time.AfterFunc(idleLimit, func() { cancel(errSilent) })
-	defer watch.Stop()
-
-	stream := o.service.NewStreaming(reading, param.Override[responses.ResponseNewParams](json.RawMessage(raw)))
-	defer stream.Close()
-	answer, err := readStream(stream, observe, func() { watch.Reset(idleLimit) })
-	switch {
-	case err == nil:
-		return answer, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case context.Cause(reading) == errSilent:
-		return nil, &Failure{Kind: Silent, Err: errSilent}
+	var answer *Response
+	err = watched(ctx, o.idle, func(ctx context.Context, alive func()) error {
+		sent, err := o.send(ctx, raw)
+		if err != nil {
+			return err
+		}
+		defer sent.Body.Close()
+		if r.Settings.Whole {
+			answer, err = readWhole(sent.Body, observe)
+			return err
+		}
+		answer, err = readStream(ssestream.NewDecoder(sent), observe, alive)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return answer, nil
 }
 
-var errSilent = fmt.Errorf("no event for %s", idleLimit)
+// send posts the bytes of a request and gives the answer unread.
+func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
+	var sent *http.Response
+	_, err := o.service.New(ctx, param.Override[responses.ResponseNewParams](json.RawMessage(raw)), option.WithResponseBodyInto(&sent))
+	if err != nil {
+		return nil, requestFailure(err)
+	}
+	return sent, nil
+}
+
+// watched runs work until it ends, ctx does, or work has not called alive for
+// as long as idle.
+func watched(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(idle, func() { cancel(errSilent) })
+	defer watch.Stop()
+	err := work(reading, func() { watch.Reset(idle) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case context.Cause(reading) == errSilent:
+		return &Failure{Kind: Silent, Message: fmt.Sprintf("nothing came for %s", idle), Err: errSilent}
+	}
+	return err
+}
+
+var errSilent = errors.New("the API fell silent")
+
+// streamEvent has the fields of the events that are read. Others are ignored,
+// and so are events of kinds that are not known.
+type streamEvent struct {
+	Type     string          `json:"type"`
+	Delta    json.RawMessage `json:"delta"`
+	Item     json.RawMessage `json:"item"`
+	Response json.RawMessage `json:"response"`
+	Code     string          `json:"code"`
+	Message  string          `json:"message"`
+	Error    *apiError       `json:"error"`
+}
+
+// apiError is the object in which the API says what went wrong.
+type apiError struct {
+	Code    string `json:"code"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// kind is the code; some endpoints have a type alone.
+func (e *apiError) kind() string {
+	if e.Code != "" {
+		return e.Code
+	}
+	return e.Type
+}
 
 // readStream takes the events of one answer. A stream that ends without a last
-// event is a failure: openai-go reports a clean end of the connection as none.
-func readStream(stream *ssestream.Stream[responses.ResponseStreamEventUnion], observe Observer, alive func()) (*Response, error) {
+// event is a failure: a clean end of the connection says nothing.
+func readStream(stream ssestream.Decoder, observe Observer, alive func()) (*Response, error) {
 	var items []json.RawMessage
 	for stream.Next() {
 		alive()
-		event := stream.Current()
+		data := bytes.TrimSpace(stream.Event().Data)
+		if bytes.Equal(data, []byte("[DONE]")) {
+			break
+		}
+		var event streamEvent
+		if err := json.Unmarshal(data, &event); err != nil {
+			return nil, malformed("an event is not what the API describes", err, data)
+		}
+		if event.Error != nil {
+			return nil, apiFailure(0, event.Error.kind(), event.Error.Message)
+		}
 		switch event.Type {
 		case "response.output_text.delta":
-			observe.text(event.Delta)
+			observe.text(textOf(event.Delta))
 		case "response.output_item.done":
-			items = append(items, json.RawMessage(event.Item.RawJSON()))
-		case "response.completed", "response.incomplete":
+			if len(event.Item) == 0 {
+				return nil, malformed("an event has no item", nil, data)
+			}
+			items = append(items, event.Item)
+		case "response.completed", "response.incomplete", "response.failed":
 			return finish(event.Response, items)
-		case "response.failed":
-			return nil, failedResponse(event.Response)
 		case "error":
 			return nil, apiFailure(0, event.Code, event.Message)
 		}
@@ -127,31 +207,107 @@ func readStream(stream *ssestream.Stream[responses.ResponseStreamEventUnion], ob
 	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
 }
 
+// textOf is a delta that is text; those of other events are objects.
+func textOf(delta json.RawMessage) string {
+	var text string
+	_ = json.Unmarshal(delta, &text)
+	return text
+}
+
+// wholeLimit is how long an answer that is not streamed may be, in bytes.
+const wholeLimit = 64 << 20
+
+// readWhole reads an answer that comes in one piece.
+func readWhole(body io.Reader, observe Observer) (*Response, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, wholeLimit+1))
+	if err != nil {
+		return nil, requestFailure(err)
+	}
+	if len(raw) > wholeLimit {
+		return nil, malformed("the answer is too long", nil, raw)
+	}
+	answer, err := finish(raw, nil)
+	if err == nil {
+		observe.text(answer.text())
+	}
+	return answer, err
+}
+
+// wireResponse has the fields of a response that are read.
+type wireResponse struct {
+	ID         string            `json:"id"`
+	Status     string            `json:"status"`
+	Output     []json.RawMessage `json:"output"`
+	Error      *apiError         `json:"error"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Usage *wireUsage `json:"usage"`
+}
+
+type wireUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Details struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+func (u *wireUsage) usage() Usage {
+	if u == nil {
+		return Usage{}
+	}
+	return Usage{Input: u.Input, Cached: u.Details.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
+}
+
 // finish joins the items that came one by one with the last event. Endpoints
 // that send none by themselves give them all in the last event.
-func finish(r responses.Response, items []json.RawMessage) (*Response, error) {
+func finish(raw json.RawMessage, items []json.RawMessage) (*Response, error) {
+	var r wireResponse
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, malformed("the response is not what the API describes", err, raw)
+	}
+	if failure := r.failure(raw); failure != nil {
+		failure.Usage = r.Usage.usage()
+		return nil, failure
+	}
 	if len(items) == 0 {
-		for _, item := range r.Output {
-			items = append(items, json.RawMessage(item.RawJSON()))
+		items = r.Output
+	}
+	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage()}, nil
+}
+
+func (r *wireResponse) failure(raw json.RawMessage) *Failure {
+	switch {
+	case r.Error != nil:
+		return apiFailure(0, r.Error.kind(), r.Error.Message)
+	case r.Status == "incomplete":
+		reason := ""
+		if r.Incomplete != nil {
+			reason = r.Incomplete.Reason
 		}
+		return incomplete(reason)
+	case r.Status == "failed":
+		return apiFailure(0, "", "the response failed without a reason")
+	case r.Status != "completed" && r.Output == nil:
+		return malformed("the answer is no response", nil, raw)
 	}
-	for _, item := range items {
-		if !json.Valid(item) {
-			return nil, &Failure{Kind: Malformed, Message: "an output item is not JSON"}
-		}
+	return nil
+}
+
+// malformed keeps the beginning of what could not be read.
+func malformed(what string, err error, data []byte) *Failure {
+	const most = 2 << 10
+	if err != nil {
+		what += ": " + err.Error()
 	}
-	if r.Status == responses.ResponseStatusIncomplete {
-		return nil, incomplete(r.IncompleteDetails.Reason)
+	if len(data) > most {
+		data = data[:most]
 	}
-	return &Response{
-		ID:     r.ID,
-		Status: string(r.Status),
-		Output: items,
-		Usage: Usage{
-			Input: r.Usage.InputTokens, Cached: r.Usage.InputTokensDetails.CachedTokens,
-			Output: r.Usage.OutputTokens, Reasoning: r.Usage.OutputTokensDetails.ReasoningTokens,
-		},
-	}, nil
+	return &Failure{Kind: Malformed, Message: what, Err: err, Data: bytes.Clone(data)}
 }
 
 // incomplete is a failure, not an answer: its last item may be cut anywhere.
@@ -160,110 +316,4 @@ func incomplete(reason string) *Failure {
 		return &Failure{Kind: Refused, Message: "the answer was stopped by the provider's content filter"}
 	}
 	return &Failure{Kind: Incomplete, Message: "the answer is incomplete: " + reason}
-}
-
-func failedResponse(r responses.Response) *Failure {
-	return apiFailure(0, string(r.Error.Code), r.Error.Message)
-}
-
-// requestFailure tells what an error of openai-go is.
-func requestFailure(err error) *Failure {
-	if api := (*responses.Error)(nil); errors.As(err, &api) {
-		f := apiFailure(api.StatusCode, api.Code, api.Message)
-		if api.Response != nil {
-			f.RetryAfter = retryAfter(api.Response.Header)
-		}
-		if f.Message == "" {
-			f.Message = http.StatusText(api.StatusCode)
-		}
-		return f
-	}
-	if sent := (*ssestream.StreamError)(nil); errors.As(err, &sent) {
-		return streamError(sent)
-	}
-	var syntax *json.SyntaxError
-	var shape *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax), errors.As(err, &shape):
-		return &Failure{Kind: Malformed, Err: err}
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &Failure{Kind: StreamCut, Err: err}
-	}
-	return &Failure{Kind: Unreachable, Err: err}
-}
-
-// streamError reads the error object of an event that carries one at its top.
-func streamError(sent *ssestream.StreamError) *Failure {
-	var event struct {
-		Error struct {
-			Code    string `json:"code"`
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(sent.Event.Data, &event); err != nil {
-		return &Failure{Kind: Malformed, Err: err}
-	}
-	code := event.Error.Code
-	if code == "" {
-		code = event.Error.Type
-	}
-	return apiFailure(0, code, event.Error.Message)
-}
-
-// codeKinds maps the API's error codes; they say more than the HTTP status.
-var codeKinds = map[string]Kind{
-	"insufficient_quota":            Quota,
-	"billing_hard_limit_reached":    Quota,
-	"usage_not_included":            Quota,
-	"rate_limit_exceeded":           RateLimited,
-	"slow_down":                     RateLimited,
-	"server_error":                  ServerError,
-	"server_is_overloaded":          ServerError,
-	"vector_store_timeout":          ServerError,
-	"context_length_exceeded":       ContextLength,
-	"invalid_prompt":                Refused,
-	"cyber_policy":                  Refused,
-	"bio_policy":                    Refused,
-	"misalignment_policy_violation": Refused,
-	"content_policy_violation":      Refused,
-	"model_not_found":               NotFound,
-	"invalid_api_key":               Unauthorized,
-}
-
-var statusKinds = map[int]Kind{
-	http.StatusUnauthorized:    Unauthorized,
-	http.StatusForbidden:       Forbidden,
-	http.StatusNotFound:        NotFound,
-	http.StatusRequestTimeout:  ServerError,
-	http.StatusConflict:        ServerError,
-	http.StatusTooManyRequests: RateLimited,
-}
-
-func apiFailure(status int, code, message string) *Failure {
-	f := &Failure{Status: status, Code: code, Message: message, Kind: InvalidRequest}
-	if kind, known := codeKinds[code]; known {
-		f.Kind = kind
-		return f
-	}
-	if kind, known := statusKinds[status]; known {
-		f.Kind = kind
-		return f
-	}
-	if status >= 500 || status == 0 {
-		f.Kind = ServerError
-	}
-	return f
-}
-
-// retryAfter reads Retry-After in seconds (RFC 9110, section 10.2.3) and
-// OpenAI's own header in milliseconds. A date is not used by the API.
-func retryAfter(h http.Header) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
-	}
-	return 0
 }

@@ -145,7 +145,7 @@ func TestServerStateSendsOnlyWhatIsNew(t *testing.T) {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		t.Fatal(err)
 	}
-	if !body.Store || body.Previous != "resp_1" || len(body.Input) != 1 || body.Include != nil {
+	if !body.Store || body.Previous != "resp_1" || len(body.Input) != 1 || len(body.Include) != 1 {
 		t.Errorf("body = %s", raw)
 	}
 }
@@ -175,7 +175,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"stream ends cleanly without its last event": {sse(`{"type":"response.created","response":{}}`), model.StreamCut, "before response.completed"},
 		"stream is empty":                  {sse(), model.StreamCut, "before response.completed"},
-		"event is not JSON":                {sse(`{"type":`), model.Malformed, ""},
+		"event is not JSON":                {sse(`{"type":`), model.Malformed, "unexpected end"},
 		"response failed":                  {sse(`{"type":"response.failed","response":{"error":{"code":"server_error","message":"boom"}}}`), model.ServerError, "boom"},
 		"response failed for its length":   {sse(`{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"too long"}}}`), model.ContextLength, "too long"},
 		"error event":                      {sse(`{"type":"error","code":"rate_limit_exceeded","message":"slow"}`), model.RateLimited, "slow"},

@@ -25,23 +25,47 @@ type Retrying struct {
 	Next     Responder
 	Attempts int           // in all; 0 means 6
 	First    time.Duration // first pause, doubled each time; 0 means 500 ms
-	Longest  time.Duration // of a pause; 0 means 30 s
+	Longest  time.Duration // of a pause that nobody asked for; 0 means 30 s
+	// Outage is how long all repeated requests may take together, pauses and
+	// further attempts; 0 means 10 minutes.
+	Outage time.Duration
 	// Report is called before each pause. It may be nil.
 	Report func(Retry) error
+
+	lost time.Duration // of Outage
 }
 
-// Respond is Next's, tried until it succeeds, fails for good or the attempts
-// are used up.
+// Respond is Next's, tried until it succeeds, fails for good, or attempts or
+// outage are used up. A failure says how many attempts were made.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
-	attempts := defaulted(r.Attempts, 6)
+	return retried(ctx, r, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
+}
+
+// Compact is Next's in the same way; without one it is ErrNoCompaction.
+func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, error) {
+	compacter, ok := r.Next.(Compacter)
+	if !ok {
+		return nil, ErrNoCompaction
+	}
+	return retried(ctx, r, func() (*Response, error) { return compacter.Compact(ctx, request) })
+}
+
+func retried(ctx context.Context, r *Retrying, try func() (*Response, error)) (*Response, error) {
+	began, lost := time.Time{}, r.lost
 	for attempt := 1; ; attempt++ {
-		answer, err := r.Next.Respond(ctx, request, observe)
+		answer, err := try()
+		if attempt > 1 {
+			r.lost = lost + time.Since(began)
+		} else {
+			began = time.Now()
+		}
 		var failure *Failure
-		if err == nil || !errors.As(err, &failure) || !failure.Temporary() || attempt == attempts {
+		if err == nil || !errors.As(err, &failure) {
 			return answer, err
 		}
+		failure.Attempts = attempt
 		wait := r.pause(attempt, failure.RetryAfter)
-		if wait > 2*defaulted(r.Longest, 30*time.Second) {
+		if !failure.Temporary() || attempt >= defaulted(r.Attempts, 6) || r.lost+wait > defaulted(r.Outage, 10*time.Minute) {
 			return nil, err
 		}
 		if r.Report != nil {
@@ -49,13 +73,20 @@ func (r *Retrying) Respond(ctx context.Context, request Request, observe Observe
 				return nil, err
 			}
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
 		}
+	}
+}
+
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -66,7 +97,7 @@ func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
 		return asked
 	}
 	longest := defaulted(r.Longest, 30*time.Second)
-	wait := defaulted(r.First, 500*time.Millisecond)
+	wait := min(defaulted(r.First, 500*time.Millisecond), longest)
 	for range attempt - 1 {
 		wait = min(wait*2, longest)
 	}

@@ -10,6 +10,7 @@ import (
 var eventData = map[Type]any{
 	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{},
 	TypeModelRequest: ModelRequest{}, TypeModelResponse: ModelResponse{}, TypeModelRetry: ModelRetry{},
+	TypeModelFailure: ModelFailure{}, TypeCompaction: Compaction{},
 	TypeToolStarted: ToolStarted{}, TypeToolFinished: ToolFinished{}, TypePlan: Plan{}, TypeVerify: Verify{},
 	TypeChange: Change{}, TypePublish: Publish{}, TypeWarning: Warning{}, TypeRunFinished: RunFinished{},
 }

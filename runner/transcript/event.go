@@ -35,6 +35,8 @@ const (
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
+	TypeModelFailure  Type = "model.failure"  // ModelFailure
+	TypeCompaction    Type = "compaction"     // Compaction
 	TypeToolStarted   Type = "tool.started"   // ToolStarted
 	TypeToolFinished  Type = "tool.finished"  // ToolFinished
 	TypePlan          Type = "plan"           // Plan
@@ -52,10 +54,29 @@ type RunStarted struct {
 	Key     string          `json:"key"`     // the task key
 	Job     json.RawMessage `json:"job"`     // the effective job, defaults filled in, as JSON
 	Publish string          `json:"publish"` // github, local or none
+	// Price of the model in US dollars for a million tokens; nil when it is not
+	// known.
+	Price *Price `json:"price,omitempty"`
 	// Scripted names the scripted session that stands in for the model; empty
 	// when a model is asked.
 	Scripted string `json:"scripted,omitempty"`
 	Link     string `json:"link,omitempty"` // page of the CI run
+}
+
+// Price is what a model costs in US dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input"`
+	Cached float64 `json:"cached"` // of the input; 0 for the same
+	Output float64 `json:"output"`
+}
+
+// Of is what usage costs, in US dollars.
+func (p Price) Of(u Usage) float64 {
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.Input
+	}
+	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / 1e6
 }
 
 // Task is what was asked, as it goes to the model.
@@ -135,6 +156,33 @@ type ModelRetry struct {
 	Attempt int     `json:"attempt"`
 	Error   string  `json:"error"`
 	Wait    float64 `json:"wait_seconds"`
+	Data    string  `json:"data,omitempty"`  // the beginning of what could not be read
+	Usage   *Usage  `json:"usage,omitempty"` // of the answer that failed
+}
+
+// ModelFailure says that a request failed for good.
+type ModelFailure struct {
+	Turn     int    `json:"turn"`
+	Attempts int    `json:"attempts"`
+	Kind     string `json:"kind"`
+	Status   int    `json:"status,omitempty"` // of HTTP
+	Code     string `json:"code,omitempty"`   // the API's
+	Error    string `json:"error"`
+	Data     string `json:"data,omitempty"`  // the beginning of what could not be read
+	Usage    *Usage `json:"usage,omitempty"` // of the answer that failed
+}
+
+// Compaction says that the conversation was made shorter. Items stand for all
+// inputs and outputs before.
+type Compaction struct {
+	Turn   int    `json:"turn"`   // the last one before
+	Method string `json:"method"` // endpoint, summary, trimming
+	Reason string `json:"reason"` // window, context_length
+	Before int64  `json:"before"` // tokens, as far as known
+	After  int64  `json:"after"`
+	// Items are the conversation from here on.
+	Items []json.RawMessage `json:"items"`
+	Usage *Usage            `json:"usage,omitempty"` // of the endpoint
 }
 
 // ToolStarted is durable before the call has any effect.
@@ -239,13 +287,15 @@ type Warning struct {
 
 // RunFinished is the last event of a run.
 type RunFinished struct {
-	Outcome  string  `json:"outcome"`
-	Reason   string  `json:"reason"`
-	Message  string  `json:"message"`
-	ExitCode int     `json:"exit_code"`
-	Summary  string  `json:"summary,omitempty"` // the agent's last words
-	Turns    int     `json:"turns"`
-	Calls    int     `json:"calls"`
-	Usage    Usage   `json:"usage"`
-	Seconds  float64 `json:"seconds"`
+	Outcome  string `json:"outcome"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	ExitCode int    `json:"exit_code"`
+	Summary  string `json:"summary,omitempty"` // the agent's last words
+	Turns    int    `json:"turns"`
+	Calls    int    `json:"calls"`
+	Usage    Usage  `json:"usage"`
+	// CostUSD is nil when no price is known.
+	CostUSD *float64 `json:"cost_usd,omitempty"`
+	Seconds float64  `json:"seconds"`
 }

@@ -197,6 +197,9 @@ func facts(v *View) section {
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
 	add("Tokens: %s", tokens(v.Usage))
+	if price := v.Started.Price; price != nil {
+		add("Cost: $%.4f", price.Of(v.Usage))
+	}
 	if v.Policy.Level != "" {
 		add("Confinement: %s", confinement(v.Policy))
 	}
@@ -219,6 +222,9 @@ func work(v *View) string {
 	}
 	if v.Retries > 0 {
 		parts = append(parts, count(v.Retries, "repeated request"))
+	}
+	if v.Compactions > 0 {
+		parts = append(parts, count(v.Compactions, "compaction"))
 	}
 	if v.Finished != nil {
 		parts = append(parts, duration(v.Finished.Seconds))

@@ -28,7 +28,9 @@ type View struct {
 	Turns     int
 	Calls     int
 	Retries   int
-	Usage     Usage
+	// Compactions is how often the conversation was made shorter.
+	Compactions int
+	Usage       Usage
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
 	Finished    *RunFinished // nil while the run goes on, or when it was killed
@@ -145,7 +147,9 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeRunFinished:   func(f *fold, e Event) error { return point(&f.view.Finished, e) },
 	TypeModelRequest:  (*fold).modelRequest,
 	TypeModelResponse: (*fold).modelResponse,
-	TypeModelRetry:    func(f *fold, _ Event) error { f.view.Retries++; return nil },
+	TypeModelRetry:    func(f *fold, e Event) error { f.view.Retries++; return f.spent(e) },
+	TypeModelFailure:  (*fold).spent,
+	TypeCompaction:    func(f *fold, e Event) error { f.view.Compactions++; return f.spent(e) },
 	TypeToolStarted:   (*fold).toolStarted,
 	TypeToolFinished:  (*fold).toolFinished,
 }
@@ -170,6 +174,16 @@ func appendTo[T any](to *[]T, e Event) error {
 	var one T
 	err := json.Unmarshal(e.Data, &one)
 	*to = append(*to, one)
+	return err
+}
+
+// spent adds the tokens that an event tells of beside those of a response.
+func (f *fold) spent(e Event) error {
+	var data struct {
+		Usage Usage `json:"usage"`
+	}
+	err := json.Unmarshal(e.Data, &data)
+	f.view.Usage.add(data.Usage)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -280,6 +281,22 @@ func BenchmarkVerifyChain(b *testing.B) {
 	for b.Loop() {
 		if _, err := VerifyChain(strings.NewReader(text)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestPriceOf(t *testing.T) {
+	usage := Usage{Input: 1_000_000, Cached: 400_000, Output: 100_000}
+	for _, c := range []struct {
+		price Price
+		want  float64
+	}{
+		{Price{Input: 1, Cached: 0.1, Output: 10}, 0.6 + 0.04 + 1},
+		{Price{Input: 1, Output: 10}, 2},
+		{Price{}, 0},
+	} {
+		if got := c.price.Of(usage); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v = %v, want %v", c.price, got, c.want)
 		}
 	}
 }

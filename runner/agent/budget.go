@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// Limits end a conversation that goes on too long. Zero means no limit.
+type Limits struct {
+	Turns   int
+	Calls   int
+	Tokens  int64
+	CostUSD float64
+	Time    time.Duration // since Began
+	Began   time.Time
+}
+
+// How much of a budget is used when the model is told, and when it gets its
+// last turn.
+const (
+	toldAt = 0.80
+	lastAt = 0.95
+)
+
+// budget is one limit and what of it is used.
+type budget struct {
+	reason, key string
+	used, limit float64
+	amount      string // used and limit, for a reader
+	left        string
+	last        bool // there is one more turn at most, whatever the share
+}
+
+// budgets are those that have a limit.
+func (c *Conversation) budgets() []budget {
+	l, spent := c.Limits, c.spent
+	cost, _ := c.Cost()
+	elapsed := time.Duration(0)
+	if l.Time > 0 {
+		elapsed = time.Since(l.Began)
+	}
+	tokens := spent.Usage.Total()
+	all := []budget{
+		{
+			reason: "turns", key: "limits.turns", used: float64(spent.Turns), limit: float64(l.Turns), last: l.Turns-spent.Turns <= 1,
+			amount: fmt.Sprintf("%d of %d turns are used", spent.Turns, l.Turns), left: fmt.Sprintf("%d turns", l.Turns-spent.Turns),
+		},
+		{
+			reason: "tool_calls", key: "limits.tool_calls", used: float64(spent.Calls), limit: float64(l.Calls),
+			amount: fmt.Sprintf("%d of %d tool calls are used", spent.Calls, l.Calls), left: fmt.Sprintf("%d tool calls", l.Calls-spent.Calls),
+		},
+		{
+			reason: "tokens", key: "limits.tokens", used: float64(tokens), limit: float64(l.Tokens),
+			amount: fmt.Sprintf("%d of %d tokens are used", tokens, l.Tokens), left: fmt.Sprintf("%d tokens", l.Tokens-tokens),
+		},
+		{
+			reason: "cost", key: "limits.cost_usd", used: cost, limit: l.CostUSD,
+			amount: fmt.Sprintf("%.4f of %.4f US dollars are used", cost, l.CostUSD), left: fmt.Sprintf("%.4f US dollars", l.CostUSD-cost),
+		},
+		{
+			reason: "time", key: "limits.time", used: float64(elapsed), limit: float64(l.Time),
+			amount: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), left: (l.Time - elapsed).Round(time.Second).String(),
+		},
+	}
+	limited := all[:0]
+	for _, b := range all {
+		if b.limit > 0 {
+			limited = append(limited, b)
+		}
+	}
+	return limited
+}
+
+func (b budget) isLast() bool { return b.last || b.used >= lastAt*b.limit }
+
+func (b budget) exceeded() *outcome.Stop {
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason,
+		"The agent was stopped before it was done: %s; raise %s or give a smaller task.", b.amount, b.key)
+}
+
+// nearlyExceeded is the end after a last turn in which the agent did not finish.
+func (b *budget) nearlyExceeded() *outcome.Stop {
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason,
+		"The agent did not finish in its last turn, which it got when %s; raise %s or give a smaller task.", b.amount, b.key)
+}
+
+// withinLimits is the hard stop.
+func (c *Conversation) withinLimits() error {
+	for _, b := range c.budgets() {
+		if b.used >= b.limit {
+			return b.exceeded()
+		}
+	}
+	return nil
+}
+
+// tellBudgets tells the model what is left when that is little, once for each
+// budget. It gives the budget that makes the next turn the last, or nil.
+func (c *Conversation) tellBudgets() (*budget, error) {
+	var left []string
+	news := false
+	for _, b := range c.budgets() {
+		if b.isLast() {
+			return &b, c.Tell(fmt.Sprintf("This is your last turn: %s (%s). Calls in this answer still run, but you will not see their outputs. "+
+				"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", b.amount, b.key))
+		}
+		if b.used < toldAt*b.limit {
+			continue
+		}
+		left = append(left, fmt.Sprintf("%s (%s)", b.left, b.key))
+		if !c.told[b.reason] {
+			news = true
+			c.tell(b.reason)
+		}
+	}
+	if !news {
+		return nil, nil
+	}
+	return nil, c.Tell("More than 80 % of a budget of this run is used. Left: " + strings.Join(left, ", ") +
+		". Finish what is begun, check it, and end with your summary; begin nothing new.")
+}
+
+func (c *Conversation) tell(reason string) {
+	if c.told == nil {
+		c.told = map[string]bool{}
+	}
+	c.told[reason] = true
+}

@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// fullAt is the part of the window at which a conversation is made shorter,
+// trimTo what trimming leaves of it.
+const (
+	fullAt = 0.85
+	trimTo = 0.50
+)
+
+// bytesInToken is what a token is counted as where nobody says how many there
+// are.
+const bytesInToken = 4
+
+// measure is what the provider last counted.
+type measure struct {
+	tokens     int64 // of the last request and its answer
+	items      int   // of the history that tokens are of
+	lastAnswer int   // where the last answer begins in the history
+}
+
+// tokens is how long the next request is, as far as that is known.
+func (c *Conversation) tokens() int64 {
+	if c.measure.tokens > 0 {
+		return c.measure.tokens + estimate(c.history[c.measure.items:])
+	}
+	return estimate(c.history) + int64(len(c.Settings.Instructions))/bytesInToken + estimate(c.Settings.Tools)
+}
+
+func estimate(items []json.RawMessage) int64 {
+	bytes := 0
+	for _, item := range items {
+		bytes += len(item)
+	}
+	return int64(bytes) / bytesInToken
+}
+
+// The reasons of a compaction.
+const (
+	reasonWindow = "window"
+	reasonLength = "context_length"
+)
+
+// fit makes the conversation shorter before it fills the window.
+func (c *Conversation) fit(ctx context.Context) error {
+	if c.Window <= 0 || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
+		return nil
+	}
+	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary} {
+		found, err := compact(ctx)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return c.adopt(found, reasonWindow)
+		}
+	}
+	found, err := c.byTrimming(int64(trimTo * float64(c.Window)))
+	if err != nil {
+		return err
+	}
+	if found == nil { // sent as it is; if the API refuses it, shrink is next
+		found = &compaction{method: "trimming", items: c.history, before: c.tokens()}
+	}
+	return c.adopt(found, reasonWindow)
+}
+
+// overflowLimit is how often in a row a request that is too long is made
+// shorter.
+const overflowLimit = 4
+
+// shrink makes a conversation shorter that the API refused for its length: by
+// the endpoint's means first, then to half of it each time.
+func (c *Conversation) shrink(ctx context.Context) (bool, error) {
+	c.overflow++
+	if c.overflow > overflowLimit {
+		return false, nil
+	}
+	if c.overflow == 1 {
+		found, err := c.byEndpoint(ctx)
+		if err != nil {
+			return false, err
+		}
+		if found != nil {
+			return true, c.adopt(found, reasonLength)
+		}
+	}
+	found, err := c.byTrimming(estimate(c.history) / 2)
+	if found == nil || err != nil {
+		return false, err
+	}
+	return true, c.adopt(found, reasonLength)
+}
+
+// compaction is a conversation made shorter.
+type compaction struct {
+	method string
+	items  []json.RawMessage
+	usage  *transcript.Usage
+	before int64 // tokens
+}
+
+// adopt puts a shorter conversation in the place of the history.
+func (c *Conversation) adopt(found *compaction, reason string) error {
+	c.history = slices.Clip(found.items)
+	c.previous, c.sent, c.logged = "", 0, len(c.history)
+	c.measure = measure{lastAnswer: len(c.history)}
+	c.settled = c.tokens()
+	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
+		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.settled,
+		Items: c.history, Usage: found.usage,
+	})
+	return err
+}
+
+// byEndpoint lets the provider make the conversation shorter. Its own items
+// replace all but the beginning; what it repeats of messages is left out.
+func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
+	compacter, able := c.Model.(model.Compacter)
+	if !able || c.noOwn {
+		return nil, nil
+	}
+	response, err := compacter.Compact(ctx, model.Request{Settings: c.Settings, History: c.history})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, model.ErrNoCompaction):
+		c.noOwn = true
+		return nil, nil
+	case err != nil:
+		c.warn("no_compaction", "The endpoint could not make the conversation shorter, so the runner did: %v", err)
+		c.noOwn = true
+		return nil, nil
+	}
+	c.Charge(response.Usage)
+	items := slices.Clone(c.history[:c.pinned])
+	for _, item := range response.Output {
+		if kind := kindOf(item); kind.Type != "message" || kind.Role == "assistant" {
+			items = append(items, item)
+		}
+	}
+	usage := usageOf(response.Usage)
+	return c.shorter("endpoint", paired(items), &usage)
+}
+
+// shorter is a compaction with the plan at its end, or nil when it saves
+// nothing.
+func (c *Conversation) shorter(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
+	items, err := c.withPlan(items)
+	if err != nil || estimate(items) >= estimate(c.history) {
+		return nil, err
+	}
+	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil
+}
+
+func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
+	if c.Plan == nil || c.Plan() == "" {
+		return items, nil
+	}
+	raw, err := encode(message("developer", "Your plan, word for word:\n"+c.Plan()))
+	return append(items, raw), err
+}
+
+const summaryOrder = "The conversation has grown nearly too long and will be replaced by your summary of it. Call nothing; write the summary now, for " +
+	"yourself: what is done and in which files, what you found out (paths, names, commands, exact error texts), what failed and why, and what is " +
+	"left to do. The task, the repository's instructions and your plan are kept word for word beside it."
+
+// bySummary asks the model for a summary, which replaces all but the beginning
+// and the last turn.
+func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
+	kept, words, before := c.position, c.said, c.tokens()
+	if err := c.Tell(summaryOrder); err != nil {
+		return nil, err
+	}
+	settings := c.Settings
+	settings.Speaking = true
+	said, err := c.ask(ctx, settings)
+	c.position, c.said = kept, words
+	var failure *model.Failure
+	switch {
+	case errors.As(err, &failure):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case said.text == "" || len(said.calls) > 0:
+		return nil, nil
+	}
+	summary, err := encode(message("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text))
+	if err != nil {
+		return nil, err
+	}
+	items := append(slices.Clone(c.history[:c.pinned]), summary)
+	found, err := c.shorter("summary", append(items, c.lastTurn()...), nil)
+	if found != nil {
+		found.before = before
+	}
+	return found, err
+}
+
+// lastTurn is the last answer with the outputs of its calls, when it is short.
+func (c *Conversation) lastTurn() []json.RawMessage {
+	last := c.history[max(c.measure.lastAnswer, c.pinned):]
+	if estimate(last) < c.Window/10 {
+		return last
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// itemKind is what trimming must know of an item.
+type itemKind struct {
+	Type   string `json:"type"`
+	Role   string `json:"role"`
+	CallID string `json:"call_id"`
+}
+
+func kindOf(item json.RawMessage) itemKind {
+	var kind itemKind
+	_ = json.Unmarshal(item, &kind) // an item without a type is of no kind
+	return kind
+}
+
+func (k itemKind) isOutput() bool { return k.CallID != "" && strings.HasSuffix(k.Type, "_call_output") }
+func (k itemKind) isCall() bool   { return k.CallID != "" && strings.HasSuffix(k.Type, "_call") }
+
+const removedOutput = "[The runner removed this output to make room. Run the call again if you need it.]"
+
+// byTrimming makes the conversation at most target tokens long, as far as its
+// beginning allows, without asking anybody: it empties the oldest outputs, then
+// leaves out the oldest items, a call always with its output.
+func (c *Conversation) byTrimming(target int64) (*compaction, error) {
+	items := slices.Clone(c.history)
+	if err := emptyOutputs(items[c.pinned:], estimate(items)-target); err != nil {
+		return nil, err
+	}
+	rest := dropOldest(items[c.pinned:], estimate(items)-target)
+	dropped := len(c.history) - c.pinned - len(rest)
+	items = append(slices.Clone(c.history[:c.pinned]), rest...)
+	if dropped > 0 {
+		note, err := encode(message("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
+			"What you did stands in the checkout: look there before you repeat anything.", dropped)))
+		if err != nil {
+			return nil, err
+		}
+		items = slices.Insert(items, c.pinned, note)
+	}
+	return c.shorter("trimming", items, nil)
+}
+
+// emptyOutputs replaces outputs, the oldest first, until so many tokens are
+// saved.
+func emptyOutputs(items []json.RawMessage, save int64) error {
+	for i := 0; i < len(items) && save > 0; i++ {
+		if !kindOf(items[i]).isOutput() || len(items[i]) < 4*len(removedOutput) {
+			continue
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(items[i], &fields); err != nil {
+			return fmt.Errorf("read output item: %w", err)
+		}
+		var err error
+		if fields["output"], err = encode(removedOutput); err != nil {
+			return err
+		}
+		emptied, err := encode(fields)
+		if err != nil {
+			return err
+		}
+		save -= int64(len(items[i])-len(emptied)) / bytesInToken
+		items[i] = emptied
+	}
+	return nil
+}
+
+// dropOldest leaves out items from the beginning until so many tokens are
+// saved, and then what lost its other half.
+func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
+	from := 0
+	for from < len(items) && save > 0 {
+		save -= int64(len(items[from])) / bytesInToken
+		from++
+	}
+	if from == 0 {
+		return items
+	}
+	// What a thought belongs to follows it, so that neither is left alone.
+	for from < len(items) && from > 0 && kindOf(items[from-1]).Type == "reasoning" {
+		from++
+	}
+	return paired(items[from:])
+}
+
+// paired leaves out outputs without a call before them and calls without an
+// output.
+func paired(items []json.RawMessage) []json.RawMessage {
+	called, answered := map[string]bool{}, map[string]bool{}
+	for _, item := range items {
+		switch kind := kindOf(item); {
+		case kind.isCall():
+			called[kind.CallID] = true
+		case kind.isOutput() && called[kind.CallID]:
+			answered[kind.CallID] = true
+		}
+	}
+	kept := make([]json.RawMessage, 0, len(items))
+	seen := map[string]bool{}
+	for _, item := range items {
+		kind := kindOf(item)
+		if kind.isCall() {
+			seen[kind.CallID] = true
+		}
+		if kind.isCall() && !answered[kind.CallID] || kind.isOutput() && !(answered[kind.CallID] && seen[kind.CallID]) {
+			continue
+		}
+		kept = append(kept, item)
+	}
+	return kept
+}

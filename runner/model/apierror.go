@@ -1,0 +1,123 @@
+package model
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3/responses"
+)
+
+// requestFailure tells what an error of openai-go is.
+func requestFailure(err error) *Failure {
+	if api := (*responses.Error)(nil); errors.As(err, &api) {
+		f := apiFailure(api.StatusCode, api.Code, api.Message)
+		if api.Response != nil {
+			f.RetryAfter = cmp.Or(retryAfter(api.Response.Header), f.RetryAfter)
+		}
+		if f.Message == "" {
+			f.Message = http.StatusText(api.StatusCode)
+		}
+		return f
+	}
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return &Failure{Kind: Malformed, Err: err}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &Failure{Kind: StreamCut, Err: err}
+	}
+	return &Failure{Kind: Unreachable, Err: err}
+}
+
+// codeKinds maps the API's error codes; they say more than the HTTP status.
+var codeKinds = map[string]Kind{
+	"insufficient_quota":            Quota,
+	"billing_hard_limit_reached":    Quota,
+	"usage_not_included":            Quota,
+	"rate_limit_exceeded":           RateLimited,
+	"slow_down":                     RateLimited,
+	"server_error":                  ServerError,
+	"server_is_overloaded":          ServerError,
+	"vector_store_timeout":          ServerError,
+	"context_length_exceeded":       ContextLength,
+	"previous_response_not_found":   HistoryGone,
+	"invalid_prompt":                Refused,
+	"cyber_policy":                  Refused,
+	"bio_policy":                    Refused,
+	"misalignment_policy_violation": Refused,
+	"content_policy_violation":      Refused,
+	"model_not_found":               NotFound,
+	"invalid_api_key":               Unauthorized,
+}
+
+var statusKinds = map[int]Kind{
+	http.StatusUnauthorized:    Unauthorized,
+	http.StatusForbidden:       Forbidden,
+	http.StatusNotFound:        NotFound,
+	http.StatusRequestTimeout:  ServerError,
+	http.StatusConflict:        ServerError,
+	http.StatusTooManyRequests: RateLimited,
+}
+
+func apiFailure(status int, code, message string) *Failure {
+	f := &Failure{Status: status, Code: code, Message: message, Kind: InvalidRequest, RetryAfter: tryAgainIn(message)}
+	if kind, known := codeKinds[code]; known {
+		f.Kind = kind
+		return f
+	}
+	if (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id") {
+		f.Kind = HistoryGone
+		return f
+	}
+	if kind, known := statusKinds[status]; known {
+		f.Kind = kind
+		return f
+	}
+	if status >= 500 || status == 0 {
+		f.Kind = ServerError
+	}
+	return f
+}
+
+// retryAfter reads Retry-After in seconds or as a date (RFC 9110, section
+// 10.2.3) and OpenAI's own header in milliseconds.
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	asked := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(asked, 64); err == nil && s > 0 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(asked); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// askedWait is how the API says in words when to come back: "try again in
+// 6ms", "in 1m30.5s", "in 20 seconds".
+var askedWait = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|minutes?|seconds?|hours?|m|s|h)\s*)+)`)
+
+var waitUnits = strings.NewReplacer(
+	"milliseconds", "ms", "millisecond", "ms", "minutes", "m", "minute", "m", "seconds", "s", "second", "s", "hours", "h", "hour", "h", " ", "",
+)
+
+// tryAgainIn reads how long a message asks to wait; 0 when it does not.
+func tryAgainIn(message string) time.Duration {
+	found := askedWait.FindStringSubmatch(message)
+	if found == nil {
+		return 0
+	}
+	wait, err := time.ParseDuration(waitUnits.Replace(strings.ToLower(found[1])))
+	if err != nil {
+		return 0
+	}
+	return wait
+}

@@ -1,0 +1,59 @@
+package model
+
+import (
+	"testing"
+)
+
+func TestProfileOf(t *testing.T) {
+	for name, want := range map[string]struct {
+		known  bool
+		window int64
+		patch  string
+	}{
+		"gpt-5.5":                   {true, 272_000, "freeform"},
+		"gpt-5.4-2026-03-05":        {true, 272_000, "freeform"},
+		"openai/gpt-5.2":            {true, 272_000, "freeform"},
+		"GPT-5.2":                   {true, 272_000, "freeform"},
+		"gpt-5.1-codex":             {true, 128_000, "freeform"},
+		"my-codex-deployment":       {true, 128_000, "freeform"},
+		"qwen3-coder":               {false, 128_000, "function"},
+		"somebody/gpt-4.1-mini":     {false, 128_000, "function"},
+		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "freeform"},
+	} {
+		p := ProfileOf(name)
+		if p.Known != want.known || p.ContextWindow != want.window || p.Patch != want.patch || !p.ParallelCalls {
+			t.Errorf("ProfileOf(%s) = %+v, want %+v", name, p, want)
+		}
+	}
+}
+
+// TestProfilesHaveSources holds the rule that no price is made up.
+func TestProfilesHaveSources(t *testing.T) {
+	file, err := readProfiles(profilesYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range file.Models {
+		if entry.Patch != nil && *entry.Patch != "freeform" && *entry.Patch != "function" {
+			t.Errorf("%v: patch is %s", entry.Models, *entry.Patch)
+		}
+	}
+	if file.Default.Price != nil {
+		t.Error("the default has a price")
+	}
+}
+
+func TestProfilesRefuseWhatIsNotComplete(t *testing.T) {
+	const start = "version: 1\ndefault: {context_window: 1, patch: function, parallel_calls: true, reasoning: true}\n"
+	for _, text := range []string{
+		"version: 1\ndefault: {}\n",
+		start + "models: [{models: [a]}]\n",
+		start + "models: [{source: x}]\n",
+		start + "models: [{models: ['[']  , source: x}]\n",
+		start + "prices: 1\n",
+	} {
+		if _, err := readProfiles([]byte(text)); err == nil {
+			t.Errorf("no error for %s", text)
+		}
+	}
+}
