@@ -324,3 +324,15 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		t.Errorf("Run ended in %v", err)
 	}
 }
+
+// text is the whole log.
+func (f fixture) text(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func dollarForToken() *transcript.Price { return &transcript.Price{Input: 1e6, Output: 1e6} }

@@ -12,9 +12,13 @@ import (
 type eventWriter struct {
 	w    http.ResponseWriter
 	next int
+	cut  int // the connection breaks after so many events; 0 for never
 }
 
 func (e *eventWriter) send(kind string, fields map[string]any) {
+	if e.cut > 0 && e.next >= e.cut {
+		panic(http.ErrAbortHandler)
+	}
 	fields["type"] = kind
 	fields["sequence_number"] = e.next
 	e.next++
@@ -32,9 +36,9 @@ func (e *eventWriter) send(kind string, fields map[string]any) {
 
 // writeEvents streams an answer as the API does: created, each item with its
 // text in pieces, and the whole response at the end.
-func writeEvents(w http.ResponseWriter, answer *model.Response) {
+func writeEvents(w http.ResponseWriter, answer *model.Response, cut int) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	e := &eventWriter{w: w}
+	e := &eventWriter{w: w, cut: cut}
 	e.send("response.created", map[string]any{"response": response(answer, "in_progress", nil)})
 	for i, raw := range answer.Output {
 		e.send("response.output_item.added", map[string]any{"output_index": i, "item": raw})
@@ -42,6 +46,16 @@ func writeEvents(w http.ResponseWriter, answer *model.Response) {
 		e.send("response.output_item.done", map[string]any{"output_index": i, "item": raw})
 	}
 	e.send("response."+answer.Status, map[string]any{"response": response(answer, answer.Status, answer.Output)})
+}
+
+// writeWhole gives an answer in one piece.
+func writeWhole(w http.ResponseWriter, answer *model.Response) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(response(answer, answer.Status, answer.Output)); err != nil {
+		panic(fmt.Sprintf("encode answer: %v", err))
+	}
 }
 
 // pieces is into how many parts a text is cut.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -20,6 +21,9 @@ type requestSchema struct {
 	schema *jsonschema.Schema
 	fields map[string]bool // every field that a body may have
 }
+
+// compiled is the description of a request; it takes long to read.
+var compiled = sync.OnceValues(func() (*requestSchema, error) { return compile(spec) })
 
 // compile reads the description of a request.
 func compile(raw []byte) (*requestSchema, error) {

@@ -23,6 +23,9 @@ type Options struct {
 	// Trusting leaves out the check by the published description, which grows
 	// with the history: for measurements.
 	Trusting bool
+	// Compacts gives the server POST /v1/responses/compact, which answers with
+	// one opaque item.
+	Compacts bool
 }
 
 // Server answers POST /v1/responses from a scripted session.
@@ -36,6 +39,9 @@ type Server struct {
 	requests []Request
 	faults   []string
 	replace  map[int]http.HandlerFunc
+	cut      map[int]int
+	held     *model.Response // that the next request gets: it was cut before
+	compact  int             // how often the server compacted
 }
 
 // Request is one request that arrived.
@@ -60,11 +66,11 @@ func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, err := compile(spec)
+	schema, err := compiled()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, script: script, schema: schema, replace: map[int]http.HandlerFunc{}}
+	s := &Server{options: o, script: script, schema: schema, replace: map[int]http.HandlerFunc{}, cut: map[int]int{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s, nil
 }
@@ -77,6 +83,21 @@ func (s *Server) Replace(n int, h http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replace[n] = h
+}
+
+// Cut breaks the connection of request n (from 1) after so many events of its
+// answer; the next request gets the same answer.
+func (s *Server) Cut(n, events int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut[n] = events
+}
+
+// Compactions is how often the server made a conversation shorter.
+func (s *Server) Compactions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.compact
 }
 
 // Requests are all requests so far.
@@ -113,18 +134,83 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "invalid_api_key", "Incorrect API key provided.")
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/responses/compact") {
+		s.serveCompact(w, raw)
+		return
+	}
 	request, err := s.check(r, raw)
 	if err != nil {
 		s.fault(fmt.Sprintf("request %d: %v", number, err))
 		refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
-	answer, err := s.script.Respond(r.Context(), request, model.Observer{})
-	if err != nil {
+	answer, cut, err := s.answer(r, request, number)
+	switch {
+	case err != nil:
 		s.refuse(w, number, err)
+	case request.Settings.Whole:
+		writeWhole(w, answer)
+	default:
+		s.stream(w, answer, cut)
+	}
+}
+
+// stream sends an answer, and keeps it for the next request when it is cut.
+func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.mu.Lock()
+			s.held = answer
+			s.mu.Unlock()
+			panic(p)
+		}
+	}()
+	writeEvents(w, answer, cut)
+}
+
+// answer is the script's next, or the one that was cut.
+func (s *Server) answer(r *http.Request, request model.Request, number int) (*model.Response, int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, err := s.held, error(nil)
+	if answer == nil {
+		answer, err = s.script.Respond(r.Context(), request, model.Observer{})
+	}
+	s.held = nil
+	return answer, s.cut[number], err
+}
+
+// serveCompact stands one item for the whole conversation.
+func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
+	var body struct {
+		Input []json.RawMessage `json:"input"`
+	}
+	err := json.Unmarshal(raw, &body)
+	if err == nil {
+		_, err = pair(body.Input, false)
+	}
+	if err != nil {
+		s.fault(fmt.Sprintf("compaction: %v", err))
+		refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
-	writeEvents(w, answer)
+	if !s.options.Compacts {
+		refuse(w, http.StatusNotFound, "", "Unknown request URL")
+		return
+	}
+	s.mu.Lock()
+	s.compact++
+	number := s.compact
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": fmt.Sprintf("cmp_%d", number), "object": "response.compaction", "created_at": 1,
+		"output": []any{map[string]any{"type": "compaction", "id": fmt.Sprintf("cmpi_%d", number), "encrypted_content": "opaque"}},
+		"usage": map[string]any{
+			"input_tokens": 10, "input_tokens_details": map[string]any{"cached_tokens": 0},
+			"output_tokens": 5, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": 15,
+		},
+	})
 }
 
 func (s *Server) record(r *http.Request, raw []byte) (int, http.HandlerFunc) {
@@ -176,8 +262,9 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 		}
 	}
 	var body struct {
-		Input []json.RawMessage `json:"input"`
-		Prev  string            `json:"previous_response_id"`
+		Input  []json.RawMessage `json:"input"`
+		Prev   string            `json:"previous_response_id"`
+		Stream bool              `json:"stream"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return model.Request{}, fmt.Errorf("the body is not JSON: %w", err)
@@ -186,7 +273,7 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	return model.Request{History: body.Input, New: fresh}, nil
+	return model.Request{Settings: model.Settings{Whole: !body.Stream}, History: body.Input, New: fresh}, nil
 }
 
 type inputItem struct {
@@ -220,7 +307,7 @@ func pair(input []json.RawMessage, continued bool) (int, error) {
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
 			open[item.CallID] = true
 			fresh = i + 1
-		case item.Role == "assistant", item.Type == "reasoning":
+		case item.Role == "assistant", item.Type == "reasoning", item.Type == "compaction":
 			fresh = i + 1
 		}
 	}

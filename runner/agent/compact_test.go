@@ -1,0 +1,253 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// long is a session in which each answer counts 1,000 tokens more.
+func long(turns int, last string) string {
+	var s strings.Builder
+	s.WriteString("version: 1\nturns:\n")
+	for n := range turns {
+		fmt.Fprintf(&s, "  - output: [{call: read_file, arguments: {n: %d}}]\n    usage: {input: %d}\n", n, 1000*(n+1))
+	}
+	return s.String() + last
+}
+
+const done = "  - output: [{say: Done.}]\n"
+
+// compactions are the events of that type in a log.
+func (f fixture) compactions(t *testing.T) []transcript.Compaction {
+	t.Helper()
+	file, err := os.Open(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var found []transcript.Compaction
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Type != transcript.TypeCompaction {
+			continue
+		}
+		var data transcript.Compaction
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, data)
+	}
+	return found
+}
+
+// survives checks what every compaction keeps word for word.
+func survives(t *testing.T, items []json.RawMessage) {
+	t.Helper()
+	if !strings.Contains(string(items[0]), "The task.") {
+		t.Errorf("the task is not the first item: %s", items[0])
+	}
+	if !slices.ContainsFunc(items, func(item json.RawMessage) bool { return strings.Contains(string(item), "- [pending] mend it") }) {
+		t.Errorf("the plan is gone: %s", items)
+	}
+}
+
+func TestCompactionByTheEndpoint(t *testing.T) {
+	f, server := talk(t, long(10, done), modeltest.Options{Compacts: true})
+	f.Window, f.Plan = 10_000, func() string { return "- [pending] mend it\n" }
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	found := f.compactions(t)
+	if len(found) == 0 || found[0].Method != "endpoint" || found[0].Reason != "window" || found[0].Before < 8500 || found[0].After >= found[0].Before {
+		t.Fatalf("compactions: %+v", found)
+	}
+	survives(t, found[0].Items)
+	if !strings.Contains(string(found[0].Items[1]), `"encrypted_content":"opaque"`) {
+		t.Errorf("the endpoint's item is not kept: %s", found[0].Items)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+	if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
+		t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
+	}
+}
+
+func TestCompactionBySummary(t *testing.T) {
+	session := long(8, "  - expect: [replaced by your summary]\n    output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+
+		done)
+	f, server := talk(t, session, modeltest.Options{})
+	f.Window, f.Plan = 10_000, func() string { return "- [pending] mend it\n" }
+	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	found := f.compactions(t)
+	if len(found) != 1 || found[0].Method != "summary" {
+		t.Fatalf("compactions: %+v", found)
+	}
+	survives(t, found[0].Items)
+	requests := server.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "I read nine files.") {
+		t.Errorf("the last request lacks the summary: %s", last)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+func TestCompactionByTrimming(t *testing.T) {
+	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
+	f, server := talk(t, session, modeltest.Options{})
+	f.Window, f.Plan = 10_000, func() string { return "- [pending] mend it\n" }
+	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	found := f.compactions(t)
+	if len(found) != 1 || found[0].Method != "trimming" || found[0].After > 5_500 {
+		t.Fatalf("compactions: %+v", found)
+	}
+	survives(t, found[0].Items)
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
+	tooLong := answer(400, "", `{"error":{"message":"Your input exceeds the context window","code":"context_length_exceeded"}}`)
+	f, server := talk(t, long(6, done), modeltest.Options{})
+	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+	server.Replace(6, tooLong) // then the endpoint is asked, which is request 7
+	server.Replace(8, tooLong)
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	found := f.compactions(t)
+	if len(found) != 2 || found[0].Reason != "context_length" || found[1].After >= found[0].After {
+		t.Fatalf("compactions: %+v", found)
+	}
+	requests := server.Requests()
+	if a, b := len(requests[5].Body), len(requests[8].Body); b > a/2 {
+		t.Errorf("a request of %d bytes became one of %d", a, b)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+func TestATaskThatIsTooLongEndsTheRun(t *testing.T) {
+	f, server := talk(t, "version: 1\nturns: [{output: [{say: never}]}]\n", modeltest.Options{})
+	server.Replace(1, answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`))
+	_, err := f.Run(t.Context())
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Reason != "context_length" {
+		t.Errorf("Run ended in %v", err)
+	}
+}
+
+// TestTheTranscriptHasTheWholeConversation rebuilds each request from the
+// events, through compactions too.
+func TestTheTranscriptHasTheWholeConversation(t *testing.T) {
+	f, server := talk(t, long(20, done), modeltest.Options{Compacts: true})
+	f.Window = 10_000
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var sent [][]byte
+	for _, r := range server.Requests() {
+		if !strings.Contains(string(r.Body), `"stream"`) {
+			continue // to the endpoint that compacts
+		}
+		sent = append(sent, r.Body)
+	}
+	var history []json.RawMessage
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data struct {
+			Input, Output, Items []json.RawMessage
+		}
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		switch event.Type {
+		case transcript.TypeModelRequest:
+			history = append(history, data.Input...)
+			raw, err := model.Request{Settings: f.Settings, History: history}.Body()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(raw) != string(sent[0]) {
+				t.Fatalf("the events make up\n%s\nand not\n%s", raw, sent[0])
+			}
+			sent = sent[1:]
+		case transcript.TypeModelResponse:
+			history = append(history, data.Output...)
+		case transcript.TypeCompaction:
+			history = data.Items
+		}
+	}
+	if len(sent) > 0 {
+		t.Errorf("%d requests are not in the transcript", len(sent))
+	}
+}
+
+// TestTrimmingKeepsPairs makes conversations of all kinds too long; the server
+// checks that every call has its output.
+func TestTrimmingKeepsPairs(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var s strings.Builder
+		s.WriteString("version: 1\nturns:\n")
+		for n := range rapid.IntRange(1, 12).Draw(rt, "turns") {
+			s.WriteString("  - output:\n")
+			if rapid.Bool().Draw(rt, "thinks") {
+				fmt.Fprintf(&s, "      - item: {type: reasoning, id: rs_%d, summary: [], encrypted_content: %s}\n", n, strings.Repeat("o", 400))
+			}
+			if rapid.Bool().Draw(rt, "speaks") {
+				s.WriteString("      - say: Words.\n")
+			}
+			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
+				s.WriteString("      - " + rapid.SampledFrom([]string{"{call: read_file, arguments: {}}", "{call: read_file, input: x}"}).Draw(rt, "call") + "\n")
+			}
+		}
+		s.WriteString(done)
+		f, server := talk(t, s.String(), modeltest.Options{})
+		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("y", rapid.IntRange(0, 3000).Draw(rt, "output"))}
+		tooLong := answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
+		for range rapid.IntRange(1, 3).Draw(rt, "refused") {
+			server.Replace(rapid.IntRange(2, 14).Draw(rt, "request"), tooLong)
+		}
+		_, err := f.Run(t.Context())
+		var stop *outcome.Stop
+		if err != nil && !(errors.As(err, &stop) && stop.Reason == "context_length") {
+			rt.Fatalf("Run ended in %v", err)
+		}
+		for _, fault := range server.Faults() {
+			if !strings.Contains(fault, "were not asked for") {
+				rt.Error(fault)
+			}
+		}
+	})
+}

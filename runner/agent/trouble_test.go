@@ -1,0 +1,339 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// threeTurns has a first, a middle and a last turn.
+const threeTurns = `
+version: 1
+turns:
+  - output:
+      - item: {type: reasoning, id: rs_1, summary: [], encrypted_content: opaque}
+      - {call: read_file, id: one, arguments: {path: a}}
+  - output: [{say: Half way.}, {call: read_file, id: two, arguments: {path: b}}]
+  - output: [{say: Done.}]
+`
+
+// talk is a conversation with a server, over HTTP.
+func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltest.Server) {
+	t.Helper()
+	server, err := modeltest.StartScript("session.yml", strings.NewReader(session), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := converse(t, "version: 1\nturns: [{output: []}]\n")
+	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	if err := f.Tell("The task."); err != nil {
+		t.Fatal(err)
+	}
+	f.Begin()
+	return f, server
+}
+
+func answer(status int, header, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+func stream(events string) http.HandlerFunc {
+	return answer(200, "Content-Type: text/event-stream", events)
+}
+
+func failed(code, message string) http.HandlerFunc {
+	return stream(fmt.Sprintf("data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":%q,\"message\":%q},"+
+		"\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}}\n\n", code, message))
+}
+
+// passing are failures after which the same request succeeds.
+var passing = map[string]http.HandlerFunc{
+	"408": answer(408, "", "{}"), "409": answer(409, "", "{}"), "500": answer(500, "", "<html>"), "503": answer(503, "", "{}"),
+	"429":                             answer(429, "Retry-After-Ms: 1", "{}"),
+	"429 that says when":              answer(429, "", `{"error":{"message":"Rate limit reached. Please try again in 2ms.","code":"rate_limit_exceeded"}}`),
+	"connection reset":                func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	"stream is empty":                 stream(""),
+	"stream ends early":               stream("data: {\"type\":\"response.created\"}\n\n"),
+	"response failed":                 failed("server_error", "boom"),
+	"response failed by a rate limit": failed("rate_limit_exceeded", "Please try again in 1ms."),
+	"response is incomplete":          stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"),
+	"error event":                     stream("data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"x\"}\n\n"),
+}
+
+func TestFailuresThatPassAtEachTurn(t *testing.T) {
+	for name, handler := range passing {
+		for turn := 1; turn <= 3; turn++ {
+			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
+				f, server := talk(t, threeTurns, modeltest.Options{})
+				server.Replace(turn, handler)
+				if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+					t.Fatalf("Run = %q, %v", said, err)
+				}
+				f.wholeAndOnce(t, server)
+				if requests := server.Requests(); len(requests) != 4 || string(requests[turn-1].Body) != string(requests[turn].Body) {
+					t.Errorf("the request was not sent again as it was; there were %d", len(requests))
+				}
+			})
+		}
+	}
+}
+
+// wholeAndOnce checks that every request was right and each call ran once.
+func (f fixture) wholeAndOnce(t *testing.T, server *modeltest.Server) {
+	t.Helper()
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Errorf("the server found: %s", strings.Join(faults, "\n"))
+	}
+	var ids []string
+	for _, call := range f.box.asked {
+		ids = append(ids, call.ID)
+	}
+	if diff := cmp.Diff([]string{"one", "two"}, ids); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestStreamsCutAtEveryEvent(t *testing.T) {
+	for turn := 1; turn <= 3; turn++ {
+		for events := 1; ; events++ {
+			f, server := talk(t, threeTurns, modeltest.Options{})
+			server.Cut(turn, events)
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("turn %d cut after %d events: Run = %q, %v", turn, events, said, err)
+			}
+			f.wholeAndOnce(t, server)
+			if len(server.Requests()) == 3 { // nothing was cut: the answer has no more events
+				if events < 4 {
+					t.Fatalf("turn %d was never cut", turn)
+				}
+				break
+			}
+		}
+	}
+}
+
+// lasting are failures that end a run at once, with their reason.
+var lasting = map[string]struct {
+	handler http.HandlerFunc
+	reason  string
+	told    string
+}{
+	"400":                    {answer(400, "", `{"error":{"message":"bad field"}}`), "invalid_request", "bad field"},
+	"401":                    {answer(401, "", `{"error":{"message":"bad key"}}`), "unauthorized", "model.api_key_env"},
+	"403":                    {answer(403, "", `{"error":{"message":"no"}}`), "forbidden", "permissions"},
+	"404":                    {answer(404, "", `{"error":{"message":"no model"}}`), "not_found", "model.name"},
+	"quota":                  {answer(429, "", `{"error":{"message":"pay","code":"insufficient_quota"}}`), "quota", "billing"},
+	"policy":                 {failed("bio_policy", "no"), "refused", "reword"},
+	"event is not JSON":      {stream("data: {\"type\": oops}\n\n"), "malformed", "invalid character"},
+	"answer is not JSON":     {stream("data: {\"type\":\"response.completed\",\"response\":[]}\n\n"), "malformed", "not what the API describes"},
+	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "later"},
+}
+
+func TestFailuresThatLastAtEachTurn(t *testing.T) {
+	for name, c := range lasting {
+		for turn := 1; turn <= 3; turn++ {
+			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
+				f, server := talk(t, threeTurns, modeltest.Options{})
+				server.Replace(turn, c.handler)
+				_, err := f.Run(t.Context())
+				var stop *outcome.Stop
+				if !errors.As(err, &stop) || stop.Outcome != outcome.ModelFailed || stop.Reason != c.reason || !strings.Contains(stop.Message, c.told) {
+					t.Fatalf("Run ended in %v, want %s with %q", err, c.reason, c.told)
+				}
+				if n := len(server.Requests()); n != turn {
+					t.Errorf("%d requests, want %d", n, turn)
+				}
+				types := f.types(t)
+				if types[len(types)-1] != "model.failure" {
+					t.Errorf("the transcript ends with %v", types)
+				}
+			})
+		}
+	}
+}
+
+func TestAMalformedEventIsKept(t *testing.T) {
+	f, server := talk(t, threeTurns, modeltest.Options{})
+	server.Replace(1, stream("data: {\"type\": oops}\n\n"))
+	if _, err := f.Run(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	if log := f.text(t); !strings.Contains(log, `"data":"{\"type\": oops}"`) {
+		t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
+	}
+}
+
+func TestTokensOfFailedAnswersCount(t *testing.T) {
+	f, server := talk(t, threeTurns, modeltest.Options{})
+	for n := 1; n <= 2; n++ {
+		server.Replace(n, failed("server_error", "boom"))
+	}
+	f.Model.(*model.Retrying).Attempts = 2
+	f.Model.(*model.Retrying).Report = func(r model.Retry) error { f.Charge(r.Failure.Usage); return nil }
+	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "after 2 attempts") {
+		t.Errorf("Run ended in %v", err)
+	}
+	if got := f.Spent().Usage.Total(); got != 20 {
+		t.Errorf("%d tokens, want 20", got)
+	}
+}
+
+func TestSilentServer(t *testing.T) {
+	f, server := talk(t, threeTurns, modeltest.Options{})
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, ": still here\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	f.wholeAndOnce(t, server)
+}
+
+func TestAnswersInOnePiece(t *testing.T) {
+	f, server := talk(t, threeTurns, modeltest.Options{})
+	f.Settings.Whole = true
+	var words strings.Builder
+	f.Text = func(s string) { words.WriteString(s) }
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	f.wholeAndOnce(t, server)
+	if words.String() != "Half way.Done." {
+		t.Errorf("shown: %q", words.String())
+	}
+	if body := string(server.Requests()[0].Body); !strings.Contains(body, `"stream":false`) {
+		t.Errorf("the request asks for a stream: %s", body)
+	}
+}
+
+func TestServerStateThatIsGone(t *testing.T) {
+	f, server := talk(t, threeTurns, modeltest.Options{})
+	f.Settings.Stored = true
+	var warned []string
+	f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
+	server.Replace(2, answer(400, "", `{"error":{"message":"Previous response with id 'resp_1' not found.","code":"previous_response_not_found","param":"previous_response_id"}}`))
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	f.wholeAndOnce(t, server)
+	requests := server.Requests()
+	for i, part := range []string{`"store":true`, `"previous_response_id"`, `"store":false`, `"store":false`} {
+		if !strings.Contains(string(requests[i].Body), part) {
+			t.Errorf("request %d lacks %s: %s", i+1, part, requests[i].Body)
+		}
+	}
+	if !strings.Contains(string(requests[2].Body), "The task.") || len(warned) != 1 {
+		t.Errorf("warned %v, the third request is %s", warned, requests[2].Body)
+	}
+}
+
+func TestSettingsReachTheWire(t *testing.T) {
+	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
+	f.Settings.Effort, f.Settings.Summary, f.Settings.Verbosity = "xhigh", "auto", "low"
+	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.Serial = "flex", 5000, true
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	body := string(server.Requests()[0].Body)
+	for _, part := range []string{
+		`"reasoning":{"effort":"xhigh","summary":"auto"}`, `"text":{"verbosity":"low"}`, `"service_tier":"flex"`,
+		`"max_output_tokens":5000`, `"parallel_tool_calls":false`,
+	} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the request lacks %s: %s", part, body)
+		}
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+func TestBudgetsAreTold(t *testing.T) {
+	calls := strings.Repeat("  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 10}\n", 20)
+	for name, c := range map[string]struct {
+		limits  agent.Limits
+		turns   int // that are taken
+		reason  string
+		told    string
+		warning int // request that is the first to have told
+	}{
+		"turns":  {agent.Limits{Turns: 10}, 10, "turns", "2 turns (limits.turns)", 9},
+		"calls":  {agent.Limits{Calls: 20}, 20, "tool_calls", "4 tool calls (limits.tool_calls)", 17},
+		"tokens": {agent.Limits{Tokens: 100}, 10, "tokens", "20 tokens (limits.tokens)", 9},
+		"cost":   {agent.Limits{CostUSD: 100}, 10, "cost", "20.0000 US dollars (limits.cost_usd)", 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := converse(t, "version: 1\nturns:\n"+calls)
+			f.Limits, f.Price = c.limits, dollarForToken()
+			_, err := f.Run(t.Context())
+			var stop *outcome.Stop
+			if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != c.reason {
+				t.Fatalf("Run ended in %v", err)
+			}
+			if len(f.requests.bodies) != c.turns {
+				t.Errorf("%d turns, want %d", len(f.requests.bodies), c.turns)
+			}
+			for i, body := range f.requests.bodies {
+				if told := strings.Contains(body, c.told); told != (i+1 >= c.warning) {
+					t.Errorf("request %d tells %q: %v", i+1, c.told, told)
+				}
+			}
+		})
+	}
+}
+
+func TestTheLastTurn(t *testing.T) {
+	session := func(last string) string {
+		return "version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 96}\n  - output: [" + last + "]\n    usage: {input: 1}\n"
+	}
+	t.Run("is enough", func(t *testing.T) {
+		f := converse(t, session("{say: Done.}"))
+		f.Limits.Tokens = 100
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Errorf("Run = %q, %v", said, err)
+		}
+		if !strings.Contains(f.requests.bodies[1], "This is your last turn: 96 of 100 tokens") {
+			t.Errorf("the model was not told: %s", f.requests.bodies[1])
+		}
+	})
+	t.Run("is not enough", func(t *testing.T) {
+		f := converse(t, session("{say: Nearly.}, {call: read_file, arguments: {}}"))
+		f.Limits.Tokens = 100
+		said, err := f.Run(t.Context())
+		var stop *outcome.Stop
+		if !errors.As(err, &stop) || stop.Reason != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
+			t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
+		}
+	})
+}
