@@ -73,6 +73,8 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 	case err != nil:
 		stop := *endOf(ctx, err) // finish changes its message
 		return &stop
+	case r.overBudget != nil:
+		return r.publishedOverBudget()
 	case r.changes.Empty() && r.job.Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	case r.changes.Empty():
@@ -84,6 +86,14 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", r.branch, short(r.published.commit))
 	}
 	return outcome.Stopf(outcome.Changed, r.published.reason(), "%s", r.published.sentence(r.checkoutName()))
+}
+
+// publishedOverBudget is the end of a run that a budget ended and whose work was
+// published as a draft.
+func (r *run) publishedOverBudget() *outcome.Stop {
+	stop := *r.overBudget
+	stop.Message += " " + r.published.sentence(r.checkoutName())
+	return &stop
 }
 
 func (r *run) verifyFailed() *outcome.Stop {
@@ -199,7 +209,7 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
 		Sandbox: confinement(),
-		Worked:  r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
+		Worked:  r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
 	}
 	if result.Plan == nil {
 		result.Plan = []transcript.PlanStep{}

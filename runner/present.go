@@ -84,6 +84,9 @@ func (r *run) draftReasons() []string {
 	if r.job.PullRequest.Draft {
 		reasons = append(reasons, "the job asks for one (pull_request.draft).")
 	}
+	if r.overBudget != nil {
+		reasons = append(reasons, "a budget ended the work before it was done: "+r.overBudget.Message)
+	}
 	var before []string
 	for _, row := range r.table.Rows {
 		if row.Passed && row.After != "green" {

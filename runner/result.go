@@ -27,7 +27,8 @@ type Result struct {
 	Sandbox          Confinement             `json:"sandbox"`
 	Denied           int                     `json:"denied"` // calls that the policy refused
 	Warnings         []transcript.Warning    `json:"warnings"`
-	Changes          *ChangeSummary          `json:"changes"` // null: nothing changed
+	Changes          *ChangeSummary          `json:"changes"`          // null: nothing changed
+	Output           string                  `json:"output,omitempty"` // file by task.output_schema, in the run directory
 	TranscriptSHA256 string                  `json:"transcript_sha256"`
 	Summary          string                  `json:"-"` // the agent's last words
 	Worked           bool                    `json:"-"` // the agent, or a command of the job, was let loose

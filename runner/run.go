@@ -93,6 +93,10 @@ type run struct {
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
+	nudged       bool          // an early end was pointed out
+	overBudget   *outcome.Stop // that ended the agent's work
+	output       outputSchema
+	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
 	table        transcript.Verify
 	changes      *gitops.ChangeSet
@@ -118,6 +122,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.meetModel,
 		r.meetForge,
 		r.readTask,
+		r.readOutputSchema,
 		r.openWorkspace,
 		r.choosePublishing,
 		r.begin,
@@ -125,7 +130,8 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.setUp,
 		r.takeBaseline,
 		r.workUntilVerified,
-		r.publishChange,
+		r.askOutput,
+		r.publishWork,
 	} {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
@@ -152,7 +158,7 @@ func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.Cance
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
-	stop := outcome.Stopf(outcome.BudgetExceeded, "time",
+	stop := outcome.Stopf(outcome.BudgetExceeded, timeReason,
 		"The run was stopped after %s; raise limits.time or give a smaller task.", limit)
 	return context.WithDeadlineCause(ctx, r.began.Add(limit), stop)
 }

@@ -151,38 +151,6 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 	return results, nil
 }
 
-// workUntilVerified lets the agent work, takes the change set and verifies it;
-// a red row goes back to the agent verify_attempts times.
-func (r *run) workUntilVerified(ctx context.Context) error {
-	for attempt := 1; ; attempt++ {
-		if err := r.equip(); err != nil {
-			return err
-		}
-		r.kept = false // from here on the work is more than what was kept
-		summary, err := r.conversation.Run(ctx)
-		if err != nil {
-			return err
-		}
-		r.summary = summary
-		r.endProcesses()
-		if err := r.takeChanges(ctx); err != nil {
-			return err
-		}
-		if r.changes.Empty() || len(r.job.Verify) == 0 {
-			return nil
-		}
-		if err := r.verify(ctx, attempt); err != nil {
-			return err
-		}
-		if r.table.Passed || attempt > r.job.VerifyAttempts {
-			return nil
-		}
-		if err := r.giveBack(); err != nil {
-			return err
-		}
-	}
-}
-
 // verify judges the change set and records the table.
 func (r *run) verify(ctx context.Context, attempt int) error {
 	results, err := r.verifyTree(ctx, attempt, r.changes.Tree)

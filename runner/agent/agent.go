@@ -190,7 +190,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (answer
 		return answer{}, err
 	}
 	c.Charge(response.Usage)
-	if err := c.recordResponse(response, time.Since(began)); err != nil {
+	if err := c.recordResponse(response, time.Since(began), settings.Speaking); err != nil {
 		return answer{}, err
 	}
 	c.take(response)
@@ -198,7 +198,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (answer
 	if err != nil {
 		return answer{}, (&model.Failure{Kind: model.Malformed, Err: err}).Stop()
 	}
-	if said.text != "" {
+	if said.text != "" && !settings.Speaking {
 		c.said = said.text
 	}
 	return said, nil

@@ -177,14 +177,14 @@ const summaryOrder = "The conversation has grown nearly too long and will be rep
 // bySummary asks the model for a summary, which replaces all but the beginning
 // and the last turn.
 func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
-	kept, words, before := c.position, c.said, c.tokens()
+	kept, before := c.position, c.tokens()
 	if err := c.Tell(summaryOrder); err != nil {
 		return nil, err
 	}
 	settings := c.Settings
 	settings.Speaking = true
 	said, err := c.ask(ctx, settings)
-	c.position, c.said = kept, words
+	c.position = kept
 	var failure *model.Failure
 	switch {
 	case errors.As(err, &failure):

@@ -36,9 +36,9 @@ func (c *Conversation) recordRequest(r model.Request) error {
 	return err
 }
 
-func (c *Conversation) recordResponse(r *model.Response, took time.Duration) error {
+func (c *Conversation) recordResponse(r *model.Response, took time.Duration, aside bool) error {
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
-		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: usageOf(r.Usage), Seconds: took.Seconds(),
+		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: usageOf(r.Usage), Seconds: took.Seconds(), Aside: aside,
 	})
 	return err
 }

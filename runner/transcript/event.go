@@ -140,6 +140,9 @@ type ModelResponse struct {
 	Output  []json.RawMessage `json:"output"`
 	Usage   Usage             `json:"usage"`
 	Seconds float64           `json:"seconds"`
+	// Aside says that the runner asked for something of its own: a summary of
+	// the conversation, or the output that the job wants.
+	Aside bool `json:"aside,omitempty"`
 }
 
 // Usage counts tokens. Cached is part of Input, Reasoning part of Output.

@@ -208,7 +208,7 @@ func (f *fold) modelResponse(e Event) error {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if e.Agent == MainAgent {
+		if e.Agent == MainAgent && !response.Aside {
 			f.view.LastMessage = text
 		}
 		f.view.Entries = append(f.view.Entries, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})

@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// outputAttempts is how often the model may try to fit the schema.
+const outputAttempts = 2
+
+// Output asks for the result of the task as a JSON value by a schema, in a
+// request of its own: nothing that was said before had to fit. check says what
+// is wrong with a value. What is wrong with the last one is the second result.
+func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error, error) {
+	settings := c.Settings
+	settings.Speaking, settings.Schema = true, schema
+	order := "Now give the result of the task as one JSON value that fits this schema, and nothing else: " + string(schema)
+	var wrong error
+	for range outputAttempts {
+		if err := c.Tell(order); err != nil {
+			return nil, nil, err
+		}
+		if err := c.withinLimits(); err != nil {
+			return nil, nil, err
+		}
+		said, err := c.turn(ctx, settings)
+		if err != nil {
+			return nil, nil, err
+		}
+		if wrong = check(json.RawMessage(said.text)); wrong == nil {
+			return json.RawMessage(said.text), nil, nil
+		}
+		order = fmt.Sprintf("That does not fit the schema: %v. Give the corrected JSON value and nothing else.", wrong)
+	}
+	return nil, wrong, nil
+}

@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// workUntilVerified lets the agent work, takes the change set and verifies it.
+// An end that looks too early is pointed out once, a red row goes back to the
+// agent verify_attempts times. Work that a budget ended is verified and kept.
+func (r *run) workUntilVerified(ctx context.Context) error {
+	for attempt := 1; ; {
+		if err := r.letWork(ctx); err != nil {
+			return err
+		}
+		if err := r.inGrace(ctx, r.takeChanges); err != nil {
+			return err
+		}
+		if words := r.nudge(); words != "" {
+			r.nudged = true
+			if err := r.conversation.Tell(words); err != nil {
+				return err
+			}
+			continue
+		}
+		if r.changes.Empty() || len(r.job.Verify) == 0 || ctx.Err() != nil {
+			break
+		}
+		if err := r.verify(ctx, attempt); err != nil {
+			return err
+		}
+		if r.table.Passed || r.overBudget != nil || attempt > r.job.VerifyAttempts {
+			break
+		}
+		if err := r.giveBack(); err != nil {
+			return err
+		}
+		attempt++
+	}
+	return r.overBudgetUnlessDraft()
+}
+
+// letWork runs the agent until it ends or a budget is used up.
+func (r *run) letWork(ctx context.Context) error {
+	if err := r.equip(); err != nil {
+		return err
+	}
+	r.kept = false // from here on the work is more than what was kept
+	summary, err := r.conversation.Run(ctx)
+	if summary != "" {
+		r.summary = summary
+	}
+	r.endProcesses()
+	if err == nil {
+		return nil
+	}
+	stop := endOf(ctx, err)
+	if stop.Outcome != outcome.BudgetExceeded {
+		return err
+	}
+	r.overBudget = stop
+	return nil
+}
+
+// timeReason is why a run ends at limits.time.
+const timeReason = "time"
+
+// graceTime is how long a run whose time is over may take to keep its work, and
+// as long again to publish it.
+const graceTime = time.Minute
+
+// inGrace does what keeps work, also when the time of the run is over.
+func (r *run) inGrace(ctx context.Context, work func(context.Context) error) error {
+	var stop *outcome.Stop
+	if r.overBudget == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &stop) {
+		return work(ctx)
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
+	defer cancel()
+	return work(late)
+}
+
+// overBudgetUnlessDraft ends a run that a budget ended, unless its work is to
+// be published as a draft.
+func (r *run) overBudgetUnlessDraft() error {
+	if r.overBudget == nil || r.job.Limits.OnBudget == "draft" && !r.changes.Empty() {
+		return nil
+	}
+	return r.overBudget
+}
+
+// publishWork publishes the change, also when the time of the run is over and
+// the job wants its work all the same.
+func (r *run) publishWork(ctx context.Context) error { return r.inGrace(ctx, r.publishChange) }
+
+// nudge is what the agent is told, once, when its end looks too early.
+func (r *run) nudge() string {
+	if r.nudged || r.overBudget != nil || !r.answersLeft() {
+		return ""
+	}
+	if r.job.Task.Expects == "change" && r.changes.Empty() {
+		return "You ended, but nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
+			"If nothing needs to change or it cannot be done, end again and say why in your last message."
+	}
+	var open []string
+	for _, step := range r.plan.Steps {
+		if step.Status != "completed" {
+			open = append(open, "- "+step.Step)
+		}
+	}
+	if len(open) == 0 {
+		return ""
+	}
+	return "You ended, but your plan has open steps:\n" + strings.Join(open, "\n") +
+		"\nDo them now, or bring the plan up to date and say in your last message what was left and why."
+}
+
+// answersLeft says that the model has more to say: a scripted session ends with
+// its last answer.
+func (r *run) answersLeft() bool {
+	script, scripted := r.scripted()
+	return !scripted || script.Left() > 0
+}
+
+func (r *run) scripted() (*model.Script, bool) {
+	retrying, ok := r.model.(*model.Retrying)
+	if !ok {
+		return nil, false
+	}
+	script, ok := retrying.Next.(*model.Script)
+	return script, ok
+}
