@@ -31,6 +31,7 @@ const (
 type directory struct {
 	path string
 	root *os.Root
+	held *os.File // by which the directory is locked; may be nil
 }
 
 // newRunID is unique and sorts by time.
@@ -123,7 +124,7 @@ func newDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open run directory: %w", err)
 	}
-	return &directory{path, root}, nil
+	return &directory{path: path, root: root}, nil
 }
 
 // openDirectory opens the directory of a run that has ended.
@@ -141,7 +142,7 @@ func openDirectory(path string) (*directory, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
 			"%s is not a run directory: it has no %s.", path, transcriptFile).Because(err)
 	}
-	return &directory{path, root}, nil
+	return &directory{path: path, root: root}, nil
 }
 
 // reserveFile keeps room for the result and the last events of a run that
@@ -165,7 +166,12 @@ func (d *directory) reserve() error {
 	return nil
 }
 
-func (d *directory) close() { _ = d.root.Close() }
+func (d *directory) close() {
+	_ = d.root.Close()
+	if d.held != nil {
+		_ = d.held.Close()
+	}
+}
 
 // join is the path of a file below the run directory, for people and children.
 func (d *directory) join(elements ...string) string {

@@ -115,7 +115,7 @@ func (r *run) equip() error {
 	}
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := &sandbox.Sandbox{AdoptOrphans: true}
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: r.patchForm(), Protect: r.whyProtected, Keep: r.keepPatch})
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: r.patchForm(), Protect: r.whyProtected, Keep: r.keepPatch, Journal: r.journalPatch(root)})
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Patch: r.patchInCommand(patcher)})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
@@ -208,7 +208,7 @@ func (r *run) linkPatchTool() {
 // alone.
 func (r *run) keepPatch(text string) error {
 	r.patches++
-	return r.dir.write(fmt.Sprintf("%s/%03d.patch", patchesFolder, r.patches), []byte(r.redactor.Redact(text)))
+	return r.dir.write(patchName(r.patches), []byte(r.redactor.Redact(text)))
 }
 
 // whyProtected tells the model why a path below the working directory must

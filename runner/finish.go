@@ -35,6 +35,9 @@ func (r *run) openDirectory() error {
 		return err
 	}
 	r.dir = dir
+	if err := dir.lock(); err != nil {
+		return err
+	}
 	if err := dir.reserve(); err != nil {
 		return err
 	}
@@ -253,7 +256,7 @@ func (r *run) conclude(result *Result) {
 		spent := r.conversation.Spent()
 		event.Turns, event.Calls = spent.Turns, spent.Calls
 	}
-	r.dir.remove(stateFolder)
+	r.dir.remove(reserveFile)
 	failed := func(err error) {
 		if err != nil {
 			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
@@ -266,6 +269,9 @@ func (r *run) conclude(result *Result) {
 	if err := r.dir.writeJSON(resultFile, result); err != nil {
 		failed(err)
 		result.File = ""
+	}
+	if result.File != "" {
+		r.dir.remove(stateFolder) // not before: a run that is killed here can still go on
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"

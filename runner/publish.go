@@ -276,6 +276,8 @@ func (r *run) publishChange(ctx context.Context) error {
 	case before == nil:
 	case !before.ours && before.sha != r.base.SHA:
 		return foreignCommit(r.branch, before)
+	case before.sha == r.committed && before.tree == string(r.changes.Tree):
+		return r.releaseAgain(ctx, before)
 	case before.tree == string(r.changes.Tree) && before.parent == r.base.SHA:
 		return r.publishedAlready(ctx, before)
 	}

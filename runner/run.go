@@ -95,6 +95,15 @@ type run struct {
 	summary      string
 	nudged       bool          // an early end was pointed out
 	overBudget   *outcome.Stop // that ended the agent's work
+	past         *past         // of a run that goes on; nil once it was caught up with
+	resumed      bool          // run.resumed is written
+	torn         int           // bytes that were cut off the transcript
+	attempts     int           // of verification that are over
+	committed    string        // commit that the run made before it was killed
+	undone       bool          // a patch that was broken off was taken back
+	whole        bool          // the last patch that began is applied
+	journalled   int64         // event after which the last patch began
+	elsewhere    bool          // the checkout is not the one that the run began in
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow

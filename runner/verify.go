@@ -58,7 +58,7 @@ func (r *run) takeSnapshot(ctx context.Context) error {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
 	r.snapshot = snapshot
-	return nil
+	return r.keepMark()
 }
 
 // unchangedBy makes sure that commands of the job, which ran in the checkout

@@ -14,7 +14,7 @@ import (
 // An end that looks too early is pointed out once, a red row goes back to the
 // agent verify_attempts times. Work that a budget ended is verified and kept.
 func (r *run) workUntilVerified(ctx context.Context) error {
-	for attempt := 1; ; {
+	for attempt := r.attempts + 1; ; {
 		if err := r.letWork(ctx); err != nil {
 			return err
 		}
@@ -47,10 +47,16 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 
 // letWork runs the agent until it ends or a budget is used up.
 func (r *run) letWork(ctx context.Context) error {
+	if done := r.endedBefore(); done {
+		return nil
+	}
 	if err := r.equip(); err != nil {
 		return err
 	}
 	r.kept = false // from here on the work is more than what was kept
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
 	summary, err := r.conversation.Run(ctx)
 	if summary != "" {
 		r.summary = summary
@@ -65,6 +71,18 @@ func (r *run) letWork(ctx context.Context) error {
 	}
 	r.overBudget = stop
 	return nil
+}
+
+// endedBefore says that the agent had ended before the run was killed.
+func (r *run) endedBefore() bool {
+	if r.past == nil {
+		return false
+	}
+	words, ended := r.past.agent.Ended()
+	if ended {
+		r.summary, r.past = words, nil
+	}
+	return ended
 }
 
 // timeReason is why a run ends at limits.time.
@@ -98,13 +116,16 @@ func (r *run) overBudgetUnlessDraft() error {
 // the job wants its work all the same.
 func (r *run) publishWork(ctx context.Context) error { return r.inGrace(ctx, r.publishChange) }
 
+// nudgeWords begin every nudge.
+const nudgeWords = "You ended, but "
+
 // nudge is what the agent is told, once, when its end looks too early.
 func (r *run) nudge() string {
 	if r.nudged || r.overBudget != nil || !r.answersLeft() {
 		return ""
 	}
 	if r.job.Task.Expects == "change" && r.changes.Empty() {
-		return "You ended, but nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
+		return nudgeWords + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
 			"If nothing needs to change or it cannot be done, end again and say why in your last message."
 	}
 	var open []string
@@ -116,7 +137,7 @@ func (r *run) nudge() string {
 	if len(open) == 0 {
 		return ""
 	}
-	return "You ended, but your plan has open steps:\n" + strings.Join(open, "\n") +
+	return nudgeWords + "your plan has open steps:\n" + strings.Join(open, "\n") +
 		"\nDo them now, or bring the plan up to date and say in your last message what was left and why."
 }
 

@@ -267,7 +267,7 @@ func (r *run) begin(context.Context) error {
 	}
 	if err := r.record(transcript.TypeWorkspace, transcript.Workspace{
 		Repository: strings.Trim(r.repo.full(), "/"), Base: r.base.Branch, BaseSHA: r.base.SHA, Branch: r.branch,
-		Path: r.job.Repository.Path, Cloned: r.cloned,
+		Path: r.job.Repository.Path, Cloned: r.cloned, Root: r.checkout.Root(),
 	}); err != nil {
 		return err
 	}

@@ -95,6 +95,9 @@ func (c *Conversation) Begin(items ...json.RawMessage) {
 	c.pinned = len(c.history)
 }
 
+// Items is how many items the conversation has.
+func (c *Conversation) Items() int { return len(c.history) }
+
 // Add puts items into the conversation before the next turn.
 func (c *Conversation) Add(items ...json.RawMessage) { c.history = append(c.history, items...) }
 

@@ -22,7 +22,7 @@ func (c *Conversation) recordRequest(r model.Request) error {
 	digest := sha256.Sum256(body)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(body),
-		Input: r.History[c.logged:],
+		Input: r.History[c.logged:], Aside: r.Settings.Speaking,
 	}
 	c.logged = len(r.History)
 	settings, err := r.Settings.SettingsJSON()
@@ -61,8 +61,8 @@ func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: c.spent.Turns, Number: s.Call.Number, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
 	})
-	if err == nil && s.Mutates {
-		err = c.Log.Sync()
+	if err == nil {
+		err = c.Log.Sync() // commands change things too, whatever the tool says
 	}
 	return err
 }

@@ -44,6 +44,7 @@ const (
 	TypeChange        Type = "change"         // Change
 	TypePublish       Type = "publish"        // Publish
 	TypeWarning       Type = "warning"        // Warning
+	TypeRunResumed    Type = "run.resumed"    // RunResumed
 	TypeRunFinished   Type = "run.finished"   // RunFinished
 )
 
@@ -99,6 +100,7 @@ type Workspace struct {
 	BaseSHA    string `json:"base_sha"`
 	Branch     string `json:"branch,omitempty"` // branch that a change goes to
 	Path       string `json:"path"`             // sub-folder, "." for the root
+	Root       string `json:"root,omitempty"`   // of the checkout, absolute
 	Cloned     bool   `json:"cloned"`           // into the run directory
 }
 
@@ -130,6 +132,7 @@ type ModelRequest struct {
 	// and whenever it differs from the one before.
 	Settings json.RawMessage   `json:"settings,omitempty"`
 	Input    []json.RawMessage `json:"input"` // items that the request before did not have
+	Aside    bool              `json:"aside,omitempty"`
 }
 
 // ModelResponse is what came back, each item as the API sent it.
@@ -286,6 +289,18 @@ type Publish struct {
 type Warning struct {
 	Code    string `json:"code"` // snake_case
 	Message string `json:"message"`
+}
+
+// RunResumed says that a run which was killed goes on.
+type RunResumed struct {
+	Version string `json:"version"` // of agent-ci
+	// Torn is how many bytes of a last line that was not whole were cut off.
+	Torn int `json:"torn,omitempty"`
+	// Undone says that a patch which was half applied was taken back.
+	Undone bool `json:"undone,omitempty"`
+	// Elsewhere says that the checkout is another one, in which the patches of
+	// the run were applied again.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // RunFinished is the last event of a run.

@@ -43,7 +43,31 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 			return tools.Result{}, fmt.Errorf("keep the patch: %w", err)
 		}
 	}
+	return p.commit(ctx, plan)
+}
+
+func (p *Patcher) commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
+	if p.options.Journal == nil {
+		return commit(ctx, plan)
+	}
+	done, err := p.options.Journal(changing(plan))
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("write the journal of the patch: %w", err)
+	}
+	defer done()
 	return commit(ctx, plan)
+}
+
+// changing are the paths that a plan puts, replaces or takes away.
+func changing(plan *v4a.Plan) []string {
+	var paths []string
+	for _, change := range plan.Changes() {
+		paths = append(paths, change.Path)
+		if change.MovedFrom != "" {
+			paths = append(paths, change.MovedFrom)
+		}
+	}
+	return paths
 }
 
 func commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {

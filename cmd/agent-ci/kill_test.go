@@ -1,0 +1,226 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// steps is how many things the model of the kill tests does, one in a turn.
+const steps = 30
+
+// stepwise is a model that knows from the conversation alone what is done. It
+// repeats a call that was broken off when the runner tells it so.
+func stepwise(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
+	var body struct {
+		Input []struct {
+			Type   string `json:"type"`
+			CallID string `json:"call_id"`
+			Output string `json:"output"`
+		} `json:"input"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	done, tries := 0, 0
+	for _, item := range body.Input {
+		if !strings.HasSuffix(item.Type, "_call_output") {
+			continue
+		}
+		tries++
+		succeeded := strings.Contains(item.Output, "Exit code: 0") || strings.Contains(item.Output, "exited with code 0") || strings.Contains(item.Output, "is applied whole")
+		if step, _, _ := strings.Cut(strings.TrimPrefix(item.CallID, "step_"), "_"); succeeded && step == strconv.Itoa(done) {
+			done++
+		}
+	}
+	var item any = map[string]any{
+		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
+	}
+	if done < steps {
+		item = step(done, tries)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "resp_1", "object": "response", "status": "completed", "output": []any{item},
+		"usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
+	})
+}
+
+// step is an idempotent command or a patch.
+func step(n, try int) any {
+	id := fmt.Sprintf("step_%d_%d", n, try)
+	if n%2 == 1 {
+		command, _ := json.Marshal(map[string]string{"cmd": fmt.Sprintf("echo command %d > command-%d.txt", n, n)})
+		return map[string]any{"type": "function_call", "id": "fc_" + id, "call_id": id, "status": "completed", "name": "exec_command", "arguments": string(command)}
+	}
+	patch := fmt.Sprintf("*** Begin Patch\n*** Add File: new/%d/a.txt\n+a %d\n*** Update File: log.txt\n@@\n-step %d\n+step %d\n*** Add File: new/%d/b.txt\n+b\n*** End Patch", n, n, n, n+2, n)
+	return map[string]any{"type": "custom_tool_call", "id": "ctc_" + id, "call_id": id, "name": "apply_patch", "input": patch}
+}
+
+// killWorld is a repository and a model for runs that are killed.
+type killWorld struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	base string
+}
+
+func newKillWorld(t *testing.T) *killWorld {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(stepwise))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	w := &killWorld{t: t, dir: dir, env: []string{
+		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
+		"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_STREAM=false",
+	}}
+	return w
+}
+
+// checkout makes a repository with something untracked in it.
+func (w *killWorld) checkout(name string) string {
+	w.t.Helper()
+	repo := filepath.Join(w.dir, name)
+	for file, text := range map[string]string{"log.txt": "step 0\n", ".gitignore": "*.o\n"} {
+		w.write(filepath.Join(repo, file), text)
+	}
+	w.git(repo, "init", "--quiet", "--initial-branch=main")
+	w.git(repo, "add", "--all")
+	w.git(repo, "commit", "--quiet", "--message=begin")
+	w.write(filepath.Join(repo, "untracked.txt"), "mine\n")
+	return repo
+}
+
+func (w *killWorld) write(path, text string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *killWorld) git(dir string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// agent runs agent-ci and kills it after a while, unless that is 0. It gives
+// the output and whether the program ended by itself.
+func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
+	w.t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+		defer timer.Stop()
+	}
+	err := cmd.Wait()
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if err != nil && !status.Signaled() {
+		return out.String(), true
+	}
+	return out.String(), err == nil
+}
+
+// kills is how many times the test kills the program: 100 with AGENT_CI_KILLS=100.
+func kills(t *testing.T) int {
+	if n, err := strconv.Atoi(os.Getenv("AGENT_CI_KILLS")); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return 4
+	}
+	return 12
+}
+
+func TestKilledRunsGoOn(t *testing.T) {
+	w := newKillWorld(t)
+	undisturbed := w.checkout("undisturbed")
+	began := time.Now()
+	arguments := func(repo, out string) []string {
+		return []string{"run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet", "--set", "verify=[{name: t, run: test -f log.txt}]"}
+	}
+	if out, _ := w.agent(0, arguments(undisturbed, "whole")...); !strings.HasPrefix(out, "changed/committed") {
+		t.Fatalf("the undisturbed run ended in %s", out)
+	}
+	took := time.Since(began)
+	want := w.git(undisturbed, "rev-parse", "HEAD^{tree}")
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d, a run takes %s", seed, took)
+	random := rand.New(rand.NewPCG(seed, 0))
+	killed, resumed := 0, 0
+	for n := 0; killed < kills(t); n++ {
+		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
+		text, ended := w.agent(time.Duration(random.Int64N(int64(took))), arguments(repo, out)...)
+		for rounds := 0; !ended; rounds++ {
+			killed++
+			wait := time.Duration(random.Int64N(int64(took)))
+			if rounds >= 5 {
+				wait = 0
+			}
+			if text, ended = w.agent(wait, "resume", out, "--quiet"); !ended {
+				continue
+			}
+			if strings.Contains(text, "before it had begun") || strings.Contains(text, "has no transcript") || strings.Contains(text, "is not a run directory") {
+				w.git(repo, "checkout", "--quiet", "main")
+				out += "again"
+				text, ended = w.agent(wait, arguments(repo, out)...)
+				continue
+			}
+			resumed++
+		}
+		if strings.Contains(text, "it has ended") { // killed when all was done
+			raw, err := os.ReadFile(filepath.Join(w.dir, out, "result.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = strings.ReplaceAll(string(raw), `"outcome": "changed",
+  "reason": "committed"`, "changed/committed")
+		}
+		if !strings.Contains(text, "changed/committed") {
+			t.Fatalf("run %d ended in\n%s", n, text)
+		}
+		if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != want {
+			t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "diff", "--stat", want, got))
+		}
+		if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
+			t.Errorf("run %d left %q", n, got)
+		}
+		if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
+			t.Errorf("run %d: %s", n, text)
+		}
+	}
+	t.Logf("killed %d times, %d resumed runs ended well", killed, resumed)
+	if resumed == 0 {
+		t.Error("no run was ever resumed")
+	}
+}

@@ -1,0 +1,112 @@
+package gitops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// ErrOtherCheckout says that a mark is of another work tree.
+var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
+
+// mark is what a later process must know of a checkout to go on in it.
+type mark struct {
+	Version   int         `json:"version"`
+	Root      string      `json:"root"`
+	Device    uint32      `json:"device"`
+	Inode     uint32      `json:"inode"`
+	Head      string      `json:"head"` // the content of HEAD when it was opened
+	Branch    string      `json:"branch"`
+	Commit    string      `json:"commit"`
+	Base      Base        `json:"base"`
+	Locked    []string    `json:"locked"`    // lock files that were there
+	Untracked []untracked `json:"untracked"` // before the first turn
+}
+
+type untracked struct {
+	Path []byte `json:"path"` // as JSON has it: base64, since a path need not be Unicode
+	Dir  bool   `json:"dir,omitempty"`
+}
+
+// Mark is what Resume needs to go on with the checkout in another process.
+func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
+	device, inode, err := identity(c.root)
+	if err != nil {
+		return nil, fmt.Errorf("mark the checkout: %w", err)
+	}
+	m := mark{
+		Version: 1, Root: c.root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
+	}
+	for path := range c.locked {
+		m.Locked = append(m.Locked, path)
+	}
+	slices.Sort(m.Locked)
+	for path, dir := range snap.untracked {
+		m.Untracked = append(m.Untracked, untracked{[]byte(path), dir})
+	}
+	slices.SortFunc(m.Untracked, func(a, b untracked) int { return slices.Compare(a.Path, b.Path) })
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("mark the checkout: %w", err)
+	}
+	return raw, nil
+}
+
+// Resume goes on where the process that made the mark was: the checkout counts
+// as opened where HEAD stood then, on the same base, and what was not tracked
+// then is nobody's change. It is ErrOtherCheckout for another work tree, also
+// for a copy.
+func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
+	var m mark
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	device, inode, err := identity(c.root)
+	if err != nil {
+		return nil, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	if m.Root != c.root || m.Device != device || m.Inode != inode {
+		return nil, ErrOtherCheckout
+	}
+	base, err := c.baseAt(m.Base.Branch, plumbing.NewHash(m.Base.SHA))
+	if err != nil {
+		return nil, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	commit, err := c.objects.commit(plumbing.NewHash(m.Commit))
+	if err != nil {
+		return nil, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	c.base = base
+	c.locked = map[string]bool{}
+	for _, path := range m.Locked {
+		c.locked[path] = true
+	}
+	if err := c.DropLocks(); err != nil {
+		return nil, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	snap, err := c.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	snap.untracked = map[string]bool{}
+	for _, u := range m.Untracked {
+		snap.untracked[string(u.Path)] = u.Dir
+	}
+	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash, index: snap.index}
+	return snap, nil
+}
+
+// identity tells one folder from all others on this machine.
+func identity(root string) (device, inode uint32, err error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return 0, 0, err
+	}
+	stat := statOf(info)
+	return stat.Dev, stat.Ino, nil
+}

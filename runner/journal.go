@@ -1,0 +1,184 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// The journal of a patch holds what the files that it changes were before. A
+// patch that a crash broke off is undone by it; one whose journal is closed is
+// whole.
+const (
+	journalFolder = stateFolder + "/journal"
+	journalFile   = journalFolder + "/files.json"
+	journalClosed = journalFolder + "/closed"
+)
+
+// journal is what a patch is undone by.
+type journal struct {
+	Seq   int64        `json:"seq"` // last event before the patch
+	Files []journalled `json:"files"`
+}
+
+// journalled is one file before a patch.
+type journalled struct {
+	Path    string      `json:"path"` // below the working directory
+	Mode    fs.FileMode `json:"mode"` // 0: it was not there
+	Link    string      `json:"link,omitempty"`
+	Content string      `json:"content,omitempty"` // file in the journal
+	Folders []string    `json:"folders,omitempty"` // above it that were not there, the deepest first
+}
+
+// journalPatch writes the journal of a patch to paths and closes it when the
+// patch is done.
+func (r *run) journalPatch(root *os.Root) func(paths []string) (func(), error) {
+	return func(paths []string) (func(), error) {
+		r.dir.remove(journalFolder)
+		files := make([]journalled, 0, len(paths))
+		for i, name := range paths {
+			file, err := r.journalOne(root, name, journalFolder+"/"+strconv.Itoa(i))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file)
+		}
+		if err := r.dir.writeJSON(journalFile, journal{r.log.Seq(), files}); err != nil {
+			return nil, err
+		}
+		return func() { // without it a patch that is whole would be undone, and told so: no harm
+			_ = r.dir.write(journalClosed, []byte("closed\n"))
+		}, nil
+	}
+}
+
+func (r *run) journalOne(root *os.Root, name, content string) (journalled, error) {
+	file := journalled{Path: name}
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		file.Folders = missingFolders(root, name)
+		return file, nil
+	case err != nil:
+		return file, err
+	}
+	file.Mode = info.Mode()
+	if info.Mode()&fs.ModeSymlink != 0 {
+		file.Link, err = root.Readlink(name)
+		return file, err
+	}
+	if !info.Mode().IsRegular() {
+		return file, nil // a patch does not replace it
+	}
+	raw, err := root.ReadFile(name)
+	if err != nil {
+		return file, err
+	}
+	file.Content = content
+	return file, r.dir.write(content, raw)
+}
+
+func missingFolders(root *os.Root, name string) []string {
+	var missing []string
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, err := root.Lstat(dir); err == nil {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	return missing
+}
+
+// undoPatch takes back what a patch that was broken off had done. It says
+// whether there was one, and whether the last one that began is whole.
+func (r *run) undoPatch() (undone, whole bool, err error) {
+	raw, err := r.dir.root.ReadFile(journalFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("read the journal of the last patch: %w", err)
+	}
+	var j journal
+	if err := json.Unmarshal(raw, &j); err != nil {
+		return false, false, fmt.Errorf("read the journal of the last patch: %w", err)
+	}
+	r.journalled = j.Seq
+	if _, err := r.dir.root.Stat(journalClosed); err == nil {
+		return false, true, nil
+	}
+	root, err := os.OpenRoot(r.workDir())
+	if err != nil {
+		return false, false, fmt.Errorf("open the working directory: %w", err)
+	}
+	defer root.Close()
+	for _, file := range j.Files {
+		if err := r.putBack(root, file); err != nil {
+			return false, false, fmt.Errorf("undo the last patch: %s: %w", file.Path, err)
+		}
+	}
+	r.dir.remove(journalFolder)
+	return true, false, nil
+}
+
+func (r *run) putBack(root *os.Root, file journalled) error {
+	dropTemporary(root, path.Dir(file.Path))
+	switch {
+	case file.Mode == 0:
+		if err := root.Remove(file.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, dir := range file.Folders {
+			_ = root.Remove(dir) // only when it is empty
+		}
+		return nil
+	case file.Link != "":
+		_ = root.Remove(file.Path)
+		return root.Symlink(file.Link, file.Path)
+	case file.Content == "":
+		return nil
+	}
+	raw, err := r.dir.root.ReadFile(file.Content)
+	if err != nil {
+		return err
+	}
+	if now, err := root.ReadFile(file.Path); err == nil && string(now) == string(raw) {
+		return nil
+	}
+	return replaceFile(root, file.Path, raw, file.Mode.Perm())
+}
+
+// dropTemporary removes the files that a patch on its way writes beside those
+// that it changes.
+func dropTemporary(root *os.Root, dir string) {
+	folder, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp") {
+			_ = root.Remove(path.Join(dir, name))
+		}
+	}
+}
+
+func replaceFile(root *os.Root, name string, content []byte, mode fs.FileMode) error {
+	temporary := name + ".agent-ci-undo"
+	if err := root.WriteFile(temporary, content, mode); err != nil {
+		return err
+	}
+	if err := root.Chmod(temporary, mode); err != nil {
+		return err
+	}
+	return root.Rename(temporary, name)
+}

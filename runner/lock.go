@@ -1,0 +1,35 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// lock makes this process the only one that works in the run directory, until
+// it ends.
+func (d *directory) lock() error {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return fmt.Errorf("lock the run directory: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return outcome.Stopf(outcome.InvalidInput, "run_directory", "Another agent-ci works in %s (%v); wait until it has ended.", d.path, err).Because(err)
+	}
+	d.held = f
+	return nil
+}
+
+// processID is the process that a name in /proc stands for.
+func processID(name string) (int, bool) {
+	pid, err := strconv.Atoi(name)
+	return pid, err == nil && pid > 1
+}
+
+func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

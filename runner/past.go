@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// past is a run that was killed, as its transcript tells it.
+type past struct {
+	agent     agent.Past
+	started   *transcript.RunStarted
+	job       job.Job
+	task      transcript.Task
+	workspace *transcript.Workspace
+	plan      transcript.Plan
+	warnings  []transcript.Warning
+	baseline  *transcript.Verify
+	attempts  int    // of verification, before the last answer
+	commit    string // that was made of the change
+	finished  *transcript.RunFinished
+	elapsed   time.Duration // while the run lived
+	first     time.Time     // event since it was started or resumed
+	verified  int           // the last attempt
+}
+
+// readPast folds the events of the run directory.
+func (r *run) readPast() (*past, error) {
+	f, err := r.dir.root.Open(transcriptFile)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	p := &past{}
+	last := time.Time{}
+	for e, err := range transcript.Read(f) {
+		if err != nil {
+			return nil, fmt.Errorf("read transcript: %w", err)
+		}
+		if e.Type == transcript.TypeRunResumed || p.first.IsZero() {
+			p.elapsed += last.Sub(p.first)
+			p.first = e.Time
+		}
+		last = e.Time
+		if err := p.take(e); err != nil {
+			return nil, fmt.Errorf("read transcript event %d: %w", e.Seq, err)
+		}
+	}
+	p.elapsed += last.Sub(p.first)
+	return p, nil
+}
+
+func (p *past) take(e transcript.Event) error {
+	switch e.Type {
+	case transcript.TypeRunStarted:
+		p.started = &transcript.RunStarted{}
+		if err := json.Unmarshal(e.Data, p.started); err != nil {
+			return err
+		}
+		return json.Unmarshal(p.started.Job, &p.job)
+	case transcript.TypeTask:
+		return json.Unmarshal(e.Data, &p.task)
+	case transcript.TypeWorkspace:
+		p.workspace = &transcript.Workspace{}
+		return json.Unmarshal(e.Data, p.workspace)
+	case transcript.TypePlan:
+		p.plan = transcript.Plan{}
+		return json.Unmarshal(e.Data, &p.plan)
+	case transcript.TypeWarning:
+		var w transcript.Warning
+		err := json.Unmarshal(e.Data, &w)
+		p.warnings = append(p.warnings, w)
+		return err
+	case transcript.TypeVerify:
+		return p.verify(e.Data)
+	case transcript.TypePublish:
+		return p.publish(e.Data)
+	case transcript.TypeRunFinished:
+		p.finished = &transcript.RunFinished{}
+		return json.Unmarshal(e.Data, p.finished)
+	case transcript.TypeModelResponse:
+		p.attempts = p.verified
+	}
+	return p.agent.Take(e)
+}
+
+func (p *past) verify(raw json.RawMessage) error {
+	var v transcript.Verify
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err
+	}
+	if v.Attempt == 0 {
+		p.baseline = &v
+	}
+	p.verified = v.Attempt
+	return nil
+}
+
+func (p *past) publish(raw json.RawMessage) error {
+	var step transcript.Publish
+	if err := json.Unmarshal(raw, &step); err != nil {
+		return err
+	}
+	if step.Step == "commit" {
+		p.commit = step.HeadSHA
+	}
+	return nil
+}
+
+// worked says that the agent had begun.
+func (p *past) worked() bool { return p.agent.Turns() > 0 }
+
+// nudged says that an early end was pointed out.
+func (p *past) nudged() bool {
+	return p.agent.Told(func(item json.RawMessage) bool { return strings.Contains(string(item), nudgeWords) })
+}

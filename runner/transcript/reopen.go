@@ -1,0 +1,76 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Reopen goes on with the log of a run that was killed. A torn last line is cut
+// off; how long it was is the second result. The chain before it is checked:
+// events are not added to a log that was altered.
+func Reopen(path string, o Options) (*Log, int, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
+	}
+	l := newLog(f, o)
+	l.dir = filepath.Dir(path)
+	torn, err := l.resume(f)
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
+	}
+	return l, torn, nil
+}
+
+// resume finds the end of the whole lines.
+func (l *Log) resume(f *os.File) (int, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	head, err := VerifyChain(f)
+	var torn *TornError
+	switch {
+	case errors.As(err, &torn):
+		size = torn.Offset
+		if err := f.Truncate(size); err != nil {
+			return 0, err
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return 0, err
+		}
+		if head, err = VerifyChain(f); err != nil {
+			return 0, err
+		}
+	case err != nil:
+		return 0, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	for e, err := range Read(f) {
+		if err != nil {
+			return 0, err
+		}
+		l.seq = e.Seq
+	}
+	l.size, l.head = size, head
+	if torn == nil {
+		return 0, nil
+	}
+	return torn.Bytes, nil
+}
+
+// Seq is the number of the last event.
+func (l *Log) Seq() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
+}
