@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner"
+)
+
+func replayCommand() command {
+	return command{
+		name:  "replay",
+		args:  "RUN_DIR [FLAGS]",
+		about: "run the recorded answers of a run again, offline, and tell what differs",
+		details: `
+The answers of the model come from the transcript; the tools work for real in a
+fresh tree of the base commit, and each output is compared with the recorded
+one, but for times and folders. No model is asked and nothing is published. The
+commands of the run are run again: UNCONFINED, with all rights of this user.
+
+With --frozen nothing is run: it checks that the transcript makes up the
+requests that were sent and that the objects of the change are those it tells
+of, and writes the same pull request each time.
+
+The exit status is 1 when something differs.`,
+		example: `
+agent-ci replay ../run
+agent-ci replay ../run --frozen --out again`,
+		run: replay,
+	}
+}
+
+func replay(ctx context.Context, p process, args []string) int {
+	var repo, out string
+	var frozen, quiet bool
+	flags := newFlags(replayCommand())
+	flags.text(&repo, "repo", "DIR", "checkout that has the base commit (default: where the run worked)")
+	flags.text(&out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
+	flags.on(&frozen, "frozen", "replay the tools too: run nothing")
+	flags.on(&quiet, "quiet", "no progress on standard error")
+	rest, status, done := flags.parse(p, args)
+	if done {
+		return status
+	}
+	if len(rest) != 1 {
+		return flags.wrong(p, "it takes one run directory")
+	}
+	options := runner.ReplayOptions{RunDir: rest[0], Dir: repo, Out: out, Frozen: frozen, Environ: p.environ, Version: version}
+	if !quiet {
+		options.Progress = p.stderr
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	replayed, err := runner.Replay(ctx, options)
+	if err != nil {
+		return failed(p, err)
+	}
+	compared := "calls"
+	if frozen {
+		compared = "requests"
+	}
+	fmt.Fprintf(p.stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))
+	if replayed.Outcome != "" {
+		fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, replayed.Message)
+	}
+	for _, d := range replayed.Differences {
+		fmt.Fprintf(p.stdout, "\n%s\n--- recorded\n%s\n+++ replayed\n%s\n", d.What, d.Recorded, d.Replayed)
+	}
+	if len(replayed.Differences) > 0 {
+		return exitFailed
+	}
+	return exitOK
+}

@@ -1,0 +1,61 @@
+package model
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Rebuilt makes the bodies of requests of what a transcript has of them: the
+// settings, where they changed, and what was new each time.
+type Rebuilt struct {
+	settings json.RawMessage
+	history  []json.RawMessage
+	sent     int
+	previous string
+}
+
+// Request is the SHA-256 in hex of the next request's body. settings is nil
+// where they are those of the request before.
+func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
+	if settings != nil {
+		r.settings = settings
+	}
+	r.history = append(r.history, input...)
+	var s struct {
+		Store bool `json:"store"`
+	}
+	if err := json.Unmarshal(r.settings, &s); err != nil {
+		return "", fmt.Errorf("read the settings of a request: %w", err)
+	}
+	items, tail := r.history, []byte(`,"input":`)
+	if s.Store && r.previous != "" {
+		id, err := encode(r.previous)
+		if err != nil {
+			return "", err
+		}
+		items = r.history[r.sent:]
+		tail = append([]byte(`,"previous_response_id":`), append(id, tail...)...)
+	}
+	list, err := encode(items)
+	if err != nil {
+		return "", err
+	}
+	body := append(bytes.TrimSuffix(bytes.Clone(r.settings), []byte("}")), tail...)
+	body = append(append(body, list...), '}')
+	digest := sha256.Sum256(body)
+	return hex.EncodeToString(digest[:]), nil
+}
+
+// Response takes an answer.
+func (r *Rebuilt) Response(id string, output []json.RawMessage) {
+	r.history = append(r.history, output...)
+	r.sent, r.previous = len(r.history), id
+}
+
+// Compaction takes a conversation that was made shorter.
+func (r *Rebuilt) Compaction(items []json.RawMessage) {
+	r.history, r.sent, r.previous = items, 0, ""
+}

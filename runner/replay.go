@@ -1,0 +1,380 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// ReplayOptions say which run is replayed and where.
+type ReplayOptions struct {
+	RunDir string
+	Dir    string // a checkout that has the base commit; empty means where the run worked
+	Out    string // run directory of the replay, kept; empty means a temporary one
+	Frozen bool   // tools are replayed too, none runs
+
+	Environ  []string
+	Version  string
+	Progress io.Writer // may be nil
+}
+
+// Replayed is what a replay came to.
+type Replayed struct {
+	Tree        string // of the change; the base's when nothing changed
+	Body        string // of the pull request that it would make
+	Directory   string // empty when it was temporary
+	Calls       int    // that were compared, or requests where tools were frozen
+	Differences []Difference
+	Outcome     outcome.Outcome // of the replay; empty where tools were frozen
+	Message     string
+}
+
+// Difference is one point in which a replay is not as the run was.
+type Difference struct {
+	What     string // "call 3 (exec_command)"
+	Recorded string
+	Replayed string
+}
+
+// Replay runs the recorded answers of a model again, offline: in a fresh tree of
+// the base commit, with the real tools, and tells where their outputs differ.
+// Frozen, it runs nothing, and checks that the record is whole: that its events
+// make up the requests which were sent, and that its objects are the change.
+func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
+	recorded := &run{env: environment(o.Environ), began: time.Now()}
+	defer recorded.close()
+	recorded.redact()
+	dir, err := openDirectory(o.RunDir)
+	if err != nil {
+		return nil, err
+	}
+	recorded.dir = dir
+	if recorded.past, err = recorded.readPast(); err != nil {
+		return nil, err
+	}
+	if recorded.past.started == nil || recorded.past.workspace == nil {
+		return nil, errors.New("the run had not begun: there is nothing to replay")
+	}
+	if o.Out == "" {
+		if o.Out, err = os.MkdirTemp("", "agent-ci-replay-"); err != nil {
+			return nil, fmt.Errorf("make a temporary folder: %w", err)
+		}
+		defer os.RemoveAll(o.Out)
+	}
+	replay, err := newReplay(ctx, recorded, o)
+	if replay != nil {
+		defer replay.run.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.Frozen {
+		return replay.frozen(ctx)
+	}
+	return replay.live(ctx)
+}
+
+// replay is a run that takes its answers from another.
+type replay struct {
+	recorded *run
+	run      *run
+	into     string // the fresh tree
+}
+
+// newReplay makes a fresh tree of the base commit, and a run in it.
+func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, error) {
+	r := &run{
+		options: Options{Out: o.Out, Publish: publishNone, Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil},
+		env:     recorded.env, began: time.Now(),
+	}
+	r.past = recorded.past
+	p := &replay{recorded: recorded, run: r, into: filepath.Join(o.Out, checkoutFolder)}
+	if err := r.openDirectory(); err != nil {
+		return p, err
+	}
+	r.adoptPast()
+	r.past, r.begun, r.began, r.warnings, r.plan, r.nudged, r.attempts, r.committed, r.patches = nil, false, time.Now(), nil, transcript.Plan{}, false, 0, "", 0
+	r.options.Publish = publishNone
+	source := o.Dir
+	if source == "" {
+		source = recorded.past.workspace.Root
+	}
+	if err := r.openCheckout(ctx, source); err != nil {
+		return p, checkoutFailure(err)
+	}
+	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: recorded.past.workspace.Base, SHA: recorded.past.workspace.BaseSHA})
+	if err != nil {
+		return p, checkoutFailure(err)
+	}
+	r.base = base
+	return p, nil
+}
+
+// live runs the recorded answers with the real tools.
+func (p *replay) live(ctx context.Context) (*Replayed, error) {
+	r := p.run
+	if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: r.base.Tree}); err != nil {
+		return nil, err
+	}
+	base, source := r.base, r.checkout
+	defer source.Close() // the fresh tree borrows its objects
+	if err := r.openCheckout(ctx, p.into); err != nil {
+		return nil, checkoutFailure(err)
+	}
+	if r.base.SHA != base.SHA {
+		return nil, fmt.Errorf("the fresh tree stands on %s, not on the base %s", short(r.base.SHA), short(base.SHA))
+	}
+	r.base.Branch = base.Branch
+	answers, outputs, err := p.record()
+	if err != nil {
+		return nil, err
+	}
+	r.model = answers
+	err = r.guarded(ctx, r.replayPipeline)
+	found := &Replayed{Tree: string(r.base.Tree)}
+	if !r.changes.Empty() {
+		found.Tree = string(r.changes.Tree)
+	}
+	if r.conversation != nil {
+		if _, found.Body, err = withBody(r, err); err != nil && found.Body == "" {
+			return nil, err
+		}
+	}
+	stop := r.outcomeOf(ctx, err)
+	found.Outcome, found.Message = stop.Outcome, r.redactor.Redact(stop.Message)
+	r.endProcesses()
+	result := r.result(stop, err)
+	r.conclude(&result)
+	found.Calls = len(outputs)
+	found.Differences, err = p.compare(outputs)
+	return found, err
+}
+
+// withBody writes the body of the pull request and keeps the error of the run.
+func withBody(r *run, failed error) (string, string, error) {
+	title, body, err := r.writeBody()
+	if failed != nil {
+		return title, body, failed
+	}
+	return title, body, err
+}
+
+func (r *run) replayPipeline(ctx context.Context) error {
+	ctx, stop := r.withTimeLimit(ctx)
+	defer stop()
+	r.publish = publishNone
+	for _, stage := range []func(context.Context) error{
+		func(context.Context) error { return r.knowModel() }, r.meetForge, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
+	} {
+		if err := stage(ctx); err != nil {
+			return endOf(ctx, err)
+		}
+	}
+	return nil
+}
+
+// recordedAnswers is a model that says what one said before.
+type recordedAnswers struct {
+	answers []*model.Response
+	next    int
+}
+
+func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, _ model.Observer) (*model.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if a.next == len(a.answers) {
+		return nil, &model.Failure{Kind: model.ScriptMismatch, Message: fmt.Sprintf("the replay asks for answer %d, the run had %d", a.next+1, len(a.answers))}
+	}
+	a.next++
+	return a.answers[a.next-1], nil
+}
+
+// record reads the answers and the outputs of calls, by number. Where answers
+// name the checkout of the run they now name the fresh tree.
+func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
+	answers := &recordedAnswers{}
+	var outputs []transcript.ToolFinished
+	err := p.recorded.eachEvent(func(e transcript.Event) error {
+		switch e.Type {
+		case transcript.TypeModelResponse:
+			var d transcript.ModelResponse
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			if d.Aside {
+				return nil
+			}
+			for i := range d.Output {
+				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.past.workspace.Root), jsonText(p.run.checkout.Root()))
+			}
+			answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+		case transcript.TypeToolFinished:
+			var d transcript.ToolFinished
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			outputs = append(outputs, d)
+		}
+		return nil
+	})
+	return answers, outputs, err
+}
+
+// jsonText is a text as it stands inside of a JSON string.
+func jsonText(s string) []byte {
+	raw, err := json.Marshal(s)
+	if err != nil || len(s) < 2 {
+		return []byte("\x00") // stands nowhere in JSON
+	}
+	return raw[1 : len(raw)-1]
+}
+
+func (r *run) eachEvent(take func(transcript.Event) error) error {
+	f, err := r.dir.root.Open(transcriptFile)
+	if err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	for e, err := range transcript.Read(f) {
+		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
+			return nil
+		}
+		if err == nil {
+			err = take(e)
+		}
+		if err != nil {
+			return fmt.Errorf("read transcript: %w", err)
+		}
+	}
+	return nil
+}
+
+// compare finds the calls whose outputs are not what they were, but for times,
+// names of chunks and the folder that the work is in.
+func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, error) {
+	now := map[int]transcript.ToolFinished{}
+	err := p.run.eachEvent(func(e transcript.Event) error {
+		if e.Type != transcript.TypeToolFinished {
+			return nil
+		}
+		var d transcript.ToolFinished
+		err := json.Unmarshal(e.Data, &d)
+		now[d.Number] = d
+		return err
+	})
+	var found []Difference
+	for _, was := range recorded {
+		is, ran := now[was.Number]
+		a := lasting(was.Output)
+		b := lasting(strings.ReplaceAll(is.Output, p.run.checkout.Root(), p.recorded.past.workspace.Root))
+		if !ran {
+			b = "(not called)"
+		}
+		if a != b {
+			found = append(found, Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), Recorded: a, Replayed: b})
+		}
+	}
+	return found, err
+}
+
+var passing = regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Process running with session ID .*)\n?`)
+
+// lasting is an output without what differs from run to run.
+func lasting(output string) string { return passing.ReplaceAllString(output, "") }
+
+// frozen checks that the record makes up what was sent and what was changed.
+func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
+	found := &Replayed{Tree: string(p.run.base.Tree)}
+	if err := p.checkRequests(found); err != nil {
+		return nil, err
+	}
+	view, err := p.recorded.view()
+	if err != nil {
+		return nil, err
+	}
+	p.recorded.job, p.recorded.branch = &p.recorded.past.job, view.Workspace.Branch
+	p.recorded.adoptPast()
+	p.recorded.table = transcript.Verify{Passed: true}
+	if view.Verify != nil {
+		p.recorded.table = *view.Verify
+	}
+	if view.Change != nil {
+		if err := p.applyChange(ctx, view.Change, found); err != nil {
+			return nil, err
+		}
+	}
+	if found.Body, err = p.recorded.body(view); err != nil {
+		return nil, err
+	}
+	return found, p.run.dir.write(pullRequestFile, []byte(found.Body))
+}
+
+// applyChange makes the tree of the change in the fresh tree.
+func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
+	pack, err := p.recorded.dir.root.Open(packFile)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", packFile, err)
+	}
+	defer pack.Close()
+	changes, err := p.run.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", packFile, err)
+	}
+	if !sameFiles(changeFiles(changes), change.Files) {
+		found.Differences = append(found.Differences, Difference{What: "change", Recorded: change.TreeSHA, Replayed: string(changes.Tree)})
+	}
+	found.Tree = string(changes.Tree)
+	return p.run.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: changes.Tree})
+}
+
+// checkRequests builds each request from the events and compares its digest.
+func (p *replay) checkRequests(found *Replayed) error {
+	var rebuilt model.Rebuilt
+	return p.recorded.eachEvent(func(e transcript.Event) error {
+		var d struct {
+			Turn                 int
+			SHA256               string
+			Settings             json.RawMessage
+			Input, Output, Items []json.RawMessage
+			ID, Method           string
+		}
+		switch e.Type {
+		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeCompaction:
+		default:
+			return nil
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		switch e.Type {
+		case transcript.TypeModelRequest:
+			digest, err := rebuilt.Request(d.Settings, d.Input)
+			if err != nil {
+				return err
+			}
+			found.Calls++
+			if digest != d.SHA256 {
+				found.Differences = append(found.Differences, Difference{What: fmt.Sprintf("request of turn %d", d.Turn), Recorded: d.SHA256, Replayed: digest})
+			}
+		case transcript.TypeModelResponse:
+			rebuilt.Response(d.ID, d.Output)
+		case transcript.TypeCompaction:
+			rebuilt.Compaction(d.Items)
+		}
+		return nil
+	})
+}
