@@ -62,7 +62,9 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 	if err := r.dir.writeJSON(publishFile, result); err != nil {
 		result.Errors = append(result.Errors, err.Error())
 	}
-	r.dir.remove(stateFolder)
+	if r.bundled() {
+		r.dir.remove(stateFolder) // else it may be that of a run that can still go on
+	}
 	return result
 }
 

@@ -97,6 +97,15 @@ func missingFolders(root *os.Root, name string) []string {
 // undoPatch takes back what a patch that was broken off had done. It says
 // whether there was one, and whether the last one that began is whole.
 func (r *run) undoPatch() (undone, whole bool, err error) {
+	root, err := os.OpenRoot(r.workDir())
+	if err != nil {
+		return false, false, fmt.Errorf("open the working directory: %w", err)
+	}
+	defer root.Close()
+	return r.undoIn(root)
+}
+
+func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
 	raw, err := r.dir.root.ReadFile(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
@@ -112,11 +121,6 @@ func (r *run) undoPatch() (undone, whole bool, err error) {
 	if _, err := r.dir.root.Stat(journalClosed); err == nil {
 		return false, true, nil
 	}
-	root, err := os.OpenRoot(r.workDir())
-	if err != nil {
-		return false, false, fmt.Errorf("open the working directory: %w", err)
-	}
-	defer root.Close()
 	for _, file := range j.Files {
 		if err := r.putBack(root, file); err != nil {
 			return false, false, fmt.Errorf("undo the last patch: %s: %w", file.Path, err)

@@ -1,0 +1,90 @@
+package gitops_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+func openAt(t *testing.T, dir, state string) *gitops.Checkout {
+	t.Helper()
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: dir, Git: gitops.FindGit("/usr/bin:/bin"), State: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestAnotherProcessGoesOn marks a checkout, changes it as an agent does, and
+// finds the same change from the mark, whatever became of HEAD.
+func TestAnotherProcessGoesOn(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	r.write("mine\xff", "untracked before\n")
+	first := openAt(t, r.dir, t.TempDir())
+	snap, err := first.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := first.Mark(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("README", "one\n2\n")
+	r.write("new/file", "new\n")
+	r.remove("gone")
+	want, err := first.Changes(t.Context(), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.git("checkout", "-q", "-b", "elsewhere")
+	r.git("add", "README")
+	r.write(".git/index.lock", "")
+
+	second := openAt(t, r.dir, t.TempDir())
+	snap, err = second.Resume(t.Context(), mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := second.Changes(t.Context(), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Files, got.Files); diff != "" || want.Tree != got.Tree {
+		t.Errorf("the change is another (-before +after):\n%s", diff)
+	}
+	if err := second.Restore(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	if head := r.git("symbolic-ref", "HEAD"); head != "refs/heads/main" {
+		t.Errorf("HEAD is %s", head)
+	}
+	if status := r.git("status", "--porcelain"); status != `?? "mine\377"` {
+		t.Errorf("status: %s", status)
+	}
+}
+
+func TestAMarkIsOfOneCheckout(t *testing.T) {
+	a, b := newRepo(t), newRepo(t)
+	a.seed()
+	b.seed()
+	first := openAt(t, a.dir, t.TempDir())
+	snap, err := first.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := first.Mark(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openAt(t, b.dir, t.TempDir()).Resume(t.Context(), mark); !errors.Is(err, gitops.ErrOtherCheckout) {
+		t.Errorf("Resume = %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// journalRun is a run that has a directory and a checkout, and nothing else.
+func journalRun(t *testing.T) (*run, *os.Root) {
+	t.Helper()
+	work := t.TempDir()
+	for name, text := range map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"} {
+		path := filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a.txt", filepath.Join(work, "link")); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := newDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dir.makeFolder(stateFolder); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{dir: dir, log: log, job: &job.Job{Repository: job.Repository{Path: "."}}}
+	t.Cleanup(func() { root.Close(); log.Close(); dir.close() })
+	return r, root
+}
+
+func content(t *testing.T, root *os.Root) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := root.Readlink(path)
+			found[path] = "-> " + target
+			return err
+		case d.IsDir():
+			found[path] = "folder"
+		default:
+			raw, err := root.ReadFile(path)
+			found[path] = string(raw)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+var touched = []string{"a.txt", "sub/b.txt", "link", "new/deep/c.txt"}
+
+func TestABrokenPatchIsUndone(t *testing.T) {
+	r, root := journalRun(t)
+	before := content(t, root)
+	if _, err := r.journalPatch(root)(touched); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{
+		func() error { return root.WriteFile("a.txt", []byte("half\n"), 0o600) },
+		func() error { return root.Remove("sub/b.txt") },
+		func() error { return root.Remove("link") },
+		func() error { return root.MkdirAll("new/deep", 0o755) },
+		func() error {
+			return errors.Join(root.MkdirAll("new/deep", 0o755), root.WriteFile("new/deep/c.txt", []byte("c\n"), 0o600))
+		},
+		func() error { return root.WriteFile("sub/.apply-patch-ABC.tmp", nil, 0o600) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		undone, whole, err := r.undoIn(root)
+		if err != nil || !undone || whole {
+			t.Fatalf("undone %v, whole %v, %v", undone, whole, err)
+		}
+		if diff := cmp.Diff(before, content(t, root)); diff != "" {
+			t.Errorf("(-before +after):\n%s", diff)
+		}
+		if _, err := r.journalPatch(root)(touched); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := root.Stat("a.txt"); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAWholePatchStays(t *testing.T) {
+	r, root := journalRun(t)
+	done, err := r.journalPatch(root)(touched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := root.WriteFile("a.txt", []byte("patched\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if undone, whole, err := r.undoIn(root); undone || !whole || err != nil {
+		t.Errorf("undone %v, whole %v, %v", undone, whole, err)
+	}
+	if got := content(t, root)["a.txt"]; got != "patched\n" {
+		t.Errorf("a.txt is %q", got)
+	}
+}

@@ -1,0 +1,87 @@
+package transcript
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := Create(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := log.Append(TypeWarning, warning(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := strings.LastIndex(strings.TrimSuffix(string(whole), "\n"), "\n") + 1
+	for cut := range len(whole) - last + 1 { // the last line, cut at each byte
+		if err := os.WriteFile(path, whole[:len(whole)-cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, torn, err := Reopen(path, Options{})
+		if err != nil {
+			t.Fatalf("cut by %d: %v", cut, err)
+		}
+		wantSeq, wantTorn := int64(2), len(whole)-cut-last
+		if cut == 0 {
+			wantSeq, wantTorn = 3, 0
+		}
+		if log.Seq() != wantSeq || torn != wantTorn {
+			t.Fatalf("cut by %d: %d events, %d bytes torn; want %d, %d", cut, log.Seq(), torn, wantSeq, wantTorn)
+		}
+		if e, err := log.Append(TypeWarning, warning(9)); err != nil || e.Seq != wantSeq+1 {
+			t.Fatalf("append: %v, %v", e.Seq, err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := VerifyChain(f)
+		f.Close()
+		if err != nil || head != log.Head() {
+			t.Fatalf("cut by %d: the chain ends in %s, %v", cut, head, err)
+		}
+	}
+}
+
+func TestReopenRefusesWhatWasAltered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := Create(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := log.Append(TypeWarning, warning(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(whole), "warning 1", "warning 7", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if log, _, err := Reopen(path, Options{}); err == nil {
+		log.Close()
+		t.Error("an altered transcript was opened to be added to")
+	}
+}
