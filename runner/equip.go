@@ -69,7 +69,7 @@ func (r *run) meetModel(context.Context) error {
 	if base == "" {
 		base = r.env.get("OPENAI_BASE_URL")
 	}
-	api, err := model.NewOpenAI(model.Endpoint{
+	api, err := r.speak(model.Endpoint{
 		BaseURL: base, APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + r.options.Version, Idle: time.Duration(m.Idle),
 	})
 	if err != nil {

@@ -12,6 +12,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
+// speak is a client of the API that the job names.
+func (r *run) speak(e model.Endpoint) (model.Responder, error) {
+	if r.job.Model.Wire == "chat" {
+		return model.NewChat(e)
+	}
+	return model.NewOpenAI(e)
+}
+
 // retrying asks next as patiently as the job says.
 func (r *run) retrying(next model.Responder) *model.Retrying {
 	m := r.job.Model
@@ -44,6 +52,9 @@ func (r *run) knowModel() error {
 	}
 	if m.ContextWindow > 0 {
 		r.profile.ContextWindow = m.ContextWindow
+	}
+	if m.Wire == "chat" {
+		r.profile.Patch = "function" // it has no other tools
 	}
 	if m.ParallelCalls != "auto" {
 		r.profile.ParallelCalls = m.ParallelCalls == "on"

@@ -51,6 +51,7 @@ func (d *decoder) relations(needsTask bool) {
 	}
 	d.distinctChecks()
 	d.harmlessPass()
+	d.chatHasLess()
 	if pr := d.job.PullRequest; pr.Branch != "" && pr.Branch == d.job.Repository.Base {
 		d.complainAt(d.places["pull_request.branch"], "pull_request.branch", "is the same branch as repository.base", "")
 	}
@@ -97,6 +98,26 @@ func (d *decoder) distinctChecks() {
 			at = d.places[path]
 		}
 		d.complainAt(at, path+".name", fmt.Sprintf("is also the name of verify[%d]", before), "")
+	}
+}
+
+// chatHasLess refuses what Chat Completions has no place for.
+func (d *decoder) chatHasLess() {
+	m := d.job.Model
+	if m.Wire != "chat" {
+		return
+	}
+	for _, key := range []struct {
+		path  string
+		wrong bool
+	}{
+		{"model.state", m.State == "server"},
+		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin"},
+		{"model.reasoning_summary", m.Summary != ""},
+	} {
+		if key.wrong {
+			d.complainAt(d.places[key.path], key.path, "does not go with model.wire: chat; leave it out", "")
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ var rules = []rule{
 	{path: "model.base_url", about: "Where the API is. Empty: OPENAI_BASE_URL, else OpenAI's own.", form: webAddress},
 	{path: "model.headers", about: "More headers for every request to the API. They are literal and end up in the transcript: a key belongs in the variable that api_key_env names.", example: "{X-Team: build}", names: headerName, form: headerValue},
 	{path: "model.query", about: "More query parameters for every request to the API. As literal as headers.", example: "{api-version: preview}", names: filledLine, form: oneLine},
-	{path: "model.wire", about: "The API that is spoken.", initial: "responses", values: []string{"responses"}, later: []string{"chat"}},
+	{path: "model.wire", about: "The API that is spoken: the Responses API, or Chat Completions, for endpoints that have nothing else.", initial: "responses", values: []string{"responses", "chat"}},
 	{path: "model.stream", about: "Whether answers are read as they are written. false is for endpoints that cannot; model.idle is then how long a whole answer may take.", initial: true},
 	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
 	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},

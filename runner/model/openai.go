@@ -53,17 +53,23 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 	return &OpenAI{service: responses.NewResponseService(options...), idle: defaulted(e.Idle, defaultIdle)}, nil
 }
 
-func (e Endpoint) options() ([]option.RequestOption, error) {
+// base is where the API is, with a slash at the end.
+func (e Endpoint) base() (string, error) {
 	base := e.BaseURL
 	if base == "" {
 		base = DefaultBaseURL
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, fmt.Errorf("model.base_url %q is not an http or https URL", base)
+		return "", fmt.Errorf("model.base_url %q is not an http or https URL", base)
 	}
-	if !strings.HasSuffix(base, "/") {
-		base += "/"
+	return strings.TrimSuffix(base, "/") + "/", nil
+}
+
+func (e Endpoint) options() ([]option.RequestOption, error) {
+	base, err := e.base()
+	if err != nil {
+		return nil, err
 	}
 	options := []option.RequestOption{
 		option.WithBaseURL(base),

@@ -1,0 +1,191 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// chatServer answers chat completions from what the messages hold: a call, two
+// calls at once, words. It checks that every call has its output behind it.
+type chatServer struct {
+	t       *testing.T
+	replace map[int]http.HandlerFunc
+	bodies  []string
+}
+
+func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Stream   bool
+		Messages []struct {
+			Role   string
+			CallID string                `json:"tool_call_id"`
+			Calls  []struct{ ID string } `json:"tool_calls"`
+		}
+		Tools []struct{ Type string }
+	}
+	var raw json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&raw); err != nil || json.Unmarshal(raw, &body) != nil || r.URL.Path != "/v1/chat/completions" {
+		s.t.Errorf("%s: %v in %s", r.URL.Path, err, raw)
+	}
+	s.bodies = append(s.bodies, string(raw))
+	if replaced := s.replace[len(s.bodies)]; replaced != nil {
+		replaced(w, r)
+		return
+	}
+	var waiting []string
+	outputs := 0
+	for i, m := range body.Messages {
+		if m.Role == "tool" {
+			if len(waiting) == 0 || waiting[0] != m.CallID {
+				s.t.Errorf("messages[%d] answers %s, waiting are %v", i, m.CallID, waiting)
+				return
+			}
+			waiting, outputs = waiting[1:], outputs+1
+			continue
+		}
+		if len(waiting) > 0 {
+			s.t.Errorf("messages[%d]: %v have no output", i, waiting)
+		}
+		for _, call := range m.Calls {
+			waiting = append(waiting, call.ID)
+		}
+	}
+	if body.Stream {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, chatStreams[outputs])
+		return
+	}
+	fmt.Fprint(w, chatWholes[outputs])
+}
+
+// The answers, by how many outputs there are.
+var chatStreams = map[int]string{
+	0: `data: {"id":"c1","choices":[{"delta":{"role":"assistant","content":"Look"}}]}
+
+data: {"id":"c1","choices":[{"delta":{"content":"ing.","tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":""}}]}}]}
+
+data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}}]}
+
+data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"a\"}"}}]}}]}
+
+data: {"id":"c1","choices":[{"delta":{},"finish_reason":"tool_calls"}]}
+
+data: {"id":"c1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}
+
+data: [DONE]
+
+`,
+	1: `data: {"id":"c2","choices":[{"delta":{"tool_calls":[{"index":0,"id":"two","function":{"name":"read_file","arguments":"{}"}},{"index":1,"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+`,
+	3: "data: {\"id\":\"c3\",\"choices\":[{\"delta\":{\"content\":\"Done.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+}
+
+var chatWholes = map[int]string{
+	0: `{"id":"c1","choices":[{"message":{"content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":"tool_calls"}],
+		"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}`,
+	1: `{"id":"c2","choices":[{"message":{"tool_calls":[{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+	3: `{"id":"c3","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}]}`,
+}
+
+func chat(t *testing.T) (fixture, *chatServer) {
+	t.Helper()
+	s := &chatServer{t: t, replace: map[int]http.HandlerFunc{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	api, err := model.NewChat(model.Endpoint{BaseURL: server.URL + "/v1", APIKey: "sk-test", Idle: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := converse(t, "version: 1\nturns: [{output: []}]\n")
+	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	f.Settings.Tools = []json.RawMessage{
+		json.RawMessage(`{"type":"function","name":"read_file","description":"Reads.","strict":false,"parameters":{"type":"object"}}`),
+		json.RawMessage(`{"type":"custom","name":"apply_patch","description":"x","format":{}}`),
+	}
+	if err := f.Tell("The task."); err != nil {
+		t.Fatal(err)
+	}
+	return f, s
+}
+
+func TestChatCompletions(t *testing.T) {
+	for name, whole := range map[string]bool{"streamed": false, "in one piece": true} {
+		t.Run(name, func(t *testing.T) {
+			f, server := chat(t)
+			f.Settings.Whole, f.Settings.Effort, f.Settings.Serial, f.Settings.MaxOutputTokens = whole, "low", true, 99
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("Run = %q, %v", said, err)
+			}
+			want := []tools.Call{
+				{ID: "one", Number: 1, Name: "read_file", Input: `{"path":"a"}`}, {ID: "two", Number: 2, Name: "read_file", Input: "{}"}, {ID: "three", Number: 3, Name: "read_file", Input: "{}"},
+			}
+			if diff := cmp.Diff(want, f.box.asked); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if want := (model.Usage{Input: 10, Cached: 3, Output: 4, Reasoning: 2}); f.Spent().Usage != want {
+				t.Errorf("usage %+v", f.Spent().Usage)
+			}
+			for _, part := range []string{
+				`{"role":"system","content":"Work."}`, `{"role":"system","content":"The task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,
+				`{"role":"assistant","content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
+				`{"role":"tool","content":"hello","tool_call_id":"one"}`,
+			} {
+				if !strings.Contains(server.bodies[1], part) {
+					t.Errorf("the second request lacks %s:\n%s", part, server.bodies[1])
+				}
+			}
+			if strings.Contains(server.bodies[1], "apply_patch") {
+				t.Errorf("a tool that is no function is offered:\n%s", server.bodies[1])
+			}
+		})
+	}
+}
+
+func TestChatFailuresThatPass(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"500":             answer(500, "", "<html>"),
+		"429":             answer(429, "Retry-After-Ms: 1", `{"error":{"message":"later"}}`),
+		"stream ends":     stream("data: {\"id\":\"c\",\"choices\":[{\"delta\":{\"content\":\"Lo\"}}]}\n\n"),
+		"length":          stream("data: {\"id\":\"c\",\"choices\":[{\"delta\":{\"content\":\"Lo\"},\"finish_reason\":\"length\"}]}\n\n"),
+		"error in chunk":  stream("data: {\"error\":{\"code\":\"server_error\",\"message\":\"x\"}}\n\n"),
+		"connection lost": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		for turn := 1; turn <= 3; turn++ {
+			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
+				f, server := chat(t)
+				server.replace[turn] = handler
+				if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 {
+					t.Fatalf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
+				}
+			})
+		}
+	}
+}
+
+func TestChatFailuresThatLast(t *testing.T) {
+	for reason, handler := range map[string]http.HandlerFunc{
+		"unauthorized": answer(401, "", `{"error":{"message":"bad key"}}`),
+		"quota":        answer(429, "", `{"error":{"message":"pay","code":"insufficient_quota"}}`),
+		"malformed":    stream("data: {oops}\n\n"),
+		"refused":      stream("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n\n"),
+	} {
+		f, server := chat(t)
+		server.replace[1] = handler
+		if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || len(server.bodies) != 1 {
+			t.Errorf("%s: Run ended in %v after %d requests", reason, err, len(server.bodies))
+		}
+	}
+}

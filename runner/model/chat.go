@@ -1,0 +1,304 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3/packages/ssestream"
+)
+
+// Chat is the Chat Completions API, for endpoints that have nothing else. The
+// conversation stays in the form of the Responses API: requests are translated
+// on their way out, answers on their way in. What Chat Completions has no place
+// for, reasoning among it, is not sent.
+type Chat struct {
+	endpoint Endpoint
+	url      string
+	client   *http.Client
+	idle     time.Duration
+}
+
+// NewChat makes a client. It does not connect.
+func NewChat(e Endpoint) (*Chat, error) {
+	base, err := e.base()
+	if err != nil {
+		return nil, err
+	}
+	address, err := url.Parse(base + "chat/completions")
+	if err != nil {
+		return nil, fmt.Errorf("model.base_url: %w", err)
+	}
+	query := address.Query()
+	for name, value := range e.Query {
+		query.Set(name, value)
+	}
+	address.RawQuery = query.Encode()
+	return &Chat{
+		endpoint: e, url: address.String(), idle: defaulted(e.Idle, defaultIdle),
+		client: &http.Client{CheckRedirect: staysAtHost},
+	}, nil
+}
+
+// staysAtHost keeps the key from going to another host.
+func staysAtHost(to *http.Request, via []*http.Request) error {
+	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
+		return errors.New("the endpoint redirects to another host")
+	}
+	if len(via) > 5 {
+		return errors.New("the endpoint redirects too often")
+	}
+	return nil
+}
+
+// Respond sends r and reads the answer to its end. Its error is a *Failure, or
+// ctx's.
+func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
+	raw, err := chatRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	var answer *Response
+	err = watched(ctx, c.idle, func(ctx context.Context, alive func()) error {
+		sent, err := c.send(ctx, raw)
+		if err != nil {
+			return err
+		}
+		defer sent.Body.Close()
+		if r.Settings.Whole {
+			answer, err = readWholeChat(sent.Body, observe)
+			return err
+		}
+		answer, err = readChatStream(ssestream.NewDecoder(sent), observe, alive)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("make model request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if c.endpoint.APIKey != "" {
+		request.Header.Set("Authorization", "Bearer "+c.endpoint.APIKey)
+	}
+	if c.endpoint.UserAgent != "" {
+		request.Header.Set("User-Agent", c.endpoint.UserAgent)
+	}
+	for name, value := range c.endpoint.Headers {
+		request.Header.Set(name, value)
+	}
+	sent, err := c.client.Do(request)
+	if err != nil {
+		return nil, requestFailure(err)
+	}
+	if sent.StatusCode < 300 {
+		return sent, nil
+	}
+	defer sent.Body.Close()
+	return nil, refusedChat(sent)
+}
+
+// refusedChat reads why a request was refused.
+func refusedChat(sent *http.Response) *Failure {
+	const most = 64 << 10
+	var body struct {
+		Error apiError `json:"error"`
+	}
+	raw, _ := io.ReadAll(io.LimitReader(sent.Body, most))
+	_ = json.Unmarshal(raw, &body) // a page instead of JSON has no more to say
+	f := apiFailure(sent.StatusCode, body.Error.kind(), body.Error.Message)
+	if wait := retryAfter(sent.Header); wait > 0 {
+		f.RetryAfter = wait
+	}
+	if f.Message == "" {
+		f.Message = http.StatusText(sent.StatusCode)
+	}
+	return f
+}
+
+// chatChunk is a piece of an answer, or the whole of one.
+type chatChunk struct {
+	ID      string `json:"id"`
+	Choices []struct {
+		Delta   chatDelta `json:"delta"`
+		Message chatDelta `json:"message"`
+		Finish  string    `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		Input   int64 `json:"prompt_tokens"`
+		Output  int64 `json:"completion_tokens"`
+		Details struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		OutputDetails struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+	} `json:"usage"`
+	Error *apiError `json:"error"`
+}
+
+type chatDelta struct {
+	Content string     `json:"content"`
+	Refusal string     `json:"refusal"`
+	Calls   []chatCall `json:"tool_calls"`
+}
+
+type chatCall struct {
+	Index    *int         `json:"index,omitempty"`
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type,omitempty"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// chatAnswer grows by chunks.
+type chatAnswer struct {
+	id      string
+	text    strings.Builder
+	refusal strings.Builder
+	calls   []chatCall
+	finish  string
+	usage   Usage
+}
+
+func readChatStream(stream ssestream.Decoder, observe Observer, alive func()) (*Response, error) {
+	var a chatAnswer
+	for stream.Next() {
+		alive()
+		data := bytes.TrimSpace(stream.Event().Data)
+		if bytes.Equal(data, []byte("[DONE]")) {
+			break
+		}
+		if err := a.take(data, observe); err != nil {
+			return nil, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, requestFailure(err)
+	}
+	if a.finish == "" {
+		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
+	}
+	return a.response()
+}
+
+func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, wholeLimit))
+	if err != nil {
+		return nil, requestFailure(err)
+	}
+	var a chatAnswer
+	if err := a.take(raw, observe); err != nil {
+		return nil, err
+	}
+	if a.finish == "" {
+		return nil, malformed("the answer has no finish_reason", nil, raw)
+	}
+	return a.response()
+}
+
+func (a *chatAnswer) take(data []byte, observe Observer) error {
+	var chunk chatChunk
+	if err := json.Unmarshal(data, &chunk); err != nil {
+		return malformed("a chunk is not what the API describes", err, data)
+	}
+	if chunk.Error != nil {
+		return apiFailure(0, chunk.Error.kind(), chunk.Error.Message)
+	}
+	if chunk.ID != "" {
+		a.id = chunk.ID
+	}
+	if u := chunk.Usage; u != nil {
+		a.usage = Usage{Input: u.Input, Cached: u.Details.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
+	}
+	if len(chunk.Choices) == 0 {
+		return nil
+	}
+	choice := chunk.Choices[0]
+	if choice.Finish != "" {
+		a.finish = choice.Finish
+	}
+	for _, delta := range []chatDelta{choice.Delta, choice.Message} {
+		a.add(delta, observe)
+	}
+	return nil
+}
+
+func (a *chatAnswer) add(delta chatDelta, observe Observer) {
+	if delta.Content != "" {
+		observe.text(delta.Content)
+	}
+	a.text.WriteString(delta.Content)
+	a.refusal.WriteString(delta.Refusal)
+	for _, piece := range delta.Calls {
+		at := len(a.calls)
+		if piece.Index != nil {
+			at = min(max(*piece.Index, 0), len(a.calls))
+		}
+		if at == len(a.calls) {
+			a.calls = append(a.calls, chatCall{})
+		}
+		call := &a.calls[at]
+		if piece.ID != "" {
+			call.ID = piece.ID
+		}
+		call.Function.Name += piece.Function.Name
+		call.Function.Arguments += piece.Function.Arguments
+	}
+}
+
+// response is the answer as items of the Responses API.
+func (a *chatAnswer) response() (*Response, error) {
+	switch a.finish {
+	case "length":
+		f := incomplete("max_output_tokens")
+		f.Usage = a.usage
+		return nil, f
+	case "content_filter":
+		return nil, incomplete("content_filter")
+	}
+	var items []any
+	if text := a.text.String(); text != "" {
+		part := contentPart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
+		items = append(items, messageItem{"message", "msg_" + a.id, "completed", "assistant", []contentPart{part}})
+	}
+	if refusal := a.refusal.String(); refusal != "" {
+		items = append(items, map[string]any{
+			"type": "message", "id": "msg_refusal_" + a.id, "status": "completed", "role": "assistant",
+			"content": []any{map[string]string{"type": "refusal", "refusal": refusal}},
+		})
+	}
+	for n, call := range a.calls {
+		id := call.ID
+		if id == "" {
+			id = fmt.Sprintf("call_%s_%d", a.id, n+1)
+		}
+		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments})
+	}
+	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage}
+	for _, item := range items {
+		raw, err := encode(item)
+		if err != nil {
+			return nil, err
+		}
+		answer.Output = append(answer.Output, raw)
+	}
+	return answer, nil
+}

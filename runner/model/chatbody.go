@@ -1,0 +1,185 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// chatBody is the JSON of a request for a chat completion. What is not set is
+// not sent: endpoints differ in what they know.
+type chatBody struct {
+	Model           string          `json:"model"`
+	Tools           []chatTool      `json:"tools,omitempty"`
+	ToolChoice      string          `json:"tool_choice,omitempty"`
+	Parallel        *bool           `json:"parallel_tool_calls,omitempty"`
+	Effort          string          `json:"reasoning_effort,omitempty"`
+	Verbosity       string          `json:"verbosity,omitempty"`
+	ServiceTier     string          `json:"service_tier,omitempty"`
+	MaxOutputTokens int64           `json:"max_completion_tokens,omitempty"`
+	Format          *chatFormat     `json:"response_format,omitempty"`
+	Stream          bool            `json:"stream"`
+	StreamOptions   map[string]bool `json:"stream_options,omitempty"`
+	Messages        []chatMessage   `json:"messages"`
+}
+
+type chatTool struct {
+	Type     string          `json:"type"`
+	Function json.RawMessage `json:"function"`
+}
+
+type chatFormat struct {
+	Type   string         `json:"type"`
+	Schema chatJSONSchema `json:"json_schema"`
+}
+
+type chatJSONSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+type chatMessage struct {
+	Role    string     `json:"role"`
+	Content string     `json:"content"`
+	Calls   []chatCall `json:"tool_calls,omitempty"`
+	CallID  string     `json:"tool_call_id,omitempty"`
+}
+
+func chatRequest(r Request) ([]byte, error) {
+	s := r.Settings
+	messages, err := chatMessages(s.Instructions, r.History)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := chatTools(s.Tools)
+	if err != nil {
+		return nil, err
+	}
+	b := chatBody{
+		Model: s.Model, Tools: tools, Effort: s.Effort, Verbosity: s.Verbosity, ServiceTier: s.ServiceTier,
+		MaxOutputTokens: s.MaxOutputTokens, Stream: !s.Whole, Messages: messages,
+	}
+	if b.Stream {
+		b.StreamOptions = map[string]bool{"include_usage": true}
+	}
+	if s.Speaking && len(tools) > 0 {
+		b.ToolChoice = "none"
+	}
+	if s.Serial && len(tools) > 0 {
+		b.Parallel = new(bool)
+	}
+	if s.Schema != nil {
+		b.Format = &chatFormat{"json_schema", chatJSONSchema{"output", s.Schema}}
+	}
+	return encode(b)
+}
+
+// chatTools are the functions among the tools; Chat Completions has no others
+// that every endpoint knows.
+func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
+	var tools []chatTool
+	for _, raw := range definitions {
+		var tool struct {
+			Type        string          `json:"type"`
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Parameters  json.RawMessage `json:"parameters"`
+		}
+		if err := json.Unmarshal(raw, &tool); err != nil {
+			return nil, fmt.Errorf("read tool definition: %w", err)
+		}
+		if tool.Type != "function" {
+			continue
+		}
+		function, err := encode(map[string]any{"name": tool.Name, "description": tool.Description, "parameters": tool.Parameters})
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, chatTool{"function", function})
+	}
+	return tools, nil
+}
+
+// chatItem has the fields of items that a chat has a place for.
+type chatItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"`
+	Output    string          `json:"output"`
+	Operation json.RawMessage `json:"operation"`
+	Content   []struct {
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+}
+
+// chatMessages translates the history. The words and calls of one answer are
+// one message.
+func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
+	messages := []chatMessage{{Role: "system", Content: instructions}}
+	for _, raw := range history {
+		var item chatItem
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return nil, fmt.Errorf("read item: %w", err)
+		}
+		last := &messages[len(messages)-1]
+		switch {
+		case item.Type == "message" && item.Role == "assistant":
+			messages = append(messages, chatMessage{Role: "assistant", Content: item.text()})
+		case item.Type == "message":
+			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.text()})
+		case strings.HasSuffix(item.Type, "_call_output"):
+			messages = append(messages, chatMessage{Role: "tool", Content: item.Output, CallID: item.CallID})
+		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
+			call, err := item.call()
+			if err != nil {
+				return nil, err
+			}
+			if last.Role != "assistant" {
+				messages = append(messages, chatMessage{Role: "assistant"})
+				last = &messages[len(messages)-1]
+			}
+			last.Calls = append(last.Calls, call)
+		}
+	}
+	return messages, nil
+}
+
+// chatRole is the role by the name that all endpoints know.
+func chatRole(role string) string {
+	if role == "developer" {
+		return "system"
+	}
+	return role
+}
+
+func (i chatItem) text() string {
+	var text strings.Builder
+	for _, part := range i.Content {
+		text.WriteString(part.Text + part.Refusal)
+	}
+	return text.String()
+}
+
+// call is a call as a function's, whatever form it was made in.
+func (i chatItem) call() (chatCall, error) {
+	function := chatFunction{i.Name, i.Arguments}
+	var arguments any
+	switch i.Type {
+	case "custom_tool_call":
+		arguments = map[string]string{"input": i.Input}
+	case "apply_patch_call":
+		function.Name, arguments = "apply_patch", i.Operation
+	}
+	if arguments != nil {
+		raw, err := encode(arguments)
+		if err != nil {
+			return chatCall{}, err
+		}
+		function.Arguments = string(raw)
+	}
+	return chatCall{ID: i.CallID, Type: "function", Function: function}, nil
+}
