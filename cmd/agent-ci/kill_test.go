@@ -158,7 +158,7 @@ func kills(t *testing.T) int {
 	if testing.Short() {
 		return 4
 	}
-	return 12
+	return 6
 }
 
 func TestKilledRunsGoOn(t *testing.T) {

@@ -44,7 +44,7 @@ func (p program) run(b *testing.B) sighting {
 	if _, err := os.Stat(*binary); err != nil {
 		b.Skipf("there is no program to measure (%v); make bench builds it", err)
 	}
-	server, err := modeltest.StartScript("session", strings.NewReader(p.session), modeltest.Options{Trusting: true})
+	server, err := modeltest.StartScript("session", strings.NewReader(p.session), modeltest.Options{Trusting: true, Compacts: true})
 	if err != nil {
 		b.Fatal(err)
 	}
