@@ -73,10 +73,9 @@ func step(n, try int) any {
 
 // killWorld is a repository and a model for runs that are killed.
 type killWorld struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	base string
+	t   *testing.T
+	dir string
+	env []string
 }
 
 func newKillWorld(t *testing.T) *killWorld {

@@ -1,0 +1,88 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestTryAgainIn(t *testing.T) {
+	for message, want := range map[string]time.Duration{
+		"Rate limit reached for gpt-5. Please try again in 6ms. Visit …": 6 * time.Millisecond,
+		"Please try again in 1.5s.":                                      1500 * time.Millisecond,
+		"please Try again in 1m30.5s":                                    90*time.Second + 500*time.Millisecond,
+		"try again in 20 seconds, or later":                              20 * time.Second,
+		"try again in 1 minute":                                          time.Minute,
+		"try again in 2 hours 5 minutes":                                 2*time.Hour + 5*time.Minute,
+		"try again in a while":                                           0,
+		"try again":                                                      0,
+		"":                                                               0,
+	} {
+		if got := tryAgainIn(message); got != want {
+			t.Errorf("%q asks for %s, want %s", message, got, want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for name, c := range map[string]struct {
+		header      http.Header
+		least, most time.Duration
+	}{
+		"seconds":      {http.Header{"Retry-After": {"2"}}, 2 * time.Second, 2 * time.Second},
+		"milliseconds": {http.Header{"Retry-After": {"9"}, "Retry-After-Ms": {"1500"}}, 1500 * time.Millisecond, 1500 * time.Millisecond},
+		"a date":       {http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}, 50 * time.Minute, time.Hour},
+		"a past date":  {http.Header{"Retry-After": {time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)}}, 0, 0},
+		"nonsense":     {http.Header{"Retry-After": {"soon"}}, 0, 0},
+	} {
+		if got := retryAfter(c.header); got < c.least || got > c.most {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// failing fails each request in the same way and counts them.
+type failing struct {
+	failure Failure
+	asked   int
+}
+
+func (f *failing) Respond(context.Context, Request, Observer) (*Response, error) {
+	f.asked++
+	failure := f.failure
+	return nil, &failure
+}
+
+func TestTheOutageIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		asks  time.Duration // to wait
+		lost  time.Duration // before
+		tries int
+	}{
+		"a wait that fits":                {time.Microsecond, 0, 3},
+		"a wait that does not":            {time.Hour, 0, 1},
+		"an outage that is nearly over":   {0, time.Minute - time.Nanosecond, 1},
+		"an outage that has just started": {0, time.Second, 3},
+	} {
+		next := &failing{failure: Failure{Kind: ServerError, RetryAfter: c.asks}}
+		r := &Retrying{Next: next, Attempts: 3, First: time.Microsecond, Outage: time.Minute, lost: c.lost}
+		_, err := r.Respond(t.Context(), Request{}, Observer{})
+		var failure *Failure
+		if !errors.As(err, &failure) || failure.Attempts != c.tries || next.asked != c.tries {
+			t.Errorf("%s: %d requests, want %d (%v)", name, next.asked, c.tries, err)
+		}
+	}
+}
+
+func TestARetryEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, First: time.Hour, Longest: time.Hour, Outage: 3 * time.Hour, Report: func(Retry) error {
+		cancel()
+		return nil
+	}}
+	if _, err := r.Respond(ctx, Request{}, Observer{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Respond = %v", err)
+	}
+}
