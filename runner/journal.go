@@ -37,8 +37,8 @@ type journalled struct {
 
 // journalPatch writes the journal of a patch to paths and closes it when the
 // patch is done.
-func (r *run) journalPatch(root *os.Root) func(paths []string) (func(), error) {
-	return func(paths []string) (func(), error) {
+func (r *run) journalPatch(root *os.Root) func(paths []string) (func(applied bool), error) {
+	return func(paths []string) (func(applied bool), error) {
 		r.dir.remove(journalFolder)
 		files := make([]journalled, 0, len(paths))
 		for i, name := range paths {
@@ -51,7 +51,12 @@ func (r *run) journalPatch(root *os.Root) func(paths []string) (func(), error) {
 		if err := r.dir.writeJSON(journalFile, journal{r.log.Seq(), files}); err != nil {
 			return nil, err
 		}
-		return func() { // without it a patch that is whole would be undone, and told so: no harm
+		return func(applied bool) {
+			if !applied { // undone by itself
+				r.dir.remove(journalFolder)
+				return
+			}
+			// Without it a patch that is whole would be undone, and told so: no harm.
 			_ = r.dir.write(journalClosed, []byte("closed\n"))
 		}, nil
 	}

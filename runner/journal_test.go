@@ -122,11 +122,23 @@ func TestAWholePatchStays(t *testing.T) {
 	if err := root.WriteFile("a.txt", []byte("patched\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	done()
+	done(true)
 	if undone, whole, err := r.undoIn(root); undone || !whole || err != nil {
 		t.Errorf("undone %v, whole %v, %v", undone, whole, err)
 	}
 	if got := content(t, root)["a.txt"]; got != "patched\n" {
 		t.Errorf("a.txt is %q", got)
+	}
+}
+
+func TestAPatchThatFailedLeavesNoJournal(t *testing.T) {
+	r, root := journalRun(t)
+	done, err := r.journalPatch(root)(touched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(false)
+	if undone, whole, err := r.undoIn(root); undone || whole || err != nil {
+		t.Errorf("undone %v, whole %v, %v", undone, whole, err)
 	}
 }

@@ -54,8 +54,9 @@ func (p *Patcher) commit(ctx context.Context, plan *v4a.Plan) (tools.Result, err
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("write the journal of the patch: %w", err)
 	}
-	defer done()
-	return commit(ctx, plan)
+	result, err := commit(ctx, plan)
+	done(err == nil && !result.Failed)
+	return result, err
 }
 
 // changing are the paths that a plan puts, replaces or takes away.

@@ -28,9 +28,9 @@ type Options struct {
 	Keep func(text string) error
 	// Journal is told of the paths below Dir that are about to change, or to
 	// come or go, before the first of them does; what it returns is called once
-	// the patch is applied or undone. When it fails the patch is not applied. It
-	// may be nil.
-	Journal func(paths []string) (done func(), err error)
+	// the patch is applied, or undone because it could not be. When it fails the
+	// patch is not applied. It may be nil.
+	Journal func(paths []string) (done func(applied bool), err error)
 }
 
 // Patcher is the tool. It also applies patches that come in other ways than by
