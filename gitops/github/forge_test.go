@@ -123,7 +123,7 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 	want := &github.Issue{
 		Number: 1, Title: "Greet", Body: "Say <b>hello</b>\n", State: "open", URL: forge.URL + "/octo/widgets/issues/1",
 		Author: github.User{Login: "renovate[bot]", ID: 29139614, Bot: true}, Association: "CONTRIBUTOR",
-		Labels: []string{"bug"}, CreatedAt: got.CreatedAt,
+		Labels: []string{"bug"}, CreatedAt: got.CreatedAt, UpdatedAt: got.UpdatedAt,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.CreatedAt.IsZero() {
 		t.Errorf("%s, created at %v", diff, got.CreatedAt)

@@ -33,6 +33,7 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
+	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
 	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(editIssue),
 	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),

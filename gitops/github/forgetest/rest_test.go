@@ -35,6 +35,8 @@ func TestAnswers(t *testing.T) {
 		{"commit", "GET", "/git/commits/" + topic, "", 200},
 		{"unknown commit", "GET", "/git/commits/" + strings.Repeat("0", 40), "", 404},
 		{"option for a commit", "GET", "/git/commits/--all", "", 404},
+		{"permission", "GET", "/collaborators/octocat/permission", "", 200},
+		{"permission of a stranger", "GET", "/collaborators/stranger/permission", "", 200},
 		{"issue", "GET", "/issues/1", "", 200},
 		{"unknown issue", "GET", "/issues/99", "", 404},
 		{"issue without a number", "GET", "/issues/one", "", 404},
