@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -245,7 +246,7 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if err := job.ValidateBranch(r.branch); err != nil {
 		return badBundle("its branch: %s", trimmed(err))
 	}
-	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, "agent-ci/") {
+	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, runBranches) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", r.branch)
 	}
 	if err := r.beAsCautious(bundle); err != nil {
@@ -256,6 +257,9 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	r.table = transcript.Verify{Passed: true}
 	if bundle.Verify != nil {
 		r.table = *bundle.Verify
+	}
+	if isDigest(bundle.Task.Snapshot) {
+		r.task.snapshot = bundle.Task.Snapshot
 	}
 	r.task.key, r.task.title = bundle.Started.Key, bundle.Task.Title
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
@@ -279,6 +283,11 @@ func (r *run) beAsCautious(bundle *transcript.View) error {
 	r.job.PullRequest.Draft = r.job.PullRequest.Draft || made.PullRequest.Draft
 	r.job.Policy.Protect = append(r.job.Policy.Protect, made.Policy.Protect...)
 	return nil
+}
+
+// isDigest says whether text is a SHA-256 in hex, which can stand in a trailer.
+func isDigest(text string) bool {
+	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // safeRunID says whether id can stand in a trailer.

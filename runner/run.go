@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -72,6 +73,12 @@ type run struct {
 	warned   sync.Mutex // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
+	event       *actions.Event
+	eventErr    error            // why there is no event
+	request     *actions.Request // that the event makes; nil for other tasks
+	permissions map[string]github.Permission
+	pull        *github.PullRequest // that is gone on with
+
 	job      *job.Job
 	prompt   string // from standard input
 	jobFile  configFile
@@ -105,6 +112,7 @@ type run struct {
 // pipeline is a run from the task to its outcome. A nil error means that the
 // stages left the outcome to finish, which reads it off what happened.
 func (r *run) pipeline(ctx context.Context) error {
+	r.readEvent()
 	if err := r.findCheckout(ctx); err != nil {
 		return err
 	}
@@ -114,10 +122,13 @@ func (r *run) pipeline(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
 	for _, stage := range []func(context.Context) error{
-		r.meetModel,
+		r.findRequest,
 		r.meetForge,
+		r.trustActor,
+		r.meetModel,
 		r.readTask,
 		r.openWorkspace,
+		r.notDoneAlready,
 		r.choosePublishing,
 		r.begin,
 		r.briefAgent,

@@ -41,7 +41,7 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 		return err
 	}
 	r.checkout = checkout
-	if err := r.chooseBase(ctx, ""); err != nil {
+	if err := r.chooseBase(ctx, r.eventBase()); err != nil {
 		return err
 	}
 	r.begunAt = r.base
@@ -249,7 +249,7 @@ func (r *run) branchName() string {
 	if name := r.job.PullRequest.Branch; name != "" {
 		return name
 	}
-	return "agent-ci/" + r.task.key
+	return runBranches + r.task.key
 }
 
 // workDir is where the agent and the verify commands start.

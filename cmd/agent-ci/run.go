@@ -106,15 +106,16 @@ func (a runArguments) problem(rest, environ []string) string {
 	case tasks > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
 	case tasks == 0 && len(rest) == 0 && !a.hasTask(environ):
-		return "there is no task: give a job file, --issue, --prompt or --prompt-file"
+		return "there is no task: give a job file, --issue, --prompt or --prompt-file; in GitHub Actions the event may bring one"
 	case a.publish != "" && !slices.Contains(runner.PublishModes(), a.publish):
 		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + a.publish
 	}
 	return ""
 }
 
-// hasTask says whether --set or the environment brings the task.
+// hasTask says whether --set, the environment or an event brings the task.
 func (a runArguments) hasTask(environ []string) bool {
 	bySet := slices.ContainsFunc(a.set, func(s string) bool { return strings.HasPrefix(s, "task.") })
-	return bySet || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
+	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
+	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
 }

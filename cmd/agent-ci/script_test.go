@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,21 +41,23 @@ func buildAndRun(m *testing.M) int {
 }
 
 func TestScripts(t *testing.T) {
+	commands := map[string]func(*testscript.TestScript, bool, []string){
+		"repo":    makeRepository,
+		"model":   startModel,
+		"asked":   askedModel,
+		"forge":   startForge,
+		"issue":   addIssue,
+		"fault":   addFault,
+		"pull":    showPull,
+		"close":   closePull,
+		"field":   checkField,
+		"capture": capture,
+	}
+	maps.Copy(commands, eventCommands)
 	testscript.Run(t, testscript.Params{
 		Dir:   filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error { return setUp(t, env) },
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo":    makeRepository,
-			"model":   startModel,
-			"asked":   askedModel,
-			"forge":   startForge,
-			"issue":   addIssue,
-			"fault":   addFault,
-			"pull":    showPull,
-			"close":   closePull,
-			"field":   checkField,
-			"capture": capture,
-		},
+		Cmds:  commands,
 	})
 }
 

@@ -71,7 +71,7 @@ func (e *Event) issueRequest(t Triggers) (*Request, string) {
 	case e.Action == "assigned" && e.Assignee != nil:
 		r.Trigger = "assignment to " + e.Assignee.Login
 		if !containsFold(t.Assignees, e.Assignee.Login) {
-			return nil, fmt.Sprintf("%s is none of trigger.assignees (%s)", e.Assignee.Login, strings.Join(t.Assignees, ", "))
+			return nil, fmt.Sprintf("the assignee %s is none of trigger.assignees (%s)", e.Assignee.Login, strings.Join(t.Assignees, ", "))
 		}
 	default:
 		return nil, fmt.Sprintf("an issue that was %s asks for nothing", e.Action)

@@ -1,0 +1,172 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+// eventCommands make the forge's issues into events, as GitHub Actions gives
+// them to a step.
+var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"event":    makeEvent,
+	"role":     giveRole,
+	"edit":     editIssue,
+	"remark":   addRemark,
+	"comments": showComments,
+}
+
+type object = map[string]any
+
+// events are the payloads by the first argument of event, with how many
+// arguments follow.
+var events = map[string]struct {
+	name string
+	args int
+	make func(ts *testscript.TestScript, args []string) object
+}{
+	"labeled": {"issues", 3, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "labeled", "issue": asked(ts, "issues", a[0]), "label": object{"name": a[1]}, "sender": account(a[2])}
+	}},
+	"assigned": {"issues", 3, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "assigned", "issue": asked(ts, "issues", a[0]), "assignee": account(a[1]), "sender": account(a[2])}
+	}},
+	"comment": {"issue_comment", 3, func(ts *testscript.TestScript, a []string) object {
+		comment := addComment(ts, a[0], a[1], "NONE", a[2])
+		return object{"action": "created", "issue": asked(ts, "issues", a[0]), "comment": comment, "sender": account(a[1])}
+	}},
+	"review": {"pull_request_review", 4, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "submitted", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1]), "review": object{
+			"id": 77, "user": account(a[1]), "state": a[2], "body": a[3], "submitted_at": "2026-02-01T00:00:00Z",
+		}}
+	}},
+	"line": {"pull_request_review_comment", 5, func(ts *testscript.TestScript, a []string) object {
+		line, err := strconv.Atoi(a[3])
+		ts.Check(err)
+		return object{"action": "created", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1]), "comment": object{
+			"id": 78, "user": account(a[1]), "path": a[2], "line": line, "diff_hunk": "@@ -1 +1 @@", "body": a[4], "created_at": "2026-02-01T00:00:00Z",
+		}}
+	}},
+	"dispatch": {"workflow_dispatch", 1, func(_ *testscript.TestScript, a []string) object {
+		key, value, _ := strings.Cut(a[0], "=")
+		return object{"inputs": object{key: value}, "sender": account("octocat")}
+	}},
+	"repository_dispatch": {"repository_dispatch", 1, func(_ *testscript.TestScript, a []string) object {
+		key, value, _ := strings.Cut(a[0], "=")
+		return object{"action": "go", "client_payload": object{key: value}, "sender": account("octocat")}
+	}},
+	"schedule": {"schedule", 0, func(*testscript.TestScript, []string) object { return object{"schedule": "0 3 * * *"} }},
+	"push":     {"push", 0, func(*testscript.TestScript, []string) object { return object{"ref": "refs/heads/main"} }},
+}
+
+// makeEvent writes an event and sets the variables of Actions that tell of it:
+// event KIND ARGUMENT….
+func makeEvent(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || events[args[0]].make == nil || len(args)-1 != events[args[0]].args {
+		ts.Fatalf("usage: event KIND ARGUMENT…")
+	}
+	kind := events[args[0]]
+	raw, err := json.Marshal(kind.make(ts, args[1:]))
+	ts.Check(err)
+	path := ts.MkAbs("event.json")
+	ts.Check(os.WriteFile(path, raw, 0o600))
+	temp := ts.MkAbs("runner.temp")
+	ts.Check(os.MkdirAll(temp, 0o755))
+	repo := worldOf(ts).repo
+	for name, value := range map[string]string{
+		"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": kind.name, "GITHUB_EVENT_PATH": path, "GITHUB_REPOSITORY": repo.Owner + "/" + repo.Name,
+		"GITHUB_OUTPUT": filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary"), "RUNNER_TEMP": temp,
+	} {
+		ts.Setenv(name, value)
+	}
+	for _, name := range []string{"output", "summary"} {
+		ts.Check(os.WriteFile(filepath.Join(temp, name), nil, 0o600))
+	}
+}
+
+func account(login string) object {
+	kind := "User"
+	if strings.HasSuffix(login, "[bot]") {
+		kind = "Bot"
+	}
+	return object{"login": login, "id": 1, "type": kind}
+}
+
+// asked is what the forge says of an issue or a pull request.
+func asked(ts *testscript.TestScript, kind, number string) object {
+	w := worldOf(ts)
+	request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("%s/repos/%s/%s/%s/%s", w.forge.APIURL, w.repo.Owner, w.repo.Name, kind, number), nil)
+	ts.Check(err)
+	request.Header.Set("Authorization", "Bearer "+w.forge.Token)
+	response, err := http.DefaultClient.Do(request)
+	ts.Check(err)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	var found object
+	ts.Check(json.Unmarshal(raw, &found))
+	if response.StatusCode != http.StatusOK {
+		ts.Fatalf("%s %s: %s", kind, number, raw)
+	}
+	return found
+}
+
+func addComment(ts *testscript.TestScript, number, login, association, body string) object {
+	n, err := strconv.Atoi(number)
+	ts.Check(err)
+	body = strings.ReplaceAll(body, `\n`, "\n")
+	id := worldOf(ts).repo.AddComment(n, forgetest.Comment{Author: forgetest.User{Login: login}, Association: association, Body: body})
+	updated := asked(ts, "issues", number)["updated_at"]
+	return object{"id": id, "body": body, "user": account(login), "created_at": updated}
+}
+
+// giveRole says what an account may do: role LOGIN ROLE.
+func giveRole(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: role LOGIN ROLE")
+	}
+	repo := worldOf(ts).repo
+	if repo.Permissions == nil {
+		repo.Permissions = map[string]string{}
+	}
+	repo.Permissions[args[0]] = args[1]
+}
+
+// editIssue changes an issue as its author does: edit NUMBER TITLE BODY STATE.
+func editIssue(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: edit NUMBER TITLE BODY STATE")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetIssue(number, func(i *forgetest.Issue) { i.Title, i.Body, i.State = args[1], args[2], args[3] })
+}
+
+// addRemark adds a comment: remark NUMBER LOGIN ASSOCIATION TEXT.
+func addRemark(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: remark NUMBER LOGIN ASSOCIATION TEXT")
+	}
+	addComment(ts, args[0], args[1], args[2], args[3])
+}
+
+// showComments prints the comments of an issue: comments NUMBER.
+func showComments(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: comments NUMBER")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for _, c := range worldOf(ts).repo.Comments(number) {
+		fmt.Fprintf(ts.Stdout(), "%s: %s\n", c.Author.Login, c.Body)
+	}
+}
