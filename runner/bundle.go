@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -32,7 +33,8 @@ type PublishOptions struct {
 	Environ  []string
 	Reserved []string
 	Version  string
-	Progress io.Writer // may be nil
+	Progress io.Writer     // may be nil
+	Step     *actions.Step // of the job in GitHub Actions; may be nil
 }
 
 // Publish is the second half of a run that was made elsewhere: it checks the
@@ -44,13 +46,20 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 	r := &run{
 		options: Options{
 			JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
-			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress,
+			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Step: o.Step,
 		},
 		env: environment(o.Environ), began: time.Now(), publish: publishGitHub,
 	}
 	defer r.close()
+	result := r.wholeBundle(ctx, o.RunDir)
+	r.tellStep(&result)
+	return result
+}
+
+func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
 	r.redact()
-	dir, err := openDirectory(o.RunDir)
+	r.maskSecrets()
+	dir, err := openDirectory(runDir)
 	if err != nil {
 		return r.unrecorded(err)
 	}

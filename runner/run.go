@@ -41,8 +41,9 @@ type Options struct {
 	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version  string
 	Stdin    io.Reader
-	Events   io.Writer // gets each event as a line of JSON; may be nil
-	Progress io.Writer // gets lines for a person; may be nil
+	Events   io.Writer     // gets each event as a line of JSON; may be nil
+	Progress io.Writer     // gets lines for a person; may be nil
+	Step     *actions.Step // of the job in GitHub Actions; may be nil
 }
 
 // Run does one run and gives its result, whatever happens. A run directory with
@@ -52,9 +53,16 @@ func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
 	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began)}
 	defer r.close()
+	result := r.whole(ctx)
+	r.tellStep(&result)
+	return result
+}
+
+func (r *run) whole(ctx context.Context) Result {
 	if err := r.openDirectory(); err != nil {
 		return r.unrecorded(err)
 	}
+	r.maskSecrets()
 	err := r.guarded(ctx, r.pipeline)
 	return r.finish(ctx, err)
 }
@@ -106,6 +114,7 @@ type run struct {
 	kept         bool   // the change set is written to the run directory
 	bundleHead   string // of the chain of the run whose bundle is published
 	published    published
+	group        string // the part of the log that is open
 	bodyFile     string // of the pull request, once it is written
 }
 

@@ -4,15 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner"
 )
 
 // eventCommands make the forge's issues into events, as GitHub Actions gives
@@ -23,6 +27,8 @@ var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"edit":     editIssue,
 	"remark":   addRemark,
 	"comments": showComments,
+	"output":   checkOutput,
+	"harmless": checkHarmless,
 }
 
 type object = map[string]any
@@ -168,5 +174,48 @@ func showComments(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for _, c := range worldOf(ts).repo.Comments(number) {
 		fmt.Fprintf(ts.Stdout(), "%s: %s\n", c.Author.Login, c.Body)
+	}
+}
+
+// checkOutput compares an output of the step, read as the runner reads it:
+// output NAME PATTERN.
+func checkOutput(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: output NAME PATTERN")
+	}
+	found := map[string]string{}
+	for rest := ts.ReadFile(ts.Getenv("GITHUB_OUTPUT")); rest != ""; {
+		head, after, _ := strings.Cut(rest, "\n")
+		name, delimiter, isLong := strings.Cut(head, "<<")
+		value, more, ended := strings.Cut("\n"+after, "\n"+delimiter+"\n")
+		if !isLong || !ended {
+			ts.Fatalf("%q begins no output", head)
+		}
+		found[name], rest = strings.TrimPrefix(value, "\n"), more
+	}
+	value, set := found[args[0]]
+	if matched := set && regexp.MustCompile("^(?s:"+args[1]+")$").MatchString(value); matched == neg {
+		ts.Fatalf("the output %s is %q (set: %v), want %q (not: %v)", args[0], value, set, args[1], neg)
+	}
+	if len(found) != len(runner.Outputs) {
+		ts.Fatalf("the outputs are %v", slices.Sorted(maps.Keys(found)))
+	}
+}
+
+// ours are the workflow commands that agent-ci gives.
+var ours = regexp.MustCompile(`^::(add-mask|group|endgroup|error|warning|notice)[ :]`)
+
+// checkHarmless looks for workflow commands in what the last command printed:
+// harmless FORBIDDEN, a pattern of commands that agent-ci did not give itself.
+func checkHarmless(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: harmless PATTERN")
+	}
+	forbidden := regexp.MustCompile(args[0])
+	for _, line := range regexp.MustCompile("[\r\n]+").Split(ts.ReadFile("stdout")+"\n"+ts.ReadFile("stderr"), -1) {
+		isCommand := strings.HasPrefix(strings.TrimSpace(line), "::")
+		if isCommand && (!ours.MatchString(line) || forbidden.MatchString(line)) || strings.Contains(line, "##[") {
+			ts.Fatalf("the runner takes this for a command: %q", line)
+		}
 	}
 }

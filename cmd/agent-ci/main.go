@@ -70,6 +70,7 @@ func dispatch(ctx context.Context, p process, args []string) int {
 		fmt.Fprint(p.stderr, overview())
 		return exitInvalid
 	}
+	p = inStep(p)
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":

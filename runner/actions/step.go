@@ -12,7 +12,10 @@ import (
 
 // Step is the step of a job that agent-ci is.
 type Step struct {
-	Log         *Log
+	Log *Log
+	// Masks says that the log is the runner's and nobody else's, so that values
+	// may be written to it for being masked.
+	Masks       bool
 	OutputFile  string // GITHUB_OUTPUT; empty where the runner has none
 	SummaryFile string // GITHUB_STEP_SUMMARY, likewise
 }
