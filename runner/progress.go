@@ -31,6 +31,9 @@ func (r *run) tell(e transcript.Event) {
 		}
 	}
 	r.fold(e.Type)
+	if p := r.progress.Load(); p != nil {
+		p.take(e)
+	}
 	if w := r.options.Progress; w != nil && !r.options.Quiet {
 		if line := progressLine(e); line != "" {
 			if _, err := io.WriteString(w, "agent-ci: "+line+"\n"); err != nil {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -114,8 +115,10 @@ type run struct {
 	kept         bool   // the change set is written to the run directory
 	bundleHead   string // of the chain of the run whose bundle is published
 	published    published
-	group        string // the part of the log that is open
-	bodyFile     string // of the pull request, once it is written
+	progress     atomic.Pointer[progressComment] // while it is shown
+	progressID   int64                           // of the comment, once it is there
+	group        string                          // the part of the log that is open
+	bodyFile     string                          // of the pull request, once it is written
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the
@@ -140,6 +143,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.notDoneAlready,
 		r.choosePublishing,
 		r.begin,
+		r.beginProgress,
 		r.briefAgent,
 		r.setUp,
 		r.takeBaseline,

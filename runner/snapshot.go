@@ -133,8 +133,11 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 	late, untrusted := 0, issue.MoreComments
 	for _, c := range issue.Comments {
 		switch {
+		case strings.HasPrefix(c.Body, progressMark) && c.Author.Bot:
+			r.progressID = c.ID
+			continue
 		case strings.HasPrefix(c.Body, progressMark), r.request != nil && c.ID == r.request.WordsID:
-			continue // a run's own, and what asked for this one
+			continue // shown by a run, or what asked for this one
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++
 			continue
