@@ -51,6 +51,9 @@ func stepOf(p process) *actions.Step {
 // actionVariable is set by action.yml, whose log nobody redirects.
 const actionVariable = flagPrefix + "ACTION"
 
+// actionVariables are what action.yml sets beside flags and job keys.
+var actionVariables = []string{actionVariable, commandVariable, flagPrefix + "BINARY"}
+
 // setVariable holds assignments as --set takes them, one a line.
 const setVariable = flagPrefix + "SET"
 
