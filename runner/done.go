@@ -12,6 +12,9 @@ import (
 // open pull request for the same task, unless somebody asks for more in words,
 // or one that was made of the same input.
 func (r *run) notDoneAlready(ctx context.Context) error {
+	if err := r.onPullBase(); err != nil {
+		return err
+	}
 	if r.request == nil || !r.repo.known() || r.env.first(tokenNames...) == "" {
 		return nil
 	}

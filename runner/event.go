@@ -22,7 +22,10 @@ func (r *run) readEvent() {
 // eventBase is the branch from which a run on a pull request is configured: the
 // one that it would be merged into, never its head, which anybody may write.
 func (r *run) eventBase() string {
-	if !r.env.inActions() || r.event == nil || r.event.PullRequest == nil {
+	switch {
+	case r.pull != nil:
+		return r.pull.Base
+	case !r.env.inActions() || r.event == nil || r.event.PullRequest == nil:
 		return ""
 	}
 	return r.event.PullRequest.Base.Ref

@@ -147,6 +147,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.briefAgent,
 		r.setUp,
 		r.takeBaseline,
+		r.goOn,
 		r.workUntilVerified,
 		r.publishChange,
 	} {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,7 +129,7 @@ func (r *run) clone(ctx context.Context) error {
 	}
 	dir := r.dir.join(checkoutFolder)
 	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{
-		Dir: dir, Branch: r.job.Repository.Base, Git: gitops.FindGit(r.env.get("PATH")),
+		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: gitops.FindGit(r.env.get("PATH")),
 	})
 	if err != nil {
 		return remoteFailure("The repository "+r.repo.full()+" cannot be cloned", err)

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"edit":     editIssue,
 	"remark":   addRemark,
 	"comments": showComments,
+	"propose":  proposePull,
+	"fork":     makeFork,
 	"output":   checkOutput,
 	"harmless": checkHarmless,
 }
@@ -109,8 +112,14 @@ func account(login string) object {
 
 // asked is what the forge says of an issue or a pull request.
 func asked(ts *testscript.TestScript, kind, number string) object {
+	return ask(ts, http.MethodGet, kind+"/"+number, nil)
+}
+
+func ask(ts *testscript.TestScript, method, path string, body any) object {
 	w := worldOf(ts)
-	request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("%s/repos/%s/%s/%s/%s", w.forge.APIURL, w.repo.Owner, w.repo.Name, kind, number), nil)
+	sent, err := json.Marshal(body)
+	ts.Check(err)
+	request, err := http.NewRequest(method, fmt.Sprintf("%s/repos/%s/%s/%s", w.forge.APIURL, w.repo.Owner, w.repo.Name, path), bytes.NewReader(sent))
 	ts.Check(err)
 	request.Header.Set("Authorization", "Bearer "+w.forge.Token)
 	response, err := http.DefaultClient.Do(request)
@@ -120,10 +129,30 @@ func asked(ts *testscript.TestScript, kind, number string) object {
 	ts.Check(err)
 	var found object
 	ts.Check(json.Unmarshal(raw, &found))
-	if response.StatusCode != http.StatusOK {
-		ts.Fatalf("%s %s: %s", kind, number, raw)
+	if response.StatusCode >= http.StatusBadRequest {
+		ts.Fatalf("%s: %s", path, raw)
 	}
 	return found
+}
+
+// proposePull opens a pull request as a person does: propose BRANCH.
+func proposePull(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: propose BRANCH")
+	}
+	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "head": args[0], "base": "main"})
+}
+
+// makeFork lets a pull request come from a fork: fork NUMBER.
+func makeFork(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fork NUMBER")
+	}
+	w, pull := worldOf(ts), asked(ts, "pulls", args[0])
+	pull["head"].(object)["repo"].(object)["full_name"] = "stranger/widgets"
+	body, err := json.Marshal(pull)
+	ts.Check(err)
+	w.forge.On(http.MethodGet, fmt.Sprintf("/repos/%s/%s/pulls/%s", w.repo.Owner, w.repo.Name, args[0]), forgetest.Reply{Body: string(body)}, 100)
 }
 
 func addComment(ts *testscript.TestScript, number, login, association, body string) object {

@@ -29,7 +29,7 @@ const many = 1_000_000_000_000
 // rules has one entry for each field below Job, in the order of the fields.
 var rules = []rule{
 	{path: "version", about: "Version of the format. Every file names it.", initial: 1, required: true, span: &span{1, 1}},
-	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256.", form: refPart},
+	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256. Where the task comes from an event on an issue, -issue-N is added.", form: refPart},
 
 	{path: "task", about: "What to do. Exactly one of prompt, prompt_file, issue and from is given; one in a higher layer replaces one in a lower."},
 	{path: "task.title", about: "One line that names the task.", form: oneLine},

@@ -32,6 +32,8 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}":                                     getRepository,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
+	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
+	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
 	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
