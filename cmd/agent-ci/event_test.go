@@ -201,7 +201,9 @@ func showComments(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	for _, c := range worldOf(ts).repo.Comments(number) {
+	comments := worldOf(ts).repo.Comments(number)
+	fmt.Fprintf(ts.Stdout(), "comments: %d\n", len(comments))
+	for _, c := range comments {
 		fmt.Fprintf(ts.Stdout(), "%s: %s\n", c.Author.Login, c.Body)
 	}
 }

@@ -41,6 +41,11 @@ goodbye
 func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, *github.Client) {
 	t.Helper()
 	forge := forgetest.New(t, forgetest.Options{})
+	t.Cleanup(func() {
+		if wrong := forge.Undescribed(); len(wrong) > 0 {
+			t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
+		}
+	})
 	repository := forge.AddRepository("octo", "widgets")
 	git(t, repository, history, "fast-import", "--quiet")
 	return forge, repository, forgeClient(t, forge, forge.Token)

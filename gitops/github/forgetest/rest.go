@@ -54,7 +54,7 @@ func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
 		f.mux.HandleFunc(method+" "+restPrefix+path, func(w http.ResponseWriter, r *http.Request) {
-			f.answerREST(w, r, handle)
+			f.answerREST(w, r, pattern, handle)
 		})
 	}
 	f.mux.HandleFunc("POST "+graphQLPath, f.answerGraphQL)
@@ -69,9 +69,10 @@ func callOf(r *http.Request) *call {
 	return c
 }
 
-func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, handle handler) {
+func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, route string, handle handler) {
 	c := callOf(r)
 	f.mu.Lock()
+	f.note(route, c)
 	reply, refused := f.admit(c)
 	if !refused {
 		reply = handle(f, c)
