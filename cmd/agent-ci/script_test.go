@@ -41,6 +41,15 @@ func buildAndRun(m *testing.M) int {
 }
 
 func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error { return setUp(t, env) },
+		Cmds:  scriptCommands(),
+	})
+}
+
+// scriptCommands are what scripts can do beside running programs.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	commands := map[string]func(*testscript.TestScript, bool, []string){
 		"repo":    makeRepository,
 		"model":   startModel,
@@ -54,11 +63,7 @@ func TestScripts(t *testing.T) {
 		"capture": capture,
 	}
 	maps.Copy(commands, eventCommands)
-	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
-		Setup: func(env *testscript.Env) error { return setUp(t, env) },
-		Cmds:  commands,
-	})
+	return commands
 }
 
 // world is what a script has beside its files.
