@@ -102,9 +102,9 @@ func (l *Log) Annotate(a Annotation) error {
 			properties = append(properties, property{name, value})
 		}
 	}
-	add("title", a.Title)
+	add("col", positive(a.Column))
 	add("file", a.File)
 	add("line", positive(a.Line))
-	add("col", positive(a.Column))
+	add("title", a.Title)
 	return l.command(a.Level, properties, a.Message)
 }

@@ -93,7 +93,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	want := "::group::the agent,%0Aat work: 100%25\nhalf a line\n::endgroup::\n::add-mask::one\n::add-mask::two\n" +
-		"::error title=tests%2C all,file=a%3Ab.go,line=3,col=2::x::y%0Az\n::notice::done\n"
+		"::error col=2,file=a%3Ab.go,line=3,title=tests%2C all::x::y%0Az\n::notice::done\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
 	}
