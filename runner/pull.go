@@ -38,7 +38,11 @@ func (r *run) readPullTask(ctx context.Context) error {
 		}
 		in.parts = append(about.parts, in.parts...)
 	}
-	in.parts = append(in.parts, r.requestParts()...)
+	words, err := r.requestParts(ctx)
+	if err != nil {
+		return err
+	}
+	in.parts = append(in.parts, words...)
 	return r.takeInput(in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
@@ -71,16 +75,39 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	return r.issueInput(ctx, ref, issue)
 }
 
-func (r *run) requestParts() []intake.Part {
+// requestParts are the words that ask for more: of the comment or review itself,
+// and of the comments on lines that a review is made of.
+func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 	q := r.request
-	words := q.Words
+	var parts []intake.Part
+	add := func(words string) {
+		if strings.TrimSpace(words) != "" {
+			parts = append(parts, intake.Part{Kind: "request", Author: q.Actor.Login, Text: words})
+		}
+	}
 	if on := q.On; on != nil {
-		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, on.Path, on.DiffHunk, words)
+		add(onLine(on.Path, on.Line, on.DiffHunk, q.Words))
+		return parts, nil
 	}
-	if strings.TrimSpace(words) == "" {
-		return nil
+	add(q.Words)
+	if r.event.Review == nil {
+		return parts, nil
 	}
-	return []intake.Part{{Kind: "request", Author: q.Actor.Login, Text: words}}
+	owner, name := r.eventRepository()
+	comments, err := r.forge.ReviewComments(ctx, owner, name, q.Number)
+	if err != nil {
+		return nil, forgeFailure(fmt.Sprintf("The review of pull request #%d cannot be read", q.Number), err)
+	}
+	for _, c := range comments {
+		if c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
+			add(onLine(c.Path, c.Line, c.DiffHunk, c.Body))
+		}
+	}
+	return parts, nil
+}
+
+func onLine(file string, line int, hunk, words string) string {
+	return fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", line, file, hunk, words)
 }
 
 // goOn puts the change of the pull request into the checkout, as if the agent

@@ -27,6 +27,7 @@ var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"role":     giveRole,
 	"edit":     editIssue,
 	"remark":   addRemark,
+	"onto":     addOnto,
 	"comments": showComments,
 	"propose":  proposePull,
 	"fork":     makeFork,
@@ -192,6 +193,18 @@ func addRemark(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: remark NUMBER LOGIN ASSOCIATION TEXT")
 	}
 	addComment(ts, args[0], args[1], args[2], args[3])
+}
+
+// addOnto adds a comment on a line to the next review: onto NUMBER LOGIN PATH TEXT.
+func addOnto(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: onto NUMBER LOGIN PATH TEXT")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.AddReviewComment(number, forgetest.ReviewComment{
+		ReviewID: 77, Author: forgetest.User{Login: args[1]}, Path: args[2], Line: 1, DiffHunk: "@@ -1 +1 @@", Body: args[3],
+	})
 }
 
 // showComments prints the comments of an issue: comments NUMBER.

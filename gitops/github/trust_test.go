@@ -90,3 +90,26 @@ func TestTreeAndBlob(t *testing.T) {
 		t.Errorf("err = %v, want %s", err, github.Invalid)
 	}
 }
+
+func TestReviewComments(t *testing.T) {
+	_, repository, client := newForge(t)
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 101 {
+		repository.AddReviewComment(pull.Number, forgetest.ReviewComment{ReviewID: 7, Author: forgetest.User{Login: "mona"}, Path: "greet.txt", Line: i + 1, DiffHunk: "@@", Body: "No."})
+	}
+	got, err := client.ReviewComments(t.Context(), "octo", "widgets", pull.Number)
+	if err != nil || len(got) != 101 {
+		t.Fatalf("%d comments, %v", len(got), err)
+	}
+	want := github.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt}
+	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
+		t.Errorf("%s %v", diff, want)
+	}
+	pulled, err := client.PullRequest(t.Context(), "octo", "widgets", pull.Number)
+	if err != nil || pulled.HeadRepository != "octo/widgets" || pulled.Head != "feature/topic" {
+		t.Errorf("pull request %+v, %v", pulled, err)
+	}
+}

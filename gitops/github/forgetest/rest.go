@@ -46,6 +46,7 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
 	"POST /repos/{owner}/{repo}/pulls":                              createPull,
 	"GET /repos/{owner}/{repo}/pulls/{number}":                      ofPull(getPull),
+	"GET /repos/{owner}/{repo}/pulls/{number}/comments":             ofPull(listReviewComments),
 	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(editPull),
 	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(requestReviewers),
 }

@@ -75,6 +75,7 @@ func TestAnswers(t *testing.T) {
 		{"issue as pull request", "GET", "/pulls/1", "", 404},
 		{"pull request as issue", "GET", "/issues/2", "", 200},
 		{"comment a pull request", "POST", "/issues/2/comments", `{"body": "More."}`, 201},
+		{"review comments", "GET", "/pulls/2/comments", "", 200},
 		{"ask for reviews", "POST", "/pulls/2/requested_reviewers", `{"reviewers": ["hubot"], "team_reviewers": ["core"]}`, 201},
 		{"ask the author for a review", "POST", "/pulls/2/requested_reviewers", `{"reviewers": ["OctoCat"]}`, 422},
 		{"change a pull request", "PATCH", "/pulls/2", `{"title": "U", "body": ""}`, 200},
