@@ -130,7 +130,7 @@ func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue
 // task was asked for and were not edited since.
 func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *github.Issue) ([]github.Comment, error) {
 	var kept []github.Comment
-	late, untrusted := 0, issue.MoreComments
+	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
 		case strings.HasPrefix(c.Body, progressMark) && c.Author.Bot:
@@ -151,6 +151,9 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 			continue
 		}
 		kept = append(kept, c)
+	}
+	if issue.MoreComments > 0 {
+		r.warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, github.MaxComments)
 	}
 	if untrusted > 0 {
 		r.warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", counted(untrusted, "comment"), ref)

@@ -61,6 +61,9 @@ func (r *run) tellStep(result *Result) {
 	if step == nil {
 		return
 	}
+	if r.redactor == nil { // there is no run directory
+		r.redact()
+	}
 	r.fold(transcript.TypeRunFinished)
 	err := r.setOutputs(step, *result)
 	err = errors.Join(err, step.AddSummary(r.jobSummary(*result)))
