@@ -25,9 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bench is the tools with what a test looks at.
 type bench struct {
 	*testing.T
-	dir  string
-	d    *tools.Dispatcher
-	seen *journal
+	dir      string
+	commands *Tools
+	d        *tools.Dispatcher
+	seen     *journal
 }
 
 // journal keeps what was told of the call that ended last.
@@ -64,7 +65,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 		}
 	})
 	seen := new(journal)
-	return &bench{t, dir, &tools.Dispatcher{Registry: tools.New(all.All()...), Outputs: o.Outputs, Observer: seen}, seen}
+	return &bench{t, dir, all, &tools.Dispatcher{Registry: tools.New(all.All()...), Outputs: o.Outputs, Observer: seen}, seen}
 }
 
 // call calls a tool with arguments that are made JSON.
@@ -150,7 +151,6 @@ func TestExecCommandRefuses(t *testing.T) {
 		arguments map[string]any
 		want      string
 	}{
-		{"tty", map[string]any{"cmd": "ls", "tty": true}, "tty is not supported"},
 		{"no directory", map[string]any{"cmd": "ls", "workdir": "gone"}, `exec_command failed for ` + "`ls`" + `: workdir "gone": there is no such directory`},
 		{"a file", map[string]any{"cmd": "ls", "workdir": "file"}, `workdir "file" is not a directory`},
 		{"outside", map[string]any{"cmd": "ls", "workdir": "../.."}, `workdir "../.." is outside`},
@@ -183,7 +183,7 @@ func TestASessionIsPolledToItsEnd(t *testing.T) {
 		t.Fatalf("got %+v, want a session", began)
 	}
 	for _, chars := range []string{"yes\n", "\x04"} {
-		if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars}); !r.Failed || !strings.Contains(r.Output, "stdin is closed for this session") {
+		if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars}); !r.Failed || !strings.Contains(r.Output, "stdin is closed for this session; rerun exec_command with tty=true") {
 			t.Errorf("writing %q gives %+v", chars, r)
 		}
 	}
@@ -254,7 +254,7 @@ func TestTooManySessions(t *testing.T) {
 	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}})
 	mustPipe(t, filepath.Join(all.options.Dir, "go"))
 	begin := func(cmd string) *session {
-		r, problem := all.start("x", []string{"sh", "-c", cmd}, "", time.Hour)
+		r, problem := all.start(launch{callID: "x", argv: []string{"sh", "-c", cmd}, limit: time.Hour})
 		if problem != "" {
 			t.Fatal(problem)
 		}

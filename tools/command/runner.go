@@ -74,25 +74,37 @@ func (t *Tools) Close() {
 type running struct {
 	process *sandbox.Process
 	output  *tools.Capture
+	tty     bool
 	limit   time.Duration
 	timer   *time.Timer // kills the process at its limit
 	expired atomic.Bool
 }
 
-// start starts argv in workdir; problem is in words for the model.
-func (t *Tools) start(callID string, argv []string, workdir string, limit time.Duration) (r *running, problem string) {
-	dir, problem := t.folder(workdir)
+// launch is a command that a call asks for.
+type launch struct {
+	callID  string
+	argv    []string
+	workdir string // as the call has it
+	limit   time.Duration
+	tty     bool
+}
+
+// start starts a command; problem is in words for the model.
+func (t *Tools) start(l launch) (r *running, problem string) {
+	dir, problem := t.folder(l.workdir)
 	if problem != "" {
 		return nil, problem
 	}
-	r = &running{output: t.options.Outputs.Capture(callID), limit: limit}
-	env := append(t.env[:len(t.env):len(t.env)], "PWD="+dir)
+	r = &running{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
+	c := sandbox.Command{Argv: l.argv, Dir: dir, Env: append(t.env[:len(t.env):len(t.env)], "PWD="+dir), Output: r.output}
+	if l.tty {
+		c.TTY, c.Output = window, &plainLines{to: r.output}
+	}
 	var err error
-	r.process, err = t.options.Sandbox.Start(sandbox.Command{Argv: argv, Dir: dir, Env: env, Output: r.output})
-	if err != nil {
+	if r.process, err = t.options.Sandbox.Start(c); err != nil {
 		return nil, strings.TrimPrefix(err.Error(), sandbox.ErrNotStarted.Error()+": ")
 	}
-	r.timer = time.AfterFunc(limit, func() {
+	r.timer = time.AfterFunc(l.limit, func() {
 		r.expired.Store(true)
 		r.process.Kill()
 	})

@@ -116,7 +116,7 @@ func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in
 		result.Output = shellHeader(exitCode(result), time.Since(began)) + result.Output
 		return result, err
 	}
-	r, problem := t.start(call.ID, argv, in.Workdir, t.limit(in.TimeoutMS, defaultTimeout))
+	r, problem := t.start(launch{callID: call.ID, argv: argv, workdir: in.Workdir, limit: t.limit(in.TimeoutMS, defaultTimeout)})
 	if problem != "" {
 		return tools.Refuse(call.Name + " failed: " + problem), nil
 	}
