@@ -37,7 +37,7 @@ type prepared struct {
 
 // prepare brings a call into the form that the tool's Run takes.
 func (e *entry) prepare(call Call) (prepared, error) {
-	if call.Form == Operation || call.Form == Freeform && e.takesText() {
+	if call.Form.builtin() || call.Form == Freeform && e.takesText() {
 		return prepared{call: call}, nil
 	}
 	arguments, problem := e.parse(call)

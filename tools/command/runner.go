@@ -23,6 +23,9 @@ type Options struct {
 	Dir     string        // working directory, absolute
 	Env     []string      // all of the environment but what the tools force
 	Limit   time.Duration // of one command; 0 means DefaultLimit
+	// Shell is the form in which the model is told to call shell: Function,
+	// ShellAction or LocalShellAction.
+	Shell tools.Form
 	// Patch applies a patch whose paths start in dir, an absolute path. Commands
 	// that do nothing else are then not run; their calls mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
@@ -84,7 +87,8 @@ type running struct {
 type launch struct {
 	callID  string
 	argv    []string
-	workdir string // as the call has it
+	workdir string   // as the call has it
+	env     []string // besides the one that all commands have
 	limit   time.Duration
 	tty     bool
 }
@@ -96,7 +100,8 @@ func (t *Tools) start(l launch) (r *running, problem string) {
 		return nil, problem
 	}
 	r = &running{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
-	c := sandbox.Command{Argv: l.argv, Dir: dir, Env: append(t.env[:len(t.env):len(t.env)], "PWD="+dir), Output: r.output}
+	env := append(append(t.env[:len(t.env):len(t.env)], l.env...), "PWD="+dir)
+	c := sandbox.Command{Argv: l.argv, Dir: dir, Env: env, Output: r.output}
 	if l.tty {
 		c.TTY, c.Output = window, &plainLines{to: r.output}
 	}
