@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,16 +24,40 @@ import (
 // toolbox answers every call by its name and keeps what it was asked.
 type toolbox struct {
 	answers map[string]tools.Result
-	asked   []tools.Call
+
+	mu    sync.Mutex
+	asked []tools.Call
 }
 
-func (b *toolbox) Dispatch(_ context.Context, calls []tools.Call) []tools.Result {
-	results := make([]tools.Result, 0, len(calls))
-	for _, call := range calls {
-		b.asked = append(b.asked, call)
-		results = append(results, b.answers[call.Name])
-	}
-	return results
+// dispatcher is over a tool for each name: apply is freeform, apply_patch and
+// shell are built in.
+func (b *toolbox) dispatcher(observer tools.Observer) *tools.Dispatcher {
+	object := json.RawMessage(`{"type":"object"}`)
+	return &tools.Dispatcher{Observer: observer, Outputs: new(tools.Outputs), Registry: tools.New(
+		tool{b, tools.Spec{Name: "read_file", Parameters: object}},
+		tool{b, tools.Spec{Name: "broken", Parameters: object}},
+		tool{b, tools.Spec{Name: "apply", Grammar: new(tools.Grammar)}},
+		tool{b, tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}},
+		tool{b, tools.Spec{Name: "shell", Builtin: "shell"}},
+	)}
+}
+
+type tool struct {
+	box  *toolbox
+	spec tools.Spec
+}
+
+func (t tool) Spec() tools.Spec { return t.spec }
+func (t tool) Mutates() bool    { return t.spec.Name == "apply_patch" }
+
+func (t tool) Run(_ context.Context, call tools.Call) (tools.Result, error) {
+	t.box.mu.Lock()
+	defer t.box.mu.Unlock()
+	t.box.asked = append(t.box.asked, call)
+	slices.SortFunc(t.box.asked, func(a, b tools.Call) int { return a.Number - b.Number })
+	result := t.box.answers[call.Name]
+	result.Commands = slices.Clone(result.Commands)
+	return result, nil
 }
 
 // recorder keeps each request's body on its way to a script.
@@ -77,8 +103,9 @@ func converse(t *testing.T, session string) fixture {
 		"broken":    tools.Refuse("no such thing"),
 	}}, requests: &recorder{next: script}, log: path}
 	f.Conversation = &agent.Conversation{
-		Model: f.requests, Tools: f.box, Log: log, Settings: model.Settings{Model: "scripted", Instructions: "Work."},
+		Model: f.requests, Log: log, Settings: model.Settings{Model: "scripted", Instructions: "Work."},
 	}
+	f.Tools = f.box.dispatcher(nil)
 	return f
 }
 
@@ -106,7 +133,7 @@ version: 1
 turns:
   - output:
       - say: Looking.
-      - {call: read_file, id: one, arguments: {path: a}}
+      - {call: read_file, id: one, arguments: {file_path: a}}
       - {call: apply, id: two, input: "*** Begin Patch"}
       - item: {type: reasoning, id: rs_1, summary: [], encrypted_content: opaque}
     usage: {input: 10, cached: 4, output: 3, reasoning: 1}
@@ -121,7 +148,7 @@ turns:
 	if err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
-	want := []tools.Call{{ID: "one", Number: 1, Name: "read_file", Input: `{"path":"a"}`}, {ID: "two", Number: 2, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
+	want := []tools.Call{{ID: "one", Number: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
 	if diff := cmp.Diff(want, f.box.asked); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -194,6 +221,8 @@ func TestDefinitions(t *testing.T) {
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
 		{Name: "write", Description: "Writes.", Grammar: &tools.Grammar{Syntax: "lark", Definition: "start: /<x>/"}},
 		{Name: "apply_patch", Builtin: "apply_patch"},
+		{Name: "shell", Builtin: "shell"},
+		{Name: "shell", Builtin: "local_shell"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +231,8 @@ func TestDefinitions(t *testing.T) {
 		`{"type":"function","name":"look","description":"Looks.","strict":false,"parameters":{"type":"object"}}`,
 		`{"type":"custom","name":"write","description":"Writes.","format":{"type":"grammar","syntax":"lark","definition":"start: /<x>/"}}`,
 		`{"type":"apply_patch"}`,
+		`{"type":"shell","environment":{"type":"local"}}`,
+		`{"type":"local_shell"}`,
 	}
 	got := make([]string, len(definitions))
 	for i, definition := range definitions {

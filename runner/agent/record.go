@@ -42,6 +42,13 @@ func (c *Conversation) recordResponse(r *model.Response, took time.Duration) err
 	return err
 }
 
+// recordBreak writes that an answer broke off and the run goes on from what
+// stays of it.
+func (c *Conversation) recordBreak(f *model.Failure) error {
+	_, err := c.Log.Append(transcript.TypeModelRetry, transcript.ModelRetry{Turn: c.spent.Turns, Attempt: 1, Error: f.Error()})
+	return err
+}
+
 // Started writes that a call begins; what changes the workspace waits until
 // that is on disk. It makes the conversation a tools.Observer.
 func (c *Conversation) Started(s tools.Started) error {
