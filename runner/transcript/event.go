@@ -115,7 +115,7 @@ type ModelRequest struct {
 type ModelResponse struct {
 	Turn    int               `json:"turn"`
 	ID      string            `json:"id,omitempty"`
-	Status  string            `json:"status"` // completed, incomplete
+	Status  string            `json:"status"` // completed; incomplete when it broke off and this is what stays of it
 	Output  []json.RawMessage `json:"output"`
 	Usage   Usage             `json:"usage"`
 	Seconds float64           `json:"seconds"`
@@ -129,7 +129,8 @@ type Usage struct {
 	Reasoning int64 `json:"reasoning"`
 }
 
-// ModelRetry says that a request failed and will be sent again.
+// ModelRetry says that a request failed and will be sent again, or that the
+// next one goes on behind the calls of its answer that had started.
 type ModelRetry struct {
 	Turn    int     `json:"turn"`
 	Attempt int     `json:"attempt"`
