@@ -117,10 +117,11 @@ func (r *run) equip() error {
 	if err != nil {
 		return fmt.Errorf("open the working directory: %w", err)
 	}
+	suits := profileOf(r.job.Model.Name, r.job.Model.Tools)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := &sandbox.Sandbox{AdoptOrphans: true}
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: r.patchForm(), Protect: r.whyProtected, Keep: r.keepPatch})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Patch: r.patchInCommand(patcher)})
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher)})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
 	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder)})...)
@@ -134,7 +135,7 @@ func (r *run) equip() error {
 	if registry.Denial(patchTool) == "" {
 		r.linkPatchTool()
 	}
-	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: offered}
+	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.job.Tools.Allow)}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
 }
@@ -149,28 +150,9 @@ func (t *toolbox) close() error {
 	return err
 }
 
-// offered are the tools that a model is told of.
-var offered = []string{"update_plan", "read_file", "exec_command", "write_stdin", patchTool}
-
 // patchTool is the name of the tool that applies patches, and of the program
 // that does the same for commands.
 const patchTool = "apply_patch"
-
-// patchForms are the values of model.tools that name a form of apply_patch.
-var patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function, "builtin": tools.Operation}
-
-// patchForm is how the model is given apply_patch. The GPT-5 models are trained
-// on a tool whose input is text under a grammar.
-func (r *run) patchForm() tools.Form {
-	if form, named := patchForms[r.job.Model.Tools]; named {
-		return form
-	}
-	name := strings.ToLower(r.job.Model.Name)
-	if strings.HasPrefix(name, "gpt-5") || strings.Contains(name, "codex") {
-		return tools.Freeform
-	}
-	return tools.Function
-}
 
 // patchInCommand applies what a command would have applied, unless the job
 // switches the tool off.
@@ -266,7 +248,7 @@ func (r *run) briefAgent(context.Context) error {
 	if err := r.equip(); err != nil {
 		return err
 	}
-	definitions, err := agent.Definitions(r.tools.registry.Specs(offered))
+	definitions, err := agent.Definitions(r.tools.registry.Specs(r.tools.dispatcher.Offered))
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ var rules = []rule{
 	{path: "model.stream", about: "Whether answers are read as they are written.", initial: true, unsupported: true},
 	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
 	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
-	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
+	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. With builtin, commands run by the API's own shell tool. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
 	{path: "model.price", about: "Prices of a model that agent-ci doesn't know.", unsupported: true},
 
 	{path: "tools", about: "Which tools the model may call."},
