@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,8 +47,26 @@ func (r *run) redact() {
 		add("model.headers.", r.job.Model.Headers)
 		add("model.query.", r.job.Model.Query)
 		add("policy.env.set.", r.job.Policy.Env.Set)
+		for _, tool := range r.job.Tools.Hosted {
+			values = append(values, hostedSecrets(tool)...)
+		}
 	}
 	r.redactor = secrets.NewRedactor(append(values, r.env.secrets(names...)...))
+}
+
+// hostedSecrets are what a tool of the API needs to be let in elsewhere.
+func hostedSecrets(tool map[string]any) []secrets.Value {
+	var values []secrets.Value
+	if token, _ := tool["authorization"].(string); token != "" {
+		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
+	}
+	headers, _ := tool["headers"].(map[string]any)
+	for name, header := range headers {
+		if value, _ := header.(string); policy.HoldsSecret(name, value) {
+			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
+		}
+	}
+	return values
 }
 
 // meetModel finds out who answers: a scripted session or the API. It asks
@@ -248,7 +267,7 @@ func (r *run) briefAgent(context.Context) error {
 	if err := r.equip(); err != nil {
 		return err
 	}
-	definitions, err := agent.Definitions(r.tools.registry.Specs(r.tools.dispatcher.Offered))
+	definitions, err := r.definitions()
 	if err != nil {
 		return err
 	}
@@ -263,6 +282,23 @@ func (r *run) briefAgent(context.Context) error {
 	}
 	r.conversation.Add(input...)
 	return nil
+}
+
+// definitions are the tools that the model is told of: those that run here, and
+// those that the job lets the API run.
+func (r *run) definitions() ([]json.RawMessage, error) {
+	definitions, err := agent.Definitions(r.tools.registry.Specs(r.tools.dispatcher.Offered))
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range r.job.Tools.Hosted {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return nil, fmt.Errorf("encode tools.hosted: %w", err)
+		}
+		definitions = append(definitions, raw)
+	}
+	return definitions, nil
 }
 
 // readGuide reads a file of the base commit. One that no model could read to

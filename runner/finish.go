@@ -240,7 +240,7 @@ func (r *run) conclude(result *Result) {
 	}
 	if r.conversation != nil {
 		spent := r.conversation.Spent()
-		event.Turns, event.Calls = spent.Turns, spent.Calls
+		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
 	}
 	r.dir.remove(stateFolder)
 	failed := func(err error) {

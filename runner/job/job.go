@@ -74,9 +74,9 @@ type Model struct {
 
 // Tools narrows what the model may call.
 type Tools struct {
-	Allow  []string `json:"allow"` // empty for all
-	Deny   []string `json:"deny"`
-	Hosted []string `json:"hosted"`
+	Allow  []string         `json:"allow"` // empty for all
+	Deny   []string         `json:"deny"`
+	Hosted []map[string]any `json:"hosted"` // as they stand in a request
 }
 
 // Policy says what commands and changes may do.

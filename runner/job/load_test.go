@@ -39,7 +39,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Name: "gpt-5.1-codex", APIKeyEnv: "OPENAI_API_KEY", Headers: map[string]string{}, Query: map[string]string{},
 			Wire: "responses", Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", Price: map[string]any{},
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []string{}},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "danger-full-access", Network: "full", Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Change: map[string]any{}, Rules: []string{},

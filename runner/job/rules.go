@@ -9,11 +9,12 @@ type rule struct {
 	initial any    // default; nil for the zero value, an empty list or an empty mapping
 	example string // YAML, for lists and mappings whose form isn't obvious
 
-	values []string // all that may be written; nil for anything of the form
-	later  []string // values of the format that this version doesn't support
-	form   *form    // of the text, of each element of a list, of each value of a mapping
-	names  *form    // of the names in a mapping
-	span   *span    // of a number
+	values  []string // all that may be written; nil for anything of the form
+	later   []string // values of the format that this version doesn't support
+	form    *form    // of the text, of each element of a list, of each value of a mapping
+	names   *form    // of the names in a mapping
+	span    *span    // of a number
+	foreign *foreign // of a mapping whose keys are not ours, or of each element of a list of such
 
 	required    bool // must be written wherever its group is
 	filled      bool // may not be empty text
@@ -69,7 +70,7 @@ var rules = []rule{
 	{path: "tools", about: "Which tools the model may call."},
 	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
 	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
-	{path: "tools.hosted", about: "Tools that the API runs itself.", unsupported: true},
+	{path: "tools.hosted", about: "Tools that the API runs itself: web_search, file_search, code_interpreter, mcp (remote servers), image_generation. Each is a type, or a mapping as the API describes the tool; what is secret in it goes to the API only.", example: "[web_search, {type: file_search, vector_store_ids: [vs_1]}]", foreign: hosted},
 
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},

@@ -246,7 +246,8 @@ type RunFinished struct {
 	ExitCode int     `json:"exit_code"`
 	Summary  string  `json:"summary,omitempty"` // the agent's last words
 	Turns    int     `json:"turns"`
-	Calls    int     `json:"calls"`
+	Calls    int     `json:"calls"`                  // those that the API ran itself included
+	Hosted   int     `json:"hosted_calls,omitempty"` // those
 	Usage    Usage   `json:"usage"`
 	Seconds  float64 `json:"seconds"`
 }
