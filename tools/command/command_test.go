@@ -262,8 +262,13 @@ func TestTooManySessions(t *testing.T) {
 	}
 	oldest, ended := begin("read x <go"), begin("true")
 	<-ended.process.Done()
-	for range sessionLimit - 2 {
+	for range sessionLimit - 3 {
 		begin("read x <go")
+	}
+	recent := begin("true")
+	<-recent.process.Done()
+	if len(all.sessions.live) != sessionLimit || all.sessions.live[1] != ended {
+		t.Errorf("%d sessions of %d, and one was pushed out", len(all.sessions.live), sessionLimit)
 	}
 	begin("read x <go")
 	if all.sessions.use(float64(ended.id)) != nil {
@@ -274,6 +279,9 @@ func TestTooManySessions(t *testing.T) {
 	}
 	second := all.sessions.live[0]
 	begin("read x <go")
+	if all.sessions.use(float64(recent.id)) == nil {
+		t.Error("a session that was just used was pushed out, as it had ended")
+	}
 	if second == oldest || !second.ended() || all.sessions.use(float64(second.id)) != nil {
 		t.Error("the least recently used was not pushed out")
 	}
@@ -395,6 +403,12 @@ func TestYieldTimes(t *testing.T) {
 	}{
 		{0, 0, defaultYield},
 		{1, 0, leastYield},
+		{249, 0, leastYield},
+		{250, 0, leastYield},
+		{251, 0, 251 * time.Millisecond},
+		{29999, 0, 29999 * time.Millisecond},
+		{30000, 0, mostYield},
+		{30001, 0, mostYield},
 		{12000, 5, 12 * time.Second},
 		{1e300, 0, mostYield},
 		{0, 20000, 20 * time.Second},
@@ -405,9 +419,23 @@ func TestYieldTimes(t *testing.T) {
 			t.Errorf("yield %v, timeout %v: got %s, want %s", test.yield, test.timeout, got, test.want)
 		}
 	}
-	for chars, want := range map[string]time.Duration{"": leastPoll, interrupt: leastYield} {
-		if got := (stdinArguments{Chars: chars}).patience(); got != want {
-			t.Errorf("chars %q: got %s, want %s", chars, got, want)
+	for _, test := range []struct {
+		chars string
+		yield float64
+		want  time.Duration
+	}{
+		{"", 0, leastPoll},
+		{"", 4999, leastPoll},
+		{"", 5001, 5001 * time.Millisecond},
+		{"", 299_999, 299_999 * time.Millisecond},
+		{"", 300_001, mostPoll},
+		{interrupt, 0, leastYield},
+		{"x", 249, leastYield},
+		{"x", 251, 251 * time.Millisecond},
+		{"x", 30_001, mostYield},
+	} {
+		if got := (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(); got != test.want {
+			t.Errorf("chars %q, yield %v: got %s, want %s", test.chars, test.yield, got, test.want)
 		}
 	}
 }
