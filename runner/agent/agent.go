@@ -83,6 +83,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if done, err := c.finished(said); done || err != nil {
+			said.abort() // it has no calls
 			return said.text(), err
 		}
 		if err := c.work(ctx, said); err != nil {
@@ -138,8 +139,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()
 	}
 	if err != nil {
-		t.batch.Discard()
-		t.batch.Wait()
+		t.drop()
 		return err
 	}
 	t.batch.Commit()
@@ -154,6 +154,7 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 		err = failure.Stop()
 	}
 	if !t.broken() {
+		t.drop()
 		return err
 	}
 	c.history = append(c.history, t.items...)
@@ -161,13 +162,15 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 		c.sent = len(c.history)
 	}
 	t.settle()
-	if err := c.recordResponse(&model.Response{Status: "incomplete", Output: t.items}, took); err != nil {
-		t.batch.Wait()
-		return err
+	if recorded := c.recordResponse(&model.Response{Status: "incomplete", Output: t.items}, took); recorded != nil {
+		err = recorded
+	} else if failure != nil && failure.Temporary() {
+		err = c.recordBreak(failure)
 	}
-	if failure != nil && failure.Temporary() {
-		return c.recordBreak(failure)
+	if err == nil {
+		return nil
 	}
+	t.abort()
 	if outputs, _, bad := t.outputs(); bad == nil {
 		c.Add(outputs...) // the run ends with a history that fits
 	}

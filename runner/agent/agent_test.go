@@ -24,6 +24,7 @@ import (
 // toolbox answers every call by its name and keeps what it was asked.
 type toolbox struct {
 	answers map[string]tools.Result
+	hold    func(context.Context) // each call until it returns; may be nil
 
 	mu    sync.Mutex
 	asked []tools.Call
@@ -50,7 +51,10 @@ type tool struct {
 func (t tool) Spec() tools.Spec { return t.spec }
 func (t tool) Mutates() bool    { return t.spec.Name == "apply_patch" }
 
-func (t tool) Run(_ context.Context, call tools.Call) (tools.Result, error) {
+func (t tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	if t.box.hold != nil {
+		t.box.hold(ctx)
+	}
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
 	t.box.asked = append(t.box.asked, call)

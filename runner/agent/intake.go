@@ -13,8 +13,9 @@ import (
 // again, and what they need in the history is there. Calls that have not
 // started go with the rest of the answer. See tools.Batch for which start.
 type intake struct {
-	c   *Conversation
-	ctx context.Context
+	c     *Conversation
+	ctx   context.Context    // of the calls
+	abort context.CancelFunc // ends the calls that run, and is called in any case
 	intaken
 }
 
@@ -31,7 +32,8 @@ type intaken struct {
 }
 
 func (c *Conversation) intake(ctx context.Context) *intake {
-	return &intake{c: c, ctx: ctx, intaken: intaken{batch: c.Tools.Begin(ctx)}}
+	ctx, abort := context.WithCancel(ctx)
+	return &intake{c, ctx, abort, intaken{batch: c.Tools.Begin(ctx)}}
 }
 
 // item takes the next item.
@@ -96,9 +98,17 @@ func (t *intake) settle() {
 	t.c.spent.Hosted += t.hosted
 }
 
+// drop ends an answer that is of no use any more.
+func (t *intake) drop() {
+	t.batch.Discard()
+	t.abort()
+	t.batch.Wait()
+}
+
 // outputs waits for the calls and gives what answers the items, in their order,
 // and the results of those that were run.
 func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
+	defer t.abort()
 	results = t.batch.Wait()
 	for i, call := range t.calls {
 		result := tools.Refuse(t.unrun)

@@ -176,6 +176,19 @@ func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
 	}
 }
 
+func TestCallsOfAnAnswerThatEndsTheRunAreEnded(t *testing.T) {
+	var seen started
+	f, seen := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
+		o.Item(json.RawMessage(look("one")))
+		<-seen
+		return nil, &model.Failure{Kind: model.Refused, Message: "no"}
+	})
+	f.box.hold = func(ctx context.Context) { <-ctx.Done() }
+	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no") {
+		t.Errorf("Run ended in %v", err)
+	}
+}
+
 func TestACallThatIsCutOffIsNotRun(t *testing.T) {
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
 	f, _ := conversing(t, whole(look("one"), half, look("two")), says("Done."))
