@@ -24,8 +24,6 @@ type Request struct {
 	Argv   []string // program and arguments
 	Script string   // for a shell that is not the caller's choice; then Argv is empty
 	Dir    string   // where it starts, absolute
-	// Escalate says that the caller asks to run it outside the sandbox.
-	Escalate bool
 }
 
 // Action is what becomes of a request.
@@ -65,7 +63,6 @@ type Matched struct {
 
 // The built-in refusals, as Decision.Rule names them.
 const (
-	ruleEscalation = "built-in:escalation"
 	ruleExcess     = "built-in:nesting"
 	ruleForced     = "built-in:forced-removal"
 	ruleEverything = "built-in:removes-everything"
@@ -84,12 +81,6 @@ func (c Commands) Decide(q Request) Decision {
 	strictest := c.match(&d, reading)
 	d.Allowed = len(allowed) > 0 && !slices.Contains(allowed, false) && strictest == nil
 	switch {
-	case q.Escalate:
-		return d.refuse(refusal{
-			command: q.shown(), rule: ruleEscalation,
-			reason: "the approval policy is never, so nobody can grant escalated permissions",
-			remedy: "Make the call again without sandbox_permissions; it runs in the sandbox",
-		})
 	case strictest != nil:
 		return d.refuse(strictest.refusal())
 	case reading.Excess != "":

@@ -23,6 +23,7 @@ type Options struct {
 	Dir     string        // working directory, absolute
 	Env     []string      // all of the environment but what the tools force
 	Limit   time.Duration // of one command; 0 means DefaultLimit
+	Judge   tools.Judge   // is asked before a command starts; nil lets all
 	// Patch applies a patch whose paths start in dir, an absolute path. Commands
 	// that do nothing else are then not run; their calls mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
@@ -77,6 +78,19 @@ type running struct {
 	limit   time.Duration
 	timer   *time.Timer // kills the process at its limit
 	expired atomic.Bool
+}
+
+// denial is why a command may not start in workdir.
+func (t *Tools) denial(asked tools.StartRequest, workdir string) *tools.Denial {
+	if t.options.Judge == nil {
+		return nil
+	}
+	dir, problem := t.folder(workdir)
+	if problem != "" {
+		return nil // start says so
+	}
+	asked.Dir = dir
+	return t.options.Judge.Judge(asked)
 }
 
 // start starts argv in workdir; problem is in words for the model.

@@ -94,7 +94,7 @@ func (s shellCommand) Run(ctx context.Context, call tools.Call) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return s.toTheEnd(ctx, call, argv, in)
+	return s.toTheEnd(ctx, call, argv, in, tools.StartRequest{Script: argv[len(argv)-1]})
 }
 
 // Run runs the program to its end or its time limit.
@@ -103,10 +103,10 @@ func (s shell) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return s.toTheEnd(ctx, call, argv, in)
+	return s.toTheEnd(ctx, call, argv, in, tools.StartRequest{Argv: argv})
 }
 
-func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in place) (tools.Result, error) {
+func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in place, asked tools.StartRequest) (tools.Result, error) {
 	if problem := misplacedPatch(argv); problem != "" {
 		return tools.Refuse(problem), nil
 	}
@@ -115,6 +115,9 @@ func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in
 		result, err := t.applyPatch(ctx, p, in.Workdir)
 		result.Output = shellHeader(exitCode(result), time.Since(began)) + result.Output
 		return result, err
+	}
+	if denial := t.denial(asked, in.Workdir); denial != nil {
+		return denial.Result(), nil
 	}
 	r, problem := t.start(call.ID, argv, in.Workdir, t.limit(in.TimeoutMS, defaultTimeout))
 	if problem != "" {
