@@ -120,7 +120,7 @@ func (r *run) equip() error {
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := &sandbox.Sandbox{AdoptOrphans: true}
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: r.patchForm(), Protect: r.whyProtected, Keep: r.keepPatch})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Patch: r.patchInCommand(patcher)})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
 	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder)})...)

@@ -120,7 +120,7 @@ func checkRelativeFile(s string) error {
 
 func checkRulesFile(s string) error {
 	if !fs.ValidPath(strings.TrimPrefix(s, "/")) || s == "." || strings.Contains(s, `\`) {
-		return errors.New("must be the path of a file, below the repository's root or absolute, without ..")
+		return errors.New("must be the path of a file without .., below the repository's root or absolute")
 	}
 	return checkFilledLine(s)
 }
