@@ -120,7 +120,7 @@ func mistake(name string, err error) error {
 // position is where in a file a call stands: the innermost frame that is not
 // a function of ours.
 func position(stack starlark.CallStack) syntax.Position {
-	for len(stack) > 1 && !stack.At(0).Pos.IsValid() || len(stack) > 1 && stack.At(0).Pos.Line == 0 {
+	for len(stack) > 1 && stack.At(0).Pos.Line == 0 {
 		stack.Pop()
 	}
 	return stack.At(0).Pos

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 )
 
 // Decision is what a rule says.
@@ -171,24 +170,4 @@ func (s *Set) index() {
 			}
 		}
 	}
-}
-
-// Strictest is the strictest decision of the matches; ok is false when there
-// are none.
-func Strictest(matches []Match) (strictest Match, ok bool) {
-	for _, m := range matches {
-		if !ok || m.Rule.Decision > strictest.Rule.Decision {
-			strictest, ok = m, true
-		}
-	}
-	return strictest, ok
-}
-
-// Shown is a rule's pattern as a line for a person.
-func (r *Rule) Shown() string {
-	tokens := make([]string, 0, len(r.Pattern))
-	for _, token := range r.Pattern {
-		tokens = append(tokens, strings.Join(token, "|"))
-	}
-	return strings.Join(tokens, " ")
 }

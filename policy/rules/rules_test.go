@@ -87,19 +87,16 @@ host_executable(name = "git", paths = ["/usr/bin/git"])`)
 	}
 }
 
-func TestStrictest(t *testing.T) {
+func TestRulesOfAllFilesMatch(t *testing.T) {
 	set, err := Load(
 		File{"a.rules", []byte(`prefix_rule(pattern=["git"], decision="prompt")`)},
 		File{"b.rules", []byte("\n" + `prefix_rule(pattern=["git", "commit"], decision="forbidden")` + "\n" + `prefix_rule(pattern=["git"])`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	strictest, ok := Strictest(set.Match([]string{"git", "commit", "-m", "hi"}))
-	if !ok || strictest.Rule.At.String() != "b.rules:2" {
-		t.Errorf("Strictest = %v, %v", strictest, ok)
-	}
-	if _, ok := Strictest(set.Match([]string{"ls"})); ok {
-		t.Error("ls matches")
+	want := []string{"a.rules:1 prompt git", "b.rules:2 forbidden git commit", "b.rules:3 allow git"}
+	if diff := cmp.Diff(want, matched(set, "git commit -m hi")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
