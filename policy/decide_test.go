@@ -15,7 +15,8 @@ import (
 func loadRules(t interface {
 	Helper()
 	Fatal(...any)
-}, source string) *rules.Set {
+}, source string,
+) *rules.Set {
 	t.Helper()
 	set, err := rules.Load(rules.File{Name: "t.rules", Data: []byte(source)})
 	if err != nil {
