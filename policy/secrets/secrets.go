@@ -76,15 +76,29 @@ func mark(name string) string { return "[secret " + name + "]" }
 
 func spellings(secret string) []string {
 	raw := []byte(secret)
-	return []string{
+	texts := []string{
 		secret,
 		strings.Trim(strconv.Quote(secret), `"`), // as JSON and logs escape it
-		strings.TrimRight(base64.StdEncoding.EncodeToString(raw), "="),
-		strings.TrimRight(base64.URLEncoding.EncodeToString(raw), "="),
 		hex.EncodeToString(raw),
 		strings.ToUpper(hex.EncodeToString(raw)),
 		url.QueryEscape(secret),
 	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		for before := range 3 {
+			texts = append(texts, inBase64(encoding, raw, before))
+		}
+	}
+	return texts
+}
+
+// inBase64 is what of raw stays the same in base64 where before bytes, counted
+// in threes, and any bytes after it are encoded together with it (RFC 4648,
+// section 4: three bytes make four characters of six bits).
+func inBase64(encoding *base64.Encoding, raw []byte, before int) string {
+	all := encoding.EncodeToString(append(make([]byte, before), raw...))
+	first := (8*before + 5) / 6
+	last := 8 * (before + len(raw)) / 6
+	return all[first:last]
 }
 
 // Redact gives text without secrets. What has none is returned as it is.
