@@ -57,6 +57,9 @@ type Result struct {
 	// ends may be in memory. Output is then its header and not cut. It may be
 	// nil, and is nil in what the dispatcher returns.
 	Printed *Printed
+	// Images are shown to the model behind Output. Nothing is cut from them, and
+	// they are not searched for secrets; Output describes them for the transcript.
+	Images []Image
 	// Failed says that the call did not do what it was asked: a refusal, bad
 	// arguments, a command with a status other than 0.
 	Failed bool
@@ -66,6 +69,12 @@ type Result struct {
 	// Budget is the output budget that the call asked for, in tokens; 0 means
 	// the dispatcher's own, which also is the most that a call gets.
 	Budget int
+}
+
+// Image is an image file that a model can be shown: a PNG or JPEG.
+type Image struct {
+	MediaType string
+	Data      []byte
 }
 
 // Tool is one thing that the model can call.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -78,11 +79,18 @@ func read(items []json.RawMessage) (answer, error) {
 	return a, nil
 }
 
-// callOutput answers one call in the form in which it was made.
+// callOutput answers one call in the form in which it was made. Output is text,
+// or a list of inputText and inputImage.
 type callOutput struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output string `json:"output"`
+	Output any    `json:"output"`
+}
+
+type inputImage struct {
+	Type     string `json:"type"`
+	ImageURL string `json:"image_url"`
+	Detail   string `json:"detail"`
 }
 
 // operationOutput answers an item of the API's own.
@@ -100,9 +108,22 @@ func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 		}
 		return encode(operationOutput{callOutput{"apply_patch_call_output", call.ID, result.Output}, status})
 	case tools.Freeform:
-		return encode(callOutput{"custom_tool_call_output", call.ID, result.Output})
+		return encode(callOutput{"custom_tool_call_output", call.ID, content(result)})
 	}
-	return encode(callOutput{"function_call_output", call.ID, result.Output})
+	return encode(callOutput{"function_call_output", call.ID, content(result)})
+}
+
+// content is a result's text, with its images in a list.
+func content(result tools.Result) any {
+	if len(result.Images) == 0 {
+		return result.Output
+	}
+	list := []any{inputText{"input_text", result.Output}}
+	for _, image := range result.Images {
+		url := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+		list = append(list, inputImage{"input_image", url, "auto"})
+	}
+	return list
 }
 
 // functionTool, customTool and builtinTool are tool definitions in wire form.
