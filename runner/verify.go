@@ -155,7 +155,7 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 // a red row goes back to the agent verify_attempts times.
 func (r *run) workUntilVerified(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
-		if err := r.equip(); err != nil {
+		if err := r.equip(ctx); err != nil {
 			return err
 		}
 		r.kept = false // from here on the work is more than what was kept
