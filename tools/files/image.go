@@ -47,6 +47,9 @@ func (v viewImage) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
 	}
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
 	select {
 	case v.turn <- struct{}{}:
 		defer func() { <-v.turn }()

@@ -81,7 +81,7 @@ func (s *search) run(ctx context.Context) ([]int, error) {
 func (s *search) work(ctx context.Context) {
 	var r match.Reader
 	for i, ok := s.take(); ok && ctx.Err() == nil; i, ok = s.take() {
-		if s.matches(ctx, &r, s.files[i].Path) {
+		if s.matches(ctx, &r, s.files[i]) {
 			s.mu.Lock()
 			s.hits = append(s.hits, i)
 			s.mu.Unlock()
@@ -100,11 +100,14 @@ func (s *search) take() (int, bool) {
 }
 
 // matches says no for a file that can't be read, as rg and git do.
-func (s *search) matches(ctx context.Context, r *match.Reader, path string) bool {
+func (s *search) matches(ctx context.Context, r *match.Reader, f walk.File) bool {
 	if s.query.pattern == nil {
 		return true
 	}
-	file, err := s.tree.Open(path)
+	if f.Size == 0 {
+		return false
+	}
+	file, err := s.tree.Open(f)
 	if err != nil {
 		return false
 	}

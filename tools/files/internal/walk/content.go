@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,11 @@ type opener struct {
 type Content struct {
 	fd   int
 	file *os.File // that fd is of, or nil
+	left int64    // bytes to read: asking for the end costs as much as reading a small file
 }
+
+// toItsEnd is left where a file is read to its end.
+const toItsEnd = math.MaxInt64
 
 // flags keep an open from waiting for the other end of a pipe.
 const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
@@ -39,11 +44,14 @@ func (o opener) openInRoot(path string, extra int) (*Content, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &Content{fd: int(file.Fd()), file: file}, nil
+	return &Content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
 }
 
 // Read is io.Reader's.
 func (c *Content) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, io.EOF
+	}
 	for {
 		n, err := unix.Read(c.fd, p)
 		switch {
@@ -53,6 +61,7 @@ func (c *Content) Read(p []byte) (int, error) {
 		case n == 0 && len(p) > 0:
 			return 0, io.EOF
 		default:
+			c.left -= int64(n)
 			return n, nil
 		}
 	}
@@ -107,7 +116,7 @@ func (c *Content) look(name string) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		return Entry{Name: name, Mode: kind(uint32(info.Mode)), Modified: info.Mtim.Nano()}, nil
+		return Entry{Name: name, Mode: kind(uint32(info.Mode)), Modified: info.Mtim.Nano(), size: info.Size}, nil
 	}
 }
 

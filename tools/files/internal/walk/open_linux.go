@@ -17,7 +17,7 @@ func (o opener) open(path string, extra int) (*Content, error) {
 	fd, err := unix.Openat2(int(o.dir.Fd()), path, &how)
 	switch err {
 	case nil:
-		return &Content{fd: fd}, nil
+		return &Content{fd: fd, left: toItsEnd}, nil
 	case unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR:
 		return nil, err
 	}

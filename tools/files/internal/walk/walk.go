@@ -30,6 +30,7 @@ type Entry struct {
 	Name     string
 	Mode     fs.FileMode // its type bits
 	Modified int64       // nanoseconds since 1970
+	size     int64
 	ignored  bool
 }
 
@@ -37,6 +38,7 @@ type Entry struct {
 type File struct {
 	Path     string
 	Modified int64 // nanoseconds since 1970
+	Size     int64 // bytes
 }
 
 // Open opens the folder of a root, which stays the caller's.
@@ -54,9 +56,16 @@ func (t *Tree) Close() error { return t.from.dir.Close() }
 // Top is the tree's own folder.
 func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
 
-// Open opens a file for reading. It follows no link where the kernel can be
-// told so, else none that leads out of the tree.
-func (t *Tree) Open(path string) (*Content, error) { return t.from.open(path, 0) }
+// Open opens a file for reading up to the size that it had. It follows no link
+// where the kernel can be told so, else none that leads out of the tree.
+func (t *Tree) Open(f File) (*Content, error) {
+	file, err := t.from.open(f.Path, 0)
+	if err != nil {
+		return nil, err
+	}
+	file.left = f.Size
+	return file, nil
+}
 
 // List returns what is in a folder, sorted by name, and the folder with its own
 // ignore file read, by which Below goes on.
@@ -188,7 +197,7 @@ func (w *walker) add(f Folder, entries []Entry) {
 	files := make([]File, 0, len(entries))
 	for _, e := range entries {
 		if path := f.Path + e.Name; e.Mode.IsRegular() && w.keep(path) {
-			files = append(files, File{path, e.Modified})
+			files = append(files, File{path, e.Modified, e.size})
 		}
 	}
 	w.mu.Lock()

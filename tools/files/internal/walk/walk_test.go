@@ -94,7 +94,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if file, err := tree.Open("pipe"); err == nil { // not reached by a walk
+	if file, err := tree.Open(File{Path: "pipe", Size: 1}); err == nil { // not reached by a walk
 		if n, err := file.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("read %d, %v", n, err)
 		}
@@ -103,6 +103,20 @@ func TestOpenDoesNotWait(t *testing.T) {
 	if file, err := tree.from.openInRoot("pipe", 0); err == nil {
 		file.Close()
 		t.Error("the standard library's way opens a pipe")
+	}
+}
+
+func TestAFileIsReadUpToItsSize(t *testing.T) {
+	tree, _ := newTree(t, "name")
+	for size, want := range map[int64]string{0: "", 4: "name", 9: "name"} {
+		file, err := tree.Open(File{Path: "name", Size: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(file); err != nil || string(text) != want {
+			t.Errorf("size %d: got %q, %v", size, text, err)
+		}
+		file.Close()
 	}
 }
 
