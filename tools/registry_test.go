@@ -61,8 +61,11 @@ func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 		{"a namespace in front", Call{Name: "functions.read_file", Input: `{"file_path":"a"}`}, `{"file_path":"a"}`, false},
 		{"LS", Call{Name: "LS", Input: `{"path":"/a","ignore":["b"]}`}, "Note: ignored without effect: ignore\n" + `{"dir_path":"/a"}`, false},
 		{"LS without a path", Call{Name: "ls", Input: `{}`}, `{"dir_path":"."}`, false},
-		{"Grep", Call{Name: "Grep", Input: `{"pattern":"x","glob":"*.go","-i":true,"head_limit":5,"output_mode":"content"}`},
-			"Note: ignored without effect: output_mode\n" + `{"ignore_case":true,"include":"*.go","limit":5,"pattern":"x"}`, false},
+		{
+			"Grep",
+			Call{Name: "Grep", Input: `{"pattern":"x","glob":"*.go","-i":true,"head_limit":5,"output_mode":"content"}`},
+			"Note: ignored without effect: output_mode\n" + `{"ignore_case":true,"include":"*.go","limit":5,"pattern":"x"}`, false,
+		},
 		{"Grep by type", Call{Name: "Grep", Input: `{"pattern":"x","type":"ts"}`}, `{"include":"*.{ts,tsx,mts,cts}","pattern":"x"}`, false},
 		{"Grep by a type that is its ending", Call{Name: "Grep", Input: `{"pattern":"x","type":"go"}`}, `{"include":"*.go","pattern":"x"}`, false},
 		{"search", Call{Name: "search_file_content", Input: `{"query":"x","directory":"a"}`}, `{"path":"a","pattern":"x"}`, false},

@@ -174,8 +174,11 @@ func (f found) text() string {
 
 // late is the answer of a search that took too long.
 func (g grepFiles) late(f found) tools.Result {
-	text := fmt.Sprintf("grep_files: stopped after %v, with %d of %d files searched, the newest first; narrow the search with path or include\n",
-		g.patience, f.searched, f.of)
+	how := "before all files were listed"
+	if f.of > 0 {
+		how = fmt.Sprintf("with %d of %d files searched, the newest first", f.searched, f.of)
+	}
+	text := fmt.Sprintf("grep_files: stopped after %v, %s; narrow the search with path or include\n", g.patience, how)
 	if len(f.paths) > 0 {
 		text += "Found until then:\n" + f.text()
 	}

@@ -71,8 +71,11 @@ func TestGrepFiles(t *testing.T) {
 		{"names alone", map[string]any{"pattern": "", "include": "e*"}, "empty"},
 		{"limit that is not reached", map[string]any{"pattern": "func", "path": "src", "limit": 3}, "src/deep/c.go src/a.ts"},
 		{"limit that is just reached", map[string]any{"pattern": "func", "path": "src", "limit": 2}, "src/deep/c.go src/a.ts"},
-		{"over the limit", map[string]any{"pattern": "func", "path": "src", "limit": 1},
-			"src/deep/c.go (the 1 newest; there are more: narrow the search with path or include, or raise limit, up to 2000)"},
+		{
+			"over the limit",
+			map[string]any{"pattern": "func", "path": "src", "limit": 1},
+			"src/deep/c.go (the 1 newest; there are more: narrow the search with path or include, or raise limit, up to 2000)",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want := strings.ReplaceAll(test.want, " ", "\n") + "\n"

@@ -155,21 +155,21 @@ func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) 
 		least = max(near[anchor].indent-min(b.levels, mostBlock)*tabWidth, 0)
 	}
 	first, last = anchor, anchor
-	bytes := len(near[anchor].text)
+	taken := near[anchor].size()
 	up := edge{block: b, least: least, open: true, up: true, met: near[anchor].indent <= least && !near[anchor].closes()}
 	down := edge{block: b, least: least, open: true}
 	for turn := 0; up.open || down.open; turn++ {
-		full = bytes >= longestPage
+		full = taken >= longestPage
 		if full || last-first+1 >= b.limit {
 			break
 		}
 		switch {
 		case turn%2 == 0 && up.takes(near, first-1):
 			first--
-			bytes += near[first].size()
+			taken += near[first].size()
 		case turn%2 == 1 && down.takes(near, last+1):
 			last++
-			bytes += near[last].size()
+			taken += near[last].size()
 		}
 	}
 	return first, last, full
