@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -27,6 +28,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // redact makes the run remove its secrets from everything that it writes or
@@ -130,7 +132,7 @@ type toolbox struct {
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
-func (r *run) equip() error {
+func (r *run) equip(ctx context.Context) error {
 	dir := r.workDir()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -140,12 +142,12 @@ func (r *run) equip() error {
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := &sandbox.Sandbox{AdoptOrphans: true}
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher)})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder)})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx)})...)
 	all = append(all, commands.All()...)
-	all = append(all, patcher)
+	all = append(all, patcher, question.New(nil))
 	registry := tools.New(all...)
 	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
@@ -157,6 +159,18 @@ func (r *run) equip() error {
 	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.job.Tools.Allow)}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
+}
+
+// ignored says what searches and listings leave out: what git would not commit.
+// An index that can't be read ends the run elsewhere; here patterns decide alone.
+func (r *run) ignored(ctx context.Context) files.Checkout {
+	return files.Checkout{
+		Top: r.checkout.Root(), Exclude: r.checkout.Exclude(), IgnoreCase: r.checkout.IgnoresCase(),
+		Tracked: sync.OnceValue(func() []string {
+			tracked, _ := r.checkout.Tracked(ctx)
+			return tracked
+		}),
+	}
 }
 
 // close ends what the agent's commands left running.
@@ -254,7 +268,7 @@ func (r *run) takePlan(p plan.Plan) error {
 
 // briefAgent begins the conversation: the standing orders, the facts of the
 // run, the repository's guides, the task.
-func (r *run) briefAgent(context.Context) error {
+func (r *run) briefAgent(ctx context.Context) error {
 	guides, err := agent.ReadGuides(r.job.Repository.Path, r.readGuide)
 	if err != nil {
 		return err
@@ -264,7 +278,7 @@ func (r *run) briefAgent(context.Context) error {
 		Model: r.model, Log: r.log, Warn: r.warn,
 		Limits: agent.Limits{Turns: limits.Turns, Calls: limits.ToolCalls, Tokens: limits.Tokens},
 	}
-	if err := r.equip(); err != nil {
+	if err := r.equip(ctx); err != nil {
 		return err
 	}
 	definitions, err := r.definitions()

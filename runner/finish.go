@@ -198,8 +198,8 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
-		Sandbox: confinement(),
-		Worked:  r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
+		Sandbox: confinement(), Denied: int(r.denied.Load()),
+		Worked: r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
 	}
 	if result.Plan == nil {
 		result.Plan = []transcript.PlanStep{}

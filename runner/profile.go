@@ -81,6 +81,6 @@ func holdsWord(name, word string) bool {
 // offered are the tools that the model is told of: those that every model gets,
 // those of its profile, and those that the job names.
 func (p profile) offered(named []string) []string {
-	all := append([]string{"update_plan", "read_file"}, p.runs...)
+	all := append([]string{"update_plan", "read_file", "list_dir", "grep_files", "view_image"}, p.runs...)
 	return append(append(all, patchTool), named...)
 }

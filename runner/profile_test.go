@@ -47,7 +47,7 @@ func TestProfiles(t *testing.T) {
 }
 
 func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
-	want := []string{"update_plan", "read_file", "exec_command", "write_stdin", "apply_patch", "shell"}
+	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
 	if diff := cmp.Diff(want, profileOf("gpt-5", "auto").offered([]string{"shell"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

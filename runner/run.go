@@ -8,10 +8,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -69,7 +71,9 @@ type run struct {
 	log      *transcript.Log
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
-	warned   sync.Mutex // guards warnings: calls in parallel warn too
+	rules    *rules.Set   // on commands
+	denied   atomic.Int64 // commands that the policy refused
+	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
 	job      *job.Job
@@ -118,6 +122,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.meetForge,
 		r.readTask,
 		r.openWorkspace,
+		r.readCommandRules,
 		r.choosePublishing,
 		r.begin,
 		r.briefAgent,

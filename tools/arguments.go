@@ -26,6 +26,15 @@ var published = map[string]struct{ silent bool }{
 	"timeout":                    {},
 	"timeout_ms":                 {},
 	"run_in_background":          {},
+	"output_mode":                {},
+	"multiline":                  {},
+	"context":                    {},
+	"-A":                         {},
+	"-B":                         {},
+	"-C":                         {},
+	"-n":                         {},
+	"ignore":                     {},
+	"merge":                      {},
 }
 
 // prepared is a call that fits its tool, or the answer why it does not.
@@ -47,7 +56,7 @@ func (e *entry) prepare(call Call) (prepared, error) {
 	if escalates(arguments) {
 		return prepared{refusal: approvalNever + ". Run it again without asking for permissions."}, nil
 	}
-	translate(e.spec.Name, arguments)
+	translate(e.spec.Name, ownName(call.Name), arguments)
 	ignored := e.dropPublished(arguments)
 	problem, err := e.schema.check(arguments)
 	if err != nil {

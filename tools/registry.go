@@ -138,11 +138,16 @@ func (r *Registry) Lookup(name string, offered []string) (Tool, bool) {
 }
 
 func (r *Registry) find(name string, offered []string) *entry {
+	name = ownName(name)
 	if e := r.byName[name]; e != nil {
 		return e
 	}
+	other := aliasOf(name)
+	if other == nil {
+		return nil
+	}
 	var first *entry
-	for _, target := range aliasTargets(name) {
+	for _, target := range other.targets {
 		e := r.byName[target]
 		switch {
 		case e == nil:

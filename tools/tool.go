@@ -70,6 +70,9 @@ type Result struct {
 	// LocalShellAction. Output and Printed are then nothing; the dispatcher makes
 	// an Output of them for whoever reads the run.
 	Commands []Ran
+	// Images are shown to the model behind Output. Nothing is cut from them, and
+	// they are not searched for secrets; Output describes them for the transcript.
+	Images []Image
 	// Failed says that the call did not do what it was asked: a refusal, bad
 	// arguments, a command with a status other than 0.
 	Failed bool
@@ -88,6 +91,12 @@ type Ran struct {
 	ExitCode int
 	TimedOut bool
 	Took     time.Duration
+}
+
+// Image is an image file that a model can be shown: a PNG or JPEG.
+type Image struct {
+	MediaType string
+	Data      []byte
 }
 
 // Tool is one thing that the model can call.

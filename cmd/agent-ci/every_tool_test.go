@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"os"
@@ -48,14 +49,22 @@ func TestEveryTool(t *testing.T) {
 	compareTranscript(t, normalised(t, events, strings.NewReplacer(out, "$RUN", repo, "$REPO")))
 }
 
-// widgets is a repository with a program and a pipe that nobody writes to.
+// picture is a PNG of four pixels.
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8DAAMIM/4EAAB/uBfvxq7p3AAAAAElFTkSuQmCC"
+
+// widgets is a repository with a program, a picture and a pipe that nobody
+// writes to.
 func widgets(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"greet.sh": "echo hello nobody\n", ".gitignore": "held\n"} {
+	pixels, err := base64.StdEncoding.DecodeString(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"greet.sh": "echo hello nobody\n", ".gitignore": "held\n", "four.png": string(pixels)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ type command struct {
 
 // commands are listed in this order.
 func commands() []command {
-	return []command{runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(), versionCommand()}
+	return []command{runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(), policyCommand(), versionCommand()}
 }
 
 func dispatch(ctx context.Context, p process, args []string) int {

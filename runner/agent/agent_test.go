@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -37,6 +39,7 @@ func (b *toolbox) dispatcher(observer tools.Observer) *tools.Dispatcher {
 	return &tools.Dispatcher{Observer: observer, Outputs: new(tools.Outputs), Registry: tools.New(
 		tool{b, tools.Spec{Name: "read_file", Parameters: object}},
 		tool{b, tools.Spec{Name: "broken", Parameters: object}},
+		tool{b, tools.Spec{Name: "view_image", Parameters: object}},
 		tool{b, tools.Spec{Name: "apply", Grammar: new(tools.Grammar)}},
 		tool{b, tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}},
 		tool{b, tools.Spec{Name: "shell", Builtin: "shell"}},
@@ -357,5 +360,49 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := f.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run ended in %v", err)
+	}
+}
+
+// TestAnImageIsShownAndNotRecorded sends an image over HTTP to a server that
+// holds requests against the API's description.
+func TestAnImageIsShownAndNotRecorded(t *testing.T) {
+	server, err := modeltest.StartScript("session.yml", strings.NewReader(`
+version: 1
+turns:
+  - output: [{call: view_image, id: one, arguments: {path: a.png}}]
+  - output: [{say: Seen.}]
+`), modeltest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), APIKey: "key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := converse(t, "version: 1\nturns:\n  - output: [{say: unused}]\n")
+	f.requests.next = api
+	f.box.answers["view_image"] = tools.Result{Output: "a.png: 1×1", Images: []tools.Image{{MediaType: "image/png", Data: []byte("pixels")}}}
+	if err := f.Tell("The task."); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Errorf("requests the API would refuse: %q", faults)
+	}
+	want := `{"type":"function_call_output","call_id":"one","output":[{"type":"input_text","text":"a.png: 1×1"},` +
+		`{"type":"input_image","image_url":"data:image/png;base64,cGl4ZWxz","detail":"auto"}]}`
+	if second := f.requests.bodies[1]; !strings.Contains(second, want) {
+		t.Errorf("the second request lacks %s:\n%s", want, second)
+	}
+	log, err := os.ReadFile(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := fmt.Sprintf(`"image_url":"sha256:%x (image/png, 6 bytes)"`, sha256.Sum256([]byte("pixels")))
+	if strings.Contains(string(log), "cGl4ZWxz") || !strings.Contains(string(log), kept) {
+		t.Errorf("the transcript has the image, or lacks %s:\n%s", kept, log)
 	}
 }

@@ -159,13 +159,14 @@ func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
 		"cancelled": context.Canceled,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var seen started
-			f, seen := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
+			running := make(chan struct{}, 1)
+			f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
 				o.Item(json.RawMessage(look("one")))
-				<-seen
+				<-running
 				o.Item(json.RawMessage(change))
 				return nil, failure
 			})
+			f.box.hold = func(context.Context) { running <- struct{}{} }
 			if _, err := f.Run(t.Context()); err == nil || name == "cancelled" && !errors.Is(err, context.Canceled) {
 				t.Errorf("Run ended in %v", err)
 			}

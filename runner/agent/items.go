@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -25,11 +26,18 @@ func message(role, text string) inputMessage {
 	return inputMessage{"message", role, []inputText{{"input_text", text}}}
 }
 
-// callOutput answers one call in the form in which it was made.
+// callOutput answers one call in the form in which it was made. Output is text,
+// or a list of inputText and inputImage.
 type callOutput struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output string `json:"output"`
+	Output any    `json:"output"`
+}
+
+type inputImage struct {
+	Type     string `json:"type"`
+	ImageURL string `json:"image_url"`
+	Detail   string `json:"detail"`
 }
 
 // operationOutput answers an apply_patch_call.
@@ -99,9 +107,22 @@ func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 	case tools.LocalShellAction:
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return encode(callOutput{"custom_tool_call_output", call.ID, result.Output})
+		return encode(callOutput{"custom_tool_call_output", call.ID, content(result)})
 	}
-	return encode(callOutput{"function_call_output", call.ID, result.Output})
+	return encode(callOutput{"function_call_output", call.ID, content(result)})
+}
+
+// content is a result's text, with its images in a list.
+func content(result tools.Result) any {
+	if len(result.Images) == 0 {
+		return result.Output
+	}
+	list := []any{inputText{"input_text", result.Output}}
+	for _, image := range result.Images {
+		url := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+		list = append(list, inputImage{"input_image", url, "auto"})
+	}
+	return list
 }
 
 // commandsOf are the commands of a result. Words that came in their place stand

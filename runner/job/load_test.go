@@ -42,8 +42,9 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "danger-full-access", Network: "full", Writable: []string{}, DenyRead: []string{},
-			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Change: map[string]any{}, Rules: []string{},
-			Env: Env{Pass: []string{}, Set: map[string]string{}},
+			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
+			Change: Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
+			Env:    Env{Pass: []string{}, Set: map[string]string{}},
 		},
 		Limits: Limits{
 			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),

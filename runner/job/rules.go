@@ -80,9 +80,16 @@ var rules = []rule{
 	{path: "policy.writable", about: "More folders that commands may write.", unsupported: true},
 	{path: "policy.deny_read", about: "Paths that commands may not read.", unsupported: true},
 	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
-	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run fails, or those changes are left out.", initial: "fail", values: []string{"fail"}, later: []string{"drop"}},
-	{path: "policy.change", about: "Limits on what kinds of change are let through.", unsupported: true},
-	{path: "policy.rules", about: "Files of rules on which commands may run.", unsupported: true},
+	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run ends as policy.change.protected says, or those changes are left out, with a warning.", initial: "fail", values: []string{"fail", "drop"}},
+	{path: "policy.change", about: "What becomes of a change with something doubtful in it: it is not published (fail), it is with a warning that reviewers see (warn), or it is (allow)."},
+	{path: "policy.change.protected", about: "Files that policy.protect names.", initial: "fail", values: treatments},
+	{path: "policy.change.submodules", about: "Submodules, new, gone or on another commit. One on a commit that was only made here is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.nested_git", about: "Repositories made within the repository. What is in them is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks_out", about: "Symbolic links that lead out of the repository.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks", about: "Other symbolic links, new or changed.", initial: "warn", values: treatments},
+	{path: "policy.change.executables", about: "Files that are new and executable, or become so.", initial: "warn", values: treatments},
+	{path: "policy.change.lockfiles", about: "Files that pin the versions of dependencies, such as go.sum and package-lock.json.", initial: "allow", values: treatments},
+	{path: "policy.rules", about: "More files of rules on which commands may run, beside .github/agent-ci.rules: paths below the repository's root, read from the base commit, or absolute paths of the operator's files outside of it.", form: rulesFile, example: "[.github/strict.rules]"},
 	{path: "policy.env", about: "The environment of commands, which is an allow list."},
 	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
 	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
@@ -129,6 +136,9 @@ var rules = []rule{
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
 }
+
+// treatments are what can become of a doubtful change.
+var treatments = []string{"fail", "warn", "allow"}
 
 // allowNetwork is how the third form of a network setting is named in messages.
 const allowNetwork = "{allow: [...]}"

@@ -34,7 +34,7 @@ func (s shell) shellAction(call tools.Call) ([]launch, error) {
 	}
 	all := make([]launch, len(a.Commands))
 	for i, command := range a.Commands {
-		all[i] = launch{callID: call.ID, argv: s.shellArgv("", false, command), limit: s.limit(a.TimeoutMS, defaultTimeout)}
+		all[i] = launch{callID: call.ID, argv: s.shellArgv("", false, command), script: command, limit: s.limit(a.TimeoutMS, defaultTimeout)}
 	}
 	return all, nil
 }

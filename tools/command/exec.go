@@ -76,6 +76,15 @@ func (execCommand) arguments(call tools.Call) (a execArguments, err error) {
 
 func (e execCommand) argv(a execArguments) []string { return e.shellArgv(a.Shell, a.Login, a.Cmd) }
 
+// request is what the judge is asked. A shell that the model chose is a command
+// of the model's.
+func (a execArguments) request(argv []string) tools.StartRequest {
+	if a.Shell != "" {
+		return tools.StartRequest{Argv: argv}
+	}
+	return tools.StartRequest{Script: a.Cmd}
+}
+
 // Run runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
 func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -92,6 +101,9 @@ func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, er
 		result, err := e.applyPatch(ctx, p, a.Workdir)
 		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", time.Since(began).Seconds(), result.Output)
 		return result, err
+	}
+	if denial := e.denial(a.request(argv), a.Workdir); denial != nil {
+		return denial.Result(), nil
 	}
 	r, problem := e.start(launch{
 		callID: call.ID, argv: argv, workdir: a.Workdir, limit: e.limit(a.TimeoutMS, e.options.Limit), tty: a.TTY,

@@ -26,6 +26,7 @@ type Options struct {
 	// Shell is the form in which the model is told to call shell: Function,
 	// ShellAction or LocalShellAction.
 	Shell tools.Form
+	Judge tools.Judge // is asked before a command starts; nil lets all
 	// Patch applies a patch whose paths start in dir, an absolute path. Commands
 	// that do nothing else are then not run; their calls mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
@@ -87,10 +88,32 @@ type running struct {
 type launch struct {
 	callID  string
 	argv    []string
+	script  string   // that argv has a shell of our choice run; "" where the call names a program
 	workdir string   // as the call has it
 	env     []string // besides the one that all commands have
 	limit   time.Duration
 	tty     bool
+}
+
+// asked is the command as the judge is told of it.
+func (l launch) asked() tools.StartRequest {
+	if l.script != "" {
+		return tools.StartRequest{Script: l.script}
+	}
+	return tools.StartRequest{Argv: l.argv}
+}
+
+// denial is why a command may not start in workdir.
+func (t *Tools) denial(asked tools.StartRequest, workdir string) *tools.Denial {
+	if t.options.Judge == nil {
+		return nil
+	}
+	dir, problem := t.folder(workdir)
+	if problem != "" {
+		return nil // start says so
+	}
+	asked.Dir = dir
+	return t.options.Judge.Judge(asked)
 }
 
 // start starts a command; problem is in words for the model.

@@ -93,7 +93,7 @@ func (s shellCommand) launch(call tools.Call) (launch, error) {
 		return launch{}, fmt.Errorf("read arguments: %w", err)
 	}
 	return launch{
-		callID: call.ID, argv: s.shellArgv("", a.Login, a.Command), workdir: a.Workdir, limit: s.limit(a.TimeoutMS, defaultTimeout),
+		callID: call.ID, argv: s.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: s.limit(a.TimeoutMS, defaultTimeout),
 	}, nil
 }
 
@@ -145,7 +145,7 @@ func (t *Tools) toTheEnd(ctx context.Context, tool string, l launch) (tools.Resu
 	case err != nil:
 		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
 	case ran.refusal != "":
-		return tools.Refuse(ran.refusal), nil
+		return tools.Result{Output: ran.refusal, Failed: true, Detail: ran.detail}, nil
 	case ran.problem != "":
 		return tools.Refuse(tool + " failed: " + ran.problem), nil
 	}
@@ -171,6 +171,10 @@ func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 	if p, ok := t.patchIn(l.argv); ok {
 		result, err := t.applyPatch(ctx, p, l.workdir)
 		return ran{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
+	}
+	if denial := t.denial(l.asked(), l.workdir); denial != nil {
+		result := denial.Result()
+		return ran{refusal: result.Output, detail: result.Detail}, nil
 	}
 	r, problem := t.start(l)
 	if problem != "" {
