@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -79,7 +80,9 @@ type run struct {
 	log      *transcript.Log
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
-	warned   sync.Mutex // guards warnings: calls in parallel warn too
+	rules    *rules.Set   // on commands
+	denied   atomic.Int64 // commands that the policy refused
+	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
 	event       *actions.Event
@@ -140,6 +143,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.meetModel,
 		r.readTask,
 		r.openWorkspace,
+		r.readCommandRules,
 		r.notDoneAlready,
 		r.choosePublishing,
 		r.begin,

@@ -62,7 +62,10 @@ type command struct {
 
 // commands are listed in this order.
 func commands() []command {
-	return []command{runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(), actionCommand(), initCommand(), versionCommand()}
+	return []command{
+		runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
+		policyCommand(), actionCommand(), initCommand(), versionCommand(),
+	}
 }
 
 func dispatch(ctx context.Context, p process, args []string) int {

@@ -57,6 +57,7 @@ var (
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
+	rulesFile      = &form{about: "path of a file", check: checkRulesFile}
 	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
 	headerValue    = &form{about: "one line", check: checkHeaderValue}
 	variableValue  = &form{about: "text", check: checkNoNUL}
@@ -115,6 +116,13 @@ func checkIssue(s string) error {
 func checkRelativeFile(s string) error {
 	if strings.HasPrefix(s, "/") || strings.Contains(s, `\`) {
 		return errors.New("must be a path relative to the job file, with slashes")
+	}
+	return checkFilledLine(s)
+}
+
+func checkRulesFile(s string) error {
+	if !fs.ValidPath(strings.TrimPrefix(s, "/")) || s == "." || strings.Contains(s, `\`) {
+		return errors.New("must be the path of a file without .., below the repository's root or absolute")
 	}
 	return checkFilledLine(s)
 }

@@ -75,24 +75,36 @@ type Model struct {
 
 // Tools narrows what the model may call.
 type Tools struct {
-	Allow  []string `json:"allow"` // empty for all
-	Deny   []string `json:"deny"`
-	Hosted []string `json:"hosted"`
+	Allow  []string         `json:"allow"` // empty for all
+	Deny   []string         `json:"deny"`
+	Hosted []map[string]any `json:"hosted"` // as they stand in a request
 }
 
 // Policy says what commands and changes may do.
 type Policy struct {
-	Approval    string         `json:"approval"` // never
-	Sandbox     string         `json:"sandbox"`  // danger-full-access
-	Require     string         `json:"require"`
-	Network     string         `json:"network"` // full
-	Writable    []string       `json:"writable"`
-	DenyRead    []string       `json:"deny_read"`
-	Protect     []string       `json:"protect"`
-	OnProtected string         `json:"on_protected"` // fail
-	Change      map[string]any `json:"change"`
-	Rules       []string       `json:"rules"`
-	Env         Env            `json:"env"`
+	Approval    string   `json:"approval"` // never
+	Sandbox     string   `json:"sandbox"`  // danger-full-access
+	Require     string   `json:"require"`
+	Network     string   `json:"network"` // full
+	Writable    []string `json:"writable"`
+	DenyRead    []string `json:"deny_read"`
+	Protect     []string `json:"protect"`
+	OnProtected string   `json:"on_protected"` // fail, drop
+	Change      Change   `json:"change"`
+	Rules       []string `json:"rules"` // absolute, or below the root of the repository
+	Env         Env      `json:"env"`
+}
+
+// Change says what becomes of a change that has something about it: fail, warn
+// or allow.
+type Change struct {
+	Protected   string `json:"protected"`
+	Submodules  string `json:"submodules"`
+	NestedGit   string `json:"nested_git"`
+	SymlinksOut string `json:"symlinks_out"`
+	Symlinks    string `json:"symlinks"`
+	Executables string `json:"executables"`
+	Lockfiles   string `json:"lockfiles"`
 }
 
 // Env widens the environment that commands see.

@@ -9,11 +9,12 @@ type rule struct {
 	initial any    // default; nil for the zero value, an empty list or an empty mapping
 	example string // YAML, for lists and mappings whose form isn't obvious
 
-	values []string // all that may be written; nil for anything of the form
-	later  []string // values of the format that this version doesn't support
-	form   *form    // of the text, of each element of a list, of each value of a mapping
-	names  *form    // of the names in a mapping
-	span   *span    // of a number
+	values  []string // all that may be written; nil for anything of the form
+	later   []string // values of the format that this version doesn't support
+	form    *form    // of the text, of each element of a list, of each value of a mapping
+	names   *form    // of the names in a mapping
+	span    *span    // of a number
+	foreign *foreign // of a mapping whose keys are not ours, or of each element of a list of such
 
 	required    bool // must be written wherever its group is
 	filled      bool // may not be empty text
@@ -63,13 +64,13 @@ var rules = []rule{
 	{path: "model.stream", about: "Whether answers are read as they are written.", initial: true, unsupported: true},
 	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
 	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
-	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
+	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. With builtin, commands run by the API's own shell tool. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
 	{path: "model.price", about: "Prices of a model that agent-ci doesn't know.", unsupported: true},
 
 	{path: "tools", about: "Which tools the model may call."},
 	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
 	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
-	{path: "tools.hosted", about: "Tools that the API runs itself.", unsupported: true},
+	{path: "tools.hosted", about: "Tools that the API runs itself: web_search, file_search, code_interpreter, mcp (remote servers), image_generation. Each is a type, or a mapping as the API describes the tool; what is secret in it goes to the API only.", example: "[web_search, {type: file_search, vector_store_ids: [vs_1]}]", foreign: hosted},
 
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
@@ -79,9 +80,16 @@ var rules = []rule{
 	{path: "policy.writable", about: "More folders that commands may write.", unsupported: true},
 	{path: "policy.deny_read", about: "Paths that commands may not read.", unsupported: true},
 	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
-	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run fails, or those changes are left out.", initial: "fail", values: []string{"fail"}, later: []string{"drop"}},
-	{path: "policy.change", about: "Limits on what kinds of change are let through.", unsupported: true},
-	{path: "policy.rules", about: "Files of rules on which commands may run.", unsupported: true},
+	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run ends as policy.change.protected says, or those changes are left out, with a warning.", initial: "fail", values: []string{"fail", "drop"}},
+	{path: "policy.change", about: "What becomes of a change with something doubtful in it: it is not published (fail), it is with a warning that reviewers see (warn), or it is (allow)."},
+	{path: "policy.change.protected", about: "Files that policy.protect names.", initial: "fail", values: treatments},
+	{path: "policy.change.submodules", about: "Submodules, new, gone or on another commit. One on a commit that was only made here is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.nested_git", about: "Repositories made within the repository. What is in them is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks_out", about: "Symbolic links that lead out of the repository.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks", about: "Other symbolic links, new or changed.", initial: "warn", values: treatments},
+	{path: "policy.change.executables", about: "Files that are new and executable, or become so.", initial: "warn", values: treatments},
+	{path: "policy.change.lockfiles", about: "Files that pin the versions of dependencies, such as go.sum and package-lock.json.", initial: "allow", values: treatments},
+	{path: "policy.rules", about: "More files of rules on which commands may run, beside .github/agent-ci.rules: paths below the repository's root, read from the base commit, or absolute paths of the operator's files outside of it.", form: rulesFile, example: "[.github/strict.rules]"},
 	{path: "policy.env", about: "The environment of commands, which is an allow list."},
 	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
 	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
@@ -133,6 +141,9 @@ var rules = []rule{
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
 }
+
+// treatments are what can become of a doubtful change.
+var treatments = []string{"fail", "warn", "allow"}
 
 // allowNetwork is how the third form of a network setting is named in messages.
 const allowNetwork = "{allow: [...]}"

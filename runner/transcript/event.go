@@ -120,7 +120,7 @@ type ModelRequest struct {
 type ModelResponse struct {
 	Turn    int               `json:"turn"`
 	ID      string            `json:"id,omitempty"`
-	Status  string            `json:"status"` // completed, incomplete
+	Status  string            `json:"status"` // completed; incomplete when it broke off and this is what stays of it
 	Output  []json.RawMessage `json:"output"`
 	Usage   Usage             `json:"usage"`
 	Seconds float64           `json:"seconds"`
@@ -134,7 +134,8 @@ type Usage struct {
 	Reasoning int64 `json:"reasoning"`
 }
 
-// ModelRetry says that a request failed and will be sent again.
+// ModelRetry says that a request failed and will be sent again, or that the
+// next one goes on behind the calls of its answer that had started.
 type ModelRetry struct {
 	Turn    int     `json:"turn"`
 	Attempt int     `json:"attempt"`
@@ -250,7 +251,8 @@ type RunFinished struct {
 	ExitCode int     `json:"exit_code"`
 	Summary  string  `json:"summary,omitempty"` // the agent's last words
 	Turns    int     `json:"turns"`
-	Calls    int     `json:"calls"`
+	Calls    int     `json:"calls"`                  // those that the API ran itself included
+	Hosted   int     `json:"hosted_calls,omitempty"` // those
 	Usage    Usage   `json:"usage"`
 	Seconds  float64 `json:"seconds"`
 }
