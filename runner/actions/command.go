@@ -4,32 +4,29 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/sethvargo/go-githubactions"
 )
 
 // property is one name=value of a workflow command.
 type property struct{ name, value string }
 
-var (
-	messageEscapes  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	propertyEscapes = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
-
-// command writes a workflow command on a line of its own.
+// command writes a workflow command on a line of its own. Of go-githubactions
+// the form and the escapes are taken, and nothing that writes: what it prints as
+// information is not escaped, and its outputs end at a delimiter that is known.
 func (l *Log) command(name string, properties []property, message string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var s strings.Builder
+	command := githubactions.Command{Name: name, Message: message, Properties: githubactions.CommandProperties{}}
+	for _, p := range properties {
+		command.Properties[p.name] = p.value
+	}
+	line := command.String() + "\n"
 	if l.within {
-		s.WriteByte('\n')
+		line = "\n" + line
 	}
-	s.WriteString("::" + name)
-	for i, p := range properties {
-		s.WriteByte(" ,"[min(i, 1)])
-		s.WriteString(p.name + "=" + propertyEscapes.Replace(p.value))
-	}
-	s.WriteString("::" + messageEscapes.Replace(message) + "\n")
 	l.within, l.begun, l.hashes = false, false, 0
-	_, err := io.WriteString(l.w, s.String())
+	_, err := io.WriteString(l.w, line)
 	return err
 }
 
