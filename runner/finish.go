@@ -65,6 +65,7 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	r.endProcesses()
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
+	r.endProgress(late, stop)
 	result := r.result(stop, err)
 	r.conclude(&result)
 	return result
@@ -211,8 +212,8 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
-		Sandbox: confinement(),
-		Worked:  r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
+		Sandbox: confinement(), Denied: int(r.denied.Load()),
+		Worked: r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
 	}
 	if result.Plan == nil {
 		result.Plan = []transcript.PlanStep{}
@@ -254,7 +255,7 @@ func (r *run) conclude(result *Result) {
 	}
 	if r.conversation != nil {
 		spent := r.conversation.Spent()
-		event.Turns, event.Calls = spent.Turns, spent.Calls
+		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
 	}
 	r.dir.remove(reserveFile)
 	failed := func(err error) {

@@ -54,7 +54,7 @@ func (r *run) knowModel() error {
 		r.profile.ContextWindow = m.ContextWindow
 	}
 	if m.Wire == "chat" {
-		r.profile.Patch = "function" // it has no other tools
+		r.profile.Patch, r.profile.Shell = "function", "function" // it has no other tools
 	}
 	if m.ParallelCalls != "auto" {
 		r.profile.ParallelCalls = m.ParallelCalls == "on"

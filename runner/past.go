@@ -115,6 +115,12 @@ func (p *past) publish(raw json.RawMessage) error {
 // worked says that the agent had begun.
 func (p *past) worked() bool { return p.agent.Turns() > 0 }
 
+// onPull says that the run goes on with a pull request, whose change was in the
+// checkout before the agent began.
+func (p *past) onPull() bool {
+	return p.task.Source == "event" && strings.Contains(p.task.URL, "/pull/")
+}
+
 // nudged says that an early end was pointed out.
 func (p *past) nudged() bool {
 	return p.agent.Told(func(item json.RawMessage) bool { return strings.Contains(string(item), nudgeWords) })

@@ -126,6 +126,9 @@ func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, er
 // live runs the recorded answers with the real tools.
 func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	r := p.run
+	if p.recorded.past.onPull() {
+		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
+	}
 	if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: r.base.Tree}); err != nil {
 		return nil, err
 	}
@@ -177,7 +180,7 @@ func (r *run) replayPipeline(ctx context.Context) error {
 	defer stop()
 	r.publish = publishNone
 	for _, stage := range []func(context.Context) error{
-		func(context.Context) error { return r.knowModel() }, r.meetForge, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
+		func(context.Context) error { return r.knowModel() }, r.meetForge, r.readCommandRules, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
 	} {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
@@ -192,7 +195,7 @@ type recordedAnswers struct {
 	next    int
 }
 
-func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, _ model.Observer) (*model.Response, error) {
+func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -200,7 +203,13 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, _ model.
 		return nil, &model.Failure{Kind: model.ScriptMismatch, Message: fmt.Sprintf("the replay asks for answer %d, the run had %d", a.next+1, len(a.answers))}
 	}
 	a.next++
-	return a.answers[a.next-1], nil
+	answer := a.answers[a.next-1]
+	for _, item := range answer.Output {
+		if observe.Item != nil {
+			observe.Item(item)
+		}
+	}
+	return answer, nil
 }
 
 // record reads the answers and the outputs of calls, by number. Where answers
@@ -350,7 +359,7 @@ func (p *replay) checkRequests(found *Replayed) error {
 			SHA256               string
 			Settings             json.RawMessage
 			Input, Output, Items []json.RawMessage
-			ID, Method           string
+			ID, Status           string
 		}
 		switch e.Type {
 		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeCompaction:
@@ -367,10 +376,14 @@ func (p *replay) checkRequests(found *Replayed) error {
 				return err
 			}
 			found.Calls++
-			if digest != d.SHA256 {
+			if digest != d.SHA256 && !rebuilt.LacksImages() {
 				found.Differences = append(found.Differences, Difference{What: fmt.Sprintf("request of turn %d", d.Turn), Recorded: d.SHA256, Replayed: digest})
 			}
 		case transcript.TypeModelResponse:
+			if d.Status == transcript.Incomplete {
+				rebuilt.Rest(d.Output)
+				return nil
+			}
 			rebuilt.Response(d.ID, d.Output)
 		case transcript.TypeCompaction:
 			rebuilt.Compaction(d.Items)

@@ -57,7 +57,7 @@ func Resume(ctx context.Context, o ResumeOptions) Result {
 		return r.concludeAgain()
 	}
 	if err == nil {
-		err = r.guarded(ctx, r.goOn)
+		err = r.guarded(ctx, r.proceed)
 	}
 	if !r.resumed {
 		return r.unrecorded(err)
@@ -106,6 +106,8 @@ func (p *past) resumable() error {
 		return cannotResume("it was killed before it had begun; start a new one")
 	case strings.Contains(string(p.started.Job), redactedMark):
 		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
+	case p.onPull() && !p.worked():
+		return cannotResume("it was killed before the change of its pull request was in the checkout; start a new one")
 	case p.started.Scripted != "":
 		return cannotResume("its answers came from a scripted session; start it again")
 	}
@@ -161,7 +163,7 @@ func (r *run) adoptPast() {
 	r.redact()
 	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged()
 	r.branch = p.workspace.Branch
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key}
+	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
@@ -174,11 +176,11 @@ func (r *run) adoptPast() {
 	}
 }
 
-// goOn is the pipeline from where the run was.
-func (r *run) goOn(ctx context.Context) error {
+// proceed is the pipeline from where the run was.
+func (r *run) proceed(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {
@@ -224,7 +226,7 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	if err := r.useBase(); err != nil {
 		return err
 	}
-	r.undone, r.whole, err = r.undoPatch()
+	r.undone, r.wholePatch, err = r.undoPatch()
 	return err
 }
 
@@ -263,6 +265,9 @@ func (r *run) sameBase(ctx context.Context) error {
 // moveHere does the work so far again in another checkout, as far as patches
 // did it.
 func (r *run) moveHere(ctx context.Context) error {
+	if r.past.onPull() {
+		return cannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
+	}
 	if err := r.sameBase(ctx); err != nil {
 		return err
 	}
@@ -348,7 +353,7 @@ func (r *run) interrupted(call tools.Call, began int64) tools.Result {
 	switch {
 	case patched && r.undone:
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
-	case patched && r.whole && call.Name == patchTool:
+	case patched && r.wholePatch && call.Name == patchTool:
 		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
 	case call.Name == patchTool:
 		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")

@@ -216,6 +216,9 @@ func (r *run) giveBack() error {
 // directory before anything else is done with it.
 func (r *run) takeChanges(ctx context.Context) error {
 	changes, err := r.checkout.Changes(ctx, r.snapshot)
+	if err == nil {
+		changes, err = r.withoutDropped(ctx, changes)
+	}
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
@@ -225,28 +228,16 @@ func (r *run) takeChanges(ctx context.Context) error {
 
 // judgeChanges refuses a change set that the job's policy or limits forbid.
 func (r *run) judgeChanges() error {
-	var found []string
-	for _, p := range r.changes.Problems {
-		found = append(found, p.String())
-	}
-	protected, err := r.protectedFiles()
-	if err != nil {
-		return err
-	}
-	for _, path := range protected {
-		found = append(found, path+" is protected (policy.protect)")
-	}
 	leaked, err := r.leakedSecrets()
 	if err != nil {
 		return err
 	}
 	if len(leaked) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
-			"The change holds the value of %s and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
+			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
-	if len(found) > 0 {
-		return outcome.Stopf(outcome.PolicyViolation, "change",
-			"The change may not be published: %s.", strings.Join(found, "; "))
+	if err := r.judgePaths(); err != nil {
+		return err
 	}
 	lines := r.changes.Insertions + r.changes.Deletions
 	switch l := r.job.Limits; {
@@ -258,18 +249,4 @@ func (r *run) judgeChanges() error {
 			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
 	}
 	return nil
-}
-
-// leakedSecrets names the secrets of this run that stand in the change.
-func (r *run) leakedSecrets() ([]string, error) {
-	patch, err := r.dir.root.Open(patchFile)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", patchFile, err)
-	}
-	defer patch.Close()
-	leaked, err := r.redactor.Find(patch)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", patchFile, err)
-	}
-	return leaked, nil
 }

@@ -50,7 +50,7 @@ func (r *run) letWork(ctx context.Context) error {
 	if done := r.endedBefore(); done {
 		return nil
 	}
-	if err := r.equip(); err != nil {
+	if err := r.equip(ctx); err != nil {
 		return err
 	}
 	r.kept = false // from here on the work is more than what was kept

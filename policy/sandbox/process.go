@@ -16,37 +16,49 @@ import (
 // Process is a command that was started. It leads a session and a process
 // group of its own.
 type Process struct {
-	sandbox *Sandbox
-	cmd     *exec.Cmd
-	done    chan struct{}
-	status  Status
-	err     error
+	sandbox  *Sandbox
+	cmd      *exec.Cmd
+	terminal *os.File // our end of the command's terminal; nil without one
+	done     chan struct{}
+	status   Status
+	err      error
 
 	mu     sync.Mutex
 	reaped bool // the process id may belong to somebody else
 }
 
-// Start starts c. Its standard input is empty. The caller ends it with Kill or
-// Close and sees its end through Done.
+// Start starts c. The caller ends it with Kill or Close and sees its end
+// through Done.
 func (s *Sandbox) Start(c Command) (*Process, error) {
 	cmd, err := command(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	output, theirs, err := os.Pipe()
+	p := &Process{sandbox: s, cmd: cmd, done: make(chan struct{})}
+	output, theirs, err := p.connect(c.TTY)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	defer theirs.Close()
-	cmd.Stdout, cmd.Stderr = theirs, theirs
-
-	p := &Process{sandbox: s, cmd: cmd, done: make(chan struct{})}
 	if err := s.launch(p); err != nil {
 		output.Close()
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	go p.follow(output, c.Output)
 	return p, nil
+}
+
+// connect gives the command its standard streams.
+func (p *Process) connect(tty Window) (ours, theirs *os.File, err error) {
+	if tty == (Window{}) {
+		ours, theirs, err = os.Pipe()
+	} else {
+		ours, theirs, err = openTerminal(tty)
+		p.terminal, p.cmd.Stdin = ours, theirs
+		p.cmd.SysProcAttr.Setctty = true // of file descriptor 0
+	}
+	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
+	return ours, theirs, err
 }
 
 func command(c Command) (*exec.Cmd, error) {
@@ -125,7 +137,7 @@ func copyOutput(to io.Writer, from *os.File) error {
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // EIO is a terminal's end on Linux
 			return failed
 		default:
 			return errors.Join(failed, err)

@@ -4,7 +4,7 @@
 //
 // This version confines nothing: commands run with the rights of the user who
 // started agent-ci, and Level says so. Each command leads a session of its own,
-// so it has no terminal to ask on. What it leaves behind in its process group
+// so it has no terminal to ask on but the one that it is given. What it leaves behind in its process group
 // dies with it. A process that moved to another group is ended by Close, on
 // Linux and with AdoptOrphans only; elsewhere it outlives the run.
 package sandbox
@@ -55,7 +55,14 @@ type Command struct {
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
 	Output io.Writer
+	// TTY is the size of the terminal that the command gets as its standard
+	// streams and controlling terminal; without one it has pipes, and its
+	// standard input is empty.
+	TTY Window
 }
+
+// Window is the size of a terminal in characters.
+type Window struct{ Rows, Columns uint16 }
 
 // Status is how a command ended.
 type Status struct {

@@ -17,16 +17,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Toolbox runs the calls of one response and gives a result for each, in
-// order, whatever happens.
-type Toolbox interface {
-	Dispatch(ctx context.Context, calls []tools.Call) []tools.Result
-}
-
 // Conversation is one agent at work. It is used by one goroutine.
 type Conversation struct {
 	Model    model.Responder
-	Tools    Toolbox
+	Tools    *tools.Dispatcher
 	Log      *transcript.Log
 	Settings model.Settings
 	Limits   Limits
@@ -69,9 +63,10 @@ type position struct {
 
 // Spent is what a conversation has used so far.
 type Spent struct {
-	Turns int
-	Calls int
-	Usage model.Usage
+	Turns  int
+	Calls  int // of tools, those that the API ran itself included
+	Hosted int // those
+	Usage  model.Usage
 }
 
 // Spent tells what was used so far, also after an error.
@@ -130,9 +125,10 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if done, err := c.finished(said); done || err != nil {
-			return said.text, err
+			said.abort() // it has no calls
+			return said.text(), err
 		}
-		if err := c.work(ctx, said.calls); err != nil {
+		if err := c.work(ctx, said); err != nil {
 			return "", err
 		}
 		if last != nil {
@@ -143,7 +139,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 
 // turn asks for the next answer until there is one: a request that is too long
 // is made shorter, one that builds on what the provider has lost carries all.
-func (c *Conversation) turn(ctx context.Context, settings model.Settings) (answer, error) {
+func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*intake, error) {
 	for {
 		said, err := c.ask(ctx, settings)
 		var failure *model.Failure
@@ -152,10 +148,10 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (answe
 		}
 		again, err := c.recover(ctx, failure)
 		if err != nil {
-			return answer{}, err
+			return nil, err
 		}
 		if !again {
-			return answer{}, failure.Stop()
+			return nil, failure.Stop()
 		}
 		settings.Stored = settings.Stored && c.Settings.Stored
 	}
@@ -175,44 +171,91 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	return false, nil
 }
 
-// ask sends one request and takes its answer into the history. Its error may be
-// a *model.Failure.
-func (c *Conversation) ask(ctx context.Context, settings model.Settings) (answer, error) {
+// ask sends one request and takes its answer into the history. The calls of the
+// answer run already. Its error may be a *model.Failure.
+func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intake, error) {
 	c.spent.Turns++
 	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
 	if err := c.recordRequest(request); err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	began := time.Now()
-	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text})
-	if failure := (*model.Failure)(nil); errors.As(err, &failure) {
-		c.Charge(failure.Usage)
-		return answer{}, errors.Join(err, c.recordFailure(failure))
+	t := c.intake(ctx, settings.Speaking)
+	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text, Item: t.item, Broken: t.broken})
+	if err != nil {
+		err = c.brokeOff(t, err, time.Since(began))
+	} else {
+		err = c.take(t, response, time.Since(began))
 	}
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
-	c.Charge(response.Usage)
-	if err := c.recordResponse(response, time.Since(began), settings.Speaking); err != nil {
-		return answer{}, err
+	if text := t.text(); text != "" && !settings.Speaking {
+		c.said = text
 	}
-	c.take(response)
-	said, err := read(response.Output)
-	if err != nil {
-		return answer{}, (&model.Failure{Kind: model.Malformed, Err: err}).Stop()
-	}
-	if said.text != "" && !settings.Speaking {
-		c.said = said.text
-	}
-	return said, nil
+	return t, nil
 }
 
-// take puts an answer into the history.
-func (c *Conversation) take(r *model.Response) {
+// take takes a whole answer. It is on record before a call that changes
+// something starts.
+func (c *Conversation) take(t *intake, response *model.Response, took time.Duration) error {
+	c.Charge(response.Usage)
+	err := c.recordResponse(response, took, t.speaking)
 	c.measure.lastAnswer = len(c.history)
-	c.history = append(c.history, r.Output...)
-	c.sent, c.logged, c.previous, c.overflow = len(c.history), len(c.history), r.ID, 0
-	c.measure.tokens, c.measure.items = r.Usage.Input+r.Usage.Output, len(c.history)
+	c.history = append(c.history, response.Output...)
+	c.sent, c.logged, c.previous, c.overflow = len(c.history), len(c.history), response.ID, 0
+	c.measure.tokens, c.measure.items = response.Usage.Input+response.Usage.Output, len(c.history)
+	t.settle()
+	if err == nil && t.problem != nil {
+		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()
+	}
+	if err != nil {
+		t.drop()
+		return err
+	}
+	t.batch.Commit()
+	return nil
+}
+
+// brokeOff takes what stays of an answer that broke off. It is no error when
+// the next request can go on from there.
+func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error {
+	var failure *model.Failure
+	if errors.As(err, &failure) {
+		c.Charge(failure.Usage)
+	}
+	if !t.broken() {
+		t.drop()
+		return c.failed(err, failure)
+	}
+	c.measure.lastAnswer = len(c.history)
+	c.history = append(c.history, t.items...)
+	if c.logged = len(c.history); !c.Settings.Stored { // else the provider has not kept them, and they are sent
+		c.sent = len(c.history)
+	}
+	t.settle()
+	recorded := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: t.items}, took, t.speaking)
+	if recorded == nil && failure != nil && failure.Temporary() {
+		if recorded = c.recordBreak(failure); recorded == nil {
+			return nil
+		}
+	}
+	t.abort()
+	if outputs, _, bad := t.outputs(); bad == nil {
+		c.Add(outputs...) // the conversation goes on, or ends, with a history that fits
+	}
+	if recorded != nil {
+		return recorded
+	}
+	return c.failed(err, failure)
+}
+
+// failed records the failure that err is, if it is one.
+func (c *Conversation) failed(err error, failure *model.Failure) error {
+	if failure == nil {
+		return err
+	}
+	return errors.Join(err, c.recordFailure(failure))
 }
 
 // emptyLimit is how many answers with nothing in them end a run.
@@ -221,13 +264,13 @@ const emptyLimit = 2
 // finished says whether the model is done: it speaks and calls nothing. An
 // answer with nothing in it is pointed out once; that a run did nothing must
 // not look like success.
-func (c *Conversation) finished(said answer) (bool, error) {
-	if len(said.calls) > 0 || said.text != "" {
+func (c *Conversation) finished(said *intake) (bool, error) {
+	if said.asks() || said.text() != "" {
 		c.empty = 0
-		return len(said.calls) == 0, nil
+		return !said.asks(), nil
 	}
-	if said.refusal != "" {
-		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal}).Stop()
+	if said.refusal() != "" {
+		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal()}).Stop()
 	}
 	c.empty++
 	if c.empty >= emptyLimit {
@@ -237,41 +280,21 @@ func (c *Conversation) finished(said answer) (bool, error) {
 	return false, c.Tell("Your last answer was empty. Go on with the task, or say in words that it is done or why it cannot be.")
 }
 
-// work runs the calls of an answer and puts their outputs into the history.
-func (c *Conversation) work(ctx context.Context, calls []tools.Call) error {
-	if len(calls) == 0 {
-		return nil
+// work puts the outputs of the calls of an answer into the history.
+func (c *Conversation) work(ctx context.Context, t *intake) error {
+	outputs, results, err := t.outputs()
+	if err != nil {
+		return err
 	}
-	for i := range calls {
-		calls[i].Number = c.numbered + i + 1
-	}
-	c.numbered += len(calls)
-	allowed := c.allowed(len(calls))
-	c.spent.Calls += allowed
-	results := c.Tools.Dispatch(ctx, calls[:allowed])
-	for range calls[allowed:] {
-		results = append(results, tools.Refuse("Not run: limits.tool_calls is used up, and the run ends here."))
-	}
-	for i, result := range results {
-		raw, err := outputOf(calls[i], result)
-		if err != nil {
-			return err
-		}
-		c.Add(raw)
-	}
-	c.repeats.see(calls[:allowed], results)
+	c.Add(outputs...)
+	c.repeats.see(t.calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.notStuck()
-}
-
-// allowed is how many of so many calls may still run.
-func (c *Conversation) allowed(calls int) int {
-	if c.Limits.Calls <= 0 {
-		return calls
+	if len(results) == 0 {
+		return nil
 	}
-	return max(0, min(calls, c.Limits.Calls-c.spent.Calls))
+	return c.notStuck()
 }
 
 // A model that repeats a failing call is told at repeatsTold and stopped at

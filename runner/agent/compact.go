@@ -39,9 +39,23 @@ func (c *Conversation) tokens() int64 {
 func estimate(items []json.RawMessage) int64 {
 	bytes := 0
 	for _, item := range items {
-		bytes += len(item)
+		bytes += weight(item)
 	}
 	return int64(bytes) / bytesInToken
+}
+
+// tokensInImage is what an image is counted as, however long it is.
+const tokensInImage = 1500
+
+// weight is how many bytes an item counts as.
+func weight(item json.RawMessage) int {
+	bytes := len(item)
+	if hasImage(item) {
+		for _, image := range dataURL.FindAll(item, -1) {
+			bytes += tokensInImage*bytesInToken - len(image)
+		}
+	}
+	return bytes
 }
 
 // The reasons of a compaction.
@@ -117,7 +131,7 @@ func (c *Conversation) adopt(found *compaction, reason string) error {
 	c.settled = c.tokens()
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
 		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.settled,
-		Items: c.history, Usage: found.usage,
+		Items: withoutImages(c.history), Usage: found.usage,
 	})
 	return err
 }
@@ -191,10 +205,12 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case said.text == "" || len(said.calls) > 0:
+	}
+	said.abort() // none of its calls ran
+	if said.text() == "" || said.asks() {
 		return nil, nil
 	}
-	summary, err := encode(message("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text))
+	summary, err := encode(message("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text()))
 	if err != nil {
 		return nil, err
 	}

@@ -229,12 +229,13 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 				s.WriteString("      - say: Words.\n")
 			}
 			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
-				s.WriteString("      - " + rapid.SampledFrom([]string{"{call: read_file, arguments: {}}", "{call: read_file, input: x}"}).Draw(rt, "call") + "\n")
+				s.WriteString("      - " + rapid.SampledFrom([]string{"{call: read_file, arguments: {}}", "{call: apply, input: x}"}).Draw(rt, "call") + "\n")
 			}
 		}
 		s.WriteString(done)
 		f, server := talk(t, s.String(), modeltest.Options{})
 		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("y", rapid.IntRange(0, 3000).Draw(rt, "output"))}
+		f.box.answers["apply"] = f.box.answers["read_file"]
 		tooLong := answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
 		for range rapid.IntRange(1, 3).Draw(rt, "refused") {
 			server.Replace(rapid.IntRange(2, 14).Draw(rt, "request"), tooLong)

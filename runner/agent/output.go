@@ -28,8 +28,14 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 		if err != nil {
 			return nil, nil, err
 		}
-		if wrong = check(json.RawMessage(said.text)); wrong == nil {
-			return json.RawMessage(said.text), nil, nil
+		outputs, _, err := said.outputs() // of calls that it should not have made
+		if err != nil {
+			return nil, nil, err
+		}
+		c.Add(outputs...)
+		value := json.RawMessage(said.text())
+		if wrong = check(value); wrong == nil {
+			return value, nil, nil
 		}
 		order = fmt.Sprintf("That does not fit the schema: %v. Give the corrected JSON value and nothing else.", wrong)
 	}

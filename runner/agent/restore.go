@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -19,9 +20,17 @@ type Past struct {
 	said     string
 	ended    bool // the model has said its last words, and nobody has answered
 	settings json.RawMessage
-	open     []tools.Call  // of the last answer, without an output in the history
-	started  map[int]int64 // by number, the event that told of it
+	open     []tools.Call      // of the last answer, without an output in the history
+	whole    int               // of these, the first that are not cut off
+	denials  []json.RawMessage // that the last answer is owed too
+	started  map[int]start     // by number
 	finished map[int]transcript.ToolFinished
+}
+
+// start is the beginning of a call.
+type start struct {
+	transcript.ToolStarted
+	seq int64 // of the event that told of it
 }
 
 // Turns is how many requests were sent.
@@ -44,14 +53,14 @@ func (p *Past) Take(e transcript.Event) error {
 		transcript.TypeModelRetry:    taking(func(d transcript.ModelRetry) error { p.charge(d.Usage); return nil }),
 		transcript.TypeModelFailure:  taking(func(d transcript.ModelFailure) error { p.charge(d.Usage); return nil }),
 		transcript.TypeCompaction:    taking(p.compaction),
-		transcript.TypeToolStarted:   taking(func(d transcript.ToolStarted) error { p.started[d.Number] = e.Seq; return nil }),
+		transcript.TypeToolStarted:   taking(func(d transcript.ToolStarted) error { p.started[d.Number] = start{d, e.Seq}; return nil }),
 		transcript.TypeToolFinished:  taking(func(d transcript.ToolFinished) error { p.finished[d.Number] = d; return nil }),
 	}[e.Type]
 	if !known {
 		return nil
 	}
 	if p.started == nil {
-		p.started, p.finished = map[int]int64{}, map[int]transcript.ToolFinished{}
+		p.started, p.finished = map[int]start{}, map[int]transcript.ToolFinished{}
 	}
 	if err := take(e.Data); err != nil {
 		return fmt.Errorf("read event %d (%s): %w", e.Seq, e.Type, err)
@@ -77,13 +86,13 @@ func (p *Past) charge(u *transcript.Usage) {
 
 func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
-	p.history = append(p.history, d.Input...)
+	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
 	if d.Settings != nil {
 		p.settings = d.Settings
 	}
 	p.ended = p.ended && d.Aside
-	p.open = nil // each has its output in the input of this request
+	p.open, p.denials = nil, nil // each has its output in the input of this request
 	clear(p.started)
 	clear(p.finished)
 	return nil
@@ -93,31 +102,49 @@ func (p *Past) response(d transcript.ModelResponse) error {
 	p.charge(&d.Usage)
 	p.measure.lastAnswer = len(p.history)
 	p.history = append(p.history, d.Output...)
-	p.sent, p.logged, p.previous = len(p.history), len(p.history), d.ID
-	p.measure.tokens, p.measure.items = d.Usage.Input+d.Usage.Output, len(p.history)
+	p.logged = len(p.history)
+	if d.Status != transcript.Incomplete { // else the provider has not kept it
+		p.sent, p.previous = len(p.history), d.ID
+		p.measure.tokens, p.measure.items = d.Usage.Input+d.Usage.Output, len(p.history)
+	}
 	if d.Aside {
 		return nil
 	}
-	said, err := read(d.Output)
-	if err != nil {
-		return err
+	var said answer
+	p.whole = -1
+	for _, item := range d.Output {
+		if err := said.add(item); err != nil {
+			return err
+		}
+		if said.cut && p.whole < 0 {
+			p.whole = len(said.calls) - 1
+		}
 	}
-	if said.text != "" {
-		p.said = said.text
+	if p.whole < 0 {
+		p.whole = len(said.calls)
 	}
-	p.ended = len(said.calls) == 0 && said.text != ""
-	p.open = said.calls
+	p.owe(said)
+	return nil
+}
+
+// owe takes what an answer asks for and says.
+func (p *Past) owe(said answer) {
+	if text := said.text(); text != "" {
+		p.said = text
+	}
+	p.ended = !said.asks() && said.text() != ""
+	p.open, p.denials = said.calls, said.denials
 	for i := range p.open {
 		p.open[i].Number = p.numbered + i + 1
 	}
 	p.numbered += len(p.open)
-	p.spent.Calls += len(p.open)
-	return nil
+	p.spent.Calls += p.whole + said.hosted
+	p.spent.Hosted += said.hosted
 }
 
 func (p *Past) compaction(d transcript.Compaction) error {
 	p.charge(d.Usage)
-	p.position = position{history: d.Items, logged: len(d.Items), measure: measure{lastAnswer: len(d.Items)}}
+	p.position = position{history: withLostImages(d.Items), logged: len(d.Items), measure: measure{lastAnswer: len(d.Items)}}
 	return nil
 }
 
@@ -144,13 +171,17 @@ func stored(settings json.RawMessage) bool {
 // interrupted says of it.
 func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fresh []tools.Call) {
 	results = map[int]tools.Result{}
-	for _, call := range p.open {
+	for i, call := range p.open {
 		if done, ok := p.finished[call.Number]; ok {
 			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed}
 			continue
 		}
-		if began := p.started[call.Number]; began > 0 {
-			results[call.Number] = interrupted(call, began)
+		if began, ok := p.started[call.Number]; ok {
+			results[call.Number] = interrupted(call, began.seq)
+			continue
+		}
+		if i >= p.whole {
+			results[call.Number] = tools.Refuse(cutWords)
 			continue
 		}
 		fresh = append(fresh, call)
@@ -166,12 +197,12 @@ type Interrupted func(call tools.Call, began int64) tools.Result
 // tools of c have not done it: outputs that are there are given back, calls that
 // were broken off are answered by interrupted, calls that had not begun are run.
 func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrupted) error {
-	if len(p.open) == 0 {
-		return nil
+	if len(p.open)+len(p.denials) == 0 {
+		return c.tellStarted(p)
 	}
 	results, fresh := p.left(interrupted)
 	for _, call := range p.open {
-		if p.started[call.Number] > 0 && p.finished[call.Number].Number == 0 {
+		if p.started[call.Number].seq > 0 && p.finished[call.Number].Number == 0 {
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}
@@ -185,6 +216,21 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 		}
 		c.Add(raw)
 	}
-	p.open = nil
+	c.Add(p.denials...)
+	p.open, p.denials = nil, nil
 	return ctx.Err()
+}
+
+// tellStarted tells of the calls that had begun while their answer was still on
+// its way: it is lost, and they stand in no item of the history.
+func (c *Conversation) tellStarted(p *Past) error {
+	if len(p.started) == 0 {
+		return nil
+	}
+	words := "The runner was killed while your answer was on its way, and was started again. These calls of the answer had begun, and their outputs are lost:"
+	for _, number := range slices.Sorted(maps.Keys(p.started)) {
+		words += fmt.Sprintf("\n- %s: %s", p.started[number].Tool, p.started[number].Input)
+		c.numbered = max(c.numbered, number)
+	}
+	return c.Tell(words + "\nA command may have had some of its effects and not others: look at what is there before you repeat it.")
 }

@@ -19,7 +19,7 @@ type tireless struct {
 	watch        func(turn int)
 }
 
-func (m *tireless) Respond(_ context.Context, r model.Request, _ model.Observer) (*model.Response, error) {
+func (m *tireless) Respond(_ context.Context, r model.Request, o model.Observer) (*model.Response, error) {
 	bytes := 0
 	for _, item := range r.History {
 		bytes += len(item)
@@ -34,6 +34,7 @@ func (m *tireless) Respond(_ context.Context, r model.Request, _ model.Observer)
 	if err != nil {
 		return nil, err
 	}
+	o.Item(raw)
 	return &model.Response{ID: "r", Status: "completed", Output: []json.RawMessage{raw}, Usage: model.Usage{Input: int64(bytes / 4), Output: 10}}, nil
 }
 

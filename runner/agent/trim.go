@@ -66,7 +66,7 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 		if err != nil {
 			return err
 		}
-		save -= int64(len(items[i])-len(emptied)) / bytesInToken
+		save -= int64(weight(items[i])-len(emptied)) / bytesInToken
 		items[i] = emptied
 	}
 	return nil
@@ -77,7 +77,7 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	from := 0
 	for from < len(items) && save > 0 {
-		save -= int64(len(items[from])) / bytesInToken
+		save -= int64(weight(items[from])) / bytesInToken
 		from++
 	}
 	if from == 0 {

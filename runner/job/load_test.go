@@ -41,11 +41,12 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Attempts: 6, Pause: Duration(500 * time.Millisecond), LongestPause: Duration(30 * time.Second),
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []string{}},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "danger-full-access", Network: "full", Writable: []string{}, DenyRead: []string{},
-			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Change: map[string]any{}, Rules: []string{},
-			Env: Env{Pass: []string{}, Set: map[string]string{}},
+			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
+			Change: Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
+			Env:    Env{Pass: []string{}, Set: map[string]string{}},
 		},
 		Limits: Limits{
 			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),
@@ -56,6 +57,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		VerifyIn:       "clean",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
+		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},
 		PullRequest: PullRequest{
 			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},

@@ -9,11 +9,12 @@ type rule struct {
 	initial any    // default; nil for the zero value, an empty list or an empty mapping
 	example string // YAML, for lists and mappings whose form isn't obvious
 
-	values []string // all that may be written; nil for anything of the form
-	later  []string // values of the format that this version doesn't support
-	form   *form    // of the text, of each element of a list, of each value of a mapping
-	names  *form    // of the names in a mapping
-	span   *span    // of a number
+	values  []string // all that may be written; nil for anything of the form
+	later   []string // values of the format that this version doesn't support
+	form    *form    // of the text, of each element of a list, of each value of a mapping
+	names   *form    // of the names in a mapping
+	span    *span    // of a number
+	foreign *foreign // of a mapping whose keys are not ours, or of each element of a list of such
 
 	required    bool // must be written wherever its group is
 	filled      bool // may not be empty text
@@ -29,14 +30,14 @@ const many = 1_000_000_000_000
 // rules has one entry for each field below Job, in the order of the fields.
 var rules = []rule{
 	{path: "version", about: "Version of the format. Every file names it.", initial: 1, required: true, span: &span{1, 1}},
-	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256.", form: refPart},
+	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256. Where the task comes from an event on an issue, -issue-N is added.", form: refPart},
 
 	{path: "task", about: "What to do. Exactly one of prompt, prompt_file, issue and from is given; one in a higher layer replaces one in a lower."},
 	{path: "task.title", about: "One line that names the task.", form: oneLine},
 	{path: "task.prompt", about: "The task as text.", form: notBlank},
 	{path: "task.prompt_file", about: "File that holds the task as text, relative to the job file.", form: relativeFile},
 	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N, or N or \"#N\" in the repository. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
-	{path: "task.from", about: "Take the task from the event that started the workflow.", values: []string{""}, later: []string{"event"}},
+	{path: "task.from", about: "event: take the task from the event that started the workflow, which is what a job without a task does in GitHub Actions.", values: []string{"", "event"}},
 	{path: "task.images", about: "Images that go to the model with the task.", unsupported: true},
 	{path: "task.expects", about: "Whether the task ends in a change or in an answer.", initial: "change", values: []string{"change", "answer"}},
 	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or end the run with the question.", initial: "assume", values: []string{"assume"}, later: []string{"ask"}},
@@ -68,7 +69,7 @@ var rules = []rule{
 	{path: "model.service_tier", about: "The provider's tier of processing. Empty: that of the project.", values: []string{"", "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}},
 	{path: "model.max_output_tokens", about: "Tokens that one answer may have, reasoning included. 0: the model's own limit.", span: &span{0, many}},
 	{path: "model.context_window", about: "Tokens that fit into one request with its answer. 0: what the model's profile says, 128000 for a model without one. At 85 % the conversation is made shorter.", span: &span{0, many}},
-	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
+	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. With builtin, commands run by the API's own shell tool. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
 	{path: "model.parallel_calls", about: "Whether the model may make several calls in one answer. auto: what its profile says.", initial: "auto", values: []string{"auto", "on", "off"}},
 	{path: "model.attempts", about: "How often a request is sent in all when its failure can pass.", initial: 6, span: &span{1, 100}},
 	{path: "model.pause", about: "Pause before the second attempt; each further one is twice as long. What the API asks for goes first.", initial: Duration(500 * time.Millisecond)},
@@ -83,7 +84,7 @@ var rules = []rule{
 	{path: "tools", about: "Which tools the model may call."},
 	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
 	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
-	{path: "tools.hosted", about: "Tools that the API runs itself.", unsupported: true},
+	{path: "tools.hosted", about: "Tools that the API runs itself: web_search, file_search, code_interpreter, mcp (remote servers), image_generation. Each is a type, or a mapping as the API describes the tool; what is secret in it goes to the API only.", example: "[web_search, {type: file_search, vector_store_ids: [vs_1]}]", foreign: hosted},
 
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
@@ -93,9 +94,16 @@ var rules = []rule{
 	{path: "policy.writable", about: "More folders that commands may write.", unsupported: true},
 	{path: "policy.deny_read", about: "Paths that commands may not read.", unsupported: true},
 	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
-	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run fails, or those changes are left out.", initial: "fail", values: []string{"fail"}, later: []string{"drop"}},
-	{path: "policy.change", about: "Limits on what kinds of change are let through.", unsupported: true},
-	{path: "policy.rules", about: "Files of rules on which commands may run.", unsupported: true},
+	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run ends as policy.change.protected says, or those changes are left out, with a warning.", initial: "fail", values: []string{"fail", "drop"}},
+	{path: "policy.change", about: "What becomes of a change with something doubtful in it: it is not published (fail), it is with a warning that reviewers see (warn), or it is (allow)."},
+	{path: "policy.change.protected", about: "Files that policy.protect names.", initial: "fail", values: treatments},
+	{path: "policy.change.submodules", about: "Submodules, new, gone or on another commit. One on a commit that was only made here is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.nested_git", about: "Repositories made within the repository. What is in them is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks_out", about: "Symbolic links that lead out of the repository.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks", about: "Other symbolic links, new or changed.", initial: "warn", values: treatments},
+	{path: "policy.change.executables", about: "Files that are new and executable, or become so.", initial: "warn", values: treatments},
+	{path: "policy.change.lockfiles", about: "Files that pin the versions of dependencies, such as go.sum and package-lock.json.", initial: "allow", values: treatments},
+	{path: "policy.rules", about: "More files of rules on which commands may run, beside .github/agent-ci.rules: paths below the repository's root, read from the base commit, or absolute paths of the operator's files outside of it.", form: rulesFile, example: "[.github/strict.rules]"},
 	{path: "policy.env", about: "The environment of commands, which is an allow list."},
 	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
 	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
@@ -119,11 +127,16 @@ var rules = []rule{
 	{path: "verify_in", about: "Where checks run: a clean tree of base plus change set, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
+	{path: "trigger", about: "Which events ask for work, where the task comes from the event."},
+	{path: "trigger.labels", about: "Labels that ask for work on an issue when somebody adds one of them.", initial: []string{"agent-ci"}, form: label},
+	{path: "trigger.assignees", about: "Accounts that ask for work on an issue when somebody assigns it to one of them.", form: login},
+	{path: "trigger.command", about: "How a comment, a review or a review comment begins that asks for work. Empty: none does.", initial: "/agent-ci", form: commandWord},
+
 	{path: "trust", about: "To whom the run listens."},
-	{path: "trust.roles", about: "Roles in the repository whose words count.", initial: []string{"write"}, unsupported: true},
-	{path: "trust.bots", about: "Bots whose words count.", unsupported: true},
-	{path: "trust.forks", about: "Whether pull requests from forks are worked on.", unsupported: true},
-	{path: "trust.comments", about: "Whose comments on the issue the model sees.", initial: "trusted", values: []string{"trusted"}, later: []string{"all", "none"}},
+	{path: "trust.roles", about: "Roles in the repository, asked from the API: who has one of them, or a greater one, may ask for work, and their comments are read. On a public repository everybody has read.", initial: []string{"write"}, form: role},
+	{path: "trust.bots", about: "Logins of bots that may ask for work and whose comments are read, such as renovate[bot]. No other bot is listened to, whatever its role.", form: login},
+	{path: "trust.forks", about: "Whether pull requests from forks are worked on. This version refuses them.", unsupported: true},
+	{path: "trust.comments", about: "Whose comments the model sees: of those that trust.roles and trust.bots name, of everybody, of nobody.", initial: "trusted", values: []string{"trusted", "all", "none"}},
 
 	{path: "pull_request", about: "How a change is presented."},
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
@@ -142,6 +155,9 @@ var rules = []rule{
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
 }
+
+// treatments are what can become of a doubtful change.
+var treatments = []string{"fail", "warn", "allow"}
 
 // allowNetwork is how the third form of a network setting is named in messages.
 const allowNetwork = "{allow: [...]}"

@@ -196,7 +196,7 @@ func readChatStream(stream ssestream.Decoder, observe Observer, alive func()) (*
 	if a.finish == "" {
 		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
 	}
-	return a.response()
+	return a.response(observe)
 }
 
 func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
@@ -211,7 +211,7 @@ func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
 	if a.finish == "" {
 		return nil, malformed("the answer has no finish_reason", nil, raw)
 	}
-	return a.response()
+	return a.response(observe)
 }
 
 func (a *chatAnswer) take(data []byte, observe Observer) error {
@@ -265,7 +265,7 @@ func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 }
 
 // response is the answer as items of the Responses API.
-func (a *chatAnswer) response() (*Response, error) {
+func (a *chatAnswer) response(observe Observer) (*Response, error) {
 	switch a.finish {
 	case "length":
 		f := incomplete("max_output_tokens")
@@ -299,6 +299,7 @@ func (a *chatAnswer) response() (*Response, error) {
 			return nil, err
 		}
 		answer.Output = append(answer.Output, raw)
+		observe.item(raw)
 	}
 	return answer, nil
 }

@@ -201,8 +201,9 @@ func readStream(stream ssestream.Decoder, observe Observer, alive func()) (*Resp
 				return nil, malformed("an event has no item", nil, data)
 			}
 			items = append(items, event.Item)
+			observe.item(event.Item)
 		case "response.completed", "response.incomplete", "response.failed":
-			return finish(event.Response, items)
+			return finish(event.Response, items, observe)
 		case "error":
 			return nil, apiFailure(0, event.Code, event.Message)
 		}
@@ -232,7 +233,7 @@ func readWhole(body io.Reader, observe Observer) (*Response, error) {
 	if len(raw) > wholeLimit {
 		return nil, malformed("the answer is too long", nil, raw)
 	}
-	answer, err := finish(raw, nil)
+	answer, err := finish(raw, nil, observe)
 	if err == nil {
 		observe.text(answer.text())
 	}
@@ -271,7 +272,7 @@ func (u *wireUsage) usage() Usage {
 
 // finish joins the items that came one by one with the last event. Endpoints
 // that send none by themselves give them all in the last event.
-func finish(raw json.RawMessage, items []json.RawMessage) (*Response, error) {
+func finish(raw json.RawMessage, items []json.RawMessage, observe Observer) (*Response, error) {
 	var r wireResponse
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, malformed("the response is not what the API describes", err, raw)
@@ -282,6 +283,9 @@ func finish(raw json.RawMessage, items []json.RawMessage) (*Response, error) {
 	}
 	if len(items) == 0 {
 		items = r.Output
+		for _, item := range items {
+			observe.item(item)
+		}
 	}
 	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage()}, nil
 }

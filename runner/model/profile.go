@@ -16,7 +16,11 @@ import (
 type Profile struct {
 	Known         bool  // an entry names the model; else the profile is the default
 	ContextWindow int64 // tokens of a request and its answer together
-	Patch         string
+	// Commands names the tool by which the model runs commands: exec_command,
+	// shell or shell_command.
+	Commands      string
+	Shell         string // form of shell: function or local_shell
+	Patch         string // form of apply_patch: freeform or function
 	ParallelCalls bool
 	Reasoning     bool // it takes a reasoning effort
 	Price         Price
@@ -47,6 +51,8 @@ type profileFile struct {
 type profileEntry struct {
 	Models        []string `yaml:"models"`
 	ContextWindow *int64   `yaml:"context_window"`
+	Commands      *string  `yaml:"commands"`
+	Shell         *string  `yaml:"shell"`
 	Patch         *string  `yaml:"patch"`
 	ParallelCalls *bool    `yaml:"parallel_calls"`
 	Reasoning     *bool    `yaml:"reasoning"`
@@ -69,7 +75,7 @@ func readProfiles(raw []byte) (profileFile, error) {
 	if err := dec.Decode(&file); err != nil {
 		return file, fmt.Errorf("read model profiles: %w", err)
 	}
-	if d := file.Default; d.ContextWindow == nil || d.Patch == nil || d.ParallelCalls == nil || d.Reasoning == nil {
+	if d := file.Default; d.ContextWindow == nil || d.Commands == nil || d.Shell == nil || d.Patch == nil || d.ParallelCalls == nil || d.Reasoning == nil {
 		return file, fmt.Errorf("read model profiles: default is not complete")
 	}
 	for _, entry := range file.Models {
@@ -108,17 +114,28 @@ func ProfileOf(name string) Profile {
 	return p
 }
 
+// names says whether a pattern matches name from its start or from one of its
+// words on, whatever deployment is named before them.
 func (e profileEntry) names(name string) bool {
 	for _, pattern := range e.Models {
-		if ok, err := path.Match(pattern, name); ok && err == nil {
-			return true
+		for rest, more := name, true; more; rest, more = nextWord(rest) {
+			if ok, err := path.Match(pattern, rest); ok && err == nil {
+				return true
+			}
 		}
 	}
 	return false
 }
 
+func nextWord(name string) (rest string, more bool) {
+	i := strings.IndexAny(name, "-_.: ")
+	return name[i+1:], i >= 0
+}
+
 func (e profileEntry) fill(p *Profile) {
 	set(&p.ContextWindow, e.ContextWindow)
+	set(&p.Commands, e.Commands)
+	set(&p.Shell, e.Shell)
 	set(&p.Patch, e.Patch)
 	set(&p.ParallelCalls, e.ParallelCalls)
 	set(&p.Reasoning, e.Reasoning)

@@ -17,7 +17,9 @@ func TestProfileOf(t *testing.T) {
 		"gpt-5.1-codex":             {true, 128_000, "freeform"},
 		"my-codex-deployment":       {true, 128_000, "freeform"},
 		"qwen3-coder":               {false, 128_000, "function"},
-		"somebody/gpt-4.1-mini":     {false, 128_000, "function"},
+		"somebody/gpt-4.1-mini":     {true, 128_000, "function"},
+		"prod_gpt-5.5":              {true, 272_000, "freeform"},
+		"mygpt-5":                   {false, 128_000, "function"},
 		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "freeform"},
 	} {
 		p := ProfileOf(name)
@@ -37,6 +39,12 @@ func TestProfilesHaveSources(t *testing.T) {
 		if entry.Patch != nil && *entry.Patch != "freeform" && *entry.Patch != "function" {
 			t.Errorf("%v: patch is %s", entry.Models, *entry.Patch)
 		}
+		if entry.Shell != nil && *entry.Shell != "local_shell" {
+			t.Errorf("%v: shell is %s", entry.Models, *entry.Shell)
+		}
+		if entry.Commands != nil && *entry.Commands != "exec_command" && *entry.Commands != "shell" {
+			t.Errorf("%v: commands is %s", entry.Models, *entry.Commands)
+		}
 	}
 	if file.Default.Price != nil {
 		t.Error("the default has a price")
@@ -44,7 +52,7 @@ func TestProfilesHaveSources(t *testing.T) {
 }
 
 func TestProfilesRefuseWhatIsNotComplete(t *testing.T) {
-	const start = "version: 1\ndefault: {context_window: 1, patch: function, parallel_calls: true, reasoning: true}\n"
+	const start = "version: 1\ndefault: {context_window: 1, commands: shell, shell: function, patch: function, parallel_calls: true, reasoning: true}\n"
 	for _, text := range []string{
 		"version: 1\ndefault: {}\n",
 		start + "models: [{models: [a]}]\n",

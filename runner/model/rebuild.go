@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Rebuilt makes the bodies of requests of what a transcript has of them: the
@@ -53,6 +54,16 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 func (r *Rebuilt) Response(id string, output []json.RawMessage) {
 	r.history = append(r.history, output...)
 	r.sent, r.previous = len(r.history), id
+}
+
+// Rest takes what stays of an answer that broke off. The provider has not kept
+// it.
+func (r *Rebuilt) Rest(output []json.RawMessage) { r.history = append(r.history, output...) }
+
+// LacksImages says that the conversation has images, of which a transcript has
+// only digests: its requests cannot be made again.
+func (r *Rebuilt) LacksImages() bool {
+	return slices.ContainsFunc(r.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"image_url":"sha256:`)) })
 }
 
 // Compaction takes a conversation that was made shorter.

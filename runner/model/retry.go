@@ -19,8 +19,8 @@ type Retry struct {
 	Wait    time.Duration
 }
 
-// Retrying sends a request again when its failure can pass. The request is the
-// same bytes each time, and no call of a broken answer was run.
+// Retrying sends a request again when its failure can pass, unless the observer
+// keeps what came of the answer. The request is the same bytes each time.
 type Retrying struct {
 	Next     Responder
 	Attempts int           // in all; 0 means 6
@@ -38,7 +38,7 @@ type Retrying struct {
 // Respond is Next's, tried until it succeeds, fails for good, or attempts or
 // outage are used up. A failure says how many attempts were made.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
-	return retried(ctx, r, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
+	return retried(ctx, r, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
 // Compact is Next's in the same way; without one it is ErrNoCompaction.
@@ -47,10 +47,10 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 	if !ok {
 		return nil, ErrNoCompaction
 	}
-	return retried(ctx, r, func() (*Response, error) { return compacter.Compact(ctx, request) })
+	return retried(ctx, r, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
-func retried(ctx context.Context, r *Retrying, try func() (*Response, error)) (*Response, error) {
+func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Response, error)) (*Response, error) {
 	began, lost := time.Time{}, r.lost
 	for attempt := 1; ; attempt++ {
 		answer, err := try()
@@ -60,10 +60,13 @@ func retried(ctx context.Context, r *Retrying, try func() (*Response, error)) (*
 			began = time.Now()
 		}
 		var failure *Failure
-		if err == nil || !errors.As(err, &failure) {
+		isFailure := errors.As(err, &failure)
+		if isFailure {
+			failure.Attempts = attempt
+		}
+		if err == nil || kept() || !isFailure {
 			return answer, err
 		}
-		failure.Attempts = attempt
 		wait := r.pause(attempt, failure.RetryAfter)
 		if !failure.Temporary() || attempt >= defaulted(r.Attempts, 6) || r.lost+wait > defaulted(r.Outage, 10*time.Minute) {
 			return nil, err

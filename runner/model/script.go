@@ -139,8 +139,9 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range turn.Output {
+	for i, item := range turn.Output {
 		observe.text(item.Say)
+		observe.item(items[i])
 	}
 	return &Response{
 		ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: items,

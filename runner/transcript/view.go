@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -203,6 +204,7 @@ func (f *fold) modelResponse(e Event) error {
 	}
 	f.view.Turns = max(f.view.Turns, response.Turn)
 	f.view.Usage.add(response.Usage)
+	at := f.beforeCalls(e.Agent, response.Turn)
 	for _, item := range response.Output {
 		text := messageText(item)
 		if strings.TrimSpace(text) == "" {
@@ -211,9 +213,26 @@ func (f *fold) modelResponse(e Event) error {
 		if e.Agent == MainAgent && !response.Aside {
 			f.view.LastMessage = text
 		}
-		f.view.Entries = append(f.view.Entries, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+		f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+		at++
 	}
 	return nil
+}
+
+// beforeCalls is where the words of a response belong: before its calls, which
+// may have started while it was on its way.
+func (f *fold) beforeCalls(agent string, turn int) int {
+	at := len(f.view.Entries)
+	for i, e := range slices.Backward(f.view.Entries) {
+		switch {
+		case e.Agent != agent:
+		case e.Call != nil && e.Call.Turn == turn:
+			at = i
+		default:
+			return at
+		}
+	}
+	return at
 }
 
 func (u *Usage) add(more Usage) {

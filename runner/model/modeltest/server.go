@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -86,7 +87,8 @@ func (s *Server) Replace(n int, h http.HandlerFunc) {
 }
 
 // Cut breaks the connection of request n (from 1) after so many events of its
-// answer; the next request gets the same answer.
+// answer; the next request gets the same answer, unless it goes on from a call
+// of that.
 func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,11 +175,26 @@ func (s *Server) answer(r *http.Request, request model.Request, number int) (*mo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer, err := s.held, error(nil)
-	if answer == nil {
+	if answer == nil || goesOn(request, answer) {
 		answer, err = s.script.Respond(r.Context(), request, model.Observer{})
 	}
 	s.held = nil
 	return answer, s.cut[number], err
+}
+
+// goesOn says whether a request already has a call of an answer that was cut.
+func goesOn(request model.Request, cut *model.Response) bool {
+	called := map[string]bool{}
+	for _, raw := range cut.Output {
+		var item inputItem
+		if json.Unmarshal(raw, &item) == nil && strings.HasSuffix(item.Type, "_call") {
+			called[item.CallID] = true
+		}
+	}
+	return slices.ContainsFunc(request.History, func(raw json.RawMessage) bool {
+		var item inputItem
+		return json.Unmarshal(raw, &item) == nil && strings.HasSuffix(item.Type, "_call_output") && called[item.CallID]
+	})
 }
 
 // serveCompact stands one item for the whole conversation.

@@ -1,0 +1,86 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// pastOf folds events as they stand in a transcript.
+func pastOf(t *testing.T, events ...transcript.Event) *agent.Past {
+	t.Helper()
+	p := &agent.Past{}
+	for i, e := range events {
+		e.Seq = int64(i + 1)
+		if err := p.Take(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func event(kind transcript.Type, data string) transcript.Event {
+	return transcript.Event{Type: kind, Data: json.RawMessage(data)}
+}
+
+func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{expect: [make all], output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
+	p := pastOf(
+		t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
+		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"call_id":"one","tool":"shell_command","input":"{\"command\":\"make all\"}"}`),
+	)
+	f.Restore(p, 0)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if got := f.box.asked[0].Number; got != 2 {
+		t.Errorf("the next call has number %d, and 1 is taken", got)
+	}
+}
+
+func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	image := `{"type":"input_image","image_url":"sha256:` + strings.Repeat("a", 64) + ` (image/png, 6 bytes)","detail":"auto"}`
+	p := pastOf(t, event(transcript.TypeModelRequest,
+		`{"turn":1,"settings":{"store":false},"input":[{"type":"function_call_output","call_id":"one","output":[`+image+`]}]}`))
+	f.Restore(p, 0)
+	if err := f.Tell("Go on."); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if body := f.requests.bodies[0]; strings.Contains(body, "sha256:") || !strings.Contains(body, "The image is gone") {
+		t.Errorf("the request is\n%s", body)
+	}
+}
+
+func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
+	p := pastOf(
+		t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+half+`]}`),
+	)
+	f.Restore(p, 0)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if names := f.names(); len(names) != 1 || names[0] != "one" {
+		t.Errorf("calls that ran: %q", names)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(f.requests.bodies[0], `"call_id":"half","output":"Not run: the answer breaks off`) {
+		t.Errorf("the call that is cut has no answer in\n%s", f.requests.bodies[0])
+	}
+}
