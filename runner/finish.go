@@ -260,6 +260,13 @@ func (r *run) conclude(result *Result) {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
 		result.ExitCode = result.Outcome.ExitCode()
 	}
+	// The page can be made again from the transcript: that it is missing
+	// changes nothing of how the run ended.
+	if err := r.dir.report(); err != nil {
+		failed(err)
+		return
+	}
+	result.ReportFile = reportFile
 }
 
 // unrecorded is the result of a run that could not even make its directory.
