@@ -23,7 +23,8 @@ race: ## all tests under the race detector (needs a C compiler)
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race ## what needs more than Go and git
+e2e: race build ## what needs more than Go and git: the race detector, the report in a browser
+	@.ci/browser bin/agent-ci
 
 bench: build ## figures, with the machine they were measured on
 	@.ci/bench

@@ -104,8 +104,10 @@ type screen struct {
 }
 
 var screens = []screen{
-	{"phone-light", 390, 844, false}, {"phone-dark", 390, 844, true},
-	{"desktop-light", 1280, 900, false}, {"desktop-dark", 1280, 900, true},
+	{"phone-light", 390, 844, false},
+	{"phone-dark", 390, 844, true},
+	{"desktop-light", 1280, 900, false},
+	{"desktop-dark", 1280, 900, true},
 }
 
 func (s screen) set(t *testing.T, ctx context.Context) {

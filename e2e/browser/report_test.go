@@ -24,6 +24,9 @@ func TestReportIsShown(t *testing.T) {
 				if wide := ask[int64](t, ctx, "document.documentElement.scrollWidth"); wide > s.width {
 					t.Errorf("the page is %d wide, the screen %d", wide, s.width)
 				}
+				if wide := ask[[]string](t, ctx, "[...document.querySelectorAll('section, .diff, pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.id || e.className)"); len(wide) > 0 {
+					t.Errorf("wider than their place: %q", wide)
+				}
 				if light := ask[bool](t, ctx, "/^rgb\\(2\\d\\d/.test(getComputedStyle(document.body).backgroundColor)"); light == s.dark {
 					t.Errorf("light is %v", light)
 				}
@@ -165,6 +168,7 @@ func TestLinkToAnEvent(t *testing.T) {
 	if !ask[bool](t, ctx, "document.getElementById('e16').checkVisibility() && document.getElementById('e16').closest('details').open") {
 		t.Error("the event cannot be seen")
 	}
+	keep(t, "link-phone.png", get(t, ctx, chromedp.CaptureScreenshot()))
 }
 
 func TestSideBySide(t *testing.T) {
@@ -311,6 +315,7 @@ func TestLongRun(t *testing.T) {
 	t.Logf("figures of 5000 events: page %.1f MB (limit 6), first shown after %.0f ms, all of it after %.0f ms (limit 1000); the first search answers in %.0f ms, the next in %.0f ms, all shown again in %.0f ms (limit 100)",
 		float64(info.Size())/1e6, took.Shown, took.Loaded, took.First, took.Typed, took.Cleared)
 	do(t, ctx, chromedp.Evaluate[chromedp.Void]("location.hash = '#e4000'"))
+	keep(t, "long-desktop.png", get(t, ctx, chromedp.CaptureScreenshot()))
 	if top := ask[float64](t, ctx, "document.getElementById('e4000').getBoundingClientRect().top"); top < 0 || top > float64(screens[2].height) {
 		t.Errorf("a link to event 4000 ends %.0f from it", top)
 	}

@@ -70,6 +70,7 @@ show() {
 }
 echo
 show 'The change as a pull request would show it:' pull_request.md
+show 'The run as a page, for a browser:           ' report.html
 show 'How the run ended, for programs:           ' result.json
 show 'What happened, event by event:             ' transcript.jsonl
 echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'

@@ -21,8 +21,11 @@ func confinement(p transcript.Policy) []fact {
 		layers = "none"
 	}
 	return []fact{
-		{Name: "Reached", Value: reached}, {Name: "Layers", Value: layers},
-		{Name: "Asked for", Value: field(p.Sandbox)}, {Name: "Network", Value: field(p.Network)}, {Name: "Approval", Value: field(p.Approval)},
+		{Name: "Reached", Value: reached},
+		{Name: "Layers", Value: layers},
+		{Name: "Asked for", Value: field(p.Sandbox)},
+		{Name: "Network", Value: field(p.Network)},
+		{Name: "Approval", Value: field(p.Approval)},
 	}
 }
 

@@ -43,6 +43,7 @@ type page struct {
 	MoreRows    map[string]string // what is left out of a list
 	Entries     string
 	Problems    int
+	Long        bool // only what can be seen is laid out
 }
 
 // fact is a line of two parts, the second perhaps a link or code.
@@ -78,6 +79,7 @@ func newPage(o *overview) *page {
 		MoreRows: map[string]string{},
 		Entries:  transcript.Count(o.entries, "entry"),
 		Problems: o.problems,
+		Long:     o.entries > 500,
 	}
 	p.Entries = strings.Replace(p.Entries, "entrys", "entries", 1)
 	p.Outcome, p.Tone, p.Message = ending(v)

@@ -110,7 +110,7 @@ var (
 		aria-hidden role tabindex hidden scope data-name type autocomplete spellcheck placeholder open rel`)
 	ourClasses = strings.Fields(`skip brand ending badge good bad open figures notices prose quote source pair plan sign state
 		stack plus minus facts tools find check buttons entries turn call note seq at body agent about end line cut h li d0 d1 d2 d3
-		diff name place keep change part`)
+		diff name place keep change part long`)
 )
 
 // harmless fails when anything stands in a page that the templates don't write.
