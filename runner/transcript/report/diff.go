@@ -34,6 +34,9 @@ type change struct {
 	Old, New []line
 }
 
+// Changes says whether the lines give way to others.
+func (c change) Changes() bool { return len(c.Old)+len(c.New) > 0 }
+
 // line is a line of a file, in pieces of which those that changed are marked.
 type line []piece
 
@@ -194,37 +197,57 @@ func (b *diffBuilder) file(s v4a.Section) fileDiff {
 func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
 	out := hunk{Place: field(strings.Join(h.Context, " › "))}
 	b.left -= lineBytes
-	var old, fresh, keep []string
-	flush := func() {
-		if len(keep) > 0 {
-			out.Blocks = append(out.Blocks, change{Keep: strings.Join(keep, "\n")})
-		}
-		if len(old)+len(fresh) > 0 {
-			out.Blocks = append(out.Blocks, compare(old, fresh))
-		}
-		old, fresh, keep = nil, nil, nil
-	}
+	var run lines
 	for _, l := range h.Lines {
 		text := b.text(l.Text)
 		if b.left < 0 {
 			break
 		}
 		b.lines++
-		turns := len(keep) > 0 && l.Kind != v4a.Keep || len(old)+len(fresh) > 0 && l.Kind == v4a.Keep || len(fresh) > 0 && l.Kind == v4a.Remove
-		if turns {
-			flush()
+		if run.endsBefore(l.Kind) {
+			out.Blocks = append(out.Blocks, run.change())
+			run = lines{}
 		}
-		switch l.Kind {
-		case v4a.Keep:
-			keep = append(keep, text)
-		case v4a.Remove:
-			old = append(old, text)
-		case v4a.Insert:
-			fresh = append(fresh, text)
-		}
+		run.add(l.Kind, text)
 	}
-	flush()
+	if !run.empty() {
+		out.Blocks = append(out.Blocks, run.change())
+	}
 	return out
+}
+
+// lines are those of one block of a hunk: some that stay, or some that change.
+type lines struct{ keep, old, fresh []string }
+
+func (r *lines) empty() bool { return len(r.keep)+len(r.old)+len(r.fresh) == 0 }
+
+// endsBefore says whether a line of a kind belongs to another block.
+func (r *lines) endsBefore(kind v4a.Kind) bool {
+	switch kind {
+	case v4a.Keep:
+		return len(r.old)+len(r.fresh) > 0
+	case v4a.Remove:
+		return len(r.keep)+len(r.fresh) > 0
+	}
+	return len(r.keep) > 0
+}
+
+func (r *lines) add(kind v4a.Kind, text string) {
+	switch kind {
+	case v4a.Keep:
+		r.keep = append(r.keep, text)
+	case v4a.Remove:
+		r.old = append(r.old, text)
+	case v4a.Insert:
+		r.fresh = append(r.fresh, text)
+	}
+}
+
+func (r *lines) change() change {
+	if len(r.keep) > 0 {
+		return change{Keep: strings.Join(r.keep, "\n")}
+	}
+	return compare(r.old, r.fresh)
 }
 
 // longLine is the most of one line of a diff, in UTF-16 units.
