@@ -165,7 +165,7 @@ func TestACommandHasNoTerminalAndItsOwnSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := p.cmd.Process.Pid
+	pid := p.child.(*localChild).cmd.Process.Pid
 	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
 		t.Errorf("session is %d (%v), want %d", sid, err, pid)
 	}
