@@ -170,8 +170,8 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	if !changed {
 		return nil, named, nil
 	}
-	var b bytes.Buffer
-	err = config.NewEncoder(&b).Encode(c)
+	b := bytes.NewBuffer([]byte{}) // not nil when nothing is left
+	err = config.NewEncoder(b).Encode(c)
 	return b.Bytes(), named, err
 }
 

@@ -46,7 +46,7 @@ func newPlan(o Options) (*plan, error) {
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existingForms(path)...)
 	}
-	if home, err := filepath.EvalSymlinks(o.Home); err == nil && o.Home != "" && home != "/" && !within(home, replaced) {
+	if home, err := filepath.EvalSymlinks(o.Home); err == nil && o.Home != "" && home != "/" && !slices.Contains(replaced, home) {
 		p.home = home
 	}
 	return p, nil

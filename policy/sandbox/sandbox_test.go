@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdVariable) != "" {
 		hold()
 	}
+	becomeProgram()
 	goleak.VerifyTestMain(m)
 }
 

@@ -30,12 +30,12 @@ const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 // dropCapabilities gives up every capability, also of what is executed later.
 func dropCapabilities() error {
-	for capability := uintptr(0); ; capability++ {
+	for capability := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) {
-			break // there are no more
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+			break // there are no more; or no right to drop them, when no_new_privs has to do
 		}
-		if err != nil && !errors.Is(err, unix.EPERM) { // without CAP_SETPCAP no_new_privs has to do
+		if err != nil {
 			return err
 		}
 	}
