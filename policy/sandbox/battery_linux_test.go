@@ -201,7 +201,11 @@ func place(t *testing.T, user int) string {
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { removeAll(t, dir) })
+		t.Cleanup(func() {
+			if err := RemoveScratch(dir); err != nil {
+				t.Error(err)
+			}
+		})
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -209,19 +213,6 @@ func place(t *testing.T, user int) string {
 	}
 	t.Skip("needs a folder to write to that is not below /tmp")
 	return ""
-}
-
-// removeAll also removes what overlayfs leaves closed.
-func removeAll(t *testing.T, dir string) {
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
 }
 
 const secret = "the-secret-of-the-outside"

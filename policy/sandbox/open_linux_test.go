@@ -39,7 +39,9 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 		if err := box.Close(); err != nil {
 			t.Error(err)
 		}
-		openFolders(o.Scratch)
+		if err := RemoveScratch(o.Scratch); err != nil {
+			t.Error(err)
+		}
 	})
 	return box, o
 }
@@ -351,9 +353,21 @@ func TestReadOnlyModeWritesNothing(t *testing.T) {
 	}
 }
 
-// openFolders makes what overlayfs leaves closed removable.
-func openFolders(dir string) {
-	_ = os.Chmod(filepath.Join(dir, "home/work/work"), 0o700)
+func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, "before"), "before\n", 0o644)
+	scratch := filepath.Join(home, ".local/state:1/first") // the run directory may lie in the user's folder
+	first, o := confined(t, "namespaces", func(o *Options) { o.Home, o.Scratch = home, scratch })
+	run(t, first, o, "cd "+home+" && cat before && echo installed >tool && rm before")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what the later ones change is their own
+		later, o := confined(t, "namespaces", func(o *Options) { o.Home, o.Below = home, []string{scratch} })
+		if got := run(t, later, o, "cd "+home+" && cat tool && ls && echo changed >tool"); got != "installed\ntool\n" {
+			t.Errorf("got %q", got)
+		}
+	}
 }
 
 func BenchmarkTrue(b *testing.B) {
@@ -387,7 +401,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		_ = box.Close()
 		b.StopTimer()
-		openFolders(o.Scratch)
+		_ = RemoveScratch(o.Scratch)
 		b.StartTimer()
 	}
 }

@@ -1,7 +1,10 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,9 +77,13 @@ type Options struct {
 	// they change is their own and gone with the sandbox. Where the kernel
 	// can't do that it is read-only, and caches are moved by the environment.
 	Home string
-	// Scratch is an empty folder that belongs to this sandbox alone: it keeps
-	// /tmp and the changes of Home. Close does not remove it.
+	// Scratch is a folder that belongs to this sandbox alone: it keeps /tmp and
+	// the changes of Home. A later sandbox that is given it finds both.
+	// RemoveScratch removes it.
 	Scratch string
+	// Below are the scratch folders of sandboxes that were closed before, the
+	// latest first: their changes of Home are seen and stay as they are.
+	Below []string
 
 	Environ   []string // of agent-ci; names further credentials
 	Processes int      // most processes at once; 0 means DefaultProcesses
@@ -107,6 +114,27 @@ const remedy = "Allow user namespaces or Landlock on this machine (kernel.unpriv
 	"kernel.apparmor_restrict_unprivileged_userns=0, or a kernel of 6.2 or newer with landlock in its list of security modules), " +
 	"or run without confinement by policy.sandbox: danger-full-access."
 
+// Probe finds out what Open would reach, by opening a sandbox and closing it.
+func Probe(ctx context.Context, o Options) (Level, []string, error) {
+	s, err := Open(ctx, o)
+	if err != nil {
+		return LevelNone, []string{}, err
+	}
+	return s.Level(), s.Layers(), s.Close()
+}
+
+// RemoveScratch removes a scratch folder, also where commands or the kernel
+// left folders in it that their owner may not change.
+func RemoveScratch(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
 func (o Options) check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, o.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", o.Mode)
@@ -117,7 +145,7 @@ func (o Options) check() error {
 	if o.Require != "" && !slices.Contains(Levels(), o.Require) {
 		return fmt.Errorf("sandbox level %q is not known", o.Require)
 	}
-	named := slices.Concat([]string{o.Workspace, o.Scratch}, o.Writable, o.Readable, o.DenyRead)
+	named := slices.Concat([]string{o.Workspace, o.Scratch}, o.Below, o.Writable, o.Readable, o.DenyRead)
 	if o.Home != "" {
 		named = append(named, o.Home)
 	}

@@ -70,7 +70,11 @@ func (p *plan) resolveGrants() (err error) {
 			p.writable = append(p.writable, real)
 		}
 	}
-	for _, path := range o.Readable {
+	self, err := os.Executable() // the supervisor is this program, and commands know it as apply_patch
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	for _, path := range append([]string{self}, o.Readable...) {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			p.readable = append(p.readable, real)
 		}
@@ -124,12 +128,12 @@ func (p *plan) namespaceMounts() []stage.Mount {
 		{Kind: stage.Hidden, Path: "/run"},
 		{Kind: stage.Hidden, Path: "/var/run"},
 	} {
-		if info, err := os.Lstat(own.Path); err == nil && info.IsDir() {
+		if isFolder(own.Path) {
 			p.put(own)
 		}
 	}
 	if p.home != "" && !within(p.home, p.writable) {
-		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: filepath.Join(scratch, "home"), Optional: true})
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: filepath.Join(scratch, "home"), Below: p.homesBelow(), Optional: true})
 	}
 	for _, path := range p.readable {
 		p.putSource(stage.Readable, path, path)
@@ -146,6 +150,22 @@ func (p *plan) namespaceMounts() []stage.Mount {
 	return slices.SortedFunc(mapValues(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
+}
+
+// homesBelow are the changes of the user's folder by earlier sandboxes.
+func (p *plan) homesBelow() []string {
+	var all []string
+	for _, scratch := range p.options.Below {
+		if changes := filepath.Join(scratch, "home"); isFolder(changes) {
+			all = append(all, changes)
+		}
+	}
+	return all
+}
+
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
 }
 
 func mapValues(m map[string]stage.Mount) func(func(stage.Mount) bool) {

@@ -2,9 +2,12 @@ package stage
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,15 +83,21 @@ func cloneTrees(mounts []Mount, report *Report) (trees, error) {
 			t.devices[name] = fd
 		}
 	}
-	for _, m := range mounts {
-		fd, err := cloneTree(m)
-		if err != nil && !m.Optional {
-			return t, at(string(m.Kind)+" "+m.Path, err)
+	t.mounts = make([]int, len(mounts))
+	for _, overlays := range []bool{false, true} { // an overlay may cover what others are taken from
+		for i, m := range mounts {
+			if (m.Kind == Overlay) != overlays {
+				continue
+			}
+			fd, err := cloneTree(m)
+			if err != nil && !m.Optional {
+				return t, at(string(m.Kind)+" "+m.Path, err)
+			}
+			if err != nil {
+				report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
+			}
+			t.mounts[i] = fd
 		}
-		if err != nil {
-			report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
-		}
-		t.mounts = append(t.mounts, fd)
 	}
 	return t, nil
 }
@@ -121,10 +130,35 @@ func newTmpfs(mode string) (fd int, err error) {
 	return newMount("tmpfs", map[string]string{"mode": mode})
 }
 
-// newOverlay shows m.Path with the changes of Source/upper over it.
+// newOverlay shows m.Path with the changes of Below and of Source over it. What
+// is below is mounted at the path first: the kernel wants no layers within each
+// other, and the folders with the changes often lie in the path.
 func newOverlay(m Mount) (fd int, err error) {
+	var changes []int
+	for _, dir := range append([]string{m.Source}, m.Below...) {
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(fd)
+		changes = append(changes, fd)
+	}
+	for _, below := range slices.Backward(changes[1:]) {
+		tree, err := overlay(m.Path, below)
+		if err != nil {
+			return -1, err
+		}
+		if err := moveTo(tree, m.Path); err != nil {
+			return -1, err
+		}
+	}
+	return overlay(m.Path, changes[0])
+}
+
+func overlay(lower string, changes int) (fd int, err error) {
+	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
 	return newMount("overlay", map[string]string{
-		"lowerdir": m.Path, "upperdir": filepath.Join(m.Source, "upper"), "workdir": filepath.Join(m.Source, "work"),
+		"lowerdir": strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(lower), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
 }
 

@@ -56,7 +56,9 @@ const (
 	Readable MountKind = "readable"
 	// Writable shows Source.
 	Writable MountKind = "writable"
-	// Overlay shows Path itself; what is changed in it goes to Source/upper.
+	// Overlay shows Path itself and over it the changes in the folders Below, the
+	// first topmost. What is changed now goes to Source. Each of these folders
+	// has the two that overlayfs needs, upper and work.
 	Overlay MountKind = "overlay"
 )
 
@@ -66,6 +68,7 @@ type Mount struct {
 	Kind     MountKind `json:"kind"`
 	Path     string    `json:"path"`
 	Source   string    `json:"source,omitempty"`
+	Below    []string  `json:"below,omitempty"`
 	File     bool      `json:"file,omitempty"`
 	Optional bool      `json:"optional,omitempty"` // its failing is no failure
 }
