@@ -140,7 +140,11 @@ func (r *run) equip(ctx context.Context) error {
 	}
 	suits := profileOf(r.job.Model.Name, r.job.Model.Tools)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
-	box := &sandbox.Sandbox{AdoptOrphans: true}
+	box, err := r.openSandbox(ctx, place{scratch: agentScratch, root: r.checkout.Root()})
+	if err != nil {
+		_ = root.Close()
+		return err
+	}
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch})
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
@@ -337,7 +341,7 @@ func (r *run) briefing(guides []agent.Guide) agent.Briefing {
 	}
 	return agent.Briefing{
 		Root: r.checkout.Root(), Directory: r.workDir(), Base: strings.TrimSpace(r.base.Branch + " " + r.base.SHA),
-		Sandbox: "none: commands run with the rights of the user who started agent-ci", Network: "whatever this machine reaches",
+		Sandbox: r.confinementWords(), Network: r.networkWords(),
 		Verify: checks, Guides: slices.Clip(guides),
 		Task:   agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text},
 		Answer: r.job.Task.Expects == "answer",

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -198,7 +199,7 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
-		Sandbox: confinement(), Denied: int(r.denied.Load()),
+		Sandbox: r.confined, Denied: int(r.denied.Load()),
 		Worked: r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
 	}
 	if result.Plan == nil {
@@ -242,6 +243,7 @@ func (r *run) conclude(result *Result) {
 		spent := r.conversation.Spent()
 		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
 	}
+	r.removeScratch("")
 	r.dir.remove(stateFolder)
 	failed := func(err error) {
 		if err != nil {
@@ -269,7 +271,7 @@ func (r *run) unrecorded(err error) Result {
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
 		RunID: r.id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: confinement(),
+		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -51,7 +52,7 @@ type Options struct {
 // be made; the result's message then says so.
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
-	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began)}
+	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began), confined: Confinement{string(sandbox.LevelNone), []string{}}}
 	defer r.close()
 	if err := r.openDirectory(); err != nil {
 		return r.unrecorded(err)
@@ -93,6 +94,7 @@ type run struct {
 	branch   string
 
 	tools        *toolbox // while the agent works
+	confined     Confinement
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
@@ -124,6 +126,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.openWorkspace,
 		r.readCommandRules,
 		r.choosePublishing,
+		r.confine,
 		r.begin,
 		r.briefAgent,
 		r.setUp,
