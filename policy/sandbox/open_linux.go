@@ -116,7 +116,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
 		}
 	}
-	report, err := s.enter(spec, namespaceAttributes(o.Network != NetworkFull))
+	report, err := s.enterNamespaces(spec)
 	if err != nil {
 		return err
 	}
@@ -186,6 +186,18 @@ func (s *Sandbox) enter(spec stage.Spec, attributes *syscall.SysProcAttr) (stage
 	return report, nil
 }
 
+// enterNamespaces starts the process in namespaces of its own. The maps of users
+// are written through /proc, where a process that shows nothing of itself may
+// write nothing.
+func (s *Sandbox) enterNamespaces(spec stage.Spec) (stage.Report, error) {
+	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err == nil && shown != 1 {
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+		defer func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }()
+	}
+	return s.enter(spec, namespaceAttributes(spec.OwnNetwork))
+}
+
 func (o Options) processes() int {
 	if o.Processes > 0 {
 		return o.Processes
@@ -200,12 +212,11 @@ func (o Options) landlockABI() int {
 	return stage.LandlockABI()
 }
 
-// Capabilities that building needs where the user is not 0 (capabilities(7)).
-const (
-	capSetpcap  = 8
-	capNetAdmin = 12
-	capSysAdmin = 21
-)
+// buildingCaps are the capabilities that building needs where the user is not 0
+// (capabilities(7)): CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_FSETID for
+// overlayfs, which goes on using them for what it copies, CAP_SETPCAP,
+// CAP_NET_ADMIN and CAP_SYS_ADMIN.
+var buildingCaps = []uintptr{0, 1, 3, 4, 8, 12, 21}
 
 // namespaceAttributes start a process in namespaces of its own. It keeps the
 // user's number. User 0 keeps all numbers that it has, so that files look as
@@ -217,7 +228,7 @@ func namespaceAttributes(ownNetwork bool) *syscall.SysProcAttr {
 	}
 	a := &syscall.SysProcAttr{
 		Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: flags,
-		AmbientCaps: []uintptr{capSetpcap, capNetAdmin, capSysAdmin},
+		AmbientCaps: buildingCaps,
 	}
 	users, groups := ownMap("uid"), ownMap("gid")
 	if os.Geteuid() == 0 && mayMapAll() && len(users) > 0 && len(groups) > 0 {
