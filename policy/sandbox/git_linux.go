@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -151,6 +152,9 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 				if section.IsName("include") || section.IsName("includeif") {
 					named = append(named, o.Value)
 				}
+				if store := storeFile.FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
+					named = append(named, store[1])
+				}
 				return holdsCredential(section.Name, o)
 			})
 			for _, o := range kept {
@@ -173,6 +177,29 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	b := bytes.NewBuffer([]byte{}) // not nil when nothing is left
 	err = config.NewEncoder(b).Encode(c)
 	return b.Bytes(), named, err
+}
+
+// storeFile is the file of a credential helper (git-credential-store(1)).
+var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
+
+// readUserGitState looks at the configurations of git that are not a
+// repository's. One that cannot be read is taken for secret as a whole.
+func readUserGitState(homes []string, scratch string) (gitState, error) {
+	s := gitState{cleaned: make(map[string]string)}
+	files := []string{"/etc/gitconfig"}
+	for _, home := range homes {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
+	}
+	for i, file := range files {
+		err := s.clean([]string{file}, filepath.Join(scratch, fmt.Sprintf("user-%d", i)))
+		if errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrPermission) {
+			return s, err
+		}
+		if err != nil {
+			s.secretFiles = append(s.secretFiles, file)
+		}
+	}
+	return s, nil
 }
 
 func optionLists(section *config.Section) []*config.Options {

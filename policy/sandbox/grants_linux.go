@@ -18,6 +18,9 @@ func (p *plan) landlockAlone(abi int) (*stage.Landlock, error) {
 	}
 	l := &stage.Landlock{Config: abi, DenyNet: p.options.Network != NetworkFull}
 	denied := append([]string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf"}, p.hidden...)
+	for file := range p.userGit.cleaned {
+		denied = append(denied, existingForms(file)...)
+	}
 	l.Read = append(around("/", denied), p.readable...)
 	l.Read = append(l.Read, p.workspace)
 	l.Write = append(l.Write, p.writable...)

@@ -316,6 +316,23 @@ func TestGitWithoutItsCredentials(t *testing.T) {
 	}
 }
 
+func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, "store"), secret, 0o644)
+	put(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = A\n[credential]\n\thelper = store --file "+filepath.Join(home, "store")+
+		"\n[url \"https://x:"+secret+"@github.com/\"]\n\tinsteadOf = https://github.com/\n", 0o644)
+	put(t, filepath.Join(home, ".config/git/config"), "[[[ "+secret, 0o644)
+	for _, tier := range []string{"namespaces", "landlock"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
+			got := run(t, box, o, "cd "+home+"; cat .gitconfig store .config/git/config 2>&1; true")
+			if strings.Contains(got, secret) || tier == "namespaces" && !strings.Contains(got, "name = A") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
 func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
 	workspace := t.TempDir()
 	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)

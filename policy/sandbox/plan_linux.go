@@ -25,7 +25,8 @@ type plan struct {
 	readable  []string
 	hidden    []string // what is there of the credentials and denied paths
 	sockets   []string
-	git       gitState
+	git       gitState // of the workspace
+	userGit   gitState
 	home      string
 	mounts    map[string]stage.Mount
 }
@@ -40,7 +41,10 @@ func newPlan(o Options) (*plan, error) {
 	if p.git, err = readGitState(p.workspace, filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
-	for _, path := range slices.Concat(o.credentials(), p.git.secretFiles) {
+	if p.userGit, err = readUserGitState(o.homes(), filepath.Join(o.Scratch, "git")); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Concat(o.credentials(), p.git.secretFiles, p.userGit.secretFiles) {
 		p.hidden = append(p.hidden, existingForms(path)...)
 	}
 	for _, path := range hostSockets() {
@@ -190,8 +194,12 @@ func (p *plan) protectGit() {
 	for _, dir := range p.git.folders {
 		p.putSource(stage.Readable, dir, dir)
 	}
-	for path, clean := range p.git.cleaned {
-		p.putSource(stage.Readable, path, clean)
+	for _, cleaned := range []map[string]string{p.userGit.cleaned, p.git.cleaned} {
+		for path, copied := range cleaned {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				p.putSource(stage.Readable, real, copied)
+			}
+		}
 	}
 }
 
