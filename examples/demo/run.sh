@@ -53,8 +53,8 @@ next_run() {
 cat <<'TEXT'
 This is a demonstration. The model's answers are scripted: they stand in
 examples/demo/session.yml, and no model is asked. All else is real: tools,
-commands, tests, commit and push. Commands run UNCONFINED in this version, with
-all rights of your user; those of this example only run go test and go vet.
+commands, tests, commit and push. Commands run confined, as far as this machine
+gives it; those of this example only run go test and go vet.
 
 TEXT
 
