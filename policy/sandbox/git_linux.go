@@ -138,8 +138,9 @@ func besides(file, path string) string {
 }
 
 // withoutCredentials is a git configuration without the keys that hold
-// credentials or run helpers that know them; nil when there are none. named
-// are the files that it includes, which may hold some, and stores.
+// credentials, run helpers that know them, or include other files, which may
+// hold some; nil when there are none. named are the files that it includes and
+// the stores of helpers.
 func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) {
 	c := config.New()
 	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
@@ -149,13 +150,13 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	for _, section := range c.Sections {
 		for _, options := range optionLists(section) {
 			kept := slices.DeleteFunc(slices.Clone(*options), func(o *config.Option) bool {
-				if section.IsName("include") || section.IsName("includeif") {
+				if isInclude(section) {
 					named = append(named, o.Value)
 				}
 				if store := storeFile.FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
 					named = append(named, store[1])
 				}
-				return holdsCredential(section.Name, o)
+				return isInclude(section) || holdsCredential(section.Name, o)
 			})
 			for _, o := range kept {
 				if plain, ok := withoutUserinfo(o.Value); ok {
@@ -208,6 +209,10 @@ func optionLists(section *config.Section) []*config.Options {
 		lists = append(lists, &sub.Options)
 	}
 	return lists
+}
+
+func isInclude(section *config.Section) bool {
+	return section.IsName("include") || section.IsName("includeif")
 }
 
 func holdsCredential(section string, o *config.Option) bool {

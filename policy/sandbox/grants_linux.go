@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -22,7 +23,7 @@ func (p *plan) landlockAlone(abi int) (*stage.Landlock, error) {
 		denied = append(denied, existingForms(file)...)
 	}
 	l.Read = append(around("/", denied), p.readable...)
-	l.Read = append(l.Read, p.workspace)
+	l.Read = append(l.Read, p.workspace, filepath.Join(p.options.Scratch, "git"))
 	l.Write = append(l.Write, p.writable...)
 	l.Write = append(l.Write, p.ownFolders()...)
 	l.Use = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
@@ -30,6 +31,28 @@ func (p *plan) landlockAlone(abi int) (*stage.Landlock, error) {
 		l.Write = append(l.Write, "/dev/shm") // multiprocessing needs it; where others use it, it is theirs
 	}
 	return l, nil
+}
+
+// gitVariables lead git around configurations that it may not read: it ends
+// when it meets one.
+func (p *plan) gitVariables() []string {
+	var variables []string
+	for name, files := range map[string][]string{
+		"GIT_CONFIG_SYSTEM": {"/etc/gitconfig"},
+		"GIT_CONFIG_GLOBAL": {filepath.Join(p.options.Home, ".gitconfig"), filepath.Join(p.options.Home, ".config/git/config")},
+	} {
+		for _, file := range files {
+			if copied, cleaned := p.userGit.cleaned[file]; cleaned {
+				variables = append(variables, name+"="+copied)
+				break
+			}
+			if slices.Contains(p.userGit.secretFiles, file) {
+				variables = append(variables, name+"=/dev/null")
+				break
+			}
+		}
+	}
+	return variables
 }
 
 // ownFolders are the scratch folders that commands write to.

@@ -160,6 +160,7 @@ func openLandlock(s *Sandbox, p *plan) error {
 	s.addCommonLayers(spec)
 	s.tmp = filepath.Join(o.Scratch, "tmp")
 	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, cacheVariables(filepath.Join(o.Scratch, "cache"))...)
+	s.env = append(s.env, p.gitVariables()...)
 	return nil
 }
 

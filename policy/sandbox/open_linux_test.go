@@ -101,6 +101,29 @@ s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getso
 	}
 }
 
+func TestATerminalInside(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			output := newScreen("name? ")
+			c := bash(o, "test -t 0 && stty size </dev/tty && printf 'name? '; read x; echo it is $x; exit 3", output)
+			c.TTY = window
+			p, err := box.Start(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-output.seen
+			if err := p.Type(t.Context(), "Ada\n"); err != nil {
+				t.Fatal(err)
+			}
+			status, err := p.Wait()
+			if got := output.buffer.String(); err != nil || status.ExitCode != 3 || !strings.Contains(got, "40 120") || !strings.Contains(got, "it is Ada") {
+				t.Errorf("%+v, %v, %q", status, err, got)
+			}
+		})
+	}
+}
+
 func TestCallsShareWhatIsTheRuns(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
@@ -311,7 +334,7 @@ func TestGitWithoutItsCredentials(t *testing.T) {
 		put(t, filepath.Join(o.Workspace, ".git/modules/sub/config"), "[http]\n\textraheader = "+secret+"\n", 0o644)
 	})
 	got := run(t, box, o, "cat .git/config .git/creds .git/modules/sub/config")
-	if strings.Contains(got, secret) || !strings.Contains(got, "https://example.com/a.git") || !strings.Contains(got, "bare = false") {
+	if strings.Contains(got, secret) || !strings.Contains(got, "https://example.com/a.git") || !strings.Contains(got, "bare = false") || strings.Contains(got, "creds") {
 		t.Errorf("got %q", got)
 	}
 }
