@@ -61,6 +61,12 @@ func becomeProgram() {
 	}
 }
 
+func removeProgram() {
+	if programFolder != "" {
+		_ = os.RemoveAll(programFolder)
+	}
+}
+
 func runAttempt() {
 	var w world
 	must(json.Unmarshal([]byte(os.Getenv(worldVariable)), &w))
@@ -174,6 +180,9 @@ func echo(c net.PacketConn) {
 	}
 }
 
+// programFolder is where the program was built, empty when it was not.
+var programFolder string
+
 // program is this test binary built without cgo, as the product is. A build
 // with cgo does the steps inside another way.
 var program = sync.OnceValues(func() (string, error) {
@@ -181,6 +190,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	programFolder = dir
 	path := filepath.Join(dir, "sandbox.test")
 	build := exec.Command("go", "test", "-c", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -190,9 +200,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// place is a folder that commands see as it is: not below /tmp. User may be
-// another than the caller.
-func place(t *testing.T, user int) string {
+// place is a folder that commands see as it is: not below /tmp.
+func place(t *testing.T) string {
 	t.Helper()
 	home, _ := os.UserHomeDir()
 	work, _ := os.Getwd()
@@ -220,7 +229,7 @@ const secret = "the-secret-of-the-outside"
 // newWorld makes what is attacked, as files of user.
 func newWorld(t *testing.T, tier string, user int) outer {
 	t.Helper()
-	base := place(t, user)
+	base := place(t)
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,10 @@ func TestMain(m *testing.M) {
 		hold()
 	}
 	becomeProgram()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeProgram()
+		os.Exit(code)
+	}))
 }
 
 // holdVariable makes the test binary a program that starts a command, says so
