@@ -23,7 +23,9 @@ race: ## all tests under the race detector (needs a C compiler)
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race ## what needs more than Go and git
+e2e: race ## what needs more than Go and git, the build of a release, the action by act
+	.ci/release --dry-run
+	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 
 bench: build ## figures, with the machine they were measured on
 	@.ci/bench

@@ -63,6 +63,7 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	r.endProcesses()
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
+	r.endProgress(late, stop)
 	result := r.result(stop, err)
 	r.conclude(&result)
 	return result

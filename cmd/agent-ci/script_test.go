@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,19 +44,26 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error { return setUp(t, env) },
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo":    makeRepository,
-			"model":   startModel,
-			"asked":   askedModel,
-			"forge":   startForge,
-			"issue":   addIssue,
-			"fault":   addFault,
-			"pull":    showPull,
-			"close":   closePull,
-			"field":   checkField,
-			"capture": capture,
-		},
+		Cmds:  scriptCommands(),
 	})
+}
+
+// scriptCommands are what scripts can do beside running programs.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	commands := map[string]func(*testscript.TestScript, bool, []string){
+		"repo":    makeRepository,
+		"model":   startModel,
+		"asked":   askedModel,
+		"forge":   startForge,
+		"issue":   addIssue,
+		"fault":   addFault,
+		"pull":    showPull,
+		"close":   closePull,
+		"field":   checkField,
+		"capture": capture,
+	}
+	maps.Copy(commands, eventCommands)
+	return commands
 }
 
 // world is what a script has beside its files.
@@ -158,6 +166,11 @@ func startForge(ts *testscript.TestScript, neg bool, args []string) {
 	w := worldOf(ts)
 	owner, name, _ := strings.Cut(args[0], "/")
 	w.forge = forgetest.New(w.t, forgetest.Options{})
+	ts.Defer(func() {
+		if wrong := w.forge.Undescribed(); len(wrong) > 0 {
+			w.t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
+		}
+	})
 	w.repo = w.forge.AddRepository(owner, name)
 	git(ts, ts.MkAbs(args[1]), "push", "--quiet", w.repo.Dir, "HEAD:refs/heads/main")
 	git(ts, ts.MkAbs(args[1]), "remote", "add", "origin", w.forge.URL+"/"+args[0]+".git")

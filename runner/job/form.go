@@ -62,11 +62,13 @@ var (
 	headerValue    = &form{about: "one line", check: checkHeaderValue}
 	variableValue  = &form{about: "text", check: checkNoNUL}
 
-	variable   = matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
-	headerName = matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-	toolName   = matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
-	login      = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
-	team       = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
+	commandWord = matching("a word that begins with /", `(?:/[A-Za-z0-9_-]{1,50})?`)
+	variable    = matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
+	headerName  = matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+	toolName    = matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
+	login       = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
+	role        = matching("a role: read, triage, write, maintain or admin", `read|triage|write|maintain|admin`)
+	team        = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
 )
 
 func checkNoNUL(s string) error {

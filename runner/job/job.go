@@ -23,6 +23,7 @@ type Job struct {
 	VerifyAttempts int            `json:"verify_attempts"`
 	VerifyIn       string         `json:"verify_in"`        // clean, workspace
 	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
+	Trigger        Trigger        `json:"trigger"`
 	Trust          Trust          `json:"trust"`
 	PullRequest    PullRequest    `json:"pull_request"`
 	MCPServers     map[string]any `json:"mcp_servers"`
@@ -132,12 +133,19 @@ type VerifyCheck struct {
 	Must    string   `json:"must"` // pass, no_worse
 }
 
+// Trigger says which events ask for work, for a task that comes from the event.
+type Trigger struct {
+	Labels    []string `json:"labels"`
+	Assignees []string `json:"assignees"`
+	Command   string   `json:"command"`
+}
+
 // Trust says to whom the run listens.
 type Trust struct {
-	Roles    []string `json:"roles"`
-	Bots     []string `json:"bots"`
+	Roles    []string `json:"roles"` // read, triage, write, maintain, admin: these and greater ones
+	Bots     []string `json:"bots"`  // logins
 	Forks    bool     `json:"forks"`
-	Comments string   `json:"comments"` // trusted
+	Comments string   `json:"comments"` // trusted, all, none
 }
 
 // PullRequest says how a change is presented.

@@ -55,6 +55,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		VerifyIn:       "clean",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
+		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},
 		PullRequest: PullRequest{
 			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},

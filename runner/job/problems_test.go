@@ -175,7 +175,6 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 // notYetSupported are files, without their version, that use what the format
 // has and this version doesn't, with the one problem of each.
 var notYetSupported = map[string]string{
-	"task: {from: event}":                                  "task.from: event is not supported yet; leave it out",
 	"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
 	"task: {prompt: x, questions: ask}":                    "task.questions: ask is not supported yet; this version takes only assume",
 	"task: {prompt: x, output_schema: a.json}":             "task.output_schema: is not supported yet; leave it out",
@@ -186,11 +185,7 @@ var notYetSupported = map[string]string{
 	"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only none, loopback, full",
 	"limits: {cost_usd: 5}":                                "limits.cost_usd: is not supported yet; leave it out",
 	"limits: {on_budget: draft}":                           "limits.on_budget: draft is not supported yet; this version takes only keep",
-	"trust: {roles: [triage]}":                             "trust.roles: is not supported yet; leave it out",
-	"trust: {roles: []}":                                   "trust.roles: is not supported yet; leave it out",
-	"trust: {bots: [renovate]}":                            "trust.bots: is not supported yet; leave it out",
 	"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
-	"trust: {comments: all}":                               "trust.comments: all is not supported yet; this version takes only trusted",
 	"pull_request: {milestone: v1}":                        "pull_request.milestone: is not supported yet; leave it out",
 	"pull_request: {commit: {sign: gpg}}":                  "pull_request.commit.sign: is not supported yet; leave it out",
 	"mcp_servers: {docs: {url: x}}":                        "mcp_servers: is not supported yet; leave it out",

@@ -30,14 +30,14 @@ const many = 1_000_000_000_000
 // rules has one entry for each field below Job, in the order of the fields.
 var rules = []rule{
 	{path: "version", about: "Version of the format. Every file names it.", initial: 1, required: true, span: &span{1, 1}},
-	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256.", form: refPart},
+	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256. Where the task comes from an event on an issue, -issue-N is added.", form: refPart},
 
 	{path: "task", about: "What to do. Exactly one of prompt, prompt_file, issue and from is given; one in a higher layer replaces one in a lower."},
 	{path: "task.title", about: "One line that names the task.", form: oneLine},
 	{path: "task.prompt", about: "The task as text.", form: notBlank},
 	{path: "task.prompt_file", about: "File that holds the task as text, relative to the job file.", form: relativeFile},
 	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N, or N or \"#N\" in the repository. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
-	{path: "task.from", about: "Take the task from the event that started the workflow.", values: []string{""}, later: []string{"event"}},
+	{path: "task.from", about: "event: take the task from the event that started the workflow, which is what a job without a task does in GitHub Actions.", values: []string{"", "event"}},
 	{path: "task.images", about: "Images that go to the model with the task.", unsupported: true},
 	{path: "task.expects", about: "Whether the task ends in a change or in an answer.", initial: "change", values: []string{"change", "answer"}},
 	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or end the run with the question.", initial: "assume", values: []string{"assume"}, later: []string{"ask"}},
@@ -113,11 +113,16 @@ var rules = []rule{
 	{path: "verify_in", about: "Where checks run: a clean tree of base plus change set, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
+	{path: "trigger", about: "Which events ask for work, where the task comes from the event."},
+	{path: "trigger.labels", about: "Labels that ask for work on an issue when somebody adds one of them.", initial: []string{"agent-ci"}, form: label},
+	{path: "trigger.assignees", about: "Accounts that ask for work on an issue when somebody assigns it to one of them.", form: login},
+	{path: "trigger.command", about: "How a comment, a review or a review comment begins that asks for work. Empty: none does.", initial: "/agent-ci", form: commandWord},
+
 	{path: "trust", about: "To whom the run listens."},
-	{path: "trust.roles", about: "Roles in the repository whose words count.", initial: []string{"write"}, unsupported: true},
-	{path: "trust.bots", about: "Bots whose words count.", unsupported: true},
-	{path: "trust.forks", about: "Whether pull requests from forks are worked on.", unsupported: true},
-	{path: "trust.comments", about: "Whose comments on the issue the model sees.", initial: "trusted", values: []string{"trusted"}, later: []string{"all", "none"}},
+	{path: "trust.roles", about: "Roles in the repository, asked from the API: who has one of them, or a greater one, may ask for work, and their comments are read. On a public repository everybody has read.", initial: []string{"write"}, form: role},
+	{path: "trust.bots", about: "Logins of bots that may ask for work and whose comments are read, such as renovate[bot]. No other bot is listened to, whatever its role.", form: login},
+	{path: "trust.forks", about: "Whether pull requests from forks are worked on. This version refuses them.", unsupported: true},
+	{path: "trust.comments", about: "Whose comments the model sees: of those that trust.roles and trust.bots name, of everybody, of nobody.", initial: "trusted", values: []string{"trusted", "all", "none"}},
 
 	{path: "pull_request", about: "How a change is presented."},
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},

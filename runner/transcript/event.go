@@ -60,12 +60,17 @@ type RunStarted struct {
 
 // Task is what was asked, as it goes to the model.
 type Task struct {
-	Source string `json:"source"` // prompt, issue, job
+	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
 	Issue  string `json:"issue,omitempty"` // OWNER/REPO#N
 	URL    string `json:"url,omitempty"`
 	SHA256 string `json:"sha256"` // of Text
+	// Snapshot is the SHA-256 of what people wrote for the task, as it was when
+	// it was asked for, before anything was removed from it.
+	Snapshot string `json:"snapshot,omitempty"`
+	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
+	Actor    string `json:"actor,omitempty"`   // the account that asked
 	// Author and AuthorID are the account that wrote the issue; not of a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
