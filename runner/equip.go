@@ -140,11 +140,7 @@ func (r *run) equip(ctx context.Context) error {
 	}
 	suits := profileOf(r.job.Model.Name, r.job.Model.Tools)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
-	box, err := r.openSandbox(ctx, place{scratch: agentScratch, root: r.checkout.Root()})
-	if err != nil {
-		_ = root.Close()
-		return err
-	}
+	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch})
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool

@@ -445,3 +445,18 @@ func BenchmarkOpen(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+func TestLaterOpensAtTheFirstCommand(t *testing.T) {
+	unavailable := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "missing", "\x00")}
+	s := Later(t.Context(), unavailable)
+	if _, err := s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()}); !errors.Is(err, ErrNotStarted) {
+		t.Errorf("a sandbox that cannot be opened starts a command: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	closed := Later(t.Context(), unavailable)
+	if err := closed.Close(); err != nil {
+		t.Errorf("Close of what was never opened: %v", err)
+	}
+}

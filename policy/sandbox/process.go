@@ -43,6 +43,9 @@ type child interface {
 // Start starts c. The caller ends it with Kill or Close and sees its end
 // through Done.
 func (s *Sandbox) Start(c Command) (*Process, error) {
+	if err := s.ready(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
 	child, err := s.child(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)

@@ -33,7 +33,8 @@ type Sandbox struct {
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
 
-	inside *inside // nil when nothing is confined
+	opened func() error // of Later; nil for others
+	inside *inside      // nil when nothing is confined
 	level  Level
 	layers []string
 	tmp    string
