@@ -36,8 +36,10 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	if name == "" {
 		name = fmt.Sprintf("setup %d", i+1)
 	}
-	s := script{name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
-		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network}}
+	s := script{
+		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
+		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network},
+	}
 	took, err := r.runScript(ctx, s)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func buildAndRun(m *testing.M) int {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
+		Dir:       filepath.Join("testdata", "script"),
 		Setup:     func(env *testscript.Env) error { return setUp(t, env) },
 		Cmds:      scriptCommands(),
 		Condition: condition,

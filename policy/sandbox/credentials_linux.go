@@ -55,8 +55,10 @@ func (o Options) credentials() []string {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	for _, name := range []string{"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
-		"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG", "AZURE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED"} {
+	for _, name := range []string{
+		"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
+		"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG", "AZURE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
+	} {
 		if path := variable(o.Environ, name); filepath.IsAbs(path) {
 			paths = append(paths, path)
 		}
