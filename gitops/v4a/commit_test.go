@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"strings"
 	"testing"
 
@@ -175,10 +176,7 @@ func TestFaults(t *testing.T) {
 func checkFault(t *testing.T, at int, after tree, err error) bool {
 	t.Helper()
 	if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
-		for _, name := range left.Paths {
-			delete(after, name)
-		}
-		if diff := cmp.Diff(fiveAfter, after.withoutEmpty()); diff != "" {
+		if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
 			t.Errorf("fault at %d: %v\n%s", at, err, diff)
 		}
 		return false
@@ -190,13 +188,67 @@ func checkFault(t *testing.T, at int, after tree, err error) bool {
 		return false
 	}
 	failed, ok := errors.AsType[*v4a.CommitError](err)
-	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored) > 0 {
+	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored)+len(failed.Leftover) > 0 {
 		t.Errorf("fault at %d: error = %v", at, err)
 	}
 	if diff := cmp.Diff(fiveFiles, after); diff != "" {
 		t.Errorf("fault at %d: %v\n%s", at, err, diff)
 	}
 	return true
+}
+
+// A directory that turns read-only in the middle lets nothing be undone. Every
+// old content is then still in its place or where the error says.
+func TestFaultsThatStay(t *testing.T) {
+	for _, noLinks := range []bool{false, true} {
+		for at := 1; ; at++ {
+			f := &faults{fails: func(n int, _ string) bool { return n >= at }, noLinks: noLinks}
+			after, err := applyFaulty(t, f)
+			if f.seen < at {
+				break
+			}
+			if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
+				if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
+					t.Errorf("fault at %d: %v\n%s", at, err, diff)
+				}
+				continue
+			}
+			failed, ok := errors.AsType[*v4a.CommitError](err)
+			if !ok || !errors.Is(err, errFault) {
+				t.Fatalf("fault at %d: error = %v", at, err)
+			}
+			checkAccounted(t, failed, after)
+		}
+	}
+}
+
+// checkAccounted checks that an error tells of everything that is not as it was.
+func checkAccounted(t *testing.T, failed *v4a.CommitError, after tree) {
+	t.Helper()
+	want := tree{}
+	for name, text := range fiveFiles {
+		want[name] = text
+	}
+	for _, where := range failed.Unrestored {
+		name, rest, _ := strings.Cut(where, " (")
+		if _, old, moved := strings.Cut(rest, "its old content is in "); moved {
+			old, _, _ = strings.Cut(old, ":")
+			want[old] = fiveFiles[name]
+		}
+		delete(want, name)
+		delete(after, name)
+	}
+	var left []string
+	for _, where := range failed.Leftover {
+		name, _, _ := strings.Cut(where, " (")
+		left = append(left, name)
+		if _, had := fiveFiles[name]; had {
+			t.Errorf("%q is called a leftover", name)
+		}
+	}
+	if diff := cmp.Diff(want, after.without(left).withoutEmpty()); diff != "" {
+		t.Errorf("%v\n%s", failed, diff)
+	}
 }
 
 // When what was done cannot be undone, the error says where the content is.
@@ -358,4 +410,12 @@ func TestOnBillyChanged(t *testing.T) {
 	if _, ok := errors.AsType[*v4a.ChangedError](plan.Commit(t.Context())); !ok {
 		t.Error("the change went unnoticed")
 	}
+}
+
+func (files tree) without(names []string) tree {
+	kept := maps.Clone(files)
+	for _, name := range names {
+		delete(kept, name)
+	}
+	return kept
 }

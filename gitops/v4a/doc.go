@@ -42,6 +42,12 @@
 // one, and its owner where that may be given; other hard links and extended
 // attributes stay with the old one. Files above [MaxFileSize] are refused.
 //
+// A write that fails is undone as long as the tree lets files be renamed and
+// removed. Where it does not any more, as when it turns read-only in the middle,
+// the [*CommitError] names each file that is not as it was, where its old
+// content is, and what lies about. Between the last look at a file and its
+// renaming there is a moment in which another program's write is lost.
+//
 // # Differences from Codex, each on purpose
 //
 //   - A patch applies as a whole or not at all.

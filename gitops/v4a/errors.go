@@ -90,18 +90,25 @@ func (e *ChangedError) Error() string {
 }
 
 // CommitError is a write that failed. The tree is as it was before, except for
-// the files in Unrestored.
+// the files in Unrestored and what is in Leftover beside them.
 type CommitError struct {
 	Path       string   // the file at which it failed
 	Err        error    // why
 	Unrestored []string // what could not be put back, with the place of the old content
+	Leftover   []string // temporary files and new directories that could not be removed
 }
 
 func (e *CommitError) Error() string {
+	text := fmt.Sprintf("write %s: %v; ", e.Path, e.Err)
 	if len(e.Unrestored) == 0 {
-		return fmt.Sprintf("write %s: %v; nothing was changed", e.Path, e.Err)
+		text += "nothing was changed"
+	} else {
+		text += "could not be put back: " + strings.Join(e.Unrestored, ", ")
 	}
-	return fmt.Sprintf("write %s: %v; could not be put back: %s", e.Path, e.Err, strings.Join(e.Unrestored, ", "))
+	if len(e.Leftover) > 0 {
+		text += "; could not be removed, so remove: " + strings.Join(e.Leftover, ", ")
+	}
+	return text
 }
 
 func (e *CommitError) Unwrap() error { return e.Err }

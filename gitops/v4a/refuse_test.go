@@ -398,6 +398,7 @@ func TestErrorTexts(t *testing.T) {
 		"changed":    {&v4a.ChangedError{Path: "f", Reason: "r"}, "f changed while the patch was being applied (r): read it again and make a new patch"},
 		"commit":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission}, "write f: permission denied; nothing was changed"},
 		"unrestored": {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Unrestored: []string{"f", "g"}}, "write f: permission denied; could not be put back: f, g"},
+		"litter":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Leftover: []string{"t", "d"}}, "write f: permission denied; nothing was changed; could not be removed, so remove: t, d"},
 		"leftover":   {&v4a.LeftoverError{Paths: []string{"t"}, Err: fs.ErrPermission}, "the patch is applied, but old content could not be removed: permission denied; remove t"},
 	}
 	for name, tt := range tests {
