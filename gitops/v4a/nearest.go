@@ -46,7 +46,7 @@ var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 func (p *placer) missingContext(i, k int) error {
 	h := &p.section.Hunks[i]
 	want := h.Context[k]
-	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.Line + k, Want: []string{want}, Context: true, Below: p.cursor}
+	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.contextLines[k], Want: []string{want}, Context: true, Below: p.cursor}
 	if lineNumbers.MatchString(want) {
 		e.Hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
 		return e

@@ -21,10 +21,26 @@ func place(t *text, s *Section) ([]placement, error) {
 		if err != nil {
 			return nil, err
 		}
-		placed = append(placed, p)
+		placed = append(placed, p.apart(t.lines())...)
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
 	return placed, nil
+}
+
+// apart splits what a hunk adds below the last line of the file from the rest of
+// it. Hunks that add there do so in the order of the patch, wherever they start.
+func (p placement) apart(end int) []placement {
+	tail := lastLine(p.lines, Insert) + 1
+	old := 0
+	for _, l := range p.lines {
+		if l.Kind != Insert {
+			old++
+		}
+	}
+	if p.at+old < end || tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
+		return []placement{p}
+	}
+	return []placement{{p.at, p.lines[:tail]}, {end, p.lines[tail:]}}
 }
 
 // placer walks through a file hunk by hunk.
@@ -53,17 +69,26 @@ func newPlacer(t *text, s *Section) *placer {
 func (p *placer) seeking(h *Hunk) sought {
 	var s sought
 	for _, c := range h.Context {
-		s.contexts = append(s.contexts, p.needle([]string{c}))
+		s.contexts = append(s.contexts, p.needle([]string{p.unmarked(c)}))
 	}
 	old := h.old()
-	if p.text.marked && len(old) > 0 {
-		old[0] = strings.TrimPrefix(old[0], byteOrderMark)
+	if len(old) > 0 {
+		old[0] = p.unmarked(old[0])
 	}
 	s.old = p.needle(old)
 	if last := len(old) - 1; last >= 0 && old[last] == "" {
 		s.shorter = p.needle(old[:last])
 	}
 	return s
+}
+
+// unmarked is a line of the patch as the first line of the file has it, whose
+// byte order mark belongs to no line.
+func (p *placer) unmarked(line string) string {
+	if p.text.marked {
+		return strings.TrimPrefix(line, byteOrderMark)
+	}
+	return line
 }
 
 func (p *placer) needle(lines []string) *needle {

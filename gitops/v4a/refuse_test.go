@@ -354,6 +354,11 @@ func TestMatchErrorTeaches(t *testing.T) {
 			"@@ func g() {\n@@ func f() {\n-\ttwo()\n",
 			"f: hunk 1 (line 4 of the patch) names a line that is not in the file below line 8, where the hunk or \"@@\" line before it is: \"func f() {\"; it is line 3: put hunks in the order of the file",
 		},
+		"context below an empty one": {
+			"@@\n@@ func f() {\n@@\n@@ func h() {\n-\ttwo()\n",
+			"f: hunk 1 (line 6 of the patch) names a line that is not in the file below line 3, where the hunk or \"@@\" line before it is: \"func h() {\"\n" +
+				"nearest place: line 8 (- expected by the patch, + in the file)\n-func h() {\n+func g() {",
+		},
 		"context differs": {
 			"@@ func gg() {\n-\ttwo()\n",
 			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"func gg() {\"\n" +
