@@ -125,29 +125,3 @@ func (e *LeftoverError) Error() string {
 }
 
 func (e *LeftoverError) Unwrap() error { return e.Err }
-
-const (
-	shownLines = 8   // of a hunk in an error
-	shownBytes = 160 // of a line in an error
-)
-
-// excerpt renders the first lines of an expectation.
-func excerpt(lines []string) string {
-	var b strings.Builder
-	for i, l := range lines {
-		if i == shownLines {
-			fmt.Fprintf(&b, "… %d more lines\n", len(lines)-i)
-			break
-		}
-		b.WriteString("-" + clip(l) + "\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// clip shortens a line for an error and makes it valid UTF-8.
-func clip(line string) string {
-	if len(line) > shownBytes {
-		line = line[:shownBytes] + "…"
-	}
-	return strings.ToValidUTF8(line, "\uFFFD")
-}

@@ -3,7 +3,6 @@ package v4a
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -56,7 +55,7 @@ func (p *placer) missingContext(i, k int) error {
 		return e
 	}
 	if at, ok := p.containing(want); ok {
-		e.Hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clip(p.text.line(at)))
+		e.Hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
 		return e
 	}
 	e.Nearest, _ = p.nearest([]string{want})
@@ -78,6 +77,15 @@ func (p *placer) containing(part string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// clipRest shortens a line to where it goes beyond a part of it.
+func clipRest(line, part string) string {
+	part = strings.TrimSpace(part)
+	if at, matched := divergence(line, part); matched == len(part) {
+		return clipAround(line, at)
+	}
+	return clipAround(line, strings.Index(line, part))
 }
 
 const (
@@ -104,8 +112,8 @@ func (p *placer) nearest(want []string) (*Nearest, int) {
 	for i := start; i < min(start+len(window)+slackLines, p.text.lines()); i++ {
 		have = append(have, p.text.line(i))
 	}
-	diff, first := align(window, have)
-	return &Nearest{Line: start + 1, Diff: diff}, skip + first
+	rows, first := align(window, have)
+	return &Nearest{Line: start + 1, Diff: render(rows)}, skip + first
 }
 
 func (p *placer) firstDifference(want []string, start int) int {
@@ -216,55 +224,4 @@ func (l *likeness) to(line string) float64 {
 		}
 	}
 	return 2 * float64(shared) / float64(total+l.total)
-}
-
-// align renders the differences of a few lines: "-" wanted, "+" there, " "
-// both. It returns the index of the first wanted line that is not there.
-func align(want, have []string) (diff string, first int) {
-	common := commonLines(want, have)
-	first = -1
-	var b strings.Builder
-	i, k, missing := 0, 0, 0
-	for i < len(want) {
-		same := k < len(have) && sameLine(want[i], have[k])
-		if !same && first < 0 {
-			first = i
-		}
-		switch {
-		case same:
-			b.WriteString(" " + clip(have[k]) + "\n")
-			i, k, missing = i+1, k+1, 0
-		case k < len(have) && common[i][k+1] > common[i+1][k]:
-			b.WriteString("+" + clip(have[k]) + "\n")
-			k++
-		default:
-			b.WriteString("-" + clip(want[i]) + "\n")
-			i, missing = i+1, missing+1
-		}
-	}
-	for _, line := range have[k:min(k+missing, len(have))] {
-		b.WriteString("+" + clip(line) + "\n")
-	}
-	return b.String(), max(first, 0)
-}
-
-func sameLine(a, b string) bool { return folded.normal(a) == folded.normal(b) }
-
-// commonLines holds, for each pair of tails, how many lines they have in common
-// in order.
-func commonLines(want, have []string) [][]int {
-	common := make([][]int, len(want)+1)
-	for i := range common {
-		common[i] = make([]int, len(have)+1)
-	}
-	for i := range slices.Backward(want) {
-		for k := range slices.Backward(have) {
-			if sameLine(want[i], have[k]) {
-				common[i][k] = common[i+1][k+1] + 1
-			} else {
-				common[i][k] = max(common[i+1][k], common[i][k+1])
-			}
-		}
-	}
-	return common
 }

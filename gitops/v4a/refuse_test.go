@@ -378,6 +378,34 @@ func TestMatchErrorTeaches(t *testing.T) {
 	}
 }
 
+// A difference far inside a long line is shown, on both sides, and no character
+// is cut in two.
+func TestMatchErrorShowsDifference(t *testing.T) {
+	long := strings.Repeat("é", 150)
+	line := "\t" + long + "ONE" + long
+	tests := map[string]struct{ hunks, want string }{
+		"a hunk": {
+			"@@\n- " + long + "TWO" + long + "\n",
+			"-…" + long[:40] + "TWO" + long[:116] + "…\n+…" + long[:40] + "ONE" + long[:116] + "…",
+		},
+		"a context": {
+			"@@ " + long + "TWO" + long + "\n-x\n",
+			"-…" + long[:40] + "TWO" + long[:116] + "…\n+…" + long[:40] + "ONE" + long[:116] + "…",
+		},
+		"more than a context": {
+			"@@ " + long + "\n-x\n", `line 1 has more: "…` + long[:40] + "ONE" + long[:116] + `…"`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := updated(t, line+"\n", tt.hunks)
+			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("error = %v\nwant the end %s", err, tt.want)
+			}
+		})
+	}
+}
+
 // An error stays short however long the lines and the hunk are.
 func TestMatchErrorIsShort(t *testing.T) {
 	long := strings.Repeat("long \xff", 10_000)
