@@ -308,6 +308,43 @@ func TestCommitEndsWithContext(t *testing.T) {
 	}
 }
 
+// endsLater is a context that ends when it has been looked at so many times.
+type endsLater struct {
+	context.Context
+	looks int
+}
+
+func (c *endsLater) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A search through a large file ends with its context, wherever it is.
+func TestPlanEndsWithContext(t *testing.T) {
+	dir := t.TempDir()
+	tree{"f": strings.Repeat("line\n", 100_000)}.write(t, dir)
+	for _, hunk := range []string{"@@\n line\n-lines\n", "@@ lin\n-line\n"} {
+		patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for looks := 0; ; looks = 2*looks + 1 {
+			_, err := v4a.NewPlan(&endsLater{t.Context(), looks}, v4a.OnRoot(openRoot(t, dir)), patch)
+			if _, ok := errors.AsType[*v4a.MatchError](err); ok {
+				if looks < 31 {
+					t.Errorf("looked only %d times whether to go on", looks)
+				}
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("after %d looks: %v", looks, err)
+			}
+		}
+	}
+}
+
 func TestOnBilly(t *testing.T) {
 	systems := map[string]func(*testing.T) billy.Filesystem{
 		"memory": func(*testing.T) billy.Filesystem { return memfs.New() },

@@ -70,7 +70,7 @@ func (p *placer) containing(part string) (int, bool) {
 		return 0, false
 	}
 	for _, span := range [...][2]int{{p.cursor, p.text.lines()}, {0, p.cursor}} {
-		for i := span[0]; i < span[1]; i++ {
+		for i := span[0]; i < span[1] && !p.giveUp(i); i++ {
 			if strings.Contains(folded.normal(p.text.line(i)), part) {
 				return i, true
 			}
@@ -126,8 +126,17 @@ func (p *placer) firstDifference(want []string, start int) int {
 	return 0
 }
 
-// maxVotes is how many places of the wanted lines one line of the file speaks for.
-const maxVotes = 8
+const (
+	maxVotes     = 8       // places of the wanted lines that one line of the file speaks for
+	lookedAround = 1 << 20 // lines of the file around the cursor that have votes
+)
+
+// around is the range of lines in which the nearest place is looked for.
+func (p *placer) around() (from, to int) {
+	n := min(p.text.lines(), lookedAround)
+	from = max(0, min(p.cursor-n/2, p.text.lines()-n))
+	return from, from + n
+}
 
 // mostEqual returns where most wanted lines, blank ones aside, stand at their
 // distance from each other; of equally good places the one nearest to the cursor.
@@ -139,18 +148,20 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 			places[w] = append(places[w], i)
 		}
 	}
-	votes := make([]int32, p.text.lines()+len(want))
+	from, to := p.around()
+	first := from - len(want) // where the place with votes[0] starts
+	votes := make([]int32, to-first)
 	best := 0
-	for i := range p.text.lines() {
+	for i := from; i < to && !p.giveUp(i); i++ {
 		for _, k := range places[folded.normal(p.text.line(i))] {
-			at := i - k + len(want)
+			at := i - k - first
 			votes[at]++
-			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at-len(want), best-len(want)) {
+			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at+first, best+first) {
 				best = at
 			}
 		}
 	}
-	return best - len(want), votes[best] > 0
+	return best + first, votes[best] > 0
 }
 
 func (p *placer) nearer(a, b int) bool { return distance(a, p.cursor) < distance(b, p.cursor) }

@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -12,12 +13,16 @@ type placement struct {
 }
 
 // place finds where the hunks of a section belong in a text, sorted by place.
-// An error is a [*MatchError].
-func place(t *text, s *Section) ([]placement, error) {
+// An error is a [*MatchError] or that of ctx.
+func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
 	pl := newPlacer(t, s)
+	pl.ended = func() bool { return ctx.Err() != nil }
 	placed := make([]placement, 0, len(s.Hunks))
 	for i := range s.Hunks {
 		p, err := pl.place(i)
+		if ended := ctx.Err(); ended != nil {
+			return nil, ended
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
 			return nil, err
 		}
 		p.section = &patch.Sections[i]
-		if err := p.apply(); err != nil {
+		if err := p.apply(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -102,14 +102,14 @@ func read(dir Dir, name string, size int64) (string, error) {
 	return b.String(), errors.Join(err, r.Close())
 }
 
-func (p *planner) apply() error {
+func (p *planner) apply(ctx context.Context) error {
 	switch p.section.Op {
 	case Add:
 		return p.add()
 	case Delete:
 		return p.delete()
 	case Update:
-		return p.update()
+		return p.update(ctx)
 	}
 	return p.refuse(p.section.Path, fmt.Sprintf("unknown operation %q", p.section.Op), nil)
 }
@@ -163,7 +163,7 @@ func (p *planner) remove(f *file) {
 	f.exists = false
 }
 
-func (p *planner) update() error {
+func (p *planner) update(ctx context.Context) error {
 	s := p.section
 	f, err := p.find(s.Path, true)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *planner) update() error {
 	if !f.exists {
 		return p.refuse(s.Path, `there is no such file to update; "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
 	}
-	c, err := p.edited(f)
+	c, err := p.edited(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -183,12 +183,12 @@ func (p *planner) update() error {
 	return nil
 }
 
-func (p *planner) edited(f *file) (*content, error) {
+func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
 	t := newText(f.content.text)
 	if p.section.bare {
 		t.addEmptyLine()
 	}
-	placed, err := place(t, p.section)
+	placed, err := place(ctx, t, p.section)
 	if err != nil {
 		return nil, err
 	}
