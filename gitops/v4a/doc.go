@@ -40,7 +40,9 @@
 //
 // Files are replaced, not written into. The new one has the mode of the old
 // one, and its owner where that may be given; other hard links and extended
-// attributes stay with the old one. Files above [MaxFileSize] are refused.
+// attributes stay with the old one. Files above [MaxFileSize], and more of them
+// than [MaxTotalSize], are refused: a plan holds what it changes, and what it
+// deletes, to show it.
 //
 // A write that fails is undone as long as the tree lets files be renamed and
 // removed. Where it does not any more, as when it turns read-only in the middle,

@@ -10,10 +10,14 @@ import (
 	"strings"
 )
 
-// MaxFileSize is how many bytes a file may have that a patch updates, replaces
-// or deletes, 64 MiB. It bounds the memory of a plan: a file is held once as it
-// is and once as it will be.
-const MaxFileSize = 64 << 20
+// The limits bound the memory of a plan, in bytes: a file is held once as it is
+// and once as it will be, and while it is searched with four bytes for each of
+// its lines. Deleted and replaced files count as well, since [Plan.Diff] shows
+// what goes.
+const (
+	MaxFileSize  = 64 << 20  // of a file that a patch updates, replaces or deletes
+	MaxTotalSize = 256 << 20 // of all these files together
+)
 
 // Plan is what a patch changes in a tree, ready to be written. It refers to the
 // tree as it was when the plan was made.
@@ -62,6 +66,7 @@ type planner struct {
 	files   map[string]*file
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
+	loaded  int64           // bytes
 }
 
 func (p *planner) keep(f *file) *file {
@@ -78,6 +83,9 @@ func (p *planner) refuse(name, problem string, err error) error {
 func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, error) {
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
+	}
+	if p.loaded += info.Size(); p.loaded > MaxTotalSize {
+		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", MaxTotalSize), nil)
 	}
 	text, err := read(w.dir(), name, info.Size())
 	if err != nil {

@@ -289,6 +289,38 @@ func TestLargeFileRefused(t *testing.T) {
 	}
 }
 
+// bloated is a directory whose files say that they are as large as they may be.
+type bloated struct{ v4a.Dir }
+
+type bloatedInfo struct{ fs.FileInfo }
+
+func (bloatedInfo) Size() int64 { return v4a.MaxFileSize }
+
+func (d bloated) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.Dir.Lstat(name)
+	return bloatedInfo{info}, err
+}
+
+// Files that are not too large each may be so together.
+func TestLargePlanRefused(t *testing.T) {
+	dir := t.TempDir()
+	files, sections := tree{}, ""
+	for _, name := range []string{"1", "2", "3", "4", "5"} {
+		files[name] = ""
+		sections += "*** Delete File: " + name + "\n"
+	}
+	files.write(t, dir)
+	patch, err := v4a.Parse(envelope(sections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v4a.NewPlan(t.Context(), bloated{v4a.OnRoot(openRoot(t, dir))}, patch)
+	bad, ok := errors.AsType[*v4a.PathError](err)
+	if !ok || bad.Path != "5" {
+		t.Errorf("error = %v, want one about the fifth file", err)
+	}
+}
+
 func TestReadOnlyDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("the superuser may write everywhere")
