@@ -16,6 +16,11 @@
 // Agents SDKs apply it: an anchor that is not found is passed over, a created
 // file ends where the diff ends, and an updated file keeps or keeps lacking
 // its final newline.
+// On purpose, and other than there: Unicode punctuation is folded here too; a
+// CR alone ends a line, mixed endings stay mixed, and a byte order mark belongs
+// to no line; a hunk may not reach back into the one before; nothing that an
+// "*** End of File" stands above is dropped; and a diff that holds an envelope's
+// lines alone is refused, not taken for an empty one.
 //
 // # Matching
 //

@@ -231,7 +231,7 @@ func (p *parser) readUpdate() error {
 
 // openHunk takes an "@@" line: of a new hunk, or stacked on the one before.
 func (p *parser) openHunk(context string) error {
-	if p.hunk != nil && len(p.hunk.Lines) > 0 {
+	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.closed) {
 		if err := p.finishHunk(); err != nil {
 			return err
 		}
@@ -246,14 +246,15 @@ func (p *parser) openHunk(context string) error {
 	return nil
 }
 
-// closeHunk takes an end-of-file marker. One above all hunks says nothing.
+// closeHunk takes an end-of-file marker. One above all hunks says nothing; in a
+// bare diff, neither does a hunk of nothing else.
 func (p *parser) closeHunk() error {
 	switch {
 	case p.hunk == nil:
 		return nil
 	case p.closed:
 		return p.wrong(endOfFileMarker + " stands there twice")
-	case len(p.hunk.Lines) == 0:
+	case len(p.hunk.Lines) == 0 && !p.section.bare:
 		return p.wrong(endOfFileMarker + " follows the last line of a hunk, and this hunk has no lines")
 	}
 	p.hunk.EndOfFile, p.closed = true, true
@@ -264,7 +265,7 @@ func (p *parser) finishHunk() error {
 	if p.hunk == nil {
 		return nil
 	}
-	if len(p.hunk.Lines) == 0 {
+	if len(p.hunk.Lines) == 0 && !p.closed {
 		return &ParseError{Line: p.hunk.Line, Problem: "the hunk has no lines"}
 	}
 	p.section.Hunks = append(p.section.Hunks, *p.hunk)

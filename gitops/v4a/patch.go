@@ -30,7 +30,8 @@ type Section struct {
 	Content string // of an added file
 	Hunks   []Hunk // of an updated file, in file order
 
-	bare bool // came without an envelope: the rules of the Agents SDKs hold
+	bare   bool   // came without an envelope: the rules of the Agents SDKs hold
+	ending string // of a bare diff: that of a file that has none
 }
 
 // Hunk is one change at one place of a file.

@@ -60,7 +60,7 @@ type placer struct {
 type sought struct {
 	contexts []*needle
 	old      *needle
-	shorter  *needle // old without an empty last line, or nil
+	shorter  *needle // old without an empty last line, in an envelope, or nil
 }
 
 func newPlacer(t *text, s *Section) *placer {
@@ -81,7 +81,7 @@ func (p *placer) seeking(h *Hunk) sought {
 		old[0] = p.unmarked(old[0])
 	}
 	s.old = p.needle(old)
-	if last := len(old) - 1; last >= 0 && old[last] == "" {
+	if last := len(old) - 1; last >= 0 && old[last] == "" && !p.section.bare {
 		s.shorter = p.needle(old[:last])
 	}
 	return s
@@ -151,22 +151,17 @@ func (p *placer) narrowBare(n *needle) {
 	}
 }
 
-// additionLine says where a hunk without old lines adds its own.
+// additionLine says where a hunk without old lines adds its own. In a bare diff
+// nothing comes after what is added at the end.
 func (p *placer) additionLine(h *Hunk) int {
-	if h.EndOfFile || (!p.section.bare && len(h.Context) == 0) {
-		return p.lastPlace()
+	end := p.text.lines()
+	switch {
+	case p.section.bare && h.EndOfFile:
+		p.cursor = end
+	case p.section.bare || (len(h.Context) > 0 && !h.EndOfFile):
+		return p.cursor
 	}
-	return p.cursor
-}
-
-// lastPlace is below the last line, and above the empty line that stands for
-// the end of a terminated text in a bare diff.
-func (p *placer) lastPlace() int {
-	n := p.text.lines()
-	if p.section.bare && n > 0 && p.text.line(n-1) == "" {
-		return max(n-1, p.cursor)
-	}
-	return n
+	return end
 }
 
 // locate finds the old lines of a hunk. Those that end the file are there or,

@@ -194,7 +194,7 @@ func (p *planner) update(ctx context.Context) error {
 func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
 	t := newText(f.content.text)
 	if p.section.bare {
-		t.addEmptyLine()
+		t.splitBare(p.section.ending)
 	}
 	placed, err := place(ctx, t, p.section)
 	if err != nil {
