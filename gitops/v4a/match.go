@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,7 +76,7 @@ type needle struct {
 // when there is none.
 type span struct{ first, last int }
 
-// finder looks for the needles of one section in one text.
+// finder looks for the needles of sections in one text.
 //
 // A forward scan that finds its needle costs no more than the cursor moves, and
 // the cursor only moves forward. A scan that fails would cost the rest of the
@@ -91,6 +92,10 @@ type finder struct {
 	indexed [passes]bool
 	borders []int // scratch
 	wanted  []string
+}
+
+func newFinder(ctx context.Context, t *text) *finder {
+	return &finder{text: t, ended: func() bool { return ctx.Err() != nil }}
 }
 
 // linesPerLook is how many lines are gone through between two looks at whether

@@ -15,8 +15,7 @@ type placement struct {
 // place finds where the hunks of a section belong in a text, sorted by place.
 // An error is a [*MatchError] or that of ctx.
 func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
-	pl := newPlacer(t, s)
-	pl.ended = func() bool { return ctx.Err() != nil }
+	pl := newPlacer(newFinder(ctx, t), s)
 	placed := make([]placement, 0, len(s.Hunks))
 	for i := range s.Hunks {
 		p, err := pl.place(i)
@@ -50,7 +49,7 @@ func (p placement) apart(end int) []placement {
 
 // placer walks through a file hunk by hunk.
 type placer struct {
-	finder
+	*finder
 	section *Section
 	sought  []sought
 	cursor  int // the next hunk starts here or below
@@ -63,8 +62,8 @@ type sought struct {
 	shorter  *needle // old without an empty last line, in an envelope, or nil
 }
 
-func newPlacer(t *text, s *Section) *placer {
-	p := &placer{finder: finder{text: t}, section: s, sought: make([]sought, len(s.Hunks))}
+func newPlacer(f *finder, s *Section) *placer {
+	p := &placer{finder: f, section: s, sought: make([]sought, len(s.Hunks))}
 	for i := range s.Hunks {
 		p.sought[i] = p.seeking(&s.Hunks[i])
 	}

@@ -30,19 +30,25 @@ type Plan struct {
 // NewPlan reads the files that a patch names and computes what becomes of them;
 // it writes nothing. A path that leads through symbolic links stands for where
 // they lead, which must be inside the tree. The time that it takes grows with
-// the size of the patch and, for each section, of the file.
+// the size of the patch and of the files; with that of a file for each of its
+// sections when they cannot be told to be independent of each other.
 //
 // An error is a [*PathError], a [*MatchError] or that of ctx.
 func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
 	p := &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
-	for i := range patch.Sections {
+	for rest := patch.Sections; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		p.section = &patch.Sections[i]
-		if err := p.apply(ctx); err != nil {
+		p.section = &rest[0]
+		done, err := p.updateTogether(ctx, rest)
+		if done == 0 && err == nil {
+			done, err = 1, p.apply(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
+		rest = rest[done:]
 	}
 	return &Plan{tree: tree, patch: patch, changed: p.changes()}, nil
 }
@@ -67,6 +73,7 @@ type planner struct {
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
 	loaded  int64           // bytes
+	alone   int             // how many sections are not tried together with others
 }
 
 func (p *planner) keep(f *file) *file {

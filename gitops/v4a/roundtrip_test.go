@@ -2,6 +2,7 @@ package v4a_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -197,6 +198,87 @@ func TestRoundTripOfRepeats(t *testing.T) {
 		decisions := rapid.SliceOfN(rapid.Byte(), 0, 2*len(lines)+2).Draw(t, "decisions")
 		newEdited(text, decisions, []string{"", "a", "c"}).check(t)
 	})
+}
+
+// Many sections for one file in one patch make of it what they make one patch
+// after the other, or are refused as the first one of those is.
+func TestSectionsTogether(t *testing.T) {
+	applied, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		distinct := rapid.SampledFrom([]int{5, 50, 500}).Draw(t, "distinct lines")
+		line := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(1, distinct).Draw(t, "line")) })
+		ending := rapid.SampledFrom([]string{"\n", "\n", "\r\n", "\r"}).Draw(t, "ending")
+		text := strings.Join(rapid.SliceOfN(line, 30, 60).Draw(t, "lines"), ending) + ending
+		want, all, fits := text, "", true
+		for range rapid.IntRange(6, 14).Draw(t, "sections") {
+			section := drawUpdate(t, want, ending, line)
+			all += section
+			if want, fits = planOn(t, want, section); !fits {
+				break
+			}
+		}
+		got, ok := planOn(t, text, all)
+		if ok != fits || ok && got != want {
+			t.Fatalf("%q\n%s\nis %q (%v), want %q (%v)", text, all, got, ok, want, fits)
+		}
+		if ok {
+			applied++
+		} else {
+			refused++
+		}
+	})
+	if applied == 0 || refused == 0 {
+		t.Errorf("%d applied, %d refused", applied, refused)
+	}
+}
+
+// drawUpdate changes a few lines somewhere in a text.
+func drawUpdate(t *rapid.T, text, ending string, line *rapid.Generator[string]) string {
+	lines := strings.Split(strings.TrimSuffix(text, ending), ending)
+	at := rapid.IntRange(0, len(lines)-1).Draw(t, "at")
+	var b strings.Builder
+	b.WriteString("*** Update File: f\n@@")
+	if above := rapid.IntRange(-5, 3).Draw(t, "above"); above > 0 && at >= above {
+		b.WriteString(" " + lines[at-above])
+	}
+	b.WriteString("\n")
+	for _, l := range lines[at:min(len(lines), at+rapid.IntRange(1, 4).Draw(t, "length"))] {
+		switch rapid.IntRange(0, 9).Draw(t, "change") {
+		case 0, 1:
+			b.WriteString("-" + l + "\n")
+		case 2, 3:
+			b.WriteString(" " + l + "\n+" + line.Draw(t, "added") + "\n")
+		case 4:
+			b.WriteString(" " + l + rapid.SampledFrom([]string{"", "", "", " ", "x"}).Draw(t, "loose") + "\n")
+		default:
+			b.WriteString(" " + l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// planOn returns what sections make of a file, unless they are refused.
+func planOn(t *rapid.T, text, sections string) (string, bool) {
+	fsys := memfs.New()
+	if err := util.WriteFile(fsys, "f", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	patch, err := v4a.Parse(envelope(sections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(context.Background(), v4a.OnBilly(fsys), patch)
+	if err != nil {
+		return text, false
+	}
+	if err := plan.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := util.ReadFile(fsys, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(got), true
 }
 
 // A patch of random sections is applied or leaves the tree byte for byte as it
