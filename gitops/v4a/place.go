@@ -25,26 +25,30 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
 		if err != nil {
 			return nil, err
 		}
-		placed = append(placed, p.apart(t.lines())...)
+		placed = p.appendTo(placed, t.lines())
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
 	return placed, nil
 }
 
-// apart splits what a hunk adds below the last line of the file from the rest of
-// it. Hunks that add there do so in the order of the patch, wherever they start.
-func (p placement) apart(end int) []placement {
+// appendTo splits what a hunk adds below the last line of the file from the rest
+// of it. Hunks that add there do so in the order of the patch, wherever they
+// start.
+func (p placement) appendTo(placed []placement, end int) []placement {
 	tail := lastLine(p.lines, Insert) + 1
+	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
+		return append(placed, p)
+	}
 	old := 0
 	for _, l := range p.lines {
 		if l.Kind != Insert {
 			old++
 		}
 	}
-	if p.at+old < end || tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
-		return []placement{p}
+	if p.at+old < end {
+		return append(placed, p)
 	}
-	return []placement{{p.at, p.lines[:tail]}, {end, p.lines[tail:]}}
+	return append(placed, placement{p.at, p.lines[:tail]}, placement{end, p.lines[tail:]})
 }
 
 // placer walks through a file hunk by hunk.
