@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 var errFault = errors.New("no space left")
@@ -390,7 +391,7 @@ func TestOnBilly(t *testing.T) {
 	}
 }
 
-func readBilly(t *testing.T, fsys billy.Filesystem) tree {
+func readBilly(t rapid.TB, fsys billy.Filesystem) tree {
 	t.Helper()
 	files := tree{}
 	err := util.Walk(fsys, "", func(name string, info fs.FileInfo, err error) error {
