@@ -16,6 +16,7 @@
 // Agents SDKs apply it: an anchor that is not found is passed over, a created
 // file ends where the diff ends, and an updated file keeps or keeps lacking
 // its final newline.
+//
 // On purpose, and other than there: Unicode punctuation is folded here too; a
 // CR alone ends a line, mixed endings stay mixed, and a byte order mark belongs
 // to no line; a hunk may not reach back into the one before; nothing that an
@@ -64,9 +65,10 @@
 //     updated in place.
 //   - A byte order mark need not be repeated in the patch to match a first line.
 //   - Absolute paths, paths that leave the root, anything below .git, links that
-//     lead out, directories and devices are refused; so is text that follows
-//     "*** End Patch" inside the patch, and a file that becomes a directory in
-//     the same patch.
+//     lead out, absolute ones wherever they lead, directories and devices are
+//     refused; so is text that follows "*** End Patch" inside the patch, unless
+//     it is that marker once more, and a file that becomes a directory in the
+//     same patch.
 //   - A file that moves takes its mode along.
 //   - A file need not be UTF-8.
 package v4a
