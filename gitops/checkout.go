@@ -11,7 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // Options says which checkout to open.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-git/gcfg"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // configFiles reads git's configuration where there is no git: the files of

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // found is one thing that a scan saw and that is not as the index has it.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -31,7 +33,8 @@ type PublishOptions struct {
 	Environ  []string
 	Reserved []string
 	Version  string
-	Progress io.Writer // may be nil
+	Progress io.Writer     // may be nil
+	Step     *actions.Step // of the job in GitHub Actions; may be nil
 }
 
 // Publish is the second half of a run that was made elsewhere: it checks the
@@ -43,13 +46,20 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 	r := &run{
 		options: Options{
 			JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
-			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress,
+			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Step: o.Step,
 		},
 		env: environment(o.Environ), began: time.Now(), publish: publishGitHub,
 	}
 	defer r.close()
+	result := r.wholeBundle(ctx, o.RunDir)
+	r.tellStep(&result)
+	return result
+}
+
+func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
 	r.redact()
-	dir, err := openDirectory(o.RunDir)
+	r.maskSecrets()
+	dir, err := openDirectory(runDir)
 	if err != nil {
 		return r.unrecorded(err)
 	}
@@ -245,7 +255,7 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if err := job.ValidateBranch(r.branch); err != nil {
 		return badBundle("its branch: %s", trimmed(err))
 	}
-	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, "agent-ci/") {
+	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, runBranches) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", r.branch)
 	}
 	if err := r.beAsCautious(bundle); err != nil {
@@ -256,6 +266,9 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	r.table = transcript.Verify{Passed: true}
 	if bundle.Verify != nil {
 		r.table = *bundle.Verify
+	}
+	if isDigest(bundle.Task.Snapshot) {
+		r.task.snapshot = bundle.Task.Snapshot
 	}
 	r.task.key, r.task.title = bundle.Started.Key, bundle.Task.Title
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
@@ -279,6 +292,11 @@ func (r *run) beAsCautious(bundle *transcript.View) error {
 	r.job.PullRequest.Draft = r.job.PullRequest.Draft || made.PullRequest.Draft
 	r.job.Policy.Protect = append(r.job.Policy.Protect, made.Policy.Protect...)
 	return nil
+}
+
+// isDigest says whether text is a SHA-256 in hex, which can stand in a trailer.
+func isDigest(text string) bool {
+	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // safeRunID says whether id can stand in a trailer.

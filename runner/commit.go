@@ -22,6 +22,7 @@ const (
 	trailerRun        = "Agent-CI-Run"
 	trailerBase       = "Agent-CI-Base"
 	trailerTranscript = "Agent-CI-Transcript"
+	trailerInput      = "Agent-CI-Input" // digest of what people wrote for the task
 )
 
 // commitChange makes the commit of the change set. Its message carries the
@@ -81,6 +82,9 @@ func (r *run) commitMessage(view *transcript.View, head string) string {
 		paragraphs = append(paragraphs, closing)
 	}
 	trailers := []string{trailerRun + ": " + r.id, trailerBase + ": " + r.base.SHA, trailerTranscript + ": " + head}
+	if r.task.snapshot != "" {
+		trailers = append(trailers, trailerInput+": "+r.task.snapshot)
+	}
 	if who := r.coAuthor(); who != "" {
 		trailers = append(trailers, "Co-authored-by: "+who)
 	}

@@ -80,7 +80,7 @@ func invalidJob(err error) error {
 
 // layers are the sources of the job, the lowest first.
 func (r *run) layers() ([]job.Layer, error) {
-	var layers []job.Layer
+	layers := r.eventLayer()
 	if defaults, found, err := r.readDefaults(); err != nil {
 		return nil, err
 	} else if found {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -26,6 +28,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // redact makes the run remove its secrets from everything that it writes or
@@ -46,8 +49,26 @@ func (r *run) redact() {
 		add("model.headers.", r.job.Model.Headers)
 		add("model.query.", r.job.Model.Query)
 		add("policy.env.set.", r.job.Policy.Env.Set)
+		for _, tool := range r.job.Tools.Hosted {
+			values = append(values, hostedSecrets(tool)...)
+		}
 	}
 	r.redactor = secrets.NewRedactor(append(values, r.env.secrets(names...)...))
+}
+
+// hostedSecrets are what a tool of the API needs to be let in elsewhere.
+func hostedSecrets(tool map[string]any) []secrets.Value {
+	var values []secrets.Value
+	if token, _ := tool["authorization"].(string); token != "" {
+		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
+	}
+	headers, _ := tool["headers"].(map[string]any)
+	for name, header := range headers {
+		if value, _ := header.(string); policy.HoldsSecret(name, value) {
+			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
+		}
+	}
+	return values
 }
 
 // meetModel finds out who answers: a scripted session or the API. It asks
@@ -111,21 +132,22 @@ type toolbox struct {
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
-func (r *run) equip() error {
+func (r *run) equip(ctx context.Context) error {
 	dir := r.workDir()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("open the working directory: %w", err)
 	}
+	suits := profileOf(r.job.Model.Name, r.job.Model.Tools)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
-	box := &sandbox.Sandbox{AdoptOrphans: true}
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: r.patchForm(), Protect: r.whyProtected, Keep: r.keepPatch})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Patch: r.patchInCommand(patcher)})
+	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder)})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx)})...)
 	all = append(all, commands.All()...)
-	all = append(all, patcher)
+	all = append(all, patcher, question.New(nil))
 	registry := tools.New(all...)
 	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
@@ -134,9 +156,21 @@ func (r *run) equip() error {
 	if registry.Denial(patchTool) == "" {
 		r.linkPatchTool()
 	}
-	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: offered}
+	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.job.Tools.Allow)}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
+}
+
+// ignored says what searches and listings leave out: what git would not commit.
+// An index that can't be read ends the run elsewhere; here patterns decide alone.
+func (r *run) ignored(ctx context.Context) files.Checkout {
+	return files.Checkout{
+		Top: r.checkout.Root(), Exclude: r.checkout.Exclude(), IgnoreCase: r.checkout.IgnoresCase(),
+		Tracked: sync.OnceValue(func() []string {
+			tracked, _ := r.checkout.Tracked(ctx)
+			return tracked
+		}),
+	}
 }
 
 // close ends what the agent's commands left running.
@@ -149,28 +183,9 @@ func (t *toolbox) close() error {
 	return err
 }
 
-// offered are the tools that a model is told of.
-var offered = []string{"update_plan", "read_file", "exec_command", "write_stdin", patchTool}
-
 // patchTool is the name of the tool that applies patches, and of the program
 // that does the same for commands.
 const patchTool = "apply_patch"
-
-// patchForms are the values of model.tools that name a form of apply_patch.
-var patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function, "builtin": tools.Operation}
-
-// patchForm is how the model is given apply_patch. The GPT-5 models are trained
-// on a tool whose input is text under a grammar.
-func (r *run) patchForm() tools.Form {
-	if form, named := patchForms[r.job.Model.Tools]; named {
-		return form
-	}
-	name := strings.ToLower(r.job.Model.Name)
-	if strings.HasPrefix(name, "gpt-5") || strings.Contains(name, "codex") {
-		return tools.Freeform
-	}
-	return tools.Function
-}
 
 // patchInCommand applies what a command would have applied, unless the job
 // switches the tool off.
@@ -253,7 +268,7 @@ func (r *run) takePlan(p plan.Plan) error {
 
 // briefAgent begins the conversation: the standing orders, the facts of the
 // run, the repository's guides, the task.
-func (r *run) briefAgent(context.Context) error {
+func (r *run) briefAgent(ctx context.Context) error {
 	guides, err := agent.ReadGuides(r.job.Repository.Path, r.readGuide)
 	if err != nil {
 		return err
@@ -263,10 +278,10 @@ func (r *run) briefAgent(context.Context) error {
 		Model: r.model, Log: r.log, Warn: r.warn,
 		Limits: agent.Limits{Turns: limits.Turns, Calls: limits.ToolCalls, Tokens: limits.Tokens},
 	}
-	if err := r.equip(); err != nil {
+	if err := r.equip(ctx); err != nil {
 		return err
 	}
-	definitions, err := agent.Definitions(r.tools.registry.Specs(offered))
+	definitions, err := r.definitions()
 	if err != nil {
 		return err
 	}
@@ -281,6 +296,23 @@ func (r *run) briefAgent(context.Context) error {
 	}
 	r.conversation.Add(input...)
 	return nil
+}
+
+// definitions are the tools that the model is told of: those that run here, and
+// those that the job lets the API run.
+func (r *run) definitions() ([]json.RawMessage, error) {
+	definitions, err := agent.Definitions(r.tools.registry.Specs(r.tools.dispatcher.Offered))
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range r.job.Tools.Hosted {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return nil, fmt.Errorf("encode tools.hosted: %w", err)
+		}
+		definitions = append(definitions, raw)
+	}
+	return definitions, nil
 }
 
 // readGuide reads a file of the base commit. One that no model could read to
@@ -305,7 +337,7 @@ func (r *run) briefing(guides []agent.Guide) agent.Briefing {
 	}
 	return agent.Briefing{
 		Root: r.checkout.Root(), Directory: r.workDir(), Base: strings.TrimSpace(r.base.Branch + " " + r.base.SHA),
-		Sandbox: "none: commands run with the rights of the user who started agent-ci", Network: "whatever this machine reaches",
+		Sandbox: r.confinementWords(), Network: r.networkWords(),
 		Verify: checks, Guides: slices.Clip(guides),
 		Task:   agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text},
 		Answer: r.job.Task.Expects == "answer",

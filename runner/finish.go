@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -62,6 +63,7 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	r.endProcesses()
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
+	r.endProgress(late, stop)
 	result := r.result(stop, err)
 	r.conclude(&result)
 	return result
@@ -198,8 +200,8 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
-		Sandbox: confinement(),
-		Worked:  r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
+		Sandbox: r.confined, Denied: int(r.denied.Load()),
+		Worked: r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary,
 	}
 	if result.Plan == nil {
 		result.Plan = []transcript.PlanStep{}
@@ -240,8 +242,9 @@ func (r *run) conclude(result *Result) {
 	}
 	if r.conversation != nil {
 		spent := r.conversation.Spent()
-		event.Turns, event.Calls = spent.Turns, spent.Calls
+		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
 	}
+	r.removeScratch("")
 	r.dir.remove(stateFolder)
 	failed := func(err error) {
 		if err != nil {
@@ -276,7 +279,7 @@ func (r *run) unrecorded(err error) Result {
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
 		RunID: r.id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: confinement(),
+		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
 	}
 }
 

@@ -209,6 +209,10 @@ func (p published) sentence(where string) string {
 	switch {
 	case p.commit == "":
 		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
+	case p.pull != nil && p.operation == "none":
+		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.pull.Number, p.pull.URL)
+	case p.unchanged:
+		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.branch, short(p.commit))
 	case p.pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)
 	case p.remote != "":

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,16 +10,29 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
+// harmlessJSON writes the bracket of an old workflow command as its escape, which
+// means the same in a string of JSON.
+func (r *run) harmlessJSON(line []byte) []byte {
+	if r.options.Step == nil {
+		return line
+	}
+	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
+}
+
 // tell shows an event to who watches: as a line of JSON, or in words.
 func (r *run) tell(e transcript.Event) {
 	if w := r.options.Events; w != nil {
 		line, err := e.Line()
 		if err == nil {
-			_, err = w.Write(append(line, '\n'))
+			_, err = w.Write(append(r.harmlessJSON(line), '\n'))
 		}
 		if err != nil {
 			r.options.Events = nil // nobody reads any more
 		}
+	}
+	r.fold(e.Type)
+	if p := r.progress.Load(); p != nil {
+		p.take(e)
 	}
 	if w := r.options.Progress; w != nil && !r.options.Quiet {
 		if line := progressLine(e); line != "" {

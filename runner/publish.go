@@ -11,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/remote"
-	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -245,15 +244,6 @@ func (r *run) writePack(ctx context.Context, name, commit string) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
-}
-
-// protectedFiles are the changed files that policy.protect names.
-func (r *run) protectedFiles() ([]string, error) {
-	paths := make([]string, 0, len(r.changes.Files))
-	for _, f := range r.changes.Files {
-		paths = append(paths, f.Path)
-	}
-	return policy.Protected(r.job.Policy.Protect, paths)
 }
 
 // publishChange commits, pushes and opens the pull request, as far as the

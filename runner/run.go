@@ -8,11 +8,15 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -40,8 +44,9 @@ type Options struct {
 	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version  string
 	Stdin    io.Reader
-	Events   io.Writer // gets each event as a line of JSON; may be nil
-	Progress io.Writer // gets lines for a person; may be nil
+	Events   io.Writer     // gets each event as a line of JSON; may be nil
+	Progress io.Writer     // gets lines for a person; may be nil
+	Step     *actions.Step // of the job in GitHub Actions; may be nil
 }
 
 // Run does one run and gives its result, whatever happens. A run directory with
@@ -49,11 +54,18 @@ type Options struct {
 // be made; the result's message then says so.
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
-	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began)}
+	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began), confined: Confinement{string(sandbox.LevelNone), []string{}}}
 	defer r.close()
+	result := r.whole(ctx)
+	r.tellStep(&result)
+	return result
+}
+
+func (r *run) whole(ctx context.Context) Result {
 	if err := r.openDirectory(); err != nil {
 		return r.unrecorded(err)
 	}
+	r.maskSecrets()
 	err := r.guarded(ctx, r.pipeline)
 	return r.finish(ctx, err)
 }
@@ -69,8 +81,16 @@ type run struct {
 	log      *transcript.Log
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
-	warned   sync.Mutex // guards warnings: calls in parallel warn too
+	rules    *rules.Set   // on commands
+	denied   atomic.Int64 // commands that the policy refused
+	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
+
+	event       *actions.Event
+	eventErr    error            // why there is no event
+	request     *actions.Request // that the event makes; nil for other tasks
+	permissions map[string]github.Permission
+	pull        *github.PullRequest // that is gone on with
 
 	job      *job.Job
 	prompt   string // from standard input
@@ -89,6 +109,7 @@ type run struct {
 	branch   string
 
 	tools        *toolbox // while the agent works
+	confined     Confinement
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
@@ -99,12 +120,16 @@ type run struct {
 	kept         bool   // the change set is written to the run directory
 	bundleHead   string // of the chain of the run whose bundle is published
 	published    published
-	bodyFile     string // of the pull request, once it is written
+	progress     atomic.Pointer[progressComment] // while it is shown
+	progressID   int64                           // of the comment, once it is there
+	group        string                          // the part of the log that is open
+	bodyFile     string                          // of the pull request, once it is written
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the
 // stages left the outcome to finish, which reads it off what happened.
 func (r *run) pipeline(ctx context.Context) error {
+	r.readEvent()
 	if err := r.findCheckout(ctx); err != nil {
 		return err
 	}
@@ -114,15 +139,22 @@ func (r *run) pipeline(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
 	for _, stage := range []func(context.Context) error{
-		r.meetModel,
+		r.findRequest,
 		r.meetForge,
+		r.trustActor,
+		r.meetModel,
 		r.readTask,
 		r.openWorkspace,
+		r.readCommandRules,
+		r.notDoneAlready,
 		r.choosePublishing,
+		r.confine,
 		r.begin,
+		r.beginProgress,
 		r.briefAgent,
 		r.setUp,
 		r.takeBaseline,
+		r.goOn,
 		r.workUntilVerified,
 		r.publishChange,
 	} {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -19,7 +18,7 @@ import (
 
 // task is what the run is asked to do.
 type task struct {
-	source string // prompt, job, issue
+	source string // prompt, job, issue, event
 	name   string // for the agent: "issue o/r#7"
 	title  string
 	text   string
@@ -27,6 +26,10 @@ type task struct {
 	url    string
 	issue  *job.Issue
 	author *github.User // who wrote the issue
+
+	snapshot string // digest of what people wrote for it
+	trigger  string // of an event
+	actor    string // who asked for it
 }
 
 // repository is the one that a pull request goes to.
@@ -124,6 +127,8 @@ func nameInURL(origin, server string) string {
 func (r *run) readTask(ctx context.Context) error {
 	var err error
 	switch t := r.job.Task; {
+	case r.fromEvent():
+		err = r.readEventTask(ctx)
 	case t.Issue != "":
 		err = r.readIssue(ctx)
 	case t.PromptFile != "":
@@ -141,8 +146,20 @@ func (r *run) readTask(ctx context.Context) error {
 		r.task.source, r.task.name = "job", "job "+r.jobFile.name
 	}
 	r.task.text = r.redactor.Redact(r.task.text)
-	r.task.key = r.job.Key(r.task.text)
+	r.task.key = r.taskKey()
 	return nil
+}
+
+// taskKey is the job's key. A job that takes its tasks from events has one for
+// each issue.
+func (r *run) taskKey() string {
+	switch {
+	case r.pull != nil:
+		return strings.TrimPrefix(r.pull.Head, runBranches)
+	case r.fromEvent() && r.task.issue != nil:
+		return strings.TrimPrefix(fmt.Sprintf("%s-issue-%d", r.job.Name, r.task.issue.Number), "-")
+	}
+	return r.job.Key(r.task.text)
 }
 
 // readPromptFile reads task.prompt_file, which stands beside the job file.
@@ -174,25 +191,17 @@ func (r *run) readIssue(ctx context.Context) error {
 		return outcome.Stopf(outcome.InvalidInput, "no_repository",
 			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", r.job.Task.Issue, ref.Number)
 	}
-	owner, name, _ := strings.Cut(ref.Repository, "/")
-	issue, err := r.forge.Issue(ctx, owner, name, ref.Number)
+	issue, err := r.openIssue(ctx, ref)
 	if err != nil {
-		return issueFailure(ref, err)
+		return err
 	}
-	switch {
-	case issue.PullRequest:
-		return outcome.Stopf(outcome.InvalidInput, "not_an_issue", "%s is a pull request; give the number of an issue.", ref)
-	case issue.State != "open":
-		return outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it to have it worked on.", ref)
+	in, err := r.issueInput(ctx, ref, issue)
+	if err != nil {
+		return err
 	}
-	text, left := conversationOf(issue)
-	if left > 0 {
-		r.warn("comments_left_out", "%d comments on %s by people without a role in the repository were not read.", left, ref)
-	}
-	r.task = task{
-		source: "issue", name: "issue " + ref.String(), title: issue.Title, text: text, url: issue.URL, issue: &ref, author: &issue.Author,
-	}
-	return nil
+	r.task = task{source: "issue"}
+	r.adoptIssue(ref, issue)
+	return r.takeInput(in, ref.String())
 }
 
 func issueFailure(ref job.Issue, err error) error {
@@ -219,30 +228,12 @@ func forgeFailure(what string, err error) error {
 	return outcome.Stopf(outcome.ForgeFailed, string(github.KindOf(err)), "%s: %s.", what, said).Because(err)
 }
 
-// trustedAssociations are the relations to a repository whose comments are
-// read (GraphQL's CommentAuthorAssociation).
-var trustedAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
-
-// conversationOf is an issue with the comments that count, and how many don't.
-func conversationOf(issue *github.Issue) (string, int) {
-	var s strings.Builder
-	s.WriteString(strings.TrimSpace(issue.Body))
-	left := 0
-	for _, c := range issue.Comments {
-		if !slices.Contains(trustedAssociations, c.Association) {
-			left++
-			continue
-		}
-		fmt.Fprintf(&s, "\n\nComment by %s:\n\n%s", c.Author.Login, strings.TrimSpace(c.Body))
-	}
-	return strings.TrimSpace(s.String()), left
-}
-
 // recordTask writes the task as the model will get it.
 func (r *run) recordTask() error {
 	sum := sha256.Sum256([]byte(r.task.text))
 	event := transcript.Task{
 		Source: r.task.source, Title: r.task.title, Text: r.task.text, URL: r.task.url, SHA256: hex.EncodeToString(sum[:]),
+		Snapshot: r.task.snapshot, Trigger: r.task.trigger, Actor: r.task.actor,
 	}
 	if r.task.issue != nil {
 		event.Issue = r.task.issue.String()

@@ -36,7 +36,10 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	if name == "" {
 		name = fmt.Sprintf("setup %d", i+1)
 	}
-	s := script{name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name)}
+	s := script{
+		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
+		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network},
+	}
 	took, err := r.runScript(ctx, s)
 	if err != nil {
 		return err
@@ -128,7 +131,8 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
-	dir := r.workDir()
+	dir, at := r.workDir(), place{scratch: fmt.Sprintf("verify-%d", attempt), root: r.checkout.Root()}
+	defer r.removeScratch(at.scratch)
 	if r.verifiesClean() {
 		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
 		defer r.dir.remove(folder)
@@ -137,11 +141,12 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 		}); err != nil {
 			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
-		dir = r.dir.join(folder, filepath.FromSlash(r.job.Repository.Path))
+		at.root = r.dir.join(folder)
+		dir = filepath.Join(at.root, filepath.FromSlash(r.job.Repository.Path))
 	}
 	for i, check := range r.job.Verify {
 		took, err := r.runScript(ctx, script{
-			name: check.Name, run: check.Run, dir: dir, timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check),
+			name: check.Name, run: check.Run, dir: dir, timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check), place: at,
 		})
 		if err != nil {
 			return nil, err
@@ -155,7 +160,7 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 // a red row goes back to the agent verify_attempts times.
 func (r *run) workUntilVerified(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
-		if err := r.equip(); err != nil {
+		if err := r.equip(ctx); err != nil {
 			return err
 		}
 		r.kept = false // from here on the work is more than what was kept
@@ -248,6 +253,9 @@ func (r *run) giveBack() error {
 // directory before anything else is done with it.
 func (r *run) takeChanges(ctx context.Context) error {
 	changes, err := r.checkout.Changes(ctx, r.snapshot)
+	if err == nil {
+		changes, err = r.withoutDropped(ctx, changes)
+	}
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
@@ -257,28 +265,16 @@ func (r *run) takeChanges(ctx context.Context) error {
 
 // judgeChanges refuses a change set that the job's policy or limits forbid.
 func (r *run) judgeChanges() error {
-	var found []string
-	for _, p := range r.changes.Problems {
-		found = append(found, p.String())
-	}
-	protected, err := r.protectedFiles()
-	if err != nil {
-		return err
-	}
-	for _, path := range protected {
-		found = append(found, path+" is protected (policy.protect)")
-	}
 	leaked, err := r.leakedSecrets()
 	if err != nil {
 		return err
 	}
 	if len(leaked) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
-			"The change holds the value of %s and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
+			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
-	if len(found) > 0 {
-		return outcome.Stopf(outcome.PolicyViolation, "change",
-			"The change may not be published: %s.", strings.Join(found, "; "))
+	if err := r.judgePaths(); err != nil {
+		return err
 	}
 	lines := r.changes.Insertions + r.changes.Deletions
 	switch l := r.job.Limits; {
@@ -290,18 +286,4 @@ func (r *run) judgeChanges() error {
 			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
 	}
 	return nil
-}
-
-// leakedSecrets names the secrets of this run that stand in the change.
-func (r *run) leakedSecrets() ([]string, error) {
-	patch, err := r.dir.root.Open(patchFile)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", patchFile, err)
-	}
-	defer patch.Close()
-	leaked, err := r.redactor.Find(patch)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", patchFile, err)
-	}
-	return leaked, nil
 }

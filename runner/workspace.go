@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,7 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 		return err
 	}
 	r.checkout = checkout
-	if err := r.chooseBase(ctx, ""); err != nil {
+	if err := r.chooseBase(ctx, r.eventBase()); err != nil {
 		return err
 	}
 	r.begunAt = r.base
@@ -128,7 +129,7 @@ func (r *run) clone(ctx context.Context) error {
 	}
 	dir := r.dir.join(checkoutFolder)
 	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{
-		Dir: dir, Branch: r.job.Repository.Base, Git: gitops.FindGit(r.env.get("PATH")),
+		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: gitops.FindGit(r.env.get("PATH")),
 	})
 	if err != nil {
 		return remoteFailure("The repository "+r.repo.full()+" cannot be cloned", err)
@@ -249,7 +250,7 @@ func (r *run) branchName() string {
 	if name := r.job.PullRequest.Branch; name != "" {
 		return name
 	}
-	return "agent-ci/" + r.task.key
+	return runBranches + r.task.key
 }
 
 // workDir is where the agent and the verify commands start.
@@ -271,10 +272,9 @@ func (r *run) begin(context.Context) error {
 	}); err != nil {
 		return err
 	}
-	confined := confinement()
 	return r.record(transcript.TypePolicy, transcript.Policy{
-		Approval: r.job.Policy.Approval, Sandbox: r.job.Policy.Sandbox, Network: r.job.Policy.Network,
-		Level: confined.Level, Layers: confined.Layers,
+		Approval: r.job.Policy.Approval, Sandbox: r.job.Policy.Sandbox, Network: r.network(),
+		Level: r.confined.Level, Layers: r.confined.Layers,
 	})
 }
 

@@ -7,19 +7,26 @@ import (
 
 // alias is a name that other agents give to a tool of ours. Which names and
 // shapes exist: the ChatGPT-OAuth provider's name mapping, Codex's older tools,
-// Claude Code and opencode.
+// Claude Code, opencode, Gemini CLI.
 type alias struct {
 	names   []string // lower case: agents differ in capitals
 	targets []string // tools that do the same; the first that is offered answers
+	// shape is what arguments under these names mean, where that is not what they
+	// mean under the tool's own; missing are those that need not be given.
+	shape   []synonym
+	missing map[string]any
 }
 
 var aliases = []alias{
 	{
-		names:   []string{"bash", "sh", "shell", "shell_command", "local_shell", "container.exec", "command", "execute", "run", "run_command", "exec", "exec_command"},
+		names: []string{
+			"bash", "sh", "shell", "shell_command", "local_shell", "container.exec", "command", "execute", "run", "run_command", "exec",
+			"exec_command", "execute_command", "run_shell_command", "run_terminal_cmd", "terminal",
+		},
 		targets: []string{"exec_command", "shell_command", "shell"},
 	},
 	{
-		names:   []string{"todowrite", "todo_write", "todo", "plan"},
+		names:   []string{"todowrite", "todo_write", "write_todos", "todo", "plan"},
 		targets: []string{"update_plan"},
 	},
 	{
@@ -27,8 +34,31 @@ var aliases = []alias{
 		targets: []string{"apply_patch"},
 	},
 	{
-		names:   []string{"read"},
+		names:   []string{"read", "view", "view_file", "open_file", "cat"},
 		targets: []string{"read_file"},
+	},
+	{
+		names:   []string{"ls", "list", "list_directory", "list_files"},
+		targets: []string{"list_dir"},
+		missing: map[string]any{"dir_path": "."},
+	},
+	{
+		names:   []string{"grep", "rg", "ripgrep", "grep_search", "search", "search_files", "search_file_content"},
+		targets: []string{"grep_files"},
+	},
+	{
+		names:   []string{"glob", "find_files", "file_search"},
+		targets: []string{"grep_files"},
+		shape:   []synonym{{"pattern", "include", nil}, {"query", "include", nil}},
+		missing: map[string]any{"pattern": ""},
+	},
+	{
+		names:   []string{"read_image", "open_image"},
+		targets: []string{"view_image"},
+	},
+	{
+		names:   []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
+		targets: []string{"request_user_input"},
 	},
 }
 
@@ -68,6 +98,36 @@ var synonyms = map[string][]synonym{
 	"read_file": {
 		{"path", "file_path", nil},
 		{"filePath", "file_path", nil},
+		{"absolute_path", "file_path", nil},
+		{"target_file", "file_path", nil},
+		{"file", "file_path", nil},
+	},
+	"list_dir": {
+		{"path", "dir_path", nil},
+		{"directory", "dir_path", nil},
+		{"dirPath", "dir_path", nil},
+	},
+	"grep_files": {
+		{"query", "pattern", nil},
+		{"regex", "pattern", nil},
+		{"glob", "include", nil},
+		{"include_pattern", "include", nil},
+		{"type", "include", globOfType},
+		{"directory", "path", nil},
+		{"dir_path", "path", nil},
+		{"head_limit", "limit", nil},
+		{"max_results", "limit", nil},
+		{"-i", "ignore_case", nil},
+		{"case_insensitive", "ignore_case", nil},
+	},
+	"view_image": {
+		{"file_path", "path", nil},
+		{"filePath", "path", nil},
+		{"image_path", "path", nil},
+	},
+	"request_user_input": {
+		{"question", "questions", oneQuestion},
+		{"questions", "questions", oneQuestion},
 	},
 }
 
@@ -77,20 +137,38 @@ type synonym struct {
 	convert  func(any) any // nil leaves the value as it is
 }
 
-// aliasTargets are the tools that an alias stands for.
-func aliasTargets(name string) []string {
+// aliasOf is the entry that has a name, or nil.
+func aliasOf(name string) *alias {
 	name = strings.ToLower(name)
-	for _, known := range aliases {
-		if slices.Contains(known.names, name) {
-			return known.targets
+	for i := range aliases {
+		if slices.Contains(aliases[i].names, name) {
+			return &aliases[i]
 		}
 	}
 	return nil
 }
 
-// translate brings the arguments of a call of the named tool into its shape.
-func translate(tool string, arguments map[string]any) {
-	for _, s := range synonyms[tool] {
+// ownName takes away the namespace that models trained on others put in front.
+func ownName(name string) string { return strings.TrimPrefix(name, "functions.") }
+
+// translate brings the arguments of a call, made under any of its names, into
+// the shape of the named tool.
+func translate(tool, called string, arguments map[string]any) {
+	var other alias
+	if found := aliasOf(called); called != tool && found != nil {
+		other = *found
+	}
+	move(other.shape, arguments)
+	move(synonyms[tool], arguments)
+	for name, value := range other.missing {
+		if _, given := arguments[name]; !given {
+			arguments[name] = value
+		}
+	}
+}
+
+func move(synonyms []synonym, arguments map[string]any) {
+	for _, s := range synonyms {
 		value, there := arguments[s.from]
 		if !there {
 			continue
@@ -188,14 +266,35 @@ func planStep(item any) any {
 	if !ok {
 		return item
 	}
-	if content, ok := todo["content"]; ok {
-		if _, taken := todo["step"]; !taken {
-			todo["step"] = content
-			delete(todo, "content")
-		}
-	}
-	for _, unused := range []string{"id", "activeForm", "priority"} {
+	move([]synonym{{"content", "step", nil}, {"description", "step", nil}, {"title", "step", nil}}, todo)
+	for _, unused := range []string{"id", "activeForm", "priority", "content", "description", "title"} {
 		delete(todo, unused)
 	}
 	return todo
+}
+
+// oneQuestion makes a list of questions of the text of one.
+func oneQuestion(value any) any {
+	if text, ok := value.(string); ok {
+		return []any{map[string]any{"question": text}}
+	}
+	return value
+}
+
+// globOfType makes a glob of a name that rg has for a type of files.
+func globOfType(value any) any {
+	name, ok := value.(string)
+	if !ok {
+		return value
+	}
+	if endings, known := endingsOfType[name]; known {
+		name = endings
+	}
+	return "*." + name
+}
+
+// endingsOfType are those types whose name is not their only ending.
+var endingsOfType = map[string]string{
+	"c": "{c,h}", "cpp": "{cc,cpp,cxx,hh,hpp,h}", "js": "{js,jsx,mjs,cjs}", "kotlin": "{kt,kts}", "markdown": "{md,markdown}", "md": "{md,markdown}",
+	"py": "{py,pyi}", "python": "{py,pyi}", "ruby": "rb", "rust": "rs", "ts": "{ts,tsx,mts,cts}", "yaml": "{yml,yaml}",
 }

@@ -26,6 +26,15 @@ var published = map[string]struct{ silent bool }{
 	"timeout":                    {},
 	"timeout_ms":                 {},
 	"run_in_background":          {},
+	"output_mode":                {},
+	"multiline":                  {},
+	"context":                    {},
+	"-A":                         {},
+	"-B":                         {},
+	"-C":                         {},
+	"-n":                         {},
+	"ignore":                     {},
+	"merge":                      {},
 }
 
 // prepared is a call that fits its tool, or the answer why it does not.
@@ -37,7 +46,7 @@ type prepared struct {
 
 // prepare brings a call into the form that the tool's Run takes.
 func (e *entry) prepare(call Call) (prepared, error) {
-	if call.Form == Operation || call.Form == Freeform && e.takesText() {
+	if call.Form.builtin() || call.Form == Freeform && e.takesText() {
 		return prepared{call: call}, nil
 	}
 	arguments, problem := e.parse(call)
@@ -47,7 +56,7 @@ func (e *entry) prepare(call Call) (prepared, error) {
 	if escalates(arguments) {
 		return prepared{refusal: approvalNever + ". Run it again without asking for permissions."}, nil
 	}
-	translate(e.spec.Name, arguments)
+	translate(e.spec.Name, ownName(call.Name), arguments)
 	ignored := e.dropPublished(arguments)
 	problem, err := e.schema.check(arguments)
 	if err != nil {

@@ -5,8 +5,17 @@ import (
 	"sync"
 )
 
-// Batch is the calls of one response. They can be handed in one by one as the
-// response arrives. Start and Wait are called from one goroutine.
+// Batch is the calls of one response, handed in one by one as the response
+// arrives. Its methods are called from one goroutine.
+//
+// A call that doesn't mutate starts when those before it let it, while the rest
+// of the response is still on its way. One that mutates waits until Commit says
+// that the response is whole, and so do those behind it. When the response
+// breaks off, Discard keeps all that has not started from ever starting. What
+// has started are the first calls of the batch, without a gap: they run to
+// their end, and whoever holds the conversation goes on behind the last of them
+// instead of asking for the same response again. So no call runs twice, none
+// that ran is forgotten, and nothing is changed for a response that failed.
 type Batch struct {
 	dispatcher *Dispatcher
 	ctx        context.Context
@@ -14,12 +23,17 @@ type Batch struct {
 	running    sync.WaitGroup
 	results    []*Result
 
-	told   <-chan struct{}   // closed when Started was called for the last call
-	alone  <-chan struct{}   // closed when the last mutating call has ended
-	shared []<-chan struct{} // each closed when a call after that one has ended
+	decided chan struct{}     // closed by Commit and Discard
+	told    <-chan struct{}   // closed when it is certain whether the last call starts
+	alone   <-chan struct{}   // closed when the last mutating call has ended
+	shared  []<-chan struct{} // each closed when a call after that one has ended
+
+	mu      sync.Mutex
+	started int
+	over    bool // nothing starts any more
 }
 
-// Begin makes an empty batch. Its Wait must be called.
+// Begin makes an empty batch. It ends with Commit or Discard, and Wait.
 func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 	parallel := d.Parallel
 	if parallel <= 0 {
@@ -27,18 +41,19 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 	}
 	return &Batch{
 		dispatcher: d, ctx: ctx,
-		slots: make(chan struct{}, parallel),
-		told:  closed(), alone: closed(),
+		slots:   make(chan struct{}, parallel),
+		decided: make(chan struct{}),
+		told:    closed(), alone: closed(),
 	}
 }
 
-// Start starts a call as soon as the calls before it let it. It does not wait.
+// Start starts a call as soon as it may. It does not wait.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
 	told, ended := make(chan struct{}), make(chan struct{})
 	before := []<-chan struct{}{b.told, b.alone}
 	if t.Mutates {
-		before = append(before, b.shared...)
+		before = append(append(before, b.shared...), b.decided)
 		b.alone, b.shared = ended, nil
 	} else {
 		b.shared = append(b.shared, ended)
@@ -54,18 +69,46 @@ func (b *Batch) Start(call Call) {
 		}
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
+		if !b.starts() {
+			close(told)
+			return
+		}
 		refused := b.dispatcher.started(t)
 		close(told)
 		*result = b.dispatcher.run(b.ctx, t, refused)
 	})
 }
 
-// Wait waits for all calls and returns their results in the order of Start.
+// starts decides whether the call whose turn it is may start.
+func (b *Batch) starts() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.started++
+	}
+	return !b.over
+}
+
+// Commit says that the response is whole: all calls of the batch will run.
+func (b *Batch) Commit() { close(b.decided) }
+
+// Discard says that the response broke off, and returns how many calls have
+// started; the others never will.
+func (b *Batch) Discard() (started int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	close(b.decided)
+	return b.started
+}
+
+// Wait waits for the calls that started, which after Commit are all, and
+// returns their results in the order of Start.
 func (b *Batch) Wait() []Result {
 	b.running.Wait()
-	results := make([]Result, len(b.results))
-	for i, result := range b.results {
-		results[i] = *result
+	results := make([]Result, b.started)
+	for i := range results {
+		results[i] = *b.results[i]
 	}
 	return results
 }

@@ -2,9 +2,7 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ type Dispatcher struct {
 	Registry *Registry
 	Outputs  *Outputs
 	Observer Observer // may be nil
+	Hooks    []Hook   // asked in their order
 	Offered  []string // tools that the model was told of
 	Parallel int      // calls that run at once; 0 means DefaultParallel
 }
@@ -52,15 +51,16 @@ type Finished struct {
 	Fault error
 }
 
-// Panic is a tool that panicked.
+// Panic is a tool, or a hook, that panicked.
 type Panic struct {
+	What  string // "the tool", or "a hook"
 	Value any
 	Stack []byte
 }
 
 // Error is for the model too, so it leaves out what only a developer can use.
-func (*Panic) Error() string {
-	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
+func (p *Panic) Error() string {
+	return p.What + " broke down. This is a fault of agent-ci, not of the call; try another way"
 }
 
 // Dispatch runs calls and returns their results in the order of the calls.
@@ -72,6 +72,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 	for _, call := range calls {
 		batch.Start(call)
 	}
+	batch.Commit()
 	return batch.Wait()
 }
 
@@ -128,9 +129,9 @@ func (d *Dispatcher) started(t target) error {
 // run runs a call that started told of; refused is why it must not run.
 func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	begin := time.Now()
-	result, fault := Result{}, refused
+	result, ran, fault := Result{}, false, refused
 	if fault == nil {
-		result, fault = d.answer(ctx, t)
+		result, ran, fault = d.answer(ctx, t)
 	}
 	took := time.Since(begin)
 	switch {
@@ -141,64 +142,60 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
 	result, whole := d.Outputs.finish(t.Call, result)
-	if d.Observer != nil {
-		d.Observer.Finished(Finished{
-			Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault,
-		})
+	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
+	if ran {
+		ended.Result = d.after(ctx, ended)
 	}
-	return result
+	if d.Observer != nil {
+		d.Observer.Finished(ended)
+	}
+	return ended.Result
 }
 
 // brokenOff is the result of a call that ended in an error, with what it
 // printed until then.
 func brokenOff(result Result, words string) Result {
-	result.Output, result.Failed = words, true
+	result.Output, result.Commands, result.Failed = words, nil, true
 	if result.Printed != nil && result.Printed.Bytes() > 0 {
 		result.Output += "\nOutput:\n"
 	}
 	return result
 }
 
-// answer is the tool's result, or why the tool was not asked.
-func (d *Dispatcher) answer(ctx context.Context, t target) (Result, error) {
+// answer is the tool's result; ran says whether the tool was asked.
+func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran bool, err error) {
+	refusal, err := d.refusal(ctx, t)
+	if err != nil || refusal != "" {
+		return Refuse(refusal), false, err
+	}
+	err = guard("the tool", func() (err error) {
+		result, err = t.entry.tool.Run(ctx, t.ready.call)
+		return err
+	})
+	if err == nil {
+		result = result.preceded(note(t.ready.ignored))
+	}
+	return result, true, err
+}
+
+// refusal is why the tool is not asked, in words for the model.
+func (d *Dispatcher) refusal(ctx context.Context, t target) (string, error) {
 	switch {
 	case ctx.Err() != nil:
-		return Result{}, ctx.Err()
+		return "", ctx.Err()
 	case t.entry == nil:
-		return Refuse(d.unknown(t.Call)), nil
+		return d.unknown(t.Call), nil
 	case t.entry.denied != "":
-		return Refuse(t.entry.denied), nil
+		return t.entry.denied, nil
 	case t.err != nil:
-		return Result{}, t.err
+		return "", t.err
 	case t.ready.refusal != "":
-		return Refuse(t.ready.refusal), nil
+		return t.ready.refusal, nil
 	}
-	result, err := runTool(ctx, t.entry.tool, t.ready.call)
-	if err == nil {
-		result.Output = note(t.ready.ignored) + result.Output
-	}
-	return result, err
+	return d.before(ctx, t)
 }
 
 func (d *Dispatcher) unknown(call Call) string {
 	return fmt.Sprintf("unsupported call: %s. The tools are: %s.",
 		clipped(call.Name), strings.Join(d.Registry.Names(), ", "))
-}
-
-// runTool keeps a panic of the tool, and a runtime.Goexit, from ending more
-// than the call.
-func runTool(ctx context.Context, tool Tool, call Call) (result Result, err error) {
-	err = errors.New("the tool ended without a result")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if value := recover(); value != nil {
-				err = &Panic{Value: value, Stack: debug.Stack()}
-			}
-		}()
-		result, err = tool.Run(ctx, call)
-	}()
-	<-done
-	return result, err
 }

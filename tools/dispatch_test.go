@@ -312,3 +312,89 @@ func TestStreak(t *testing.T) {
 		}
 	}
 }
+
+func TestACallStartsBeforeTheResponseIsWhole(t *testing.T) {
+	looked := make(chan struct{})
+	d := dispatcher(fake{name: "look", run: func(context.Context, Call) (Result, error) {
+		close(looked)
+		return Result{Output: "seen"}, nil
+	}})
+	b := d.Begin(t.Context())
+	b.Start(calls("look")[0])
+	<-looked // and nothing has said that the response is whole
+	b.Commit()
+	if results := b.Wait(); len(results) != 1 || results[0].Output != "seen" {
+		t.Errorf("got %+v", results)
+	}
+}
+
+func TestNothingIsChangedForAResponseThatBroke(t *testing.T) {
+	var mu sync.Mutex
+	var ran []string
+	looking, on := make(chan struct{}), make(chan struct{})
+	run := func(_ context.Context, call Call) (Result, error) {
+		mu.Lock()
+		ran = append(ran, call.ID)
+		mu.Unlock()
+		if call.ID == "call_0" {
+			close(looking)
+			<-on
+		}
+		return Result{Output: call.ID}, nil
+	}
+	d := dispatcher(fake{name: "look", run: run}, fake{name: "change", mutates: true, run: run})
+	seen := new(journal)
+	d.Observer = seen
+	b := d.Begin(t.Context())
+	for _, call := range calls("look", "change", "look", "change") {
+		b.Start(call)
+	}
+	<-looking
+	if started := b.Discard(); started != 1 {
+		t.Errorf("%d calls started, want 1", started)
+	}
+	close(on)
+	results := b.Wait()
+	if len(results) != 1 || results[0].Output != "call_0" {
+		t.Errorf("got %+v, want the result of the one call that ran", results)
+	}
+	want := []string{"call_0"}
+	if diff := cmp.Diff(want, ran); diff != "" {
+		t.Errorf("ran (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, seen.started); diff != "" || len(seen.finished) != 1 {
+		t.Errorf("started (-want +got):\n%s%d finished", diff, len(seen.finished))
+	}
+}
+
+func TestWhatStartedOfABrokenResponseHasNoGap(t *testing.T) {
+	const n = 3 * DefaultParallel // more than run at once
+	for range 50 {
+		d := dispatcher(fake{name: "look"})
+		seen := new(journal)
+		d.Observer = seen
+		b := d.Begin(t.Context())
+		for _, call := range calls(strings.Fields(strings.Repeat("look ", n))...) {
+			b.Start(call)
+		}
+		started := b.Discard()
+		results := b.Wait()
+		if len(results) != started || len(seen.started) != started || len(seen.finished) != started {
+			t.Fatalf("%d started, %d results, told %d and %d", started, len(results), len(seen.started), len(seen.finished))
+		}
+		for i, id := range seen.started {
+			if id != fmt.Sprint("call_", i) {
+				t.Fatalf("call %d that started is %s", i, id)
+			}
+		}
+	}
+}
+
+func TestCallsWithOneIDEachGetTheirOwnResult(t *testing.T) {
+	d := dispatcher(fake{name: "look"})
+	made := []Call{{ID: "same", Name: "look", Input: `{"n":1}`}, {ID: "same", Name: "look", Input: `{"n":2}`}}
+	results := d.Dispatch(t.Context(), made)
+	if len(results) != 2 || results[0].Output != `{"n":1}` || results[1].Output != `{"n":2}` {
+		t.Errorf("got %+v", results)
+	}
+}

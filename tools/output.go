@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -49,15 +51,45 @@ type Whole struct {
 
 // finish turns what a tool returned into what the model gets.
 func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
-	header, printed := "", r.Printed
-	if printed == nil {
-		printed = &Printed{head: []byte(r.Output), bytes: int64(len(r.Output)), lines: strings.Count(r.Output, "\n")}
-	} else {
-		header = o.clean(r.Output)
+	limit, whole := o.budget(r.Budget), Whole{}
+	if len(r.Commands) == 0 {
+		r.Output, whole = o.text(call, r.Output, r.Printed, limit)
+		r.Printed = nil
+		return r, whole
 	}
-	text, whole := o.fit(call, printed, o.budget(r.Budget))
-	r.Output, r.Printed = header+text, nil
+	var all []string
+	for i, ran := range r.Commands {
+		text, each := o.text(call, ran.Output, ran.Printed, limit/len(r.Commands))
+		r.Commands[i].Output, r.Commands[i].Printed = text, nil
+		whole = whole.and(each)
+		all = append(all, fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n%s", ran.ExitCode, ran.Took.Seconds(), text))
+	}
+	r.Output = strings.Join(all, "\n")
 	return r, whole
+}
+
+// text is a header, which is not cut, with what was printed behind it; or
+// output that is cut, when nothing was printed.
+func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, Whole) {
+	header := ""
+	if printed == nil {
+		printed = &Printed{head: []byte(output), bytes: int64(len(output)), lines: strings.Count(output, "\n")}
+	} else {
+		header = o.clean(output)
+	}
+	text, whole := o.fit(call, printed, limit)
+	return header + text, whole
+}
+
+// and tells of two outputs; one File has to stand for both.
+func (w Whole) and(other Whole) Whole {
+	w.Truncated = w.Truncated || other.Truncated
+	w.Bytes += other.Bytes
+	w.Err = errors.Join(w.Err, other.Err)
+	if w.File == "" {
+		w.File = other.File
+	}
+	return w
 }
 
 // budget is what a call that asked for some tokens gets, in bytes.

@@ -44,17 +44,20 @@ func New(tools ...Tool) *Registry {
 }
 
 func accepted(tool Tool, spec Spec) json.RawMessage {
-	if spec.Parameters == nil {
-		return inputSchema
-	}
 	if wider, ok := tool.(Accepting); ok {
 		return wider.Accepts()
+	}
+	if spec.Parameters == nil {
+		return inputSchema
 	}
 	return spec.Parameters
 }
 
 // takesText says whether the tool's Run gets text in place of a JSON object.
-func (e *entry) takesText() bool { return e.spec.Parameters == nil }
+func (e *entry) takesText() bool {
+	_, takesObject := e.tool.(Accepting)
+	return e.spec.Parameters == nil && !takesObject
+}
 
 // Restrict narrows what may be called. The error names what no tool is called.
 func (r *Registry) Restrict(access Access) error {
@@ -135,11 +138,16 @@ func (r *Registry) Lookup(name string, offered []string) (Tool, bool) {
 }
 
 func (r *Registry) find(name string, offered []string) *entry {
+	name = ownName(name)
 	if e := r.byName[name]; e != nil {
 		return e
 	}
+	other := aliasOf(name)
+	if other == nil {
+		return nil
+	}
 	var first *entry
-	for _, target := range aliasTargets(name) {
+	for _, target := range other.targets {
 		e := r.byName[target]
 		switch {
 		case e == nil:

@@ -25,6 +25,9 @@ var (
 	planFake  = fake{name: "update_plan", parameters: `{"type":"object","properties":{"plan":{"type":"array","items":{"type":"object","properties":{"step":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["step","status"],"additionalProperties":false}}},"required":["plan"],"additionalProperties":false}`}
 	patchFake = fake{name: "apply_patch", grammar: &Grammar{Syntax: "lark", Definition: "start: /x/"}}
 	readFake  = fake{name: "read_file", parameters: `{"type":"object","properties":{"file_path":{"type":"string"},"limit":{"type":"number"}},"required":["file_path"],"additionalProperties":false}`}
+	listFake  = fake{name: "list_dir", parameters: `{"type":"object","properties":{"dir_path":{"type":"string"}},"required":["dir_path"],"additionalProperties":false}`}
+	grepFake  = fake{name: "grep_files", parameters: `{"type":"object","properties":{"pattern":{"type":"string"},"include":{"type":"string"},"path":{"type":"string"},"limit":{"type":"number"},"ignore_case":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`}
+	imageFake = fake{name: "view_image", parameters: `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`}
 )
 
 // builtin is a tool that the API knows.
@@ -51,7 +54,23 @@ func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 		{"a script for shell", Call{Name: "shell", Input: `{"command":"ls"}`}, `{"command":["sh","-c","ls"]}`, false},
 		{"todos", Call{Name: "TodoWrite", Input: `{"todos":[{"content":"a","status":"pending","id":"1","activeForm":"x"}]}`}, `{"plan":[{"status":"pending","step":"a"}]}`, false},
 		{"steps that are words", Call{Name: "plan", Input: `{"steps":["a"]}`}, `{"plan":[{"status":"pending","step":"a"}]}`, false},
+		{"todos of another agent", Call{Name: "write_todos", Input: `{"todos":[{"description":"a","status":"completed"}],"merge":true}`}, "Note: ignored without effect: merge\n" + `{"plan":[{"status":"completed","step":"a"}]}`, false},
 		{"read", Call{Name: "read", Input: `{"path":"a"}`}, `{"file_path":"a"}`, false},
+		{"Read", Call{Name: "Read", Input: `{"file_path":"a","limit":3}`}, `{"file_path":"a","limit":3}`, false},
+		{"read of another agent", Call{Name: "view", Input: `{"filePath":"a"}`}, `{"file_path":"a"}`, false},
+		{"a namespace in front", Call{Name: "functions.read_file", Input: `{"file_path":"a"}`}, `{"file_path":"a"}`, false},
+		{"LS", Call{Name: "LS", Input: `{"path":"/a","ignore":["b"]}`}, "Note: ignored without effect: ignore\n" + `{"dir_path":"/a"}`, false},
+		{"LS without a path", Call{Name: "ls", Input: `{}`}, `{"dir_path":"."}`, false},
+		{
+			"Grep",
+			Call{Name: "Grep", Input: `{"pattern":"x","glob":"*.go","-i":true,"head_limit":5,"output_mode":"content"}`},
+			"Note: ignored without effect: output_mode\n" + `{"ignore_case":true,"include":"*.go","limit":5,"pattern":"x"}`, false,
+		},
+		{"Grep by type", Call{Name: "Grep", Input: `{"pattern":"x","type":"ts"}`}, `{"include":"*.{ts,tsx,mts,cts}","pattern":"x"}`, false},
+		{"Grep by a type that is its ending", Call{Name: "Grep", Input: `{"pattern":"x","type":"go"}`}, `{"include":"*.go","pattern":"x"}`, false},
+		{"search", Call{Name: "search_file_content", Input: `{"query":"x","directory":"a"}`}, `{"path":"a","pattern":"x"}`, false},
+		{"Glob", Call{Name: "Glob", Input: `{"pattern":"**/*.go","path":"a"}`}, `{"include":"**/*.go","path":"a","pattern":""}`, false},
+		{"an image", Call{Name: "read_image", Input: `{"file_path":"a.png"}`}, `{"path":"a.png"}`, false},
 		{"freeform", Call{Name: "apply_patch", Input: "*** x\n", Form: Freeform}, "*** x\n", true},
 		{"freeform tool called as a function", Call{Name: "apply_patch", Input: `{"input":"*** x\n"}`}, "*** x\n", true},
 		{"freeform tool with another's argument", Call{Name: "patch", Input: `{"patch":"*** x"}`}, "*** x", true},
@@ -63,7 +82,7 @@ func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 		{"built-in tool called as a function", Call{Name: "native", Input: `{"input":"x"}`}, "x", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake, builtin{})
+			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake, listFake, grepFake, imageFake, builtin{})
 			d.Offered = []string{"exec_command"}
 			got := d.Dispatch(t.Context(), []Call{test.call})[0]
 			if diff := cmp.Diff(Result{Output: test.want}, got); diff != "" {

@@ -8,6 +8,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Spec is what a model is told of a tool. Exactly one of Parameters, Grammar
@@ -43,10 +44,18 @@ type Form int
 
 // The forms of calls. Each is answered whatever form the tool was offered in.
 const (
-	Function  Form = iota // arguments, as a JSON object
-	Freeform              // text
-	Operation             // the operation of the API's own item for a built-in tool, as a JSON object
+	Function Form = iota // arguments, as a JSON object
+	Freeform             // text
+
+	// These are items of the API's own for tools that it builds in; the input is
+	// what the item asks for, as a JSON object.
+	Operation        // the operation of an apply_patch_call
+	ShellAction      // the action of a shell_call
+	LocalShellAction // the action of a local_shell_call
 )
+
+// builtin says whether the call is an item of the API's own.
+func (f Form) builtin() bool { return f >= Operation }
 
 // Result is what the model gets back for a call.
 type Result struct {
@@ -57,6 +66,13 @@ type Result struct {
 	// ends may be in memory. Output is then its header and not cut. It may be
 	// nil, and is nil in what the dispatcher returns.
 	Printed *Printed
+	// Commands is what came of each command of a ShellAction or a
+	// LocalShellAction. Output and Printed are then nothing; the dispatcher makes
+	// an Output of them for whoever reads the run.
+	Commands []Ran
+	// Images are shown to the model behind Output. Nothing is cut from them, and
+	// they are not searched for secrets; Output describes them for the transcript.
+	Images []Image
 	// Failed says that the call did not do what it was asked: a refusal, bad
 	// arguments, a command with a status other than 0.
 	Failed bool
@@ -68,12 +84,27 @@ type Result struct {
 	Budget int
 }
 
+// Ran is a command that was run to its end.
+type Ran struct {
+	Output   string
+	Printed  *Printed // behind Output, as in a Result
+	ExitCode int
+	TimedOut bool
+	Took     time.Duration
+}
+
+// Image is an image file that a model can be shown: a PNG or JPEG.
+type Image struct {
+	MediaType string
+	Data      []byte
+}
+
 // Tool is one thing that the model can call.
 //
 // Run gets arguments that fit the schema, as JSON without what the schema does
 // not know; a freeform tool gets the text, also when the model called it as the
-// function {"input": text}. An operation is handed on as it came, since only its
-// tool knows what belongs there.
+// function {"input": text}. What an item of the API's own asks for is handed on as
+// it came, since only its tool knows what belongs there.
 //
 // What goes wrong in a way that the model can act on is a Result with Failed
 // set; an error is for what the tool itself could not do, and the dispatcher
@@ -98,7 +129,7 @@ type Mixed interface {
 }
 
 // Accepting is a tool that takes more arguments than it tells the model of:
-// those of other versions of the tool.
+// those of other versions of the tool, or of a built-in one called as a function.
 type Accepting interface {
 	// Accepts is the schema that arguments are checked by, in place of the
 	// spec's Parameters.

@@ -18,7 +18,7 @@ const module = "github.com/agent-ci/agent-ci/"
 var mayImport = map[string][]string{
 	"cmd":    {"runner", "tools", "gitops", "policy"},
 	"runner": {"tools", "gitops", "policy"},
-	"tools":  {"policy", "gitops/v4a"},
+	"tools":  {"policy", "gitops/v4a", "gitops/rules"},
 	"policy": nil,
 	"gitops": nil,
 }

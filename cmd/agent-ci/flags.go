@@ -104,7 +104,7 @@ func variableOf(flagName string) string {
 
 // reserved are the variables that are flags of some command, not job keys.
 func reserved() []string {
-	var names []string
+	names := append([]string{setVariable}, actionVariables...)
 	for _, f := range []*flagSet{runFlags(&runArguments{}), publishFlags(&publishArguments{})} {
 		for _, name := range f.order {
 			if f.jobKeys[name] == "" {

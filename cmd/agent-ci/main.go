@@ -21,7 +21,7 @@ var version = "unknown"
 
 // gcPercent is lower than Go's own 100: the program mostly waits for a model or
 // a command, so its memory counts more than its processor time.
-const gcPercent = 50
+const gcPercent = 25
 
 func main() {
 	if os.Getenv("GOGC") == "" {
@@ -62,7 +62,10 @@ type command struct {
 
 // commands are listed in this order.
 func commands() []command {
-	return []command{runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(), versionCommand()}
+	return []command{
+		runCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
+		policyCommand(), actionCommand(), initCommand(), versionCommand(),
+	}
 }
 
 func dispatch(ctx context.Context, p process, args []string) int {
@@ -70,6 +73,7 @@ func dispatch(ctx context.Context, p process, args []string) int {
 		fmt.Fprint(p.stderr, overview())
 		return exitInvalid
 	}
+	p = inStep(p)
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":

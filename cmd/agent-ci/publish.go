@@ -25,9 +25,9 @@ GITHUB_TOKEN=… agent-ci publish ../run                               # in anot
 }
 
 type publishArguments struct {
-	repo, job string
-	set       []string
-	quiet     bool
+	repo, job, bundle, failOn string
+	set                       []string
+	quiet                     bool
 }
 
 func publishFlags(a *publishArguments) *flagSet {
@@ -36,6 +36,8 @@ func publishFlags(a *publishArguments) *flagSet {
 	f.jobKeys = map[string]string{"set": "any"}
 	f.text(&a.repo, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	f.text(&a.job, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
+	f.text(&a.bundle, "run-directory", "DIR", "the run directory, where it is not the argument")
+	f.text(&a.failOn, "fail-on", "LIST", "as for agent-ci run")
 	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.on(&a.quiet, "quiet", "no progress on standard error")
 	return f
@@ -48,15 +50,22 @@ func publish(ctx context.Context, p process, args []string) int {
 	if done {
 		return status
 	}
+	if len(rest) == 0 && a.bundle != "" {
+		rest = []string{a.bundle}
+	}
 	if len(rest) != 1 {
 		return flags.wrong(p, "it takes one run directory")
+	}
+	failing, err := readFailOn(a.failOn)
+	if err != nil {
+		return flags.wrong(p, "%v", err)
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	result := runner.Publish(ctx, runner.PublishOptions{
-		RunDir: rest[0], Dir: a.repo, JobFile: a.job, Set: a.set, Quiet: a.quiet,
-		Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr,
+		RunDir: rest[0], Dir: a.repo, JobFile: a.job, Set: append(setLines(p), a.set...), Quiet: a.quiet,
+		Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr, Step: stepOf(p),
 	})
 	showResult(p.stdout, p.stderr, result)
-	return result.ExitCode
+	return failing.status(result)
 }

@@ -40,6 +40,7 @@ type runArguments struct {
 	repo, out, publish, replay string
 	model                      string
 	set                        []string
+	job, failOn                string
 	json, quiet                bool
 }
 
@@ -58,6 +59,8 @@ func runFlags(a *runArguments) *flagSet {
 	f.text(&a.replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
 	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.text(&a.model, "model", "NAME", "model to ask")
+	f.text(&a.job, "job", "JOB.yml", "the job file, where it is not the argument")
+	f.text(&a.failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)")
 	f.on(&a.json, "json", "print each event of the transcript as a line of JSON on standard output")
 	f.on(&a.quiet, "quiet", "no progress on standard error")
 	return f
@@ -70,13 +73,20 @@ func run(ctx context.Context, p process, args []string) int {
 	if done {
 		return status
 	}
+	if len(rest) == 0 && a.job != "" {
+		rest = []string{a.job}
+	}
 	if problem := a.problem(rest, p.environ); problem != "" {
 		return flags.wrong(p, "%s", problem)
 	}
+	failing, err := readFailOn(a.failOn)
+	if err != nil {
+		return flags.wrong(p, "%v", err)
+	}
 	options := runner.Options{
 		Issue: a.issue, Prompt: a.prompt, PromptFile: a.promptFile,
-		Dir: a.repo, Out: a.out, Publish: a.publish, Replay: a.replay, Set: a.set, Model: a.model, Quiet: a.quiet,
-		Environ: p.environ, Reserved: reserved(), Version: version, Stdin: p.stdin, Progress: p.stderr,
+		Dir: a.repo, Out: a.out, Publish: a.publish, Replay: a.replay, Set: append(setLines(p), a.set...), Model: a.model, Quiet: a.quiet,
+		Environ: p.environ, Reserved: reserved(), Version: version, Stdin: p.stdin, Progress: p.stderr, Step: stepOf(p),
 	}
 	if len(rest) == 1 {
 		options.JobFile = rest[0]
@@ -89,7 +99,7 @@ func run(ctx context.Context, p process, args []string) int {
 	defer stop()
 	result := runner.Run(ctx, options)
 	showResult(show, p.stderr, result)
-	return result.ExitCode
+	return failing.status(result)
 }
 
 // problem says how the arguments contradict each other.
@@ -106,15 +116,16 @@ func (a runArguments) problem(rest, environ []string) string {
 	case tasks > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
 	case tasks == 0 && len(rest) == 0 && !a.hasTask(environ):
-		return "there is no task: give a job file, --issue, --prompt or --prompt-file"
+		return "there is no task: give a job file, --issue, --prompt or --prompt-file; in GitHub Actions the event may bring one"
 	case a.publish != "" && !slices.Contains(runner.PublishModes(), a.publish):
 		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + a.publish
 	}
 	return ""
 }
 
-// hasTask says whether --set or the environment brings the task.
+// hasTask says whether --set, the environment or an event brings the task.
 func (a runArguments) hasTask(environ []string) bool {
 	bySet := slices.ContainsFunc(a.set, func(s string) bool { return strings.HasPrefix(s, "task.") })
-	return bySet || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
+	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
+	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
 }

@@ -1,19 +1,23 @@
 package main_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
@@ -41,21 +45,54 @@ func buildAndRun(m *testing.M) int {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
-		Setup: func(env *testscript.Env) error { return setUp(t, env) },
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo":    makeRepository,
-			"model":   startModel,
-			"asked":   askedModel,
-			"forge":   startForge,
-			"issue":   addIssue,
-			"fault":   addFault,
-			"pull":    showPull,
-			"close":   closePull,
-			"field":   checkField,
-			"capture": capture,
-		},
+		Dir:       filepath.Join("testdata", "script"),
+		Setup:     func(env *testscript.Env) error { return setUp(t, env) },
+		Cmds:      scriptCommands(),
+		Condition: condition,
 	})
+}
+
+// confines says how far commands can be confined on this machine.
+var confines = sync.OnceValue(func() sandbox.Level {
+	dir, err := os.MkdirTemp("", "agent-ci-probe-")
+	if err != nil {
+		return sandbox.LevelNone
+	}
+	defer os.RemoveAll(dir)
+	level, _, err := sandbox.Probe(context.Background(), sandbox.Options{
+		Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkLoopback, Workspace: dir, Home: dir, Scratch: filepath.Join(dir, "scratch"),
+	})
+	if err != nil {
+		return sandbox.LevelNone
+	}
+	return level
+})
+
+// condition is [confined]: all layers are there. Without any, commands of
+// scripts run unconfined, as a user of such a machine has to say.
+func condition(name string) (bool, error) {
+	if name != "confined" {
+		return false, fmt.Errorf("there is no condition %q", name)
+	}
+	return confines() == sandbox.LevelFull, nil
+}
+
+// scriptCommands are what scripts can do beside running programs.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	commands := map[string]func(*testscript.TestScript, bool, []string){
+		"repo":    makeRepository,
+		"model":   startModel,
+		"asked":   askedModel,
+		"forge":   startForge,
+		"issue":   addIssue,
+		"fault":   addFault,
+		"pull":    showPull,
+		"close":   closePull,
+		"field":   checkField,
+		"capture": capture,
+	}
+	maps.Copy(commands, eventCommands)
+	return commands
 }
 
 // world is what a script has beside its files.
@@ -86,6 +123,9 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
 	} {
 		env.Setenv(name, value)
+	}
+	if confines() == sandbox.LevelNone {
+		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(sandbox.DangerFullAccess))
 	}
 	return nil
 }
@@ -158,6 +198,11 @@ func startForge(ts *testscript.TestScript, neg bool, args []string) {
 	w := worldOf(ts)
 	owner, name, _ := strings.Cut(args[0], "/")
 	w.forge = forgetest.New(w.t, forgetest.Options{})
+	ts.Defer(func() {
+		if wrong := w.forge.Undescribed(); len(wrong) > 0 {
+			w.t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
+		}
+	})
 	w.repo = w.forge.AddRepository(owner, name)
 	git(ts, ts.MkAbs(args[1]), "push", "--quiet", w.repo.Dir, "HEAD:refs/heads/main")
 	git(ts, ts.MkAbs(args[1]), "remote", "add", "origin", w.forge.URL+"/"+args[0]+".git")

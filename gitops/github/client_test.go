@@ -316,22 +316,16 @@ func TestSetDraft(t *testing.T) {
 }
 
 func TestTriage(t *testing.T) {
-	var labels []string
-	var assignees, reviewers, milestone map[string]any
+	var labels, assignees, reviewers, milestone map[string]any
 	a := newAPI(t, map[string]http.HandlerFunc{
-		"POST /repos/o/r/issues/8/labels": func(w http.ResponseWriter, req *http.Request) {
-			if err := json.NewDecoder(req.Body).Decode(&labels); err != nil {
-				t.Error(err)
-			}
-			answer(200, `[]`)(w, req)
-		},
+		"POST /repos/o/r/issues/8/labels":             take(t, &labels, 200, `[]`),
 		"POST /repos/o/r/issues/8/assignees":          take(t, &assignees, 201, `{"number": 8, "assignees": [{"login": "A"}]}`),
 		"POST /repos/o/r/pulls/8/requested_reviewers": take(t, &reviewers, 201, `{"number": 8}`),
 		"GET /repos/o/r/milestones":                   answer(200, `[{"number": 1, "title": "m1"}, {"number": 2, "title": "m2"}]`),
 		"PATCH /repos/o/r/issues/8":                   take(t, &milestone, 200, `{"number": 8}`),
 	})
 	ctx := t.Context()
-	if err := a.client.AddLabels(ctx, "o", "r", 8, []string{"bug", "x"}); err != nil || !cmp.Equal(labels, []string{"bug", "x"}) {
+	if err := a.client.AddLabels(ctx, "o", "r", 8, []string{"bug", "x"}); err != nil || !cmp.Equal(labels, map[string]any{"labels": []any{"bug", "x"}}) {
 		t.Errorf("AddLabels: %v, sent %v", err, labels)
 	}
 	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a"}); err != nil || !cmp.Equal(assignees, map[string]any{"assignees": []any{"a"}}) {

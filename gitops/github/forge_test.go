@@ -41,6 +41,11 @@ goodbye
 func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, *github.Client) {
 	t.Helper()
 	forge := forgetest.New(t, forgetest.Options{})
+	t.Cleanup(func() {
+		if wrong := forge.Undescribed(); len(wrong) > 0 {
+			t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
+		}
+	})
 	repository := forge.AddRepository("octo", "widgets")
 	git(t, repository, history, "fast-import", "--quiet")
 	return forge, repository, forgeClient(t, forge, forge.Token)
@@ -123,7 +128,7 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 	want := &github.Issue{
 		Number: 1, Title: "Greet", Body: "Say <b>hello</b>\n", State: "open", URL: forge.URL + "/octo/widgets/issues/1",
 		Author: github.User{Login: "renovate[bot]", ID: 29139614, Bot: true}, Association: "CONTRIBUTOR",
-		Labels: []string{"bug"}, CreatedAt: got.CreatedAt,
+		Labels: []string{"bug"}, CreatedAt: got.CreatedAt, UpdatedAt: got.UpdatedAt,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.CreatedAt.IsZero() {
 		t.Errorf("%s, created at %v", diff, got.CreatedAt)

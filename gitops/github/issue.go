@@ -35,6 +35,7 @@ type Issue struct {
 	Association string // of the author: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
 	Labels      []string
 	CreatedAt   time.Time
+	UpdatedAt   time.Time // of anything about it: text, labels, comments
 	Comments    []Comment // oldest first, at most MaxComments
 	// MoreComments is how many comments there are that were not read.
 	MoreComments int
@@ -46,7 +47,9 @@ type Comment struct {
 	Author      User
 	Association string // as in Issue
 	Body        string
+	URL         string
 	CreatedAt   time.Time
+	UpdatedAt   time.Time // later than CreatedAt when it was edited
 }
 
 // Issue reads an issue and its comments. An issue that was moved to another
@@ -111,6 +114,7 @@ func issueFrom(issue *gh.Issue) *Issue {
 		Association: issue.GetAuthorAssociation(),
 		Labels:      labelNames(issue.Labels),
 		CreatedAt:   issue.GetCreatedAt().Time,
+		UpdatedAt:   issue.GetUpdatedAt().Time,
 	}
 }
 
@@ -120,7 +124,9 @@ func commentFrom(comment *gh.IssueComment) Comment {
 		Author:      userFrom(comment.GetUser()),
 		Association: comment.GetAuthorAssociation(),
 		Body:        comment.GetBody(),
+		URL:         comment.GetHTMLURL(),
 		CreatedAt:   comment.GetCreatedAt().Time,
+		UpdatedAt:   comment.GetUpdatedAt().Time,
 	}
 }
 

@@ -22,9 +22,12 @@ type PullRequest struct {
 	Body    string
 	Head    string // the branch that is to be merged
 	HeadSHA string
-	Base    string // the branch that it is to be merged into
-	Author  User
-	Labels  []string
+	// HeadRepository is OWNER/NAME of where Head is, which is elsewhere for a
+	// fork; empty when that is gone.
+	HeadRepository string
+	Base           string // the branch that it is to be merged into
+	Author         User
+	Labels         []string
 }
 
 // NewPullRequest is a pull request to be created. Head and Base are branches of
@@ -87,6 +90,19 @@ func preferred(pulls []*gh.PullRequest, owner, head string) *PullRequest {
 	return pullRequestFrom(newest)
 }
 
+// PullRequest reads a pull request.
+func (c *Client) PullRequest(ctx context.Context, owner, name string, number int) (*PullRequest, error) {
+	what := call{doing: fmt.Sprintf("read the pull request %s/%s#%d", owner, name, number), permission: "pull-requests: read"}
+	if err := checkRepository(what, owner, name); err != nil {
+		return nil, err
+	}
+	pull, _, err := c.rest.PullRequests.Get(ctx, owner, name, number)
+	if err != nil {
+		return nil, c.failed(ctx, what, err)
+	}
+	return pullRequestFrom(pull), nil
+}
+
 // CreatePullRequest creates a pull request.
 func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull NewPullRequest) (*PullRequest, error) {
 	what := call{doing: fmt.Sprintf("create the pull request from %s in %s/%s", pull.Head, owner, name), permission: writePulls}
@@ -130,9 +146,9 @@ func pullRequestFrom(pull *gh.PullRequest) *PullRequest {
 		Title:   pull.GetTitle(),
 		Body:    pull.GetBody(),
 		Head:    pull.GetHead().GetRef(),
-		HeadSHA: pull.GetHead().GetSHA(),
-		Base:    pull.GetBase().GetRef(),
-		Author:  userFrom(pull.GetUser()),
-		Labels:  labelNames(pull.Labels),
+		HeadSHA: pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
+		Base:   pull.GetBase().GetRef(),
+		Author: userFrom(pull.GetUser()),
+		Labels: labelNames(pull.Labels),
 	}
 }

@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -21,7 +22,13 @@ func (c *Client) AddLabels(ctx context.Context, owner, name string, number int, 
 	if err := checkRepository(what, owner, name); err != nil {
 		return err
 	}
-	if _, _, err := c.rest.Issues.AddLabelsToIssue(ctx, owner, name, number, labels); err != nil {
+	// go-github sends the list alone, a form that GitHub does not describe.
+	request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, number),
+		map[string][]string{"labels": labels})
+	if err == nil {
+		_, err = c.rest.Do(ctx, request, nil)
+	}
+	if err != nil {
 		return c.failed(ctx, what, err)
 	}
 	return nil

@@ -1,19 +1,13 @@
-// Package secrets owns finding and removing secrets in text. It knows values
-// and their encodings; it does not know where text comes from or goes to.
-//
-// This version knows exact values alone. Shapes of well-known tokens and
-// fragments of values are not searched yet.
+// Package secrets owns finding and removing secrets in text: values that are
+// known, fragments of them, and what has the shape of a well-known token. It
+// knows values, encodings and shapes; it does not know where text comes from or
+// goes to.
 package secrets
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"io"
-	"maps"
 	"net/url"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -23,12 +17,14 @@ import (
 // would be found in ordinary text.
 const MinLength = 8
 
-// Redactor removes known values from text. The zero value and nil remove
-// nothing. It is safe for concurrent use.
+// Redactor removes secrets from text. The zero value knows shapes alone, nil
+// removes nothing. It is safe for concurrent use.
 type Redactor struct {
 	replacer *strings.Replacer
 	forms    []form
 	short    []string
+	grams    grams
+	stands   func(fragment string) bool
 }
 
 // form is one spelling of a value.
@@ -39,8 +35,9 @@ type Value struct {
 	Name, Secret string
 }
 
-// NewRedactor searches for the values, plain and in base64 (with and without
-// padding, both alphabets), hex and URL encoding.
+// NewRedactor searches for the values, plain, escaped as in JSON and in base64
+// (with and without padding, both alphabets), hex and URL encoding, for
+// fragments of the plain values, and for shapes.
 func NewRedactor(values []Value) *Redactor {
 	r := &Redactor{}
 	for _, v := range values {
@@ -54,13 +51,15 @@ func NewRedactor(values []Value) *Redactor {
 		for _, text := range spellings(v.Secret) {
 			r.forms = append(r.forms, form{v.Name, text})
 		}
+		r.grams.addFragments(v)
 	}
 	// The longest goes first, so that a value that holds another is removed
 	// whole.
 	sort.SliceStable(r.forms, func(i, j int) bool { return len(r.forms[i].text) > len(r.forms[j].text) })
 	var list []string
 	for _, f := range r.forms {
-		list = append(list, f.text, "[secret "+f.name+"]")
+		list = append(list, f.text, mark(f.name))
+		r.grams.addForm(f.text)
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
@@ -68,55 +67,81 @@ func NewRedactor(values []Value) *Redactor {
 	return r
 }
 
+// Except makes r leave alone fragments of which stands says that they stand
+// where everybody can read them. It is called seldom, perhaps from several
+// goroutines, and before r is used.
+func (r *Redactor) Except(stands func(fragment string) bool) { r.stands = stands }
+
+func mark(name string) string { return "[secret " + name + "]" }
+
 func spellings(secret string) []string {
 	raw := []byte(secret)
-	return []string{
+	texts := []string{
 		secret,
 		strings.Trim(strconv.Quote(secret), `"`), // as JSON and logs escape it
-		strings.TrimRight(base64.StdEncoding.EncodeToString(raw), "="),
-		strings.TrimRight(base64.URLEncoding.EncodeToString(raw), "="),
 		hex.EncodeToString(raw),
 		strings.ToUpper(hex.EncodeToString(raw)),
 		url.QueryEscape(secret),
 	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		for before := range 3 {
+			texts = append(texts, inBase64(encoding, raw, before))
+		}
+	}
+	return texts
 }
 
-// Redact gives text without the values.
+// inBase64 is what of raw stays the same in base64 where before bytes, counted
+// in threes, and any bytes after it are encoded together with it (RFC 4648,
+// section 4: three bytes make four characters of six bits).
+func inBase64(encoding *base64.Encoding, raw []byte, before int) string {
+	all := encoding.EncodeToString(append(make([]byte, before), raw...))
+	first := (8*before + 5) / 6
+	last := 8 * (before + len(raw)) / 6
+	return all[first:last]
+}
+
+// Redact gives text without secrets. What has none is returned as it is.
 func (r *Redactor) Redact(text string) string {
-	if r == nil || r.replacer == nil {
+	if r == nil {
 		return text
 	}
-	return r.replacer.Replace(text)
+	if r.replacer != nil && r.grams.mayHoldForm(text) {
+		text = r.replacer.Replace(text)
+	}
+	spans := r.fragments(text, shapesIn(text, nil))
+	if len(spans) == 0 {
+		return text
+	}
+	return replaceSpans(text, spans)
 }
 
-// Find names the values that stand in what from gives, sorted and each once.
-func (r *Redactor) Find(from io.Reader) ([]string, error) {
-	if r == nil || len(r.forms) == 0 {
-		return nil, nil
-	}
-	overlap := len(r.forms[0].text) - 1 // the longest
-	found := map[string]bool{}
-	window := make([]byte, 0, overlap+windowSize)
-	for {
-		n, err := io.ReadFull(from, window[len(window):len(window)+windowSize])
-		window = window[:len(window)+n]
-		for _, f := range r.forms {
-			if !found[f.name] && bytes.Contains(window, []byte(f.text)) {
-				found[f.name] = true
+// span is a part of a text that goes away.
+type span struct {
+	start, end int
+	mark       string
+}
+
+// replaceSpans puts the marks in the place of spans. Of two that overlap the
+// first grows to hold both.
+func replaceSpans(text string, spans []span) string {
+	sort.SliceStable(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
+	var b strings.Builder
+	done := 0
+	for i, s := range spans {
+		if i > 0 && s.start < done {
+			if s.end > done {
+				done = s.end
 			}
+			continue
 		}
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return slices.Sorted(maps.Keys(found)), nil
-		case err != nil:
-			return nil, err
-		}
-		window = append(window[:0], window[max(0, len(window)-overlap):]...)
+		b.WriteString(text[done:s.start])
+		b.WriteString(s.mark)
+		done = s.end
 	}
+	b.WriteString(text[done:])
+	return b.String()
 }
-
-// windowSize is how many new bytes are searched at once.
-const windowSize = 64 << 10
 
 // Short names the values that are too short to be searched.
 func (r *Redactor) Short() []string {

@@ -58,3 +58,16 @@ func TestFindSeesValuesAcrossReads(t *testing.T) {
 		t.Errorf("found %v, %v in text without the value", found, err)
 	}
 }
+
+func TestRedactFindsBase64AtEveryPlace(t *testing.T) {
+	const secret = "ghs_0123456789abcdefghijklmnopqrstuvwx"
+	r := NewRedactor([]Value{{"GITHUB_TOKEN", secret}})
+	for before := range 6 {
+		for after := range 4 {
+			text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret + strings.Repeat("y", after)))
+			if got := r.Redact(text); !strings.Contains(got, "[secret GITHUB_TOKEN]") || len(got) > len(text) {
+				t.Errorf("%d bytes before and %d after: %s stays %s", before, after, text, got)
+			}
+		}
+	}
+}

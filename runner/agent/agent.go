@@ -17,12 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Toolbox runs the calls of one response and gives a result for each, in
-// order, whatever happens.
-type Toolbox interface {
-	Dispatch(ctx context.Context, calls []tools.Call) []tools.Result
-}
-
 // Limits end a conversation that goes on too long. Zero means no limit.
 type Limits struct {
 	Turns  int
@@ -33,7 +27,7 @@ type Limits struct {
 // Conversation is one agent at work. It is used by one goroutine.
 type Conversation struct {
 	Model    model.Responder
-	Tools    Toolbox
+	Tools    *tools.Dispatcher
 	Log      *transcript.Log
 	Settings model.Settings
 	Limits   Limits
@@ -55,9 +49,10 @@ type Conversation struct {
 
 // Spent is what a conversation has used so far.
 type Spent struct {
-	Turns int
-	Calls int
-	Usage model.Usage
+	Turns  int
+	Calls  int // of tools, those that the API ran itself included
+	Hosted int // those
+	Usage  model.Usage
 }
 
 // Spent tells what was used so far, also after an error.
@@ -88,9 +83,10 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if done, err := c.finished(said); done || err != nil {
-			return said.text, err
+			said.abort() // it has no calls
+			return said.text(), err
 		}
-		if err := c.work(ctx, said.calls); err != nil {
+		if err := c.work(ctx, said); err != nil {
 			return "", err
 		}
 	}
@@ -113,33 +109,72 @@ func exceeded(reason, key, format string, args ...any) *outcome.Stop {
 		"The agent was stopped before it was done: %s; raise %s or give a smaller task.", fmt.Sprintf(format, args...), key)
 }
 
-// turn sends one request and takes its answer into the history.
-func (c *Conversation) turn(ctx context.Context) (answer, error) {
+// turn sends one request and takes its answer into the history. The calls of
+// the answer run already.
+func (c *Conversation) turn(ctx context.Context) (*intake, error) {
 	c.spent.Turns++
 	request := model.Request{Settings: c.Settings, History: c.history, New: c.sent, Previous: c.previous}
 	if err := c.recordRequest(request); err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	began := time.Now()
-	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text})
-	if failure := (*model.Failure)(nil); errors.As(err, &failure) {
-		return answer{}, failure.Stop()
-	}
+	t := c.intake(ctx)
+	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text, Item: t.item, Broken: t.broken})
 	if err != nil {
-		return answer{}, err
+		return t, c.brokeOff(t, err, time.Since(began))
 	}
+	return t, c.take(t, response, time.Since(began))
+}
+
+// take takes a whole answer. It is on record before a call that changes
+// something starts.
+func (c *Conversation) take(t *intake, response *model.Response, took time.Duration) error {
 	c.spent.Usage = c.spent.Usage.Add(response.Usage)
 	c.history = append(c.history, response.Output...)
 	c.sent = len(c.history)
 	c.previous = response.ID
-	if err := c.recordResponse(response, time.Since(began)); err != nil {
-		return answer{}, err
+	t.settle()
+	err := c.recordResponse(response, took)
+	if err == nil && t.problem != nil {
+		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()
 	}
-	said, err := read(response.Output)
 	if err != nil {
-		return answer{}, (&model.Failure{Kind: model.Malformed, Err: err}).Stop()
+		t.drop()
+		return err
 	}
-	return said, nil
+	t.batch.Commit()
+	return nil
+}
+
+// brokeOff takes what stays of an answer that broke off. It is no error when
+// the next request can go on from there.
+func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error {
+	var failure *model.Failure
+	if errors.As(err, &failure) {
+		err = failure.Stop()
+	}
+	if !t.broken() {
+		t.drop()
+		return err
+	}
+	c.history = append(c.history, t.items...)
+	if !c.Settings.Stored { // else the provider has not kept them, and they are sent
+		c.sent = len(c.history)
+	}
+	t.settle()
+	if recorded := c.recordResponse(&model.Response{Status: "incomplete", Output: t.items}, took); recorded != nil {
+		err = recorded
+	} else if failure != nil && failure.Temporary() {
+		err = c.recordBreak(failure)
+	}
+	if err == nil {
+		return nil
+	}
+	t.abort()
+	if outputs, _, bad := t.outputs(); bad == nil {
+		c.Add(outputs...) // the run ends with a history that fits
+	}
+	return err
 }
 
 // emptyLimit is how many answers with nothing in them end a run.
@@ -148,13 +183,13 @@ const emptyLimit = 2
 // finished says whether the model is done: it speaks and calls nothing. An
 // answer with nothing in it is pointed out once; that a run did nothing must
 // not look like success.
-func (c *Conversation) finished(said answer) (bool, error) {
-	if len(said.calls) > 0 || said.text != "" {
+func (c *Conversation) finished(said *intake) (bool, error) {
+	if said.asks() || said.text() != "" {
 		c.empty = 0
-		return len(said.calls) == 0, nil
+		return !said.asks(), nil
 	}
-	if said.refusal != "" {
-		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal}).Stop()
+	if said.refusal() != "" {
+		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal()}).Stop()
 	}
 	c.empty++
 	if c.empty >= emptyLimit {
@@ -164,41 +199,21 @@ func (c *Conversation) finished(said answer) (bool, error) {
 	return false, c.Tell("Your last answer was empty. Go on with the task, or say in words that it is done or why it cannot be.")
 }
 
-// work runs the calls of an answer and puts their outputs into the history.
-func (c *Conversation) work(ctx context.Context, calls []tools.Call) error {
-	if len(calls) == 0 {
-		return nil
+// work puts the outputs of the calls of an answer into the history.
+func (c *Conversation) work(ctx context.Context, t *intake) error {
+	outputs, results, err := t.outputs()
+	if err != nil {
+		return err
 	}
-	for i := range calls {
-		calls[i].Number = c.numbered + i + 1
-	}
-	c.numbered += len(calls)
-	allowed := c.allowed(len(calls))
-	c.spent.Calls += allowed
-	results := c.Tools.Dispatch(ctx, calls[:allowed])
-	for range calls[allowed:] {
-		results = append(results, tools.Refuse("Not run: limits.tool_calls is used up, and the run ends here."))
-	}
-	for i, result := range results {
-		raw, err := outputOf(calls[i], result)
-		if err != nil {
-			return err
-		}
-		c.Add(raw)
-	}
-	c.repeats.see(calls[:allowed], results)
+	c.Add(outputs...)
+	c.repeats.see(t.calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.notStuck()
-}
-
-// allowed is how many of so many calls may still run.
-func (c *Conversation) allowed(calls int) int {
-	if c.Limits.Calls <= 0 {
-		return calls
+	if len(results) == 0 {
+		return nil
 	}
-	return max(0, min(calls, c.Limits.Calls-c.spent.Calls))
+	return c.notStuck()
 }
 
 // A model that repeats a failing call is told at repeatsTold and stopped at

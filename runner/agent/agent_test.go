@@ -2,18 +2,22 @@ package agent_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -22,16 +26,45 @@ import (
 // toolbox answers every call by its name and keeps what it was asked.
 type toolbox struct {
 	answers map[string]tools.Result
-	asked   []tools.Call
+	hold    func(context.Context) // each call until it returns; may be nil
+
+	mu    sync.Mutex
+	asked []tools.Call
 }
 
-func (b *toolbox) Dispatch(_ context.Context, calls []tools.Call) []tools.Result {
-	results := make([]tools.Result, 0, len(calls))
-	for _, call := range calls {
-		b.asked = append(b.asked, call)
-		results = append(results, b.answers[call.Name])
+// dispatcher is over a tool for each name: apply is freeform, apply_patch and
+// shell are built in.
+func (b *toolbox) dispatcher(observer tools.Observer) *tools.Dispatcher {
+	object := json.RawMessage(`{"type":"object"}`)
+	return &tools.Dispatcher{Observer: observer, Outputs: new(tools.Outputs), Registry: tools.New(
+		tool{b, tools.Spec{Name: "read_file", Parameters: object}},
+		tool{b, tools.Spec{Name: "broken", Parameters: object}},
+		tool{b, tools.Spec{Name: "view_image", Parameters: object}},
+		tool{b, tools.Spec{Name: "apply", Grammar: new(tools.Grammar)}},
+		tool{b, tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}},
+		tool{b, tools.Spec{Name: "shell", Builtin: "shell"}},
+	)}
+}
+
+type tool struct {
+	box  *toolbox
+	spec tools.Spec
+}
+
+func (t tool) Spec() tools.Spec { return t.spec }
+func (t tool) Mutates() bool    { return t.spec.Name == "apply_patch" }
+
+func (t tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	if t.box.hold != nil {
+		t.box.hold(ctx)
 	}
-	return results
+	t.box.mu.Lock()
+	defer t.box.mu.Unlock()
+	t.box.asked = append(t.box.asked, call)
+	slices.SortFunc(t.box.asked, func(a, b tools.Call) int { return a.Number - b.Number })
+	result := t.box.answers[call.Name]
+	result.Commands = slices.Clone(result.Commands)
+	return result, nil
 }
 
 // recorder keeps each request's body on its way to a script.
@@ -77,8 +110,9 @@ func converse(t *testing.T, session string) fixture {
 		"broken":    tools.Refuse("no such thing"),
 	}}, requests: &recorder{next: script}, log: path}
 	f.Conversation = &agent.Conversation{
-		Model: f.requests, Tools: f.box, Log: log, Settings: model.Settings{Model: "scripted", Instructions: "Work."},
+		Model: f.requests, Log: log, Settings: model.Settings{Model: "scripted", Instructions: "Work."},
 	}
+	f.Tools = f.box.dispatcher(nil)
 	return f
 }
 
@@ -106,7 +140,7 @@ version: 1
 turns:
   - output:
       - say: Looking.
-      - {call: read_file, id: one, arguments: {path: a}}
+      - {call: read_file, id: one, arguments: {file_path: a}}
       - {call: apply, id: two, input: "*** Begin Patch"}
       - item: {type: reasoning, id: rs_1, summary: [], encrypted_content: opaque}
     usage: {input: 10, cached: 4, output: 3, reasoning: 1}
@@ -121,7 +155,7 @@ turns:
 	if err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
-	want := []tools.Call{{ID: "one", Number: 1, Name: "read_file", Input: `{"path":"a"}`}, {ID: "two", Number: 2, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
+	want := []tools.Call{{ID: "one", Number: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
 	if diff := cmp.Diff(want, f.box.asked); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -194,6 +228,8 @@ func TestDefinitions(t *testing.T) {
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
 		{Name: "write", Description: "Writes.", Grammar: &tools.Grammar{Syntax: "lark", Definition: "start: /<x>/"}},
 		{Name: "apply_patch", Builtin: "apply_patch"},
+		{Name: "shell", Builtin: "shell"},
+		{Name: "shell", Builtin: "local_shell"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +238,8 @@ func TestDefinitions(t *testing.T) {
 		`{"type":"function","name":"look","description":"Looks.","strict":false,"parameters":{"type":"object"}}`,
 		`{"type":"custom","name":"write","description":"Writes.","format":{"type":"grammar","syntax":"lark","definition":"start: /<x>/"}}`,
 		`{"type":"apply_patch"}`,
+		`{"type":"shell","environment":{"type":"local"}}`,
+		`{"type":"local_shell"}`,
 	}
 	got := make([]string, len(definitions))
 	for i, definition := range definitions {
@@ -322,5 +360,49 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := f.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run ended in %v", err)
+	}
+}
+
+// TestAnImageIsShownAndNotRecorded sends an image over HTTP to a server that
+// holds requests against the API's description.
+func TestAnImageIsShownAndNotRecorded(t *testing.T) {
+	server, err := modeltest.StartScript("session.yml", strings.NewReader(`
+version: 1
+turns:
+  - output: [{call: view_image, id: one, arguments: {path: a.png}}]
+  - output: [{say: Seen.}]
+`), modeltest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), APIKey: "key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := converse(t, "version: 1\nturns:\n  - output: [{say: unused}]\n")
+	f.requests.next = api
+	f.box.answers["view_image"] = tools.Result{Output: "a.png: 1×1", Images: []tools.Image{{MediaType: "image/png", Data: []byte("pixels")}}}
+	if err := f.Tell("The task."); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Errorf("requests the API would refuse: %q", faults)
+	}
+	want := `{"type":"function_call_output","call_id":"one","output":[{"type":"input_text","text":"a.png: 1×1"},` +
+		`{"type":"input_image","image_url":"data:image/png;base64,cGl4ZWxz","detail":"auto"}]}`
+	if second := f.requests.bodies[1]; !strings.Contains(second, want) {
+		t.Errorf("the second request lacks %s:\n%s", want, second)
+	}
+	log, err := os.ReadFile(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := fmt.Sprintf(`"image_url":"sha256:%x (image/png, 6 bytes)"`, sha256.Sum256([]byte("pixels")))
+	if strings.Contains(string(log), "cGl4ZWxz") || !strings.Contains(string(log), kept) {
+		t.Errorf("the transcript has the image, or lacks %s:\n%s", kept, log)
 	}
 }

@@ -2,9 +2,10 @@ package agent
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"math"
 
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -25,70 +26,72 @@ func message(role, text string) inputMessage {
 	return inputMessage{"message", role, []inputText{{"input_text", text}}}
 }
 
-// outputItem has the fields of the model's items that the loop reads. All
-// others stay in the raw item.
-type outputItem struct {
-	Type      string          `json:"type"`
-	CallID    string          `json:"call_id"`
-	Name      string          `json:"name"`
-	Arguments string          `json:"arguments"`
-	Input     string          `json:"input"`
-	Operation json.RawMessage `json:"operation"`
-	Content   []struct {
-		Type    string `json:"type"`
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
-	} `json:"content"`
-}
-
-// answer is what a response asks for and says.
-type answer struct {
-	calls   []tools.Call
-	text    string
-	refusal string // what the model said in refusing; it may have said more
-}
-
-// read takes the calls and the words out of a response's items. Kinds that it
-// doesn't know are none of its business: they stay in the history.
-func read(items []json.RawMessage) (answer, error) {
-	var a answer
-	var said, refused []string
-	for _, raw := range items {
-		var item outputItem
-		if err := json.Unmarshal(raw, &item); err != nil {
-			return answer{}, fmt.Errorf("read output item: %w", err)
-		}
-		switch item.Type {
-		case "function_call":
-			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Arguments})
-		case "custom_tool_call":
-			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: item.Name, Input: item.Input, Form: tools.Freeform})
-		case "apply_patch_call":
-			a.calls = append(a.calls, tools.Call{ID: item.CallID, Name: "apply_patch", Input: string(item.Operation), Form: tools.Operation})
-		case "message":
-			text, refusal := "", ""
-			for _, part := range item.Content {
-				text, refusal = text+part.Text, refusal+part.Refusal
-			}
-			said, refused = append(said, strings.TrimSpace(text)), append(refused, refusal)
-		}
-	}
-	a.text = strings.TrimSpace(strings.Join(said, "\n\n"))
-	a.refusal = strings.TrimSpace(strings.Join(refused, "\n\n"))
-	return a, nil
-}
-
-// callOutput answers one call in the form in which it was made.
+// callOutput answers one call in the form in which it was made. Output is text,
+// or a list of inputText and inputImage.
 type callOutput struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output string `json:"output"`
+	Output any    `json:"output"`
 }
 
-// operationOutput answers an item of the API's own.
+type inputImage struct {
+	Type     string `json:"type"`
+	ImageURL string `json:"image_url"`
+	Detail   string `json:"detail"`
+}
+
+// operationOutput answers an apply_patch_call.
 type operationOutput struct {
 	callOutput
-	Status string `json:"status"`
+	Status string `json:"status"` // completed, failed
+}
+
+// localShellOutput answers a local_shell_call. The description of the API asks
+// for id and for call_id, and means the id of the call by both.
+type localShellOutput struct {
+	ID string `json:"id"`
+	callOutput
+	Status string `json:"status"` // completed, incomplete
+}
+
+// localShellText is what stands as JSON in the output of a local_shell_call, in
+// the form of the reference implementation.
+type localShellText struct {
+	Output   string `json:"output"`
+	Metadata struct {
+		ExitCode int     `json:"exit_code"`
+		Seconds  float64 `json:"duration_seconds"`
+	} `json:"metadata"`
+}
+
+// shellOutput answers a shell_call.
+type shellOutput struct {
+	Type   string          `json:"type"`
+	CallID string          `json:"call_id"`
+	Status string          `json:"status"` // completed, incomplete
+	Length json.RawMessage `json:"max_output_length,omitempty"`
+	Output []shellContent  `json:"output"`
+}
+
+// shellContent is what came of one command. Both of its streams are in Stdout,
+// in the order of writing.
+type shellContent struct {
+	Stdout  string       `json:"stdout"`
+	Stderr  string       `json:"stderr"`
+	Outcome shellOutcome `json:"outcome"`
+}
+
+type shellOutcome struct {
+	Type     string `json:"type"` // exit, timeout
+	ExitCode *int   `json:"exit_code,omitempty"`
+}
+
+// approvalResponse answers an mcp_approval_request.
+type approvalResponse struct {
+	Type    string `json:"type"`
+	ID      string `json:"approval_request_id"`
+	Approve bool   `json:"approve"`
+	Reason  string `json:"reason"`
 }
 
 func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
@@ -99,59 +102,65 @@ func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 			status = "failed"
 		}
 		return encode(operationOutput{callOutput{"apply_patch_call_output", call.ID, result.Output}, status})
+	case tools.ShellAction:
+		return encode(shellOutputOf(call, result))
+	case tools.LocalShellAction:
+		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return encode(callOutput{"custom_tool_call_output", call.ID, result.Output})
+		return encode(callOutput{"custom_tool_call_output", call.ID, content(result)})
 	}
-	return encode(callOutput{"function_call_output", call.ID, result.Output})
+	return encode(callOutput{"function_call_output", call.ID, content(result)})
 }
 
-// functionTool, customTool and builtinTool are tool definitions in wire form.
-type functionTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Strict      bool            `json:"strict"`
-	Parameters  json.RawMessage `json:"parameters"`
+// content is a result's text, with its images in a list.
+func content(result tools.Result) any {
+	if len(result.Images) == 0 {
+		return result.Output
+	}
+	list := []any{inputText{"input_text", result.Output}}
+	for _, image := range result.Images {
+		url := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+		list = append(list, inputImage{"input_image", url, "auto"})
+	}
+	return list
 }
 
-type customTool struct {
-	Type        string       `json:"type"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Format      customFormat `json:"format"`
+// commandsOf are the commands of a result. Words that came in their place stand
+// as the output of one that failed; the status tells them apart.
+func commandsOf(result tools.Result) (commands []tools.Ran, status string) {
+	if len(result.Commands) > 0 {
+		return result.Commands, "completed"
+	}
+	return []tools.Ran{{Output: result.Output, ExitCode: 1}}, "incomplete"
 }
 
-type builtinTool struct {
-	Type string `json:"type"`
-}
-
-type customFormat struct {
-	Type       string `json:"type"`
-	Syntax     string `json:"syntax"`
-	Definition string `json:"definition"`
-}
-
-// Definitions are the specs in the form in which a request carries them.
-func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
-	definitions := make([]json.RawMessage, 0, len(specs))
-	for _, spec := range specs {
-		raw, err := encode(definition(spec))
-		if err != nil {
-			return nil, err
+func shellOutputOf(call tools.Call, result tools.Result) shellOutput {
+	var action struct {
+		Length json.RawMessage `json:"max_output_length"`
+	}
+	_ = json.Unmarshal([]byte(call.Input), &action) // a call that is no JSON has no length
+	commands, status := commandsOf(result)
+	out := shellOutput{"shell_call_output", call.ID, status, action.Length, make([]shellContent, len(commands))}
+	for i, ran := range commands {
+		outcome := shellOutcome{"exit", &ran.ExitCode}
+		if ran.TimedOut {
+			outcome = shellOutcome{Type: "timeout"}
 		}
-		definitions = append(definitions, raw)
+		out.Output[i] = shellContent{Stdout: ran.Output, Outcome: outcome}
 	}
-	return definitions, nil
+	return out
 }
 
-func definition(spec tools.Spec) any {
-	switch {
-	case spec.Builtin != "":
-		return builtinTool{spec.Builtin}
-	case spec.Grammar != nil:
-		return customTool{"custom", spec.Name, spec.Description, customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}}
+func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
+	commands, status := commandsOf(result)
+	text := localShellText{Output: commands[0].Output}
+	text.Metadata.ExitCode = commands[0].ExitCode
+	text.Metadata.Seconds = math.Round(commands[0].Took.Seconds()*10) / 10
+	written, err := encode(text)
+	if err != nil {
+		return nil, err
 	}
-	return functionTool{"function", spec.Name, spec.Description, spec.Strict, spec.Parameters}
+	return encode(localShellOutput{call.ID, callOutput{"local_shell_call_output", call.ID, string(written)}, status})
 }
 
 func encode(v any) (json.RawMessage, error) {

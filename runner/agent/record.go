@@ -3,8 +3,12 @@ package agent
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -22,7 +26,7 @@ func (c *Conversation) recordRequest(r model.Request) error {
 	digest := sha256.Sum256(body)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(body),
-		Input: r.History[r.New:],
+		Input: withoutImages(r.History[r.New:]),
 	}
 	settings, err := r.Settings.SettingsJSON()
 	if err != nil {
@@ -35,10 +39,43 @@ func (c *Conversation) recordRequest(r model.Request) error {
 	return err
 }
 
+// dataURL is an image in an item. In the text of an item its quotes would be
+// escaped.
+var dataURL = regexp.MustCompile(`"image_url":"data:([a-z]+/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)"`)
+
+// withoutImages gives items as the transcript keeps them: of an image its kind,
+// its size and its digest.
+func withoutImages(items []json.RawMessage) []json.RawMessage {
+	kept := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		kept[i] = item
+		if bytes.Contains(item, []byte(`"image_url":"data:`)) {
+			kept[i] = dataURL.ReplaceAllFunc(item, described)
+		}
+	}
+	return kept
+}
+
+func described(url []byte) []byte {
+	parts := dataURL.FindSubmatch(url)
+	data, err := base64.StdEncoding.DecodeString(string(parts[2]))
+	if err != nil {
+		data = parts[2]
+	}
+	return fmt.Appendf(nil, `"image_url":"sha256:%x (%s, %d bytes)"`, sha256.Sum256(data), parts[1], len(data))
+}
+
 func (c *Conversation) recordResponse(r *model.Response, took time.Duration) error {
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
 		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: usageOf(r.Usage), Seconds: took.Seconds(),
 	})
+	return err
+}
+
+// recordBreak writes that an answer broke off and the run goes on from what
+// stays of it.
+func (c *Conversation) recordBreak(f *model.Failure) error {
+	_, err := c.Log.Append(transcript.TypeModelRetry, transcript.ModelRetry{Turn: c.spent.Turns, Attempt: 1, Error: f.Error()})
 	return err
 }
 

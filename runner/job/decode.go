@@ -82,7 +82,7 @@ func (d *decoder) decode(k *key, path string, node *yaml.Node, into reflect.Valu
 	case textMap:
 		return d.textMap(k, path, node, into)
 	case openMap:
-		return d.openMap(k, path, node)
+		return d.openMap(k, path, node, into)
 	case text:
 		return d.text(k, path, node, into)
 	case integer:
@@ -224,8 +224,13 @@ func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Val
 	return true
 }
 
-// openMap merges nothing: this version supports no key of this kind.
-func (d *decoder) openMap(k *key, path string, node *yaml.Node) bool {
+// openMap merges a foreign mapping; this version supports no other of this kind.
+func (d *decoder) openMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if k.foreign != nil {
+		value, fits := d.foreign(k, path, node)
+		into.Set(reflect.ValueOf(value))
+		return fits
+	}
 	if node.Kind != yaml.MappingNode {
 		d.wrongType(k, path, node)
 		return false

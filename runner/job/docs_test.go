@@ -79,6 +79,8 @@ func documentedType(k *key) string {
 		return "whole number, " + documentedSpan(k.span)
 	case k.kind == length:
 		return "duration, longer than nothing"
+	case k.kind == list && k.foreign != nil:
+		return "list of: " + escapeCell(k.foreign.about)
 	case k.kind == list && k.elem.kind == text:
 		return "list of: " + escapeCell(k.form.about)
 	case k.kind == list:

@@ -57,15 +57,18 @@ var (
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
+	rulesFile      = &form{about: "path of a file", check: checkRulesFile}
 	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
 	headerValue    = &form{about: "one line", check: checkHeaderValue}
 	variableValue  = &form{about: "text", check: checkNoNUL}
 
-	variable   = matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
-	headerName = matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-	toolName   = matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
-	login      = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
-	team       = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
+	commandWord = matching("a word that begins with /", `(?:/[A-Za-z0-9_-]{1,50})?`)
+	variable    = matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
+	headerName  = matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+	toolName    = matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
+	login       = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
+	role        = matching("a role: read, triage, write, maintain or admin", `read|triage|write|maintain|admin`)
+	team        = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
 )
 
 func checkNoNUL(s string) error {
@@ -113,6 +116,13 @@ func checkIssue(s string) error {
 func checkRelativeFile(s string) error {
 	if strings.HasPrefix(s, "/") || strings.Contains(s, `\`) {
 		return errors.New("must be a path relative to the job file, with slashes")
+	}
+	return checkFilledLine(s)
+}
+
+func checkRulesFile(s string) error {
+	if !fs.ValidPath(strings.TrimPrefix(s, "/")) || s == "." || strings.Contains(s, `\`) {
+		return errors.New("must be the path of a file without .., below the repository's root or absolute")
 	}
 	return checkFilledLine(s)
 }

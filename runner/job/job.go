@@ -23,6 +23,7 @@ type Job struct {
 	VerifyAttempts int            `json:"verify_attempts"`
 	VerifyIn       string         `json:"verify_in"`        // clean, workspace
 	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
+	Trigger        Trigger        `json:"trigger"`
 	Trust          Trust          `json:"trust"`
 	PullRequest    PullRequest    `json:"pull_request"`
 	MCPServers     map[string]any `json:"mcp_servers"`
@@ -53,7 +54,7 @@ type Repository struct {
 type SetupStep struct {
 	Name    string   `json:"name"` // the command itself when the job gives none
 	Run     string   `json:"run"`
-	Network string   `json:"network"` // full, or "" for the one of Policy
+	Network string   `json:"network"` // none, loopback, full, or "" for the one of Policy
 	Timeout Duration `json:"timeout"`
 }
 
@@ -74,24 +75,36 @@ type Model struct {
 
 // Tools narrows what the model may call.
 type Tools struct {
-	Allow  []string `json:"allow"` // empty for all
-	Deny   []string `json:"deny"`
-	Hosted []string `json:"hosted"`
+	Allow  []string         `json:"allow"` // empty for all
+	Deny   []string         `json:"deny"`
+	Hosted []map[string]any `json:"hosted"` // as they stand in a request
 }
 
 // Policy says what commands and changes may do.
 type Policy struct {
-	Approval    string         `json:"approval"` // never
-	Sandbox     string         `json:"sandbox"`  // danger-full-access
-	Require     string         `json:"require"`
-	Network     string         `json:"network"` // full
-	Writable    []string       `json:"writable"`
-	DenyRead    []string       `json:"deny_read"`
-	Protect     []string       `json:"protect"`
-	OnProtected string         `json:"on_protected"` // fail
-	Change      map[string]any `json:"change"`
-	Rules       []string       `json:"rules"`
-	Env         Env            `json:"env"`
+	Approval    string   `json:"approval"` // never
+	Sandbox     string   `json:"sandbox"`  // read-only, workspace-write, danger-full-access
+	Require     string   `json:"require"`  // landlock, namespaces, full, or "" for any confinement
+	Network     string   `json:"network"`  // none, loopback, full
+	Writable    []string `json:"writable"`
+	DenyRead    []string `json:"deny_read"`
+	Protect     []string `json:"protect"`
+	OnProtected string   `json:"on_protected"` // fail, drop
+	Change      Change   `json:"change"`
+	Rules       []string `json:"rules"` // absolute, or below the root of the repository
+	Env         Env      `json:"env"`
+}
+
+// Change says what becomes of a change that has something about it: fail, warn
+// or allow.
+type Change struct {
+	Protected   string `json:"protected"`
+	Submodules  string `json:"submodules"`
+	NestedGit   string `json:"nested_git"`
+	SymlinksOut string `json:"symlinks_out"`
+	Symlinks    string `json:"symlinks"`
+	Executables string `json:"executables"`
+	Lockfiles   string `json:"lockfiles"`
 }
 
 // Env widens the environment that commands see.
@@ -120,12 +133,19 @@ type VerifyCheck struct {
 	Must    string   `json:"must"` // pass, no_worse
 }
 
+// Trigger says which events ask for work, for a task that comes from the event.
+type Trigger struct {
+	Labels    []string `json:"labels"`
+	Assignees []string `json:"assignees"`
+	Command   string   `json:"command"`
+}
+
 // Trust says to whom the run listens.
 type Trust struct {
-	Roles    []string `json:"roles"`
-	Bots     []string `json:"bots"`
+	Roles    []string `json:"roles"` // read, triage, write, maintain, admin: these and greater ones
+	Bots     []string `json:"bots"`  // logins
 	Forks    bool     `json:"forks"`
-	Comments string   `json:"comments"` // trusted
+	Comments string   `json:"comments"` // trusted, all, none
 }
 
 // PullRequest says how a change is presented.

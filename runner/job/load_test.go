@@ -39,11 +39,12 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Name: "gpt-5.1-codex", APIKeyEnv: "OPENAI_API_KEY", Headers: map[string]string{}, Query: map[string]string{},
 			Wire: "responses", Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", Price: map[string]any{},
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []string{}},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}},
 		Policy: Policy{
-			Approval: "never", Sandbox: "danger-full-access", Network: "full", Writable: []string{}, DenyRead: []string{},
-			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Change: map[string]any{}, Rules: []string{},
-			Env: Env{Pass: []string{}, Set: map[string]string{}},
+			Approval: "never", Sandbox: "workspace-write", Network: "loopback", Writable: []string{}, DenyRead: []string{},
+			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
+			Change: Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
+			Env:    Env{Pass: []string{}, Set: map[string]string{}},
 		},
 		Limits: Limits{
 			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),
@@ -54,6 +55,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		VerifyIn:       "clean",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
+		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},
 		PullRequest: PullRequest{
 			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},

@@ -9,11 +9,12 @@ type rule struct {
 	initial any    // default; nil for the zero value, an empty list or an empty mapping
 	example string // YAML, for lists and mappings whose form isn't obvious
 
-	values []string // all that may be written; nil for anything of the form
-	later  []string // values of the format that this version doesn't support
-	form   *form    // of the text, of each element of a list, of each value of a mapping
-	names  *form    // of the names in a mapping
-	span   *span    // of a number
+	values  []string // all that may be written; nil for anything of the form
+	later   []string // values of the format that this version doesn't support
+	form    *form    // of the text, of each element of a list, of each value of a mapping
+	names   *form    // of the names in a mapping
+	span    *span    // of a number
+	foreign *foreign // of a mapping whose keys are not ours, or of each element of a list of such
 
 	required    bool // must be written wherever its group is
 	filled      bool // may not be empty text
@@ -29,14 +30,14 @@ const many = 1_000_000_000_000
 // rules has one entry for each field below Job, in the order of the fields.
 var rules = []rule{
 	{path: "version", about: "Version of the format. Every file names it.", initial: 1, required: true, span: &span{1, 1}},
-	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256.", form: refPart},
+	{path: "name", about: "Task key: names the branch and tells runs of one task from another's. Empty: issue-N, else prompt- and 8 hex digits of the prompt's SHA-256. Where the task comes from an event on an issue, -issue-N is added.", form: refPart},
 
 	{path: "task", about: "What to do. Exactly one of prompt, prompt_file, issue and from is given; one in a higher layer replaces one in a lower."},
 	{path: "task.title", about: "One line that names the task.", form: oneLine},
 	{path: "task.prompt", about: "The task as text.", form: notBlank},
 	{path: "task.prompt_file", about: "File that holds the task as text, relative to the job file.", form: relativeFile},
 	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N, or N or \"#N\" in the repository. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
-	{path: "task.from", about: "Take the task from the event that started the workflow.", values: []string{""}, later: []string{"event"}},
+	{path: "task.from", about: "event: take the task from the event that started the workflow, which is what a job without a task does in GitHub Actions.", values: []string{"", "event"}},
 	{path: "task.images", about: "Images that go to the model with the task.", unsupported: true},
 	{path: "task.expects", about: "Whether the task ends in a change or in an answer.", initial: "change", values: []string{"change", "answer"}},
 	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or end the run with the question.", initial: "assume", values: []string{"assume"}, later: []string{"ask"}},
@@ -50,7 +51,7 @@ var rules = []rule{
 	{path: "setup", about: "Commands that run in order before the baseline and the first turn, without tokens.", example: "[{name: modules, run: make deps, timeout: 5m}]"},
 	{path: "setup[].name", about: "How the command is called in reports. Empty: the command itself.", form: oneLine},
 	{path: "setup[].run", about: "The command, for a shell.", required: true, filled: true, form: notBlank},
-	{path: "setup[].network", about: "The network that this command has. Empty: that of policy.network.", values: []string{"", "full"}, later: []string{"none", "loopback", allowNetwork}},
+	{path: "setup[].network", about: "The network that this command has. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}, later: []string{allowNetwork}},
 	{path: "setup[].timeout", about: "How long it may take.", initial: Duration(5 * time.Minute)},
 
 	{path: "model", about: "Which model answers and how it is reached."},
@@ -63,25 +64,32 @@ var rules = []rule{
 	{path: "model.stream", about: "Whether answers are read as they are written.", initial: true, unsupported: true},
 	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
 	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
-	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
+	{path: "model.tools", about: "Form in which apply_patch is offered: freeform with a grammar, a function, the tool that is built into the API, or what suits the model of the first two. With builtin, commands run by the API's own shell tool. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin"}},
 	{path: "model.price", about: "Prices of a model that agent-ci doesn't know.", unsupported: true},
 
 	{path: "tools", about: "Which tools the model may call."},
 	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
 	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
-	{path: "tools.hosted", about: "Tools that the API runs itself.", unsupported: true},
+	{path: "tools.hosted", about: "Tools that the API runs itself: web_search, file_search, code_interpreter, mcp (remote servers), image_generation. Each is a type, or a mapping as the API describes the tool; what is secret in it goes to the API only.", example: "[web_search, {type: file_search, vector_store_ids: [vs_1]}]", foreign: hosted},
 
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
-	{path: "policy.sandbox", about: "How far commands are confined. This version confines nothing and says so in each run.", initial: "danger-full-access", values: []string{"danger-full-access"}, later: []string{"read-only", "workspace-write"}},
-	{path: "policy.require", about: "The least confinement that the run accepts.", unsupported: true},
-	{path: "policy.network", about: "What commands can reach. This version limits nothing.", initial: "full", values: []string{"full"}, later: []string{"none", "loopback", allowNetwork}},
-	{path: "policy.writable", about: "More folders that commands may write.", unsupported: true},
-	{path: "policy.deny_read", about: "Paths that commands may not read.", unsupported: true},
+	{path: "policy.sandbox", about: "What commands may change: nothing but their own temporary files, the workspace, or anything. With danger-full-access nothing confines them, and each run says so.", initial: "workspace-write", values: []string{"read-only", "workspace-write", "danger-full-access"}},
+	{path: "policy.require", about: "The least confinement that the run accepts: landlock (Landlock and seccomp), namespaces (namespaces and seccomp) or full (all three). Empty: any of them.", values: []string{"", "landlock", "namespaces", "full"}},
+	{path: "policy.network", about: "What commands can reach: nothing, a loopback of their own, or all that the machine reaches. Without a network namespace loopback means none; with danger-full-access nothing is limited.", initial: "loopback", values: []string{"none", "loopback", "full"}, later: []string{allowNetwork}},
+	{path: "policy.writable", about: "More folders that commands may write: below the repository's root, below the user's folder (~/), or absolute.", form: oneLine, example: "[~/.gradle]"},
+	{path: "policy.deny_read", about: "Paths that commands may not read, besides credentials: written like those of writable.", form: oneLine, example: "[secrets, /opt/licences]"},
 	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
-	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run fails, or those changes are left out.", initial: "fail", values: []string{"fail"}, later: []string{"drop"}},
-	{path: "policy.change", about: "Limits on what kinds of change are let through.", unsupported: true},
-	{path: "policy.rules", about: "Files of rules on which commands may run.", unsupported: true},
+	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run ends as policy.change.protected says, or those changes are left out, with a warning.", initial: "fail", values: []string{"fail", "drop"}},
+	{path: "policy.change", about: "What becomes of a change with something doubtful in it: it is not published (fail), it is with a warning that reviewers see (warn), or it is (allow)."},
+	{path: "policy.change.protected", about: "Files that policy.protect names.", initial: "fail", values: treatments},
+	{path: "policy.change.submodules", about: "Submodules, new, gone or on another commit. One on a commit that was only made here is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.nested_git", about: "Repositories made within the repository. What is in them is never part of the change.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks_out", about: "Symbolic links that lead out of the repository.", initial: "fail", values: treatments},
+	{path: "policy.change.symlinks", about: "Other symbolic links, new or changed.", initial: "warn", values: treatments},
+	{path: "policy.change.executables", about: "Files that are new and executable, or become so.", initial: "warn", values: treatments},
+	{path: "policy.change.lockfiles", about: "Files that pin the versions of dependencies, such as go.sum and package-lock.json.", initial: "allow", values: treatments},
+	{path: "policy.rules", about: "More files of rules on which commands may run, beside .github/agent-ci.rules: paths below the repository's root, read from the base commit, or absolute paths of the operator's files outside of it.", form: rulesFile, example: "[.github/strict.rules]"},
 	{path: "policy.env", about: "The environment of commands, which is an allow list."},
 	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
 	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
@@ -105,11 +113,16 @@ var rules = []rule{
 	{path: "verify_in", about: "Where checks run: a clean tree of base plus change set, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
+	{path: "trigger", about: "Which events ask for work, where the task comes from the event."},
+	{path: "trigger.labels", about: "Labels that ask for work on an issue when somebody adds one of them.", initial: []string{"agent-ci"}, form: label},
+	{path: "trigger.assignees", about: "Accounts that ask for work on an issue when somebody assigns it to one of them.", form: login},
+	{path: "trigger.command", about: "How a comment, a review or a review comment begins that asks for work. Empty: none does.", initial: "/agent-ci", form: commandWord},
+
 	{path: "trust", about: "To whom the run listens."},
-	{path: "trust.roles", about: "Roles in the repository whose words count.", initial: []string{"write"}, unsupported: true},
-	{path: "trust.bots", about: "Bots whose words count.", unsupported: true},
-	{path: "trust.forks", about: "Whether pull requests from forks are worked on.", unsupported: true},
-	{path: "trust.comments", about: "Whose comments on the issue the model sees.", initial: "trusted", values: []string{"trusted"}, later: []string{"all", "none"}},
+	{path: "trust.roles", about: "Roles in the repository, asked from the API: who has one of them, or a greater one, may ask for work, and their comments are read. On a public repository everybody has read.", initial: []string{"write"}, form: role},
+	{path: "trust.bots", about: "Logins of bots that may ask for work and whose comments are read, such as renovate[bot]. No other bot is listened to, whatever its role.", form: login},
+	{path: "trust.forks", about: "Whether pull requests from forks are worked on. This version refuses them.", unsupported: true},
+	{path: "trust.comments", about: "Whose comments the model sees: of those that trust.roles and trust.bots name, of everybody, of nobody.", initial: "trusted", values: []string{"trusted", "all", "none"}},
 
 	{path: "pull_request", about: "How a change is presented."},
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
@@ -128,6 +141,9 @@ var rules = []rule{
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
 }
+
+// treatments are what can become of a doubtful change.
+var treatments = []string{"fail", "warn", "allow"}
 
 // allowNetwork is how the third form of a network setting is named in messages.
 const allowNetwork = "{allow: [...]}"

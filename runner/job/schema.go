@@ -25,6 +25,9 @@ func Schema() []byte {
 }
 
 func schemaOf(k *key) map[string]any {
+	if k.foreign != nil && k.kind == openMap {
+		return k.foreign.schema
+	}
 	schema := map[string]any{"type": schemaType(k)}
 	if about := k.description(); about != "" {
 		schema["description"] = about

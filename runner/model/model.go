@@ -59,10 +59,26 @@ func (u Usage) Add(v Usage) Usage {
 // Total is what counts against limits.tokens.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
-// Observer sees an answer while it comes. Either function may be nil.
+// Observer sees an answer while it comes. Each function may be nil.
 type Observer struct {
 	Text func(delta string) // a piece of the message to the user
+	// Item gets each output item as soon as it is whole, as it was sent; all of
+	// them in their order before the answer is returned.
+	Item func(item json.RawMessage)
+	// Broken is told that the answer will not come to its end, with what was
+	// given to Item so far. It returns whether that is kept: the request is then
+	// not sent again, since the answer would repeat it. When it is not kept, Item
+	// gets the items of another attempt from their first on.
+	Broken func() (kept bool)
 }
+
+func (o Observer) item(item json.RawMessage) {
+	if o.Item != nil {
+		o.Item(item)
+	}
+}
+
+func (o Observer) broken() bool { return o.Broken != nil && o.Broken() }
 
 func (o Observer) text(delta string) {
 	if o.Text != nil {

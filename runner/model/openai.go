@@ -112,9 +112,14 @@ func readStream(stream *ssestream.Stream[responses.ResponseStreamEventUnion], ob
 		case "response.output_text.delta":
 			observe.text(event.Delta)
 		case "response.output_item.done":
-			items = append(items, json.RawMessage(event.Item.RawJSON()))
+			item := json.RawMessage(event.Item.RawJSON())
+			if !json.Valid(item) {
+				return nil, errNoJSON()
+			}
+			items = append(items, item)
+			observe.item(item)
 		case "response.completed", "response.incomplete":
-			return finish(event.Response, items)
+			return finish(event.Response, items, observe)
 		case "response.failed":
 			return nil, failedResponse(event.Response)
 		case "error":
@@ -129,19 +134,19 @@ func readStream(stream *ssestream.Stream[responses.ResponseStreamEventUnion], ob
 
 // finish joins the items that came one by one with the last event. Endpoints
 // that send none by themselves give them all in the last event.
-func finish(r responses.Response, items []json.RawMessage) (*Response, error) {
-	if len(items) == 0 {
-		for _, item := range r.Output {
-			items = append(items, json.RawMessage(item.RawJSON()))
-		}
-	}
-	for _, item := range items {
-		if !json.Valid(item) {
-			return nil, &Failure{Kind: Malformed, Message: "an output item is not JSON"}
-		}
-	}
+func finish(r responses.Response, items []json.RawMessage, observe Observer) (*Response, error) {
 	if r.Status == responses.ResponseStatusIncomplete {
 		return nil, incomplete(r.IncompleteDetails.Reason)
+	}
+	if len(items) == 0 {
+		for _, output := range r.Output {
+			item := json.RawMessage(output.RawJSON())
+			if !json.Valid(item) {
+				return nil, errNoJSON()
+			}
+			items = append(items, item)
+			observe.item(item)
+		}
 	}
 	return &Response{
 		ID:     r.ID,
@@ -152,6 +157,10 @@ func finish(r responses.Response, items []json.RawMessage) (*Response, error) {
 			Output: r.Usage.OutputTokens, Reasoning: r.Usage.OutputTokensDetails.ReasoningTokens,
 		},
 	}, nil
+}
+
+func errNoJSON() *Failure {
+	return &Failure{Kind: Malformed, Message: "an output item is not JSON"}
 }
 
 // incomplete is a failure, not an answer: its last item may be cut anywhere.

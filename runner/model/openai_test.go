@@ -291,6 +291,63 @@ func TestRetrying(t *testing.T) {
 	}
 }
 
+const someCall = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"x","arguments":"{}"}`
+
+func TestItemsComeOneByOne(t *testing.T) {
+	more := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sse(`{"type":"response.output_item.done","item":`+someCall+`}`)(w, nil)
+		w.(http.Flusher).Flush()
+		<-more // the client has the item before there is anything behind it
+		sse(`{"type":"response.completed","response":{"id":"r","status":"completed","output":[`+someCall+`]}}`)(w, nil)
+	}))
+	defer server.Close()
+	var items []string
+	answer, err := client(t, server.URL).Respond(t.Context(), model.Request{}, model.Observer{Item: func(item json.RawMessage) {
+		items = append(items, string(item))
+		close(more)
+	}})
+	if err != nil || len(answer.Output) != 1 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	if diff := cmp.Diff([]string{someCall}, items); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+}
+
+func TestItemsThatComeWithTheLastEventAreSeenToo(t *testing.T) {
+	server := httptest.NewServer(sse(`{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + someCall + `]}}`))
+	defer server.Close()
+	var items []string
+	_, err := client(t, server.URL).Respond(t.Context(), model.Request{}, model.Observer{Item: func(item json.RawMessage) { items = append(items, string(item)) }})
+	if diff := cmp.Diff([]string{someCall}, items); err != nil || diff != "" {
+		t.Errorf("%v, items (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestABrokenAnswerThatIsKeptIsNotAskedForAgain(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		requests, told := 0, 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			sse(`{"type":"response.output_item.done","item":`+someCall+`}`)(w, r)
+		}))
+		r := &model.Retrying{Next: client(t, server.URL), Attempts: 3, First: time.Microsecond}
+		_, err := r.Respond(t.Context(), model.Request{}, model.Observer{Broken: func() bool {
+			told++
+			return kept
+		}})
+		server.Close()
+		want := 3
+		if kept {
+			want = 1
+		}
+		if failure := (*model.Failure)(nil); !errors.As(err, &failure) || failure.Kind != model.StreamCut || requests != want || told != want {
+			t.Errorf("kept %t: %v after %d requests, told of %d", kept, err, requests, told)
+		}
+	}
+}
+
 func TestRetryingGivesUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc

@@ -19,8 +19,8 @@ type Retry struct {
 	Wait    time.Duration
 }
 
-// Retrying sends a request again when its failure can pass. The request is the
-// same bytes each time, and no call of a broken answer was run.
+// Retrying sends a request again when its failure can pass, unless the observer
+// keeps what came of the answer. The request is the same bytes each time.
 type Retrying struct {
 	Next     Responder
 	Attempts int           // in all; 0 means 6
@@ -37,7 +37,7 @@ func (r *Retrying) Respond(ctx context.Context, request Request, observe Observe
 	for attempt := 1; ; attempt++ {
 		answer, err := r.Next.Respond(ctx, request, observe)
 		var failure *Failure
-		if err == nil || !errors.As(err, &failure) || !failure.Temporary() || attempt == attempts {
+		if err == nil || observe.broken() || !errors.As(err, &failure) || !failure.Temporary() || attempt == attempts {
 			return answer, err
 		}
 		wait := r.pause(attempt, failure.RetryAfter)

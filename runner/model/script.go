@@ -139,8 +139,9 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range turn.Output {
+	for i, item := range turn.Output {
 		observe.text(item.Say)
+		observe.item(items[i])
 	}
 	return &Response{
 		ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: items,
@@ -225,6 +226,7 @@ type contentPart struct {
 	Type        string   `json:"type"`
 	Text        string   `json:"text"`
 	Annotations []string `json:"annotations"`
+	Logprobs    []string `json:"logprobs"`
 }
 
 type functionCallItem struct {
@@ -257,7 +259,7 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	case i.Item != nil:
 		return i.Item, nil
 	case i.Say != "":
-		part := contentPart{Type: "output_text", Text: i.Say, Annotations: []string{}}
+		part := contentPart{Type: "output_text", Text: i.Say, Annotations: []string{}, Logprobs: []string{}}
 		return messageItem{"message", "msg_" + place, "completed", "assistant", []contentPart{part}}, nil
 	case i.Input != nil:
 		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil

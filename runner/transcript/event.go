@@ -60,12 +60,17 @@ type RunStarted struct {
 
 // Task is what was asked, as it goes to the model.
 type Task struct {
-	Source string `json:"source"` // prompt, issue, job
+	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
 	Issue  string `json:"issue,omitempty"` // OWNER/REPO#N
 	URL    string `json:"url,omitempty"`
 	SHA256 string `json:"sha256"` // of Text
+	// Snapshot is the SHA-256 of what people wrote for the task, as it was when
+	// it was asked for, before anything was removed from it.
+	Snapshot string `json:"snapshot,omitempty"`
+	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
+	Actor    string `json:"actor,omitempty"`   // the account that asked
 	// Author and AuthorID are the account that wrote the issue; not of a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
@@ -115,7 +120,7 @@ type ModelRequest struct {
 type ModelResponse struct {
 	Turn    int               `json:"turn"`
 	ID      string            `json:"id,omitempty"`
-	Status  string            `json:"status"` // completed, incomplete
+	Status  string            `json:"status"` // completed; incomplete when it broke off and this is what stays of it
 	Output  []json.RawMessage `json:"output"`
 	Usage   Usage             `json:"usage"`
 	Seconds float64           `json:"seconds"`
@@ -129,7 +134,8 @@ type Usage struct {
 	Reasoning int64 `json:"reasoning"`
 }
 
-// ModelRetry says that a request failed and will be sent again.
+// ModelRetry says that a request failed and will be sent again, or that the
+// next one goes on behind the calls of its answer that had started.
 type ModelRetry struct {
 	Turn    int     `json:"turn"`
 	Attempt int     `json:"attempt"`
@@ -245,7 +251,8 @@ type RunFinished struct {
 	ExitCode int     `json:"exit_code"`
 	Summary  string  `json:"summary,omitempty"` // the agent's last words
 	Turns    int     `json:"turns"`
-	Calls    int     `json:"calls"`
+	Calls    int     `json:"calls"`                  // those that the API ran itself included
+	Hosted   int     `json:"hosted_calls,omitempty"` // those
 	Usage    Usage   `json:"usage"`
 	Seconds  float64 `json:"seconds"`
 }

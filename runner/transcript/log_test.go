@@ -350,3 +350,16 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+func TestRedactionLeavesWhatTheAPIWantsBack(t *testing.T) {
+	const secret = "opaque-value-1"
+	raw := `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"opaque-value-1","opaque-value-1":["opaque-value-1"]}`
+	got, err := redactStrings([]byte(raw), func(s string) string { return strings.ReplaceAll(s, secret, "[secret]") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"[secret]","[secret]":["[secret]"]}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -7,20 +7,34 @@ import (
 	"strings"
 )
 
-// redactStrings applies redact to each string of a JSON text, decoded: a secret
-// with a quote or a newline in it stands escaped in the JSON and would not be
-// found there. What redact leaves alone keeps its bytes.
+// opaque are the keys whose values must come back to the API, or be compared,
+// as they are, and are no text that a secret could have got into.
+var opaque = map[string]bool{
+	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true,
+}
+
+// redactStrings applies redact to each string of a JSON text without blanks,
+// decoded: a secret with a quote or a newline in it stands escaped in the JSON
+// and would not be found there. What redact leaves alone keeps its bytes.
 func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 	out := make([]byte, 0, len(raw))
+	key := ""
 	for len(raw) > 0 {
 		start := bytes.IndexByte(raw, '"')
 		if start < 0 {
 			break
 		}
 		end := start + literalLen(raw[start:])
-		literal, err := redactLiteral(raw[start:end], redact)
-		if err != nil {
-			return nil, err
+		literal := raw[start:end]
+		if end < len(raw) && raw[end] == ':' {
+			key = string(literal)
+		}
+		if !opaque[key] {
+			clean, err := redactLiteral(literal, redact)
+			if err != nil {
+				return nil, err
+			}
+			literal = clean
 		}
 		out = append(append(out, raw[:start]...), literal...)
 		raw = raw[end:]

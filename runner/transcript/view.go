@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -79,9 +80,9 @@ func Project(r io.Reader) (*View, error) { return project(r, bodyCut) }
 // ProjectWhole is Project with every text in full, for Markdown.
 func ProjectWhole(r io.Reader) (*View, error) { return project(r, cut{}) }
 
-// Outline is Project without Entries. Each event is handed on before it is
+// Survey is Project without Entries. Each event is handed on before it is
 // folded; an error of visit ends it.
-func Outline(r io.Reader, visit func(Event) error) (*View, error) {
+func Survey(r io.Reader, visit func(Event) error) (*View, error) {
 	f := newFold(bodyCut)
 	f.visit = visit
 	return f.all(r)
@@ -209,6 +210,7 @@ func (f *fold) modelResponse(e Event) error {
 	}
 	f.view.Turns = max(f.view.Turns, response.Turn)
 	f.view.Usage.add(response.Usage)
+	at := f.beforeCalls(e.Agent, response.Turn)
 	for _, item := range response.Output {
 		text := messageText(item)
 		if strings.TrimSpace(text) == "" {
@@ -217,9 +219,28 @@ func (f *fold) modelResponse(e Event) error {
 		if e.Agent == MainAgent {
 			f.view.LastMessage = text
 		}
-		f.enter(Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+		if f.visit == nil {
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+			at++
+		}
 	}
 	return nil
+}
+
+// beforeCalls is where the words of a response belong: before its calls, which
+// may have started while it was on its way.
+func (f *fold) beforeCalls(agent string, turn int) int {
+	at := len(f.view.Entries)
+	for i, e := range slices.Backward(f.view.Entries) {
+		switch {
+		case e.Agent != agent:
+		case e.Call != nil && e.Call.Turn == turn:
+			at = i
+		default:
+			return at
+		}
+	}
+	return at
 }
 
 func (u *Usage) add(more Usage) {

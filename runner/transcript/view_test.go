@@ -112,7 +112,7 @@ func TestProjectAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`main x a: "" did not end`, "main: mine", `reviewer x a: "A" ok`, "reviewer: theirs"}
+	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" ok`} // a response that stands behind its calls
 	if diff := cmp.Diff(want, outlines(view)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}

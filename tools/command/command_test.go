@@ -25,9 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bench is the tools with what a test looks at.
 type bench struct {
 	*testing.T
-	dir  string
-	d    *tools.Dispatcher
-	seen *journal
+	dir      string
+	commands *Tools
+	d        *tools.Dispatcher
+	seen     *journal
 }
 
 // journal keeps what was told of the call that ended last.
@@ -64,7 +65,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 		}
 	})
 	seen := new(journal)
-	return &bench{t, dir, &tools.Dispatcher{Registry: tools.New(all.All()...), Outputs: o.Outputs, Observer: seen}, seen}
+	return &bench{t, dir, all, &tools.Dispatcher{Registry: tools.New(all.All()...), Outputs: o.Outputs, Observer: seen}, seen}
 }
 
 // call calls a tool with arguments that are made JSON.
@@ -150,7 +151,6 @@ func TestExecCommandRefuses(t *testing.T) {
 		arguments map[string]any
 		want      string
 	}{
-		{"tty", map[string]any{"cmd": "ls", "tty": true}, "tty is not supported"},
 		{"no directory", map[string]any{"cmd": "ls", "workdir": "gone"}, `exec_command failed for ` + "`ls`" + `: workdir "gone": there is no such directory`},
 		{"a file", map[string]any{"cmd": "ls", "workdir": "file"}, `workdir "file" is not a directory`},
 		{"outside", map[string]any{"cmd": "ls", "workdir": "../.."}, `workdir "../.." is outside`},
@@ -183,7 +183,7 @@ func TestASessionIsPolledToItsEnd(t *testing.T) {
 		t.Fatalf("got %+v, want a session", began)
 	}
 	for _, chars := range []string{"yes\n", "\x04"} {
-		if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars}); !r.Failed || !strings.Contains(r.Output, "stdin is closed for this session") {
+		if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars}); !r.Failed || !strings.Contains(r.Output, "stdin is closed for this session; rerun exec_command with tty=true") {
 			t.Errorf("writing %q gives %+v", chars, r)
 		}
 	}
@@ -254,7 +254,7 @@ func TestTooManySessions(t *testing.T) {
 	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}})
 	mustPipe(t, filepath.Join(all.options.Dir, "go"))
 	begin := func(cmd string) *session {
-		r, problem := all.start("x", []string{"sh", "-c", cmd}, "", time.Hour)
+		r, problem := all.start(launch{callID: "x", argv: []string{"sh", "-c", cmd}, limit: time.Hour})
 		if problem != "" {
 			t.Fatal(problem)
 		}
@@ -262,8 +262,13 @@ func TestTooManySessions(t *testing.T) {
 	}
 	oldest, ended := begin("read x <go"), begin("true")
 	<-ended.process.Done()
-	for range sessionLimit - 2 {
+	for range sessionLimit - 3 {
 		begin("read x <go")
+	}
+	recent := begin("true")
+	<-recent.process.Done()
+	if len(all.sessions.live) != sessionLimit || all.sessions.live[1] != ended {
+		t.Errorf("%d sessions of %d, and one was pushed out", len(all.sessions.live), sessionLimit)
 	}
 	begin("read x <go")
 	if all.sessions.use(float64(ended.id)) != nil {
@@ -274,6 +279,9 @@ func TestTooManySessions(t *testing.T) {
 	}
 	second := all.sessions.live[0]
 	begin("read x <go")
+	if all.sessions.use(float64(recent.id)) == nil {
+		t.Error("a session that was just used was pushed out, as it had ended")
+	}
 	if second == oldest || !second.ended() || all.sessions.use(float64(second.id)) != nil {
 		t.Error("the least recently used was not pushed out")
 	}
@@ -395,6 +403,12 @@ func TestYieldTimes(t *testing.T) {
 	}{
 		{0, 0, defaultYield},
 		{1, 0, leastYield},
+		{249, 0, leastYield},
+		{250, 0, leastYield},
+		{251, 0, 251 * time.Millisecond},
+		{29999, 0, 29999 * time.Millisecond},
+		{30000, 0, mostYield},
+		{30001, 0, mostYield},
 		{12000, 5, 12 * time.Second},
 		{1e300, 0, mostYield},
 		{0, 20000, 20 * time.Second},
@@ -405,9 +419,23 @@ func TestYieldTimes(t *testing.T) {
 			t.Errorf("yield %v, timeout %v: got %s, want %s", test.yield, test.timeout, got, test.want)
 		}
 	}
-	for chars, want := range map[string]time.Duration{"": leastPoll, interrupt: leastYield} {
-		if got := (stdinArguments{Chars: chars}).patience(); got != want {
-			t.Errorf("chars %q: got %s, want %s", chars, got, want)
+	for _, test := range []struct {
+		chars string
+		yield float64
+		want  time.Duration
+	}{
+		{"", 0, leastPoll},
+		{"", 4999, leastPoll},
+		{"", 5001, 5001 * time.Millisecond},
+		{"", 299_999, 299_999 * time.Millisecond},
+		{"", 300_001, mostPoll},
+		{interrupt, 0, leastYield},
+		{"x", 249, leastYield},
+		{"x", 251, 251 * time.Millisecond},
+		{"x", 30_001, mostYield},
+	} {
+		if got := (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(); got != test.want {
+			t.Errorf("chars %q, yield %v: got %s, want %s", test.chars, test.yield, got, test.want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 const execDescription = `Runs a command in a shell and returns its output. A command that still runs after yield_time_ms gives a session ID: poll it with write_stdin until it has exited. ` +
-	`Standard input is empty and there is no terminal.`
+	`Standard input is empty unless tty is true.`
 
 var execSpec = tools.Spec{
 	Name:        "exec_command",
@@ -30,13 +30,14 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"workdir":{"type":"string","description":"Directory to run it in, below the working directory; relative paths start there. Defaults to the working directory."},` +
 	`"shell":{"type":"string","description":"Shell to launch. Defaults to bash, or sh where there is no bash."},` +
 	`"login":{"type":"boolean","description":"Whether to start a login shell. Defaults to false."},` +
+	`"tty":{"type":"boolean","description":"Whether to run it in a terminal of 80 columns, into which write_stdin types. Defaults to false: pipes."},` +
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return; the middle of longer output is cut, and all of it is kept in a file."}`
 
 // execAccepts is what published versions of the tool and other agents' tools
 // take besides.
 var execAccepts = json.RawMessage(`{"type":"object","properties":{` + execProperties +
-	`,"tty":{"type":"boolean"},"timeout_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`)
+	`,"timeout_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`)
 
 // execCommand is exec_command.
 type execCommand struct{ *Tools }
@@ -59,7 +60,7 @@ func (execCommand) Mutates() bool            { return false }
 // MutatesCall says whether the command only applies a patch.
 func (e execCommand) MutatesCall(call tools.Call) bool {
 	a, err := e.arguments(call)
-	if err != nil || a.TTY {
+	if err != nil {
 		return false
 	}
 	_, patches := e.patchIn(e.argv(a))
@@ -75,6 +76,15 @@ func (execCommand) arguments(call tools.Call) (a execArguments, err error) {
 
 func (e execCommand) argv(a execArguments) []string { return e.shellArgv(a.Shell, a.Login, a.Cmd) }
 
+// request is what the judge is asked. A shell that the model chose is a command
+// of the model's.
+func (a execArguments) request(argv []string) tools.StartRequest {
+	if a.Shell != "" {
+		return tools.StartRequest{Argv: argv}
+	}
+	return tools.StartRequest{Script: a.Cmd}
+}
+
 // Run runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
 func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -86,16 +96,18 @@ func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, er
 	if problem := misplacedPatch(argv); problem != "" {
 		return tools.Refuse(problem), nil
 	}
-	if a.TTY {
-		return tools.Refuse("exec_command: tty is not supported; run the command without it"), nil
-	}
 	began := time.Now()
 	if p, ok := e.patchIn(argv); ok {
 		result, err := e.applyPatch(ctx, p, a.Workdir)
 		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", time.Since(began).Seconds(), result.Output)
 		return result, err
 	}
-	r, problem := e.start(call.ID, argv, a.Workdir, e.limit(a.TimeoutMS, e.options.Limit))
+	if denial := e.denial(a.request(argv), a.Workdir); denial != nil {
+		return denial.Result(), nil
+	}
+	r, problem := e.start(launch{
+		callID: call.ID, argv: argv, workdir: a.Workdir, limit: e.limit(a.TimeoutMS, e.options.Limit), tty: a.TTY,
+	})
 	if problem != "" {
 		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", a.Cmd, problem)), nil
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	Dir     string        // working directory, absolute
 	Env     []string      // all of the environment but what the tools force
 	Limit   time.Duration // of one command; 0 means DefaultLimit
+	// Shell is the form in which the model is told to call shell: Function,
+	// ShellAction or LocalShellAction.
+	Shell tools.Form
+	Judge tools.Judge // is asked before a command starts; nil lets all
 	// Patch applies a patch whose paths start in dir, an absolute path. Commands
 	// that do nothing else are then not run; their calls mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
@@ -74,25 +78,61 @@ func (t *Tools) Close() {
 type running struct {
 	process *sandbox.Process
 	output  *tools.Capture
+	tty     bool
 	limit   time.Duration
 	timer   *time.Timer // kills the process at its limit
 	expired atomic.Bool
 }
 
-// start starts argv in workdir; problem is in words for the model.
-func (t *Tools) start(callID string, argv []string, workdir string, limit time.Duration) (r *running, problem string) {
+// launch is a command that a call asks for.
+type launch struct {
+	callID  string
+	argv    []string
+	script  string   // that argv has a shell of our choice run; "" where the call names a program
+	workdir string   // as the call has it
+	env     []string // besides the one that all commands have
+	limit   time.Duration
+	tty     bool
+}
+
+// asked is the command as the judge is told of it.
+func (l launch) asked() tools.StartRequest {
+	if l.script != "" {
+		return tools.StartRequest{Script: l.script}
+	}
+	return tools.StartRequest{Argv: l.argv}
+}
+
+// denial is why a command may not start in workdir.
+func (t *Tools) denial(asked tools.StartRequest, workdir string) *tools.Denial {
+	if t.options.Judge == nil {
+		return nil
+	}
 	dir, problem := t.folder(workdir)
+	if problem != "" {
+		return nil // start says so
+	}
+	asked.Dir = dir
+	return t.options.Judge.Judge(asked)
+}
+
+// start starts a command; problem is in words for the model.
+func (t *Tools) start(l launch) (r *running, problem string) {
+	dir, problem := t.folder(l.workdir)
 	if problem != "" {
 		return nil, problem
 	}
-	r = &running{output: t.options.Outputs.Capture(callID), limit: limit}
-	env := append(t.env[:len(t.env):len(t.env)], "PWD="+dir)
+	r = &running{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
+	env := append(append(t.env[:len(t.env):len(t.env)], l.env...), "PWD="+dir)
+	c := sandbox.Command{Argv: l.argv, Dir: dir, Env: env, Output: r.output}
+	if l.tty {
+		c.TTY, c.Output = window, &plainLines{to: r.output}
+	}
 	var err error
-	r.process, err = t.options.Sandbox.Start(sandbox.Command{Argv: argv, Dir: dir, Env: env, Output: r.output})
-	if err != nil {
+	if r.process, err = t.options.Sandbox.Start(c); err != nil {
 		return nil, strings.TrimPrefix(err.Error(), sandbox.ErrNotStarted.Error()+": ")
 	}
-	r.timer = time.AfterFunc(limit, func() {
+	r.timer = time.AfterFunc(l.limit, func() {
 		r.expired.Store(true)
 		r.process.Kill()
 	})

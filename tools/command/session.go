@@ -9,6 +9,9 @@ const (
 	// sessionLimit is how many sessions there are at once, as the reference
 	// implementation has it.
 	sessionLimit = 64
+	// protectedSessions is how many of those that were used last never go to
+	// make room, even when they have ended: their end was not told yet.
+	protectedSessions = 8
 	// firstSession is the first session's number; the reference implementation
 	// takes random ones from 1000 on.
 	firstSession = 1000
@@ -53,7 +56,7 @@ func (s *sessions) add(r *running) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.live) >= sessionLimit {
-		i := max(0, slices.IndexFunc(s.live, (*session).ended))
+		i := max(0, slices.IndexFunc(s.live[:len(s.live)-protectedSessions], (*session).ended))
 		pushedOut = s.live[i]
 		s.live = slices.Delete(s.live, i, i+1)
 	}

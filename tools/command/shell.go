@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -37,25 +38,42 @@ var shellSpec = tools.Spec{
 // shellCommand is shell_command, whose command is a line for the shell.
 type shellCommand struct{ *Tools }
 
-// shell is shell, whose command is an argument vector.
+// shell is shell, whose command is an argument vector. It also answers the
+// items of the API's own shell tools.
 type shell struct{ *Tools }
 
 func (shellCommand) Spec() tools.Spec { return shellCommandSpec }
 func (shellCommand) Mutates() bool    { return false }
-func (shell) Spec() tools.Spec        { return shellSpec }
 func (shell) Mutates() bool           { return false }
 
-// MutatesCall says whether the command only applies a patch.
-func (s shellCommand) MutatesCall(call tools.Call) bool { return s.patches(s.arguments(call)) }
-
-// MutatesCall says whether the command only applies a patch.
-func (s shell) MutatesCall(call tools.Call) bool { return s.patches(s.arguments(call)) }
-
-func (t *Tools) patches(argv []string, _ place, err error) bool {
-	if err != nil {
-		return false
+// Spec tells of a function, or of a tool that the model knows.
+func (s shell) Spec() tools.Spec {
+	switch s.options.Shell {
+	case tools.ShellAction:
+		return tools.Spec{Name: shellSpec.Name, Builtin: "shell"}
+	case tools.LocalShellAction:
+		return tools.Spec{Name: shellSpec.Name, Builtin: "local_shell"}
 	}
-	_, ok := t.patchIn(argv)
+	return shellSpec
+}
+
+// Accepts is for calls as a function, in whatever form the tool is offered.
+func (shell) Accepts() json.RawMessage { return shellSpec.Parameters }
+
+// MutatesCall says whether the command only applies a patch.
+func (s shellCommand) MutatesCall(call tools.Call) bool {
+	l, err := s.launch(call)
+	return err == nil && s.patches(l)
+}
+
+// MutatesCall says whether one of the commands only applies a patch.
+func (s shell) MutatesCall(call tools.Call) bool {
+	all, err := s.launches(call)
+	return err == nil && slices.ContainsFunc(all, s.patches)
+}
+
+func (t *Tools) patches(l launch) bool {
+	_, ok := t.patchIn(l.argv)
 	return ok
 }
 
@@ -65,88 +83,116 @@ type place struct {
 	TimeoutMS float64 `json:"timeout_ms"`
 }
 
-func (s shellCommand) arguments(call tools.Call) (argv []string, in place, err error) {
+func (s shellCommand) launch(call tools.Call) (launch, error) {
 	var a struct {
 		place
 		Command string `json:"command"`
 		Login   bool   `json:"login"`
 	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return nil, place{}, fmt.Errorf("read arguments: %w", err)
+		return launch{}, fmt.Errorf("read arguments: %w", err)
 	}
-	return s.shellArgv("", a.Login, a.Command), a.place, nil
+	return launch{
+		callID: call.ID, argv: s.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: s.limit(a.TimeoutMS, defaultTimeout),
+	}, nil
 }
 
-func (shell) arguments(call tools.Call) (argv []string, in place, err error) {
+func (s shell) launches(call tools.Call) ([]launch, error) {
+	switch call.Form {
+	case tools.ShellAction:
+		return s.shellAction(call)
+	case tools.LocalShellAction:
+		return s.localShellAction(call)
+	}
 	var a struct {
 		place
 		Command []string `json:"command"`
 	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return nil, place{}, fmt.Errorf("read arguments: %w", err)
+		return nil, fmt.Errorf("read arguments: %w", err)
 	}
-	return a.Command, a.place, nil
+	return []launch{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: s.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
 // Run runs the command to its end or its time limit.
 func (s shellCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	argv, in, err := s.arguments(call)
+	l, err := s.launch(call)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return s.toTheEnd(ctx, call, argv, in)
+	return s.toTheEnd(ctx, call.Name, l)
 }
 
-// Run runs the program to its end or its time limit.
+// Run runs the program, or the commands one after the other, each to its end or
+// its time limit.
 func (s shell) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	argv, in, err := s.arguments(call)
-	if err != nil {
+	all, err := s.launches(call)
+	switch {
+	case call.Form == tools.Function && err == nil:
+		return s.toTheEnd(ctx, call.Name, all[0])
+	case call.Form == tools.Function:
 		return tools.Result{}, err
+	case err != nil:
+		return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
 	}
-	return s.toTheEnd(ctx, call, argv, in)
+	return s.act(ctx, call, all)
 }
 
-func (t *Tools) toTheEnd(ctx context.Context, call tools.Call, argv []string, in place) (tools.Result, error) {
-	if problem := misplacedPatch(argv); problem != "" {
-		return tools.Refuse(problem), nil
+// toTheEnd has the layout that the reference implementation gave these tools.
+func (t *Tools) toTheEnd(ctx context.Context, tool string, l launch) (tools.Result, error) {
+	ran, err := t.run(ctx, l)
+	switch {
+	case err != nil:
+		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
+	case ran.refusal != "":
+		return tools.Result{Output: ran.refusal, Failed: true, Detail: ran.detail}, nil
+	case ran.problem != "":
+		return tools.Refuse(tool + " failed: " + ran.problem), nil
+	}
+	header := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", ran.ExitCode, ran.Took.Seconds())
+	return tools.Result{Output: header + ran.Output, Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
+}
+
+// ran is what came of one command.
+type ran struct {
+	tools.Ran
+	detail  map[string]any
+	refusal string // why it was not run, in words that stand for themselves
+	problem string // why it could not be started
+}
+
+// run runs one command to its end or its time limit, or applies the patch that
+// is all there is to it.
+func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
+	if problem := misplacedPatch(l.argv); problem != "" {
+		return ran{refusal: problem}, nil
 	}
 	began := time.Now()
-	if p, ok := t.patchIn(argv); ok {
-		result, err := t.applyPatch(ctx, p, in.Workdir)
-		result.Output = shellHeader(exitCode(result), time.Since(began)) + result.Output
-		return result, err
+	if p, ok := t.patchIn(l.argv); ok {
+		result, err := t.applyPatch(ctx, p, l.workdir)
+		return ran{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
 	}
-	r, problem := t.start(call.ID, argv, in.Workdir, t.limit(in.TimeoutMS, defaultTimeout))
+	if denial := t.denial(l.asked(), l.workdir); denial != nil {
+		result := denial.Result()
+		return ran{refusal: result.Output, detail: result.Detail}, nil
+	}
+	r, problem := t.start(l)
 	if problem != "" {
-		return tools.Refuse(call.Name + " failed: " + problem), nil
+		return ran{problem: problem}, nil
 	}
 	select {
 	case <-r.process.Done():
 	case <-ctx.Done():
-		return r.abandon(), ctx.Err()
+		return ran{Ran: tools.Ran{Printed: r.abandon().Printed}}, ctx.Err()
 	}
 	end, err := r.end()
-	printed := r.output.Take()
-	if err != nil {
-		return tools.Result{Printed: printed}, err
-	}
-	return shellResult(r, end, printed, time.Since(began)), nil
-}
-
-// shellResult has the layout that the reference implementation gave these
-// tools.
-func shellResult(r *running, end ending, printed *tools.Printed, took time.Duration) tools.Result {
-	header := shellHeader(end.ExitCode, took)
-	detail := map[string]any{"exit_code": end.ExitCode}
+	done := ran{Ran: tools.Ran{
+		Printed: r.output.Take(), ExitCode: end.ExitCode, TimedOut: end.timedOut, Took: time.Since(began),
+	}, detail: map[string]any{"exit_code": end.ExitCode}}
 	if end.timedOut {
-		header += r.timeoutWarning()
-		detail["timed_out"] = true
+		done.Output, done.detail["timed_out"] = r.timeoutWarning(), true
 	}
-	return tools.Result{Output: header, Printed: printed, Failed: end.ExitCode != 0, Detail: detail}
-}
-
-func shellHeader(exitCode int, took time.Duration) string {
-	return fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", exitCode, took.Seconds())
+	return done, err
 }
 
 // exitCode is that of a program that would have done the same.

@@ -21,12 +21,12 @@ const interrupt = "\x03"
 
 var stdinSpec = tools.Spec{
 	Name: "write_stdin",
-	Description: `Waits for a session of exec_command and returns what it printed since. Leave chars empty to poll; "\u0003" interrupts the command. ` +
-		`Sessions have no terminal, so nothing else can be written.`,
+	Description: `Writes to a session of exec_command, waits for it and returns what it printed since. Leave chars empty to poll; "\u0003" interrupts the command. ` +
+		`Anything else can be written only where exec_command got tty: true.`,
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"session_id":{"type":"number","description":"Session ID that exec_command gave."},` +
-		`"chars":{"type":"string","description":"Empty to poll, or \"\\u0003\" to interrupt."},` +
-		`"yield_time_ms":{"type":"number","description":"How long to wait for the command to exit, in milliseconds: a poll 5000 to 300000, by default 5000."},` +
+		`"chars":{"type":"string","description":"What to type, with \"\\n\" for the Enter key; empty to poll, \"\\u0003\" to interrupt. Defaults to empty."},` +
+		`"yield_time_ms":{"type":"number","description":"How long to wait for the command to exit, in milliseconds: 250 to 30000, by default 250; a poll 5000 to 300000, by default 5000."},` +
 		`"max_output_tokens":{"type":"number","description":"Most tokens of output to return."}` +
 		`},"required":["session_id"],"additionalProperties":false}`),
 }
@@ -57,9 +57,9 @@ func (w writeStdin) Run(ctx context.Context, call tools.Call) (tools.Result, err
 	if s == nil {
 		return tools.Refuse(w.unknownSession(a.SessionID)), nil
 	}
-	if a.Chars != "" && a.Chars != interrupt {
-		return tools.Refuse("write_stdin failed: stdin is closed for this session, as it has no terminal. " +
-			"Poll it with empty chars, or run the command again with its input given by a file, a pipe or a here-document"), nil
+	if !s.tty && a.Chars != "" && a.Chars != interrupt {
+		return tools.Refuse("write_stdin failed: stdin is closed for this session; rerun exec_command with tty=true to keep stdin open, " +
+			"or give the command its input by a file, a pipe or a here-document"), nil
 	}
 	select {
 	case s.turn <- struct{}{}:
@@ -67,19 +67,37 @@ func (w writeStdin) Run(ctx context.Context, call tools.Call) (tools.Result, err
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
-	if a.Chars == interrupt {
-		s.process.Interrupt()
-	}
-	ended, err := s.await(ctx, a.patience())
+	until := time.Now().Add(a.patience())
+	unwritten := s.write(ctx, a.Chars, until)
+	ended, err := s.await(ctx, time.Until(until))
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}
 	p := part{callID: call.ID, took: time.Since(began), budget: a.MaxTokens}
-	if !ended {
+	switch {
+	case ended:
+	case unwritten != nil:
+		return tools.Refuse("write_stdin failed: " + unwritten.Error()), nil
+	default:
 		return p.ongoing(s), nil
 	}
 	w.sessions.remove(s)
 	return p.last(s.running)
+}
+
+// write types chars into the session's terminal, or interrupts a command that
+// has none.
+func (s *session) write(ctx context.Context, chars string, until time.Time) error {
+	switch {
+	case chars == "":
+		return nil
+	case !s.tty:
+		s.process.Interrupt()
+		return nil
+	}
+	ctx, stop := context.WithDeadline(ctx, until)
+	defer stop()
+	return s.process.Type(ctx, chars)
 }
 
 func (a stdinArguments) patience() time.Duration {

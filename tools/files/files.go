@@ -1,5 +1,6 @@
-// Package files owns the tools that look at files: read_file. It knows which
-// places may be read and how a text file is shown; it writes nothing.
+// Package files owns the tools that look at files: read_file, list_dir,
+// grep_files and view_image. It knows which places may be read and how a file,
+// a folder, a search and an image are shown; it writes nothing.
 //
 // Each place is read through an os.Root, so a link that leads out of it is not
 // followed, whatever changes while a call is under way.
@@ -8,17 +9,32 @@ package files
 import (
 	"os"
 
+	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Options say what may be read.
 type Options struct {
-	Dir     string   // working directory, absolute; where relative paths start
-	Root    *os.Root // of Dir; the caller closes it when no call runs any more
-	Outputs string   // folder of whole outputs, absolute, which need not be there yet; may be empty
+	Dir      string   // working directory, absolute; where relative paths start
+	Root     *os.Root // of Dir; the caller closes it when no call runs any more
+	Outputs  string   // folder of whole outputs, absolute, which need not be there yet; may be empty
+	Checkout Checkout // that Dir is in
 }
 
-// New makes the tools: read_file.
+// Checkout says what git ignores. The zero value knows the .gitignore files
+// from Dir down.
+type Checkout struct {
+	Top        string       // of the work tree, absolute, without links; Dir is in it
+	Exclude    rules.Ignore // of info/exclude
+	IgnoreCase bool         // core.ignoreCase
+	// Tracked gives the paths of the files that git tracks, from Top and sorted
+	// by bytes: they are shown even where a pattern ignores them. It is called
+	// from several goroutines and when it is first needed; it may be nil.
+	Tracked func() []string
+}
+
+// New makes the tools: read_file, list_dir, grep_files, view_image.
 func New(o Options) []tools.Tool {
-	return []tools.Tool{readFile{place{dir: o.Dir, root: o.Root, outputs: o.Outputs}}}
+	p := place{dir: o.Dir, root: o.Root, outputs: o.Outputs, checkout: o.Checkout}
+	return []tools.Tool{readFile{p}, listDir{p}, grepFiles{p, searchTime}, viewImage{p, make(chan struct{}, 1)}}
 }

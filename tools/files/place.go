@@ -8,13 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// place finds the files that calls name.
+// place finds the files and folders that calls name.
 type place struct {
-	dir     string
-	root    *os.Root
-	outputs string
+	dir      string
+	root     *os.Root
+	outputs  string
+	checkout Checkout
 }
 
 // refusal is why a file is not opened, in words for the model.
@@ -22,27 +26,107 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// open opens a regular file for reading. The error is a refusal.
-func (p place) open(name string) (*os.File, error) {
+// spot is a path below an open root, not yet looked at.
+type spot struct {
+	root   *os.Root
+	inside string // relative to root, where links lead
+	shown  string // relative to root, as the call has it
+	name   string // as the call has it
+	output bool   // below the folder of outputs; root is then the spot's own
+}
+
+func (s spot) close() {
+	if s.output {
+		s.root.Close()
+	}
+}
+
+// find says below which root a path is. The error is a refusal.
+func (p place) find(name string) (spot, error) {
 	if name == "" {
-		return nil, refusal("the path is empty")
+		return spot{}, refusal("the path is empty")
 	}
 	path := filepath.Clean(name)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(p.dir, path)
 	}
 	if inside, ok := below(p.outputs, path); ok {
-		return openOutput(p.outputs, inside)
+		root, err := os.OpenRoot(p.outputs)
+		if err != nil {
+			return spot{}, refusal(fmt.Sprintf("there is no output %s", inside))
+		}
+		return spot{root: root, inside: inside, shown: inside, name: inside, output: true}, nil
 	}
 	inside, ok := below(p.dir, path)
 	if !ok {
-		return nil, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.dir))
+		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.dir))
 	}
 	target := p.target(inside)
 	if inGitDirectory(inside) || inGitDirectory(target) {
-		return nil, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
+		return spot{}, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
 	}
-	return openRegular(p.root, target, name)
+	return spot{root: p.root, inside: target, shown: inside, name: name}, nil
+}
+
+// open opens a regular file for reading. The error is a refusal.
+func (p place) open(name string) (*os.File, error) {
+	found, err := p.find(name)
+	if err != nil {
+		return nil, err
+	}
+	defer found.close()
+	return openRegular(found.root, found.inside, found.name)
+}
+
+// tree opens a folder with what is to be left out of it. The tree is closed by
+// the caller. The error is a refusal, or what keeps a working directory from
+// being read at all.
+func (p place) tree(at spot) (*tree, error) {
+	root, err := at.root.OpenRoot(at.inside)
+	if err != nil {
+		if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
+			return nil, refusal(at.name + " is not a directory")
+		}
+		return nil, refusal(notOpened("directory", at.name, err))
+	}
+	left, err := p.rulesFor(at)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	opened, err := walk.Open(root, left)
+	if err != nil {
+		return nil, errors.Join(refusal(notOpened("directory", at.name, err)), root.Close())
+	}
+	return &tree{opened, root}, nil
+}
+
+// tree is an open walk.Tree with the root that it is in.
+type tree struct {
+	*walk.Tree
+	root *os.Root
+}
+
+func (t *tree) close() {
+	t.Tree.Close()
+	t.root.Close()
+}
+
+// rulesFor says what git ignores in a folder, by the rules above it as well.
+func (p place) rulesFor(at spot) (walk.Rules, error) {
+	if at.output {
+		return walk.Rules{All: true}, nil
+	}
+	top, prefix := p.root, "."
+	if above, ok := localTo(p.checkout.Top, p.dir); ok && above != "." {
+		opened, err := os.OpenRoot(p.checkout.Top)
+		if err != nil {
+			return walk.Rules{}, fmt.Errorf("open the checkout: %w", err)
+		}
+		defer opened.Close()
+		top, prefix = opened, above
+	}
+	all := walk.Rules{Outer: []rules.Ignore{p.checkout.Exclude}, IgnoreCase: p.checkout.IgnoreCase, Tracked: p.checkout.Tracked}
+	return all.Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
 }
 
 // target is where a path in the working directory leads once links are
@@ -94,21 +178,12 @@ func inGitDirectory(inside string) bool {
 	return false
 }
 
-func openOutput(outputs, inside string) (*os.File, error) {
-	root, err := os.OpenRoot(outputs)
-	if err != nil {
-		return nil, refusal(fmt.Sprintf("there is no output %s", inside))
-	}
-	defer root.Close()
-	return openRegular(root, inside, inside)
-}
-
 // openRegular opens a file without waiting for the other end of a pipe, and
 // only then looks at what it opened.
 func openRegular(root *os.Root, inside, name string) (*os.File, error) {
 	file, err := root.OpenFile(inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, refusal(notOpened(name, err))
+		return nil, refusal(notOpened("file", name, err))
 	}
 	info, err := file.Stat()
 	if err == nil && info.Mode().IsRegular() {
@@ -117,17 +192,17 @@ func openRegular(root *os.Root, inside, name string) (*os.File, error) {
 	file.Close()
 	switch {
 	case err != nil:
-		return nil, refusal(notOpened(name, err))
+		return nil, refusal(notOpened("file", name, err))
 	case info.IsDir():
 		return nil, refusal(name + " is a directory; name a file in it")
 	}
 	return nil, refusal(name + " is not a regular file")
 }
 
-func notOpened(name string, err error) string {
+func notOpened(kind, name string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no file " + name
+		return fmt.Sprintf("there is no %s %s", kind, name)
 	case errors.Is(err, fs.ErrPermission):
 		return "no permission to read " + name
 	}

@@ -30,11 +30,20 @@ const (
 var readSpec = tools.Spec{
 	Name: "read_file",
 	Description: "Reads a text file and returns its lines as \"L<number>: <text>\". " +
-		"Long files come in pages: the answer says at which offset to go on.",
+		"Long files come in pages: the answer says at which offset to go on. " +
+		"Mode indentation returns the block of code around a line.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"file_path":{"type":"string","description":"Path of the file, relative to the working directory or absolute."},` +
 		`"offset":{"type":"number","description":"Number of the first line to return, from 1. Defaults to 1."},` +
-		`"limit":{"type":"number","description":"Most lines to return. Defaults to 2000."}` +
+		`"limit":{"type":"number","description":"Most lines to return. Defaults to 2000."},` +
+		`"mode":{"type":"string","enum":["slice","indentation"],"description":"slice (the default) returns lines from offset on, indentation the block around an anchor line."},` +
+		`"indentation":{"type":"object","description":"Settings of mode indentation.","properties":{` +
+		`"anchor_line":{"type":"number","description":"Line that the block is around. Defaults to offset."},` +
+		`"max_levels":{"type":"number","description":"How many levels of smaller indentation to include. 0, the default, means all."},` +
+		`"include_siblings":{"type":"boolean","description":"Include the blocks beside this one that have the same indentation. Defaults to false."},` +
+		`"include_header":{"type":"boolean","description":"Include comments and attributes directly above the block. Defaults to true."},` +
+		`"max_lines":{"type":"number","description":"Most lines to return in this mode."}` +
+		`},"additionalProperties":false}` +
 		`},"required":["file_path"],"additionalProperties":false}`),
 }
 
@@ -42,9 +51,11 @@ var readSpec = tools.Spec{
 type readFile struct{ place }
 
 type readArguments struct {
-	Path   string   `json:"file_path"`
-	Offset *float64 `json:"offset"`
-	Limit  *float64 `json:"limit"`
+	Path   string         `json:"file_path"`
+	Offset *float64       `json:"offset"`
+	Limit  *float64       `json:"limit"`
+	Mode   string         `json:"mode"`
+	Block  blockArguments `json:"indentation"`
 }
 
 func (readFile) Spec() tools.Spec { return readSpec }
@@ -64,7 +75,7 @@ func (r readFile) Run(ctx context.Context, call tools.Call) (tools.Result, error
 }
 
 func (r readFile) read(ctx context.Context, a readArguments) (string, error) {
-	offset, limit, err := a.span()
+	shown, err := a.part()
 	if err != nil {
 		return "", err
 	}
@@ -77,17 +88,23 @@ func (r readFile) read(ctx context.Context, a readArguments) (string, error) {
 	if lines.binary() {
 		return "", refusal(a.Path + " is a binary file")
 	}
-	page := page{first: offset, last: offset + limit - 1}
-	if err := page.fill(ctx, lines); err != nil {
-		return "", err
+	return shown.read(ctx, lines)
+}
+
+// part is what a call asks for of a file.
+type part interface {
+	read(ctx context.Context, lines *lineReader) (string, error)
+}
+
+func (a readArguments) part() (part, error) {
+	offset, limit, err := a.span()
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case lines.number == 0:
-		return "The file is empty.", nil
-	case page.shown == 0:
-		return "", refusal(fmt.Sprintf("offset exceeds file length: the last line is %d", lines.number))
+	if a.Mode == "indentation" {
+		return a.Block.block(offset, limit)
 	}
-	return page.String(), nil
+	return &page{first: offset, last: offset + limit - 1}, nil
 }
 
 // span is the first line and the number of lines that the call asks for.
@@ -119,6 +136,19 @@ type page struct {
 	text        strings.Builder
 	shown       int
 	more        bool
+}
+
+func (p *page) read(ctx context.Context, lines *lineReader) (string, error) {
+	if err := p.fill(ctx, lines); err != nil {
+		return "", err
+	}
+	switch {
+	case lines.number == 0:
+		return "The file is empty.", nil
+	case p.shown == 0:
+		return "", refusal(fmt.Sprintf("offset exceeds file length: the last line is %d", lines.number))
+	}
+	return p.String(), nil
 }
 
 func (p *page) fill(ctx context.Context, lines *lineReader) error {

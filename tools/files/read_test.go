@@ -9,11 +9,15 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// place is a working directory and the folder of outputs, with read_file.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// place is a working directory and the folder of outputs, with the tools.
 type place struct {
 	dir, outputs string
 	d            *tools.Dispatcher
@@ -21,17 +25,30 @@ type place struct {
 
 func newPlace(t *testing.T) place {
 	t.Helper()
-	dir, outputs := t.TempDir(), filepath.Join(t.TempDir(), "outputs")
+	return placeIn(t, t.TempDir(), files.Checkout{})
+}
+
+// placeIn has a folder of a checkout as its working directory.
+func placeIn(t testing.TB, dir string, checkout files.Checkout) place {
+	t.Helper()
+	p, done := open(t, dir, checkout)
+	t.Cleanup(done)
+	return p
+}
+
+// open is placeIn that ends when done is called.
+func open(t testing.TB, dir string, checkout files.Checkout) (p place, done func()) {
+	t.Helper()
+	outputs := filepath.Join(t.TempDir(), "outputs")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { root.Close() })
-	registry := tools.New(files.New(files.Options{Dir: dir, Root: root, Outputs: outputs})...)
-	return place{dir, outputs, &tools.Dispatcher{Registry: registry, Outputs: new(tools.Outputs)}}
+	registry := tools.New(files.New(files.Options{Dir: dir, Root: root, Outputs: outputs, Checkout: checkout})...)
+	return place{dir, outputs, &tools.Dispatcher{Registry: registry, Outputs: new(tools.Outputs)}}, func() { root.Close() }
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -43,11 +60,16 @@ func write(t *testing.T, path, text string) {
 
 func (p place) read(t *testing.T, arguments map[string]any) tools.Result {
 	t.Helper()
+	return p.call(t, "read_file", arguments)
+}
+
+func (p place) call(t testing.TB, tool string, arguments map[string]any) tools.Result {
+	t.Helper()
 	input, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: "read_file", Input: string(input)}})[0]
+	return p.d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: tool, Input: string(input)}})[0]
 }
 
 func TestReadFile(t *testing.T) {

@@ -45,6 +45,7 @@ type Forge struct {
 	repositories []*Repository
 	faults       []*fault
 	requests     []Request
+	undescribed  []string
 	lastID       int64
 	clock        time.Time
 }

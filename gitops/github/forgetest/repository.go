@@ -23,6 +23,9 @@ type Repository struct {
 	// Collaborators are who can be assigned and asked for a review; nil means
 	// everybody.
 	Collaborators []string
+	// Permissions are the roles of accounts (admin, maintain, write, triage,
+	// read, none). Who is not named has read; octocat has admin.
+	Permissions map[string]string
 
 	forge      *Forge
 	id         int64
@@ -154,6 +157,49 @@ func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	p := r.exported(i)
 	change(&p)
 	r.take(i, p, r.forge.now())
+}
+
+// SetIssue changes an issue, except for its number and comments, as an edit
+// does; it ends the test when there is none with the number. The change may not
+// call the forge.
+func (r *Repository) SetIssue(number int, change func(*Issue)) {
+	r.forge.t.Helper()
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	i := r.issue(number)
+	if i == nil {
+		r.forge.t.Fatalf("%s/%s has no issue #%d", r.Owner, r.Name, number)
+	}
+	state := i.State
+	change(&i.Issue)
+	i.Number = number
+	changed := i.State
+	i.State, i.updated = state, r.forge.now()
+	i.setState(changed, i.updated)
+}
+
+// AddComment adds a comment to an issue or pull request and gives its id.
+func (r *Repository) AddComment(number int, c Comment) int64 {
+	r.forge.t.Helper()
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	i := r.issue(number)
+	if i == nil {
+		r.forge.t.Fatalf("%s/%s has no issue #%d", r.Owner, r.Name, number)
+	}
+	return r.comment(i, c).ID
+}
+
+// EditComment replaces the text of a comment, as its author does.
+func (r *Repository) EditComment(id int64, body string) {
+	r.forge.t.Helper()
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	_, found := r.commentByID(id)
+	if found == nil {
+		r.forge.t.Fatalf("%s/%s has no comment %d", r.Owner, r.Name, id)
+	}
+	found.Body, found.updated = body, r.forge.now()
 }
 
 // Comments are the comments of an issue or pull request, oldest first; nil

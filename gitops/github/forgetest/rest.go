@@ -32,7 +32,10 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}":                                     getRepository,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
+	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
+	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
+	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
 	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(editIssue),
 	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),
@@ -43,6 +46,7 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
 	"POST /repos/{owner}/{repo}/pulls":                              createPull,
 	"GET /repos/{owner}/{repo}/pulls/{number}":                      ofPull(getPull),
+	"GET /repos/{owner}/{repo}/pulls/{number}/comments":             ofPull(listReviewComments),
 	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(editPull),
 	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(requestReviewers),
 }
@@ -51,7 +55,7 @@ func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
 		f.mux.HandleFunc(method+" "+restPrefix+path, func(w http.ResponseWriter, r *http.Request) {
-			f.answerREST(w, r, handle)
+			f.answerREST(w, r, pattern, handle)
 		})
 	}
 	f.mux.HandleFunc("POST "+graphQLPath, f.answerGraphQL)
@@ -66,9 +70,10 @@ func callOf(r *http.Request) *call {
 	return c
 }
 
-func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, handle handler) {
+func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, route string, handle handler) {
 	c := callOf(r)
 	f.mu.Lock()
+	f.note(route, c)
 	reply, refused := f.admit(c)
 	if !refused {
 		reply = handle(f, c)

@@ -73,6 +73,7 @@ type pull struct {
 	headSHA, baseSHA string // as they were last seen
 	draft, merged    bool
 	reviewers, teams []string
+	reviewComments   []*reviewComment
 }
 
 type milestone struct {

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // Settings is the part of git's configuration that decides about line endings.

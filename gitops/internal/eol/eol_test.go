@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/rules"
+	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 func gitIn(t testing.TB, dir string, args ...string) string {

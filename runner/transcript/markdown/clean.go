@@ -136,3 +136,8 @@ func isHidden(r rune) bool {
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(Clean(s)), " ")
 }
+
+// Hidden says whether r is shown as nothing, or steers how its neighbours are
+// shown: a character of format (bidirectional controls, zero width, tags), a
+// variation selector, a filler.
+func Hidden(r rune) bool { return isHidden(r) }

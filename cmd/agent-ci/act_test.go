@@ -1,0 +1,44 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestAct runs action.yml as it stands here by act, with the machine itself for a
+// runner. It is part of make e2e: act is a large program to build.
+func TestAct(t *testing.T) {
+	if os.Getenv("AGENT_CI_E2E") == "" {
+		t.Skip("the action is run by act in make e2e only (AGENT_CI_E2E=1)")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.Command("go", "tool", "-modfile=.ci/tools.mod", "-n", "act")
+	list.Dir, list.Stderr = root, os.Stderr
+	act, err := list.Output()
+	if err != nil {
+		t.Fatalf("build act: %v", err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "act"), Cmds: scriptCommands(),
+		Setup: func(env *testscript.Env) error {
+			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS"} {
+				value, err := exec.Command("go", "env", name).Output()
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, strings.TrimSpace(string(value)))
+			}
+			env.Setenv("ACT", strings.TrimSpace(string(act)))
+			env.Setenv("ACTION", root)
+			return setUp(t, env)
+		},
+	})
+}

@@ -1,0 +1,221 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner"
+)
+
+// described is an input or output of action.yml.
+type described struct {
+	Description string
+	Default     string
+	Value       string
+}
+
+// actionFile is action.yml, with inputs and outputs in their order.
+type actionFile struct {
+	Inputs, Outputs yaml.Node
+	Runs            struct {
+		Using string
+		Steps []struct {
+			ID, Uses, Shell, Run, If string
+			Env                      map[string]string
+		}
+	}
+}
+
+func readAction(t *testing.T) actionFile {
+	t.Helper()
+	raw, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file actionFile
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func names(t *testing.T, node yaml.Node) ([]string, map[string]described) {
+	t.Helper()
+	var order []string
+	for i := 0; i < len(node.Content); i += 2 {
+		order = append(order, node.Content[i].Value)
+	}
+	var all map[string]described
+	if err := node.Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return order, all
+}
+
+// TestActionIsDocumented holds the tables of docs/action.md to action.yml.
+func TestActionIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/action.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := readAction(t)
+	inputs, input := names(t, file.Inputs)
+	outputs, output := names(t, file.Outputs)
+	var want []string
+	for _, name := range inputs {
+		fallback := ""
+		if value := input[name].Default; value != "" {
+			fallback = "`" + value + "`"
+		}
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s |", name, fallback, input[name].Description))
+	}
+	for _, name := range outputs {
+		want = append(want, fmt.Sprintf("| `%s` | %s |", name, output[name].Description))
+	}
+	var got []string
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| `") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/action.md (-action.yml +docs):\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(runner.Outputs)), slices.Sorted(slices.Values(outputs))); diff != "" {
+		t.Errorf("outputs (-set +action.yml):\n%s", diff)
+	}
+	for name, out := range output {
+		if out.Value != "${{ steps.agent-ci.outputs."+name+" }}" {
+			t.Errorf("the output %s has the value %s", name, out.Value)
+		}
+	}
+}
+
+// TestActionPassesInputsByTheEnvironment keeps what a workflow gives out of
+// scripts, and other people's actions out of this one.
+func TestActionPassesInputsByTheEnvironment(t *testing.T) {
+	file := readAction(t)
+	inputs, _ := names(t, file.Inputs)
+	used := ""
+	for _, step := range file.Runs.Steps {
+		if strings.Contains(step.Run, "${{") || step.Uses != "" || step.Shell != "bash" {
+			t.Errorf("a step has uses %q, shell %q and runs %q", step.Uses, step.Shell, step.Run)
+		}
+		used += step.If
+		for _, value := range step.Env {
+			used += " " + value
+		}
+	}
+	for _, name := range inputs {
+		if !regexp.MustCompile(`\binputs\.` + name + `\b`).MatchString(used) {
+			t.Errorf("the input %s is not used", name)
+		}
+	}
+	if len(file.Runs.Steps) != 3 {
+		t.Errorf("the action has %d steps", len(file.Runs.Steps))
+	}
+}
+
+// pins are the commits at which workflows use actions of others.
+var pins = map[string]string{
+	"actions/checkout":                "3d3c42e5aac5ba805825da76410c181273ba90b1",
+	"actions/setup-go":                "b7ad1dad31e06c5925ef5d2fc7ad053ef454303e",
+	"actions/upload-artifact":         "043fb46d1a93c77aae656e7c1c64a875d1fc6a0a",
+	"actions/download-artifact":       "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c",
+	"actions/attest-build-provenance": "4d101475d8b20a2381f78447822ac1eab6504dd8",
+}
+
+// TestWorkflowsAreCareful reads the examples and this repository's own
+// workflows: pinned, with no more permissions than written down, and without
+// anything of an event in a script.
+func TestWorkflowsAreCareful(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	inputs, _ := names(t, readAction(t).Inputs)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { checkWorkflow(t, file, inputs) })
+	}
+}
+
+type workflow struct {
+	Permissions *yaml.Node
+	Concurrency *yaml.Node
+	Jobs        map[string]struct {
+		Permissions map[string]string
+		Timeout     int `yaml:"timeout-minutes"`
+		Steps       []struct {
+			Uses, Run string
+			With      map[string]string
+		}
+	}
+}
+
+func checkWorkflow(t *testing.T, file string, inputs []string) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w workflow
+	if err := yaml.Unmarshal(raw, &w); err != nil {
+		t.Fatal(err)
+	}
+	if w.Permissions == nil || w.Concurrency == nil {
+		t.Error("permissions and concurrency are not both set")
+	}
+	for name, job := range w.Jobs {
+		if job.Timeout == 0 {
+			t.Errorf("%s has no timeout", name)
+		}
+		for _, step := range job.Steps {
+			if strings.Contains(step.Run, "${{") {
+				t.Errorf("%s: an expression stands in a script: %s", name, step.Run)
+			}
+			action, ref, _ := strings.Cut(step.Uses, "@")
+			switch {
+			case step.Uses == "":
+			case action == "agent-ci/agent-ci":
+				for with := range step.With {
+					if !slices.Contains(inputs, with) {
+						t.Errorf("%s: the action has no input %s", name, with)
+					}
+				}
+			case pins[action] != ref:
+				t.Errorf("%s uses %s", name, step.Uses)
+			case action == "actions/checkout" && step.With["persist-credentials"] != "false":
+				t.Errorf("%s leaves the token in the checkout", name)
+			}
+		}
+	}
+}
+
+// TestStartersAreTheExamples holds what init writes to examples/workflows.
+func TestStartersAreTheExamples(t *testing.T) {
+	examples, err := filepath.Glob("../../examples/workflows/*.yml")
+	if err != nil || len(examples) != 6 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	for _, file := range examples {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("starter", filepath.Base(file)))
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
+			t.Errorf("copy %s to cmd/agent-ci/starter: %v %s", file, err, diff)
+		}
+	}
+}

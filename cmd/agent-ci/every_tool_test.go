@@ -1,0 +1,237 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// TestEveryTool plays a session over HTTP in which each tool is called, and
+// compares the transcript with the one that was looked through. The server
+// checks each request by the description of the API.
+func TestEveryTool(t *testing.T) {
+	server, err := modeltest.Start(filepath.Join("testdata", "every_tool", "session.yml"), modeltest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
+	cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", "tools.hosted=[web_search]")
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
+	}
+	if confines() == sandbox.LevelNone {
+		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
+	}
+	if printed, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, printed)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
+	}
+	events := readEvents(t, filepath.Join(out, "transcript.jsonl"))
+	everyToolIsPlayed(t, events)
+	events = responsesFirst(events)
+	compareTranscript(t, normalised(t, events, strings.NewReplacer(out, "$RUN", repo, "$REPO")))
+}
+
+// picture is a PNG of four pixels.
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8DAAMIM/4EAAB/uBfvxq7p3AAAAAElFTkSuQmCC"
+
+// widgets is a repository with a program, a picture and a pipe that nobody
+// writes to.
+func widgets(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pixels, err := base64.StdEncoding.DecodeString(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"greet.sh": "echo hello nobody\n", ".gitignore": "held\n", "four.png": string(pixels)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "held"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"}, {"commit", "--quiet", "--message=begin"}} {
+		git := exec.Command("git", append([]string{"-C", dir}, args...)...)
+		git.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.invalid", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.invalid",
+		}
+		if printed, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, printed)
+		}
+	}
+	return dir
+}
+
+func readEvents(t *testing.T, path string) []transcript.Event {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var events []transcript.Event
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+// responsesFirst puts each response before its calls: they start while it is on
+// its way, and nothing says which of the two is written first.
+func responsesFirst(events []transcript.Event) []transcript.Event {
+	var sorted []transcript.Event
+	behindRequest := 0
+	for _, event := range events {
+		if event.Type == transcript.TypeModelResponse {
+			sorted = slices.Insert(sorted, behindRequest, event)
+			continue
+		}
+		sorted = append(sorted, event)
+		if event.Type == transcript.TypeModelRequest {
+			behindRequest = len(sorted)
+		}
+	}
+	return sorted
+}
+
+// everyToolIsPlayed takes the tools that there are from the answer to a call of
+// none of them.
+func everyToolIsPlayed(t *testing.T, events []transcript.Event) {
+	t.Helper()
+	played := make(map[string]bool)
+	var all []string
+	for _, event := range events {
+		if event.Type != transcript.TypeToolFinished {
+			continue
+		}
+		var finished transcript.ToolFinished
+		if err := json.Unmarshal(event.Data, &finished); err != nil {
+			t.Fatal(err)
+		}
+		played[finished.Tool] = true
+		if _, list, ok := strings.Cut(finished.Output, "The tools are: "); ok {
+			all = strings.Split(strings.TrimSuffix(list, "."), ", ")
+		}
+	}
+	if len(all) == 0 {
+		t.Error("nothing says which tools there are")
+	}
+	for _, tool := range all {
+		if !played[tool] {
+			t.Errorf("%s is not played in testdata/every_tool/session.yml", tool)
+		}
+	}
+}
+
+// changing are the fields that differ from run to run, and those that tell of
+// other things than of tools.
+var changing = []string{"seconds", "sha256", "instructions", "prompt_cache_key"}
+
+var changingText = []struct{ pattern, with string }{
+	{`Wall time: [0-9.]+ seconds`, "Wall time: N seconds"},
+	{`"duration_seconds":[0-9.]+`, `"duration_seconds":N`},
+}
+
+// normalised is a transcript without what differs from run to run: times,
+// digests, paths, and what a run is told before its first turn.
+func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	for _, event := range events {
+		var data map[string]any
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		switch event.Type {
+		case transcript.TypeRunStarted, transcript.TypeTask, transcript.TypeWorkspace, transcript.TypePolicy:
+			data = nil
+		case transcript.TypeModelRequest:
+			delete(data, "bytes") // with the length of paths and times
+			if data["turn"] == 1.0 {
+				delete(data, "input")
+			}
+		case transcript.TypeToolFinished:
+			if output, _ := data["output"].(string); paths.Replace(output) != output {
+				delete(data, "bytes") // with the length of paths
+			}
+		}
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(map[string]any{"type": event.Type, "data": steady(data, paths)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text.Bytes()
+}
+
+func steady(value any, paths *strings.Replacer) any {
+	switch v := value.(type) {
+	case string:
+		v = paths.Replace(v)
+		for _, change := range changingText {
+			v = regexp.MustCompile(change.pattern).ReplaceAllString(v, change.with)
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = steady(v[i], paths)
+		}
+	case map[string]any:
+		for _, name := range changing {
+			delete(v, name)
+		}
+		for name := range v {
+			v[name] = steady(v[name], paths)
+		}
+	}
+	return value
+}
+
+func compareTranscript(t *testing.T, got []byte) {
+	t.Helper()
+	golden := filepath.Join("testdata", "every_tool", "transcript.json")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("the transcript differs (-want +got); go test ./cmd/agent-ci -run EveryTool -update rewrites it:\n%s", diff)
+	}
+}

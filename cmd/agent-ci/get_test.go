@@ -1,0 +1,101 @@
+package main_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// release is a commit of a release with the action's script in it, and a
+// machine with as few programs as the script needs.
+type release struct {
+	root, programs, temp string
+}
+
+func newRelease(t *testing.T, asset, checksum string) *release {
+	t.Helper()
+	r := &release{root: t.TempDir(), programs: t.TempDir(), temp: t.TempDir()}
+	script, err := os.ReadFile("../../.ci/get")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, filepath.Join(r.root, ".ci/get"), string(script))
+	r.write(t, filepath.Join(r.root, "dist/version"), "v1.2.3\n")
+	name := "agent-ci-" + runtime.GOOS + "-" + runtime.GOARCH
+	r.write(t, filepath.Join(r.root, "dist/checksums.txt"), fmt.Sprintf("%064d  %s.sbom.json\n%s  %s\n", 0, name, checksum, name))
+	r.write(t, filepath.Join(r.temp, "asset"), asset)
+	r.write(t, filepath.Join(r.programs, "curl"), "#!/bin/bash\nwhile [ \"$1\" != --output ]; do shift; done\ncp \""+r.temp+"/asset\" \"$2\"\necho \"$3\" >>\""+r.temp+"/asked\"\n")
+	for _, program := range []string{"bash", "dirname", "uname", "mkdir", "awk", "sha256sum", "shasum", "cat", "rm", "mv", "cp", "chmod"} {
+		if path, err := exec.LookPath(program); err == nil {
+			if err := os.Symlink(path, filepath.Join(r.programs, program)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return r
+}
+
+func (r *release) write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *release) get(t *testing.T) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(r.programs, "bash"), filepath.Join(r.root, ".ci/get"))
+	cmd.Env = []string{"PATH=" + r.programs, "RUNNER_TEMP=" + r.temp, "GITHUB_OUTPUT=" + filepath.Join(r.temp, "output"), "GH_TOKEN=x"}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+const program = "#!/bin/bash\necho agent-ci v1.2.3\n"
+
+func TestReleaseIsTakenByItsChecksum(t *testing.T) {
+	r := newRelease(t, program, fmt.Sprintf("%x", sha256.Sum256([]byte(program))))
+	out, err := r.get(t)
+	if err != nil || !strings.Contains(out, "not verified: there is no gh here") || !strings.Contains(out, "agent-ci v1.2.3") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	output, err := os.ReadFile(filepath.Join(r.temp, "output"))
+	if want := "binary=" + filepath.Join(r.temp, "agent-ci.bin/agent-ci") + "\n"; err != nil || string(output) != want {
+		t.Errorf("output %q, %v, want %q", output, err, want)
+	}
+	asked, err := os.ReadFile(filepath.Join(r.temp, "asked"))
+	want := "https://github.com/agent-ci/agent-ci/releases/download/v1.2.3/agent-ci-" + runtime.GOOS + "-" + runtime.GOARCH + "\n"
+	if err != nil || string(asked) != want {
+		t.Errorf("asked for %q, %v", asked, err)
+	}
+}
+
+func TestAlteredReleaseIsNotRun(t *testing.T) {
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(program)))
+	for name, c := range map[string]struct{ asset, checksum, gh string }{
+		"another binary": {"#!/bin/bash\necho evil\n", sum, ""},
+		"no checksum":    {program, "", ""},
+		"no attestation": {program, sum, "#!/bin/bash\nexit 1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRelease(t, c.asset, c.checksum)
+			if c.gh != "" {
+				r.write(t, filepath.Join(r.programs, "gh"), c.gh)
+			}
+			out, err := r.get(t)
+			if err == nil || !strings.Contains(out, "nothing is run") || strings.Contains(out, "agent-ci v1.2.3") || strings.Contains(out, "evil") {
+				t.Errorf("%v\n%s", err, out)
+			}
+			if _, err := os.Stat(filepath.Join(r.temp, "output")); err == nil {
+				t.Error("the binary is given to the next step")
+			}
+		})
+	}
+}

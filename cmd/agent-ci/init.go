@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed starter/*.yml
+var starter embed.FS
+
+// starterDefaults is the one file of starter that is no workflow.
+const starterDefaults = "agent-ci.yml"
+
+func initCommand() command {
+	return command{
+		name:  "init",
+		args:  "[--workflow NAME]... [--repo DIR]",
+		about: "write a starter workflow and the repository's defaults",
+		details: `
+Writes .github/workflows/agent-ci-NAME.yml and .github/agent-ci.yml, and leaves a
+file that is there as it is. The workflows, of which issue is written without
+--workflow:
+  issue      a label on an issue makes a pull request
+  comment    a comment or review that begins with /agent-ci
+  schedule   a job file every week
+  step       by hand, with a prompt
+  two-jobs   the agent without a token that may write
+  matrix     several job files side by side`,
+		example: `
+agent-ci init --workflow issue --workflow comment`,
+		run: initialise,
+	}
+}
+
+func initialise(_ context.Context, p process, args []string) int {
+	var workflows []string
+	var repo string
+	flags := newFlags(initCommand())
+	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
+	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
+	rest, status, done := flags.parse(p, args)
+	switch {
+	case done:
+		return status
+	case len(rest) > 0:
+		return flags.wrong(p, "it takes no arguments")
+	case len(workflows) == 0:
+		workflows = []string{"issue"}
+	}
+	known := starterNames()
+	for _, name := range workflows {
+		if !slices.Contains(known, name) {
+			return flags.wrong(p, "there is no workflow %s; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	if err := writeStarter(p, repo, workflows); err != nil {
+		fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
+		return exitFailed
+	}
+	fmt.Fprintln(p.stdout, "Next: add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
+	return exitOK
+}
+
+func starterNames() []string {
+	entries, _ := starter.ReadDir("starter") // part of the program
+	var names []string
+	for _, entry := range entries {
+		if entry.Name() != starterDefaults {
+			names = append(names, strings.TrimSuffix(entry.Name(), ".yml"))
+		}
+	}
+	return names
+}
+
+func writeStarter(p process, repo string, workflows []string) error {
+	root, err := os.OpenRoot(filepath.Clean(repo))
+	if err != nil {
+		return fmt.Errorf("open the repository: %w", err)
+	}
+	defer root.Close()
+	if err := root.MkdirAll(".github/workflows", 0o755); err != nil {
+		return fmt.Errorf("make .github/workflows: %w", err)
+	}
+	files := map[string]string{".github/" + starterDefaults: starterDefaults}
+	for _, name := range workflows {
+		files[".github/workflows/agent-ci-"+name+".yml"] = name + ".yml"
+	}
+	for _, to := range slices.Sorted(maps.Keys(files)) {
+		if err := writeNew(p, root, to, files[to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeNew(p process, root *os.Root, to, from string) error {
+	content, err := starter.ReadFile(path.Join("starter", from))
+	if err != nil {
+		return err
+	}
+	f, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		fmt.Fprintf(p.stdout, "%s is there already and was left as it is\n", to)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	fmt.Fprintf(p.stdout, "wrote %s\n", to)
+	return nil
+}

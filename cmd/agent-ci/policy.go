@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/rules"
+)
+
+// repositoryRules is where a repository keeps its rules.
+const repositoryRules = ".github/agent-ci.rules"
+
+// sandboxModes are the values of policy.sandbox.
+var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"}
+
+func policyCommand() command {
+	return command{
+		name:  "policy",
+		args:  "check [--rules F]... [--sandbox MODE] -- CMD...",
+		about: "tell what becomes of a command, as JSON, and which rules match",
+		details: `
+check decides on a command as a run would, without running it: run,
+run_sandboxed or refuse, with the rule, the reason and what to do instead. A
+single argument with spaces is read as a script. Without --rules the rules are
+` + repositoryRules + ` of this folder, if it is there; a run reads that file
+from the base commit.
+
+The exit status is 0 whatever the decision, and 2 when the rules have a mistake.`,
+		example: `
+agent-ci policy check -- git push --force
+agent-ci policy check --rules team.rules -- 'make && sudo make install'`,
+		run: policyCheck,
+	}
+}
+
+type policyArguments struct {
+	rules   []string
+	sandbox string
+}
+
+func policyCheck(_ context.Context, p process, args []string) int {
+	var a policyArguments
+	flags := newFlags(policyCommand())
+	flags.list(&a.rules, "rules", "FILE", "rules file; may be given several times")
+	flags.text(&a.sandbox, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
+	rest, status, done := flags.parse(p, args)
+	switch {
+	case done:
+		return status
+	case len(rest) == 0 || rest[0] != "check":
+		return flags.wrong(p, "its one subcommand is check")
+	case len(rest) == 1:
+		return flags.wrong(p, "there is no command to check; give one after --")
+	case a.sandbox != "" && !slices.Contains(sandboxModes, a.sandbox):
+		return flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), a.sandbox)
+	}
+	set, err := readRules(a.rules)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "agent-ci policy: the rules cannot be used:\n%v\n", err)
+		return exitInvalid
+	}
+	decision := commandsIn(a.sandbox, set).Decide(requested(rest[1:]))
+	enc := json.NewEncoder(p.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(decision); err != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
+func requested(words []string) policy.Request {
+	dir, _ := os.Getwd() // without one, relative paths are not judged
+	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n") {
+		return policy.Request{Script: words[0], Dir: dir}
+	}
+	return policy.Request{Argv: words, Dir: dir}
+}
+
+// commandsIn are the decisions in a sandbox mode, with this folder as the
+// workspace.
+func commandsIn(mode string, set *rules.Set) policy.Commands {
+	home, _ := os.UserHomeDir()
+	c := policy.Commands{Rules: set, Confined: mode != "danger-full-access", Home: home}
+	if mode != "read-only" {
+		c.Writable = []string{"/tmp"}
+		if dir, err := os.Getwd(); err == nil {
+			c.Writable = append(c.Writable, dir)
+		}
+	}
+	return c
+}
+
+func readRules(names []string) (*rules.Set, error) {
+	optional := len(names) == 0
+	if optional {
+		names = []string{repositoryRules}
+	}
+	var files []rules.File
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, rules.File{Name: name, Data: data})
+	}
+	return rules.Load(files...)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// variable is the value of a variable of the process.
+func (p process) variable(name string) string {
+	for _, each := range slices.Backward(p.environ) {
+		if value, found := strings.CutPrefix(each, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+// inStep is p for a step of GitHub Actions, whose runner reads what is printed
+// for commands.
+func inStep(p process) process {
+	if p.variable("GITHUB_ACTIONS") != "true" {
+		return p
+	}
+	p.stdout, p.stderr = harmless(p.stdout), harmless(p.stderr)
+	return p
+}
+
+func harmless(w io.Writer) io.Writer {
+	if log, done := w.(*actions.Log); done {
+		return log
+	}
+	return actions.NewLog(w)
+}
+
+// stepOf is the step that the process is, nil outside of GitHub Actions.
+func stepOf(p process) *actions.Step {
+	log, inActions := p.stderr.(*actions.Log)
+	if !inActions {
+		return nil
+	}
+	return &actions.Step{Log: log, Masks: p.variable(actionVariable) == "true", OutputFile: p.variable("GITHUB_OUTPUT"), SummaryFile: p.variable("GITHUB_STEP_SUMMARY")}
+}
+
+// actionVariable is set by action.yml, whose log nobody redirects.
+const actionVariable = flagPrefix + "ACTION"
+
+// actionVariables are what action.yml sets beside flags and job keys.
+var actionVariables = []string{actionVariable, commandVariable, flagPrefix + "BINARY"}
+
+// setVariable holds assignments as --set takes them, one a line.
+const setVariable = flagPrefix + "SET"
+
+func setLines(p process) []string {
+	var assignments []string
+	for line := range strings.Lines(p.variable(setVariable)) {
+		if line = strings.TrimSpace(line); line != "" {
+			assignments = append(assignments, line)
+		}
+	}
+	return assignments
+}
+
+// failOn are the outcomes on which the process fails.
+type failOn map[outcome.Outcome]bool
+
+// readFailOn reads a list of outcomes, separated by commas or blanks.
+func readFailOn(list string) (failOn, error) {
+	failing := failOn{}
+	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	if len(names) == 0 {
+		names = []string{"failures"}
+	}
+	for _, name := range names {
+		_, known := outcome.All()[outcome.Outcome(name)]
+		switch {
+		case name == "failures":
+			for each, code := range outcome.All() {
+				failing[each] = failing[each] || code != 0
+			}
+		case name == "none" && len(names) == 1:
+		case name == "none":
+			return nil, errors.New("--fail-on none stands alone")
+		case known:
+			failing[outcome.Outcome(name)] = true
+		default:
+			return nil, fmt.Errorf("--fail-on takes outcomes, failures or none, not %s", name)
+		}
+	}
+	return failing, nil
+}
+
+// status is the exit status for a result.
+func (f failOn) status(r runner.Result) int {
+	switch {
+	case !f[r.Outcome]:
+		return exitOK
+	case r.ExitCode == 0:
+		return exitFailed
+	}
+	return r.ExitCode
+}

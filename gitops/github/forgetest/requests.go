@@ -1,0 +1,110 @@
+package forgetest
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// describedRequests is what GitHub's description of its REST API (OpenAPI 3.0,
+// version 23.0.2) says of the requests that the forge knows, by their routes:
+// the query's parameters, and for each form of the body its fields with their
+// types.
+//
+//go:embed spec/requests.json
+var describedRequests []byte
+
+type describedRequest struct {
+	Query  []string
+	Bodies []struct {
+		Fields   map[string][]string
+		Required []string
+	}
+}
+
+var requestsByRoute = sync.OnceValues(func() (map[string]describedRequest, error) {
+	var all map[string]describedRequest
+	return all, json.Unmarshal(describedRequests, &all)
+})
+
+// Undescribed are the requests so far that GitHub's description does not have,
+// each with what is wrong with it. The description tells of no milestones: those
+// are not looked at.
+func (f *Forge) Undescribed() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.undescribed)
+}
+
+// note compares a request with the description; the forge is locked.
+func (f *Forge) note(route string, c *call) {
+	all, err := requestsByRoute()
+	if err != nil {
+		f.undescribed = append(f.undescribed, err.Error())
+		return
+	}
+	described, known := all[route]
+	if !known {
+		return
+	}
+	for name := range c.URL.Query() {
+		if !slices.Contains(described.Query, name) {
+			f.undescribed = append(f.undescribed, fmt.Sprintf("%s: there is no parameter %s", route, name))
+		}
+	}
+	if len(described.Bodies) > 0 {
+		if wrong := described.wrongBody(c.body); wrong != "" {
+			f.undescribed = append(f.undescribed, fmt.Sprintf("%s: %s", route, wrong))
+		}
+	}
+}
+
+// wrongBody says why a body has none of the forms that it may have.
+func (d describedRequest) wrongBody(raw []byte) string {
+	var body map[string]any
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return "the body is no object: " + err.Error()
+	}
+	var reasons []string
+	for _, form := range d.Bodies {
+		reason := ""
+		for _, name := range form.Required {
+			if _, there := body[name]; !there {
+				reason = "the body lacks " + name
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(body)) {
+			types, there := form.Fields[name]
+			if !there {
+				reason = "the body has no field " + name
+			} else if !slices.ContainsFunc(types, func(kind string) bool { return isOfType(body[name], kind) }) {
+				reason = fmt.Sprintf("the body's %s is none of %s", name, strings.Join(types, ", "))
+			}
+		}
+		if reason == "" {
+			return ""
+		}
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, "; ")
+}
+
+func isOfType(value any, kind string) bool {
+	switch v := value.(type) {
+	case nil:
+		return kind == "null"
+	case string:
+		return kind == "string"
+	case bool:
+		return kind == "boolean"
+	case []any:
+		return kind == "array"
+	case float64:
+		return kind == "number" || kind == "integer" && v == float64(int64(v))
+	}
+	return kind == "object"
+}

@@ -1,0 +1,51 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+)
+
+// Permission is what an account may do in a repository.
+type Permission struct {
+	// Level is admin, write, read or none. On a public repository everybody has
+	// read.
+	Level string
+	// Role is finer: admin, maintain, write, triage, read, or the name of a role
+	// that the organisation made.
+	Role string
+}
+
+// loginPattern is what an account can be called: [bot] ends those of Apps, _
+// stands in those of enterprises.
+var loginPattern = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
+
+// Permission asks what an account may do in a repository. An account that is
+// not there has the level none.
+func (c *Client) Permission(ctx context.Context, owner, name, login string) (Permission, error) {
+	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s/%s", login, owner, name), permission: "metadata: read"}
+	none := Permission{Level: "none"}
+	if err := checkRepository(what, owner, name); err != nil {
+		return none, err
+	}
+	if !loginPattern.MatchString(login) {
+		return none, &Error{Kind: Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
+	}
+	request, err := c.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, login), nil)
+	if err != nil {
+		return none, c.failed(ctx, what, err)
+	}
+	var reply struct {
+		Permission string `json:"permission"`
+		RoleName   string `json:"role_name"` // not in go-github v60
+	}
+	if _, err = c.rest.Do(ctx, request, &reply); err != nil {
+		err = c.failed(ctx, what, err)
+		if KindOf(err) == NotFound {
+			return none, nil
+		}
+		return none, err
+	}
+	return Permission{Level: reply.Permission, Role: reply.RoleName}, nil
+}

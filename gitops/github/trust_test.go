@@ -1,0 +1,115 @@
+package github_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+func TestPermission(t *testing.T) {
+	_, repository, client := newForge(t)
+	repository.Permissions = map[string]string{"maintainer": "maintain", "helper": "triage", "gone": "none"}
+	for login, want := range map[string]github.Permission{
+		"octocat":    {Level: "admin", Role: "admin"},
+		"Maintainer": {Level: "write", Role: "maintain"},
+		"helper":     {Level: "read", Role: "triage"},
+		"gone":       {Level: "none", Role: "none"},
+		"stranger":   {Level: "read", Role: "read"},
+	} {
+		got, err := client.Permission(t.Context(), "octo", "widgets", login)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", login, err, diff)
+		}
+	}
+}
+
+func TestPermissionOfNobody(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/collaborators/down/permission": answer(403, `{"message": "Resource not accessible"}`)})
+	if got, err := a.client.Permission(t.Context(), "o", "r", "nobody"); err != nil || got.Level != "none" {
+		t.Errorf("an account that is not there: %v, %v", got, err)
+	}
+	if got, err := a.client.Permission(t.Context(), "o", "r", "down"); github.KindOf(err) != github.Forbidden || got.Level != "none" {
+		t.Errorf("an answer that is refused: %v, %v", got, err)
+	}
+	asked := len(a.asked)
+	for _, login := range []string{"", ".", "..", "a/b", "a?b", "a%2fb", "a b", "[bot]"} {
+		if _, err := a.client.Permission(t.Context(), "o", "r", login); github.KindOf(err) != github.Invalid {
+			t.Errorf("%q: err = %v, want %s", login, err, github.Invalid)
+		}
+	}
+	if len(a.asked) != asked {
+		t.Errorf("impossible names were asked for: %v", a.asked[asked:])
+	}
+}
+
+func TestComments(t *testing.T) {
+	_, repository, client := newForge(t)
+	number := repository.AddIssue(forgetest.Issue{Title: "Wrong"})
+	comment, err := client.CreateComment(t.Context(), "octo", "widgets", number, "At work.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.EditComment(t.Context(), "octo", "widgets", comment.ID, "Done."); err != nil {
+		t.Fatal(err)
+	}
+	issue, err := client.Issue(t.Context(), "octo", "widgets", number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(issue.Comments) != 1 || issue.Comments[0].Body != "Done." || !issue.Comments[0].UpdatedAt.After(issue.Comments[0].CreatedAt) {
+		t.Errorf("comments = %+v", issue.Comments)
+	}
+	if !issue.UpdatedAt.After(issue.CreatedAt) || issue.Comments[0].URL == "" {
+		t.Errorf("issue = %+v", issue)
+	}
+	if err := client.EditComment(t.Context(), "octo", "widgets", 1234567, "Done."); github.KindOf(err) != github.NotFound {
+		t.Errorf("err = %v, want %s", err, github.NotFound)
+	}
+}
+
+func TestTreeAndBlob(t *testing.T) {
+	_, repository, client := newForge(t)
+	topic := revision(t, repository, "feature/topic")
+	files, err := client.Tree(t.Context(), "octo", "widgets", topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []github.TreeFile{{Path: "greet.txt", Mode: "100644", ID: revision(t, repository, "feature/topic:greet.txt")}}
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Fatal(diff)
+	}
+	content, err := client.Blob(t.Context(), "octo", "widgets", files[0].ID)
+	if err != nil || string(content) != "goodbye" {
+		t.Errorf("content %q, %v", content, err)
+	}
+	if _, err := client.Blob(t.Context(), "octo", "widgets", "../issues/1"); github.KindOf(err) != github.Invalid {
+		t.Errorf("err = %v, want %s", err, github.Invalid)
+	}
+}
+
+func TestReviewComments(t *testing.T) {
+	_, repository, client := newForge(t)
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 101 {
+		repository.AddReviewComment(pull.Number, forgetest.ReviewComment{ReviewID: 7, Author: forgetest.User{Login: "mona"}, Path: "greet.txt", Line: i + 1, DiffHunk: "@@", Body: "No."})
+	}
+	got, err := client.ReviewComments(t.Context(), "octo", "widgets", pull.Number)
+	if err != nil || len(got) != 101 {
+		t.Fatalf("%d comments, %v", len(got), err)
+	}
+	want := github.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt}
+	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
+		t.Errorf("%s %v", diff, want)
+	}
+	pulled, err := client.PullRequest(t.Context(), "octo", "widgets", pull.Number)
+	if err != nil || pulled.HeadRepository != "octo/widgets" || pulled.Head != "feature/topic" {
+		t.Errorf("pull request %+v, %v", pulled, err)
+	}
+}

@@ -1,0 +1,39 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// Exclude is the ignore rules of the repository's info/exclude, as they were
+// when the checkout was opened.
+func (c *Checkout) Exclude() rules.Ignore {
+	text, err := os.ReadFile(filepath.Join(c.shadow, "info/exclude"))
+	if err != nil {
+		return rules.Ignore{} // there is none
+	}
+	return rules.ParseIgnore(text, "")
+}
+
+// IgnoresCase says whether names that differ in case alone are one to git
+// (core.ignoreCase).
+func (c *Checkout) IgnoresCase() bool { return c.settings.ignoreCase }
+
+// Tracked lists the files in the index, sorted by bytes. Git ignores none of
+// them, whatever the ignore rules say.
+func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
+	ix, err := c.readLiveIndex(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tracked files: %w", err)
+	}
+	paths := make([]string, ix.Len())
+	for i := range paths {
+		paths[i] = string(ix.Path(i))
+	}
+	return slices.Compact(paths), nil
+}

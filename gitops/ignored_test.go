@@ -1,0 +1,33 @@
+package gitops_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatIgnoreRulesNeed(t *testing.T) {
+	r := newRepo(t)
+	for _, name := range []string{"b", "a-b", "a/x", "build/kept"} {
+		r.write(name, name)
+	}
+	r.write(".git/info/exclude", "build/\n")
+	r.git("add", "-f", ".")
+	r.git("commit", "-qm", "first")
+	r.write("untracked", "")
+	r.git("config", "core.ignoreCase", "true")
+	c := r.open("")
+	tracked, err := c.Tracked(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a-b", "a/x", "b", "build/kept"}, tracked); diff != "" {
+		t.Errorf("tracked (-want +got):\n%s", diff)
+	}
+	if ignored, decided := c.Exclude().Decide("build", true, false); !ignored || !decided {
+		t.Error("info/exclude is not read")
+	}
+	if !c.IgnoresCase() {
+		t.Error("core.ignoreCase is not read")
+	}
+}

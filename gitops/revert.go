@@ -1,0 +1,22 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Revert takes the changes of some paths out of the work tree: they are as in
+// the base again. The change set no longer fits the work tree afterwards; take
+// it anew with Changes.
+func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
+	back, err := c.differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+	if err == nil {
+		back = slices.DeleteFunc(back, func(d difference) bool { return !slices.Contains(paths, d.path) })
+		_, err = c.checkOut(ctx, cs.Base.Tree.hash(), back)
+	}
+	if err != nil {
+		return fmt.Errorf("take changes of %d files out: %w", len(paths), err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Treatment is what becomes of a change that has something about it.
+type Treatment string
+
+// The treatments. The zero value is Fail.
+const (
+	Fail  Treatment = "fail"  // the change is not published
+	Warn  Treatment = "warn"  // it is, with a warning that a reviewer sees
+	Allow Treatment = "allow" // it is
+)
+
+// Concern is something about a changed path that a reviewer would want to know.
+type Concern string
+
+// The concerns, as the keys of policy.change name them. Names that some system
+// takes for .git have no key: they are never published.
+const (
+	ConcernProtected  Concern = "protected"
+	ConcernSubmodule  Concern = "submodules"
+	ConcernNestedGit  Concern = "nested_git"
+	ConcernSymlinkOut Concern = "symlinks_out"
+	ConcernSymlink    Concern = "symlinks"
+	ConcernExecutable Concern = "executables"
+	ConcernLockfile   Concern = "lockfiles"
+	ConcernName       Concern = "name"
+)
+
+// ChangedFile is what the judgement of a change needs to know of a path. Modes
+// are git's, in octal; one that is empty says that the path is not there.
+type ChangedFile struct {
+	Path             string
+	OldMode, NewMode string
+	// Found are concerns that only who has looked at the tree can know:
+	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName.
+	Found []Concern
+}
+
+// Finding is a concern about a path.
+type Finding struct {
+	Path    string
+	Concern Concern
+}
+
+func (f Finding) String() string {
+	if f.Concern == ConcernName {
+		return fmt.Sprintf("%q %s", f.Path, concernWords[f.Concern])
+	}
+	return fmt.Sprintf("%q %s (policy.change.%s)", f.Path, concernWords[f.Concern], f.Concern)
+}
+
+var concernWords = map[Concern]string{
+	ConcernProtected:  "is protected by policy.protect",
+	ConcernSubmodule:  "is a submodule or points to another commit of one",
+	ConcernNestedGit:  "is a repository of its own, of which nothing is part of the change",
+	ConcernSymlinkOut: "is a symbolic link that leads out of the repository",
+	ConcernSymlink:    "is a symbolic link",
+	ConcernExecutable: "is newly executable",
+	ConcernLockfile:   "is a lockfile",
+	ConcernName:       "has a name that some systems take for .git",
+}
+
+// Changes judges changes.
+type Changes struct {
+	Protect []string // patterns, as Protected takes them
+	// Drop leaves the changes of protected paths out and lets the rest go on.
+	Drop bool
+	// Treat has what becomes of each concern; one that it does not have fails.
+	Treat map[Concern]Treatment
+}
+
+// Verdict is the judgement of a change. It may be published when Fail is empty,
+// without the paths in Drop.
+type Verdict struct {
+	Fail []Finding
+	Warn []Finding
+	Drop []string
+}
+
+// Judge judges the files of a change. Its error is a pattern that cannot be
+// read.
+func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
+	var v Verdict
+	for _, file := range files {
+		concerns, err := c.concerns(file)
+		if err != nil {
+			return Verdict{}, err
+		}
+		if c.Drop && slices.Contains(concerns, ConcernProtected) {
+			v.Drop = append(v.Drop, file.Path)
+			continue
+		}
+		for _, concern := range concerns {
+			v.add(Finding{file.Path, concern}, c.Treat[concern])
+		}
+	}
+	return v, nil
+}
+
+func (v *Verdict) add(f Finding, treatment Treatment) {
+	switch {
+	case treatment == Allow && f.Concern != ConcernName:
+	case treatment == Warn && f.Concern != ConcernName:
+		v.Warn = append(v.Warn, f)
+	default:
+		v.Fail = append(v.Fail, f)
+	}
+}
+
+// The modes that git gives what is no ordinary file.
+const (
+	modeExecutable = "100755"
+	modeSymlink    = "120000"
+	modeSubmodule  = "160000"
+)
+
+// concerns are those about a file, each once.
+func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
+	concerns := slices.Clone(file.Found)
+	note := func(concern Concern, is bool) {
+		if is && !slices.Contains(concerns, concern) {
+			concerns = append(concerns, concern)
+		}
+	}
+	protected, err := Protected(c.Protect, []string{file.Path})
+	if err != nil {
+		return nil, err
+	}
+	note(ConcernProtected, len(protected) > 0)
+	note(ConcernSubmodule, file.OldMode == modeSubmodule || file.NewMode == modeSubmodule)
+	note(ConcernSymlink, file.NewMode == modeSymlink && !slices.Contains(concerns, ConcernSymlinkOut))
+	note(ConcernExecutable, file.NewMode == modeExecutable && file.OldMode != modeExecutable)
+	note(ConcernLockfile, lockfiles[path.Base(file.Path)])
+	return concerns, nil
+}
+
+// lockfiles are the names of files that pin the versions of dependencies.
+var lockfiles = wordSet(`go.sum go.work.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock
+	Cargo.lock poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Gemfile.lock gems.locked composer.lock mix.lock rebar.lock
+	pubspec.lock Podfile.lock Package.resolved packages.lock.json paket.lock gradle.lockfile flake.lock stack.yaml.lock cabal.project.freeze
+	.terraform.lock.hcl Chart.lock buf.lock MODULE.bazel.lock`)

@@ -1,0 +1,206 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/shell"
+)
+
+// Commands decides whether commands may start, under the approval policy never:
+// there is nobody to ask, so each is run or refused. The zero value knows the
+// built-in refusals alone. docs/policy.md has the table of its decisions.
+type Commands struct {
+	Rules    *rules.Set
+	Confined bool     // commands run in the sandbox
+	Writable []string // folders that they may write there, absolute and clean
+	Home     string   // of the user that they run as
+}
+
+// Request is a command that wants to start.
+type Request struct {
+	Argv   []string // program and arguments
+	Script string   // for a shell that is not the caller's choice; then Argv is empty
+	Dir    string   // where it starts, absolute
+}
+
+// Action is what becomes of a request.
+type Action string
+
+// The actions.
+const (
+	Run          Action = "run"
+	RunSandboxed Action = "run_sandboxed"
+	Refuse       Action = "refuse"
+)
+
+// Decision is what becomes of a request and why.
+type Decision struct {
+	Action  Action `json:"action"`
+	Command string `json:"command,omitempty"` // that was refused; it may be a part of the whole
+	Rule    string `json:"rule,omitempty"`    // that refuses: file:line, or built-in:name
+	Reason  string `json:"reason"`
+	Remedy  string `json:"remedy,omitempty"` // what to do instead
+	// Allowed says that the whole is understood and a rule allows each of its
+	// commands. It never removes the sandbox.
+	Allowed bool `json:"allowed_by_rule"`
+	// Unclear says why no rule can allow the whole.
+	Unclear string    `json:"unclear,omitempty"`
+	Matches []Matched `json:"matched_rules"`
+}
+
+// Matched is a rule that a command of a request begins with.
+type Matched struct {
+	Rule          rules.Place    `json:"rule"`
+	Decision      rules.Decision `json:"decision"`
+	Prefix        []string       `json:"prefix"`
+	Command       string         `json:"command"`
+	Via           []string       `json:"via,omitempty"` // programs that start the command
+	Justification string         `json:"justification,omitempty"`
+}
+
+// The built-in refusals, as Decision.Rule names them.
+const (
+	ruleExcess     = "built-in:nesting"
+	ruleForced     = "built-in:forced-removal"
+	ruleEverything = "built-in:removes-everything"
+)
+
+const keepGoing = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
+
+// Decide decides on a request.
+func (c Commands) Decide(q Request) Decision {
+	reading := q.read()
+	d := Decision{Action: Run, Reason: "No rule refuses it.", Unclear: reading.Unclear, Matches: []Matched{}}
+	if c.Confined {
+		d.Action = RunSandboxed
+	}
+	allowed := c.allow(&d, reading)
+	strictest := c.match(&d, reading)
+	d.Allowed = len(allowed) > 0 && !slices.Contains(allowed, false) && strictest == nil
+	switch {
+	case strictest != nil:
+		return d.refuse(strictest.refusal())
+	case reading.Excess != "":
+		return d.refuse(refusal{
+			command: q.shown(), rule: ruleExcess,
+			reason: "what it runs cannot be told: " + reading.Excess,
+			remedy: "Run the inner command itself, or put a long script in a file and run that",
+		})
+	}
+	for _, command := range reading.Commands {
+		lifted := command.Top >= 0 && command.Top < len(allowed) && allowed[command.Top]
+		if r, dangerous := c.danger(command, removing{dir: q.Dir, moves: reading.Moves, lifted: lifted}); dangerous {
+			return d.refuse(r)
+		}
+	}
+	if d.Allowed {
+		d.Reason = "A rule allows each of its commands."
+	}
+	return d
+}
+
+func (q Request) read() shell.Reading {
+	if len(q.Argv) > 0 {
+		return shell.ReadArgv(q.Argv)
+	}
+	return shell.ReadScript(q.Script)
+}
+
+func (q Request) shown() string {
+	if len(q.Argv) > 0 {
+		return strings.Join(q.Argv, " ")
+	}
+	return q.Script
+}
+
+// allow tells of each command of a plain list whether a rule allows it, and
+// notes these rules.
+func (c Commands) allow(d *Decision, reading shell.Reading) []bool {
+	allowed := make([]bool, len(reading.Plain))
+	for i, argv := range reading.Plain {
+		for _, m := range c.Rules.Match(argv) {
+			if m.Rule.Decision == rules.Allow {
+				allowed[i] = true
+				d.note(m, shell.Command{Words: []shell.Word{{Text: strings.Join(argv, " "), Known: true}}})
+			}
+		}
+	}
+	return allowed
+}
+
+// match notes the rules that refuse a command, wherever it stands, and gives
+// the strictest.
+func (c Commands) match(d *Decision, reading shell.Reading) (strictest *Matched) {
+	for _, command := range reading.Commands {
+		for _, m := range c.Rules.Match(command.Prefix()) {
+			if m.Rule.Decision == rules.Allow {
+				continue
+			}
+			noted := d.note(m, command)
+			if strictest == nil || noted.Decision > strictest.Decision {
+				strictest = &noted
+			}
+		}
+	}
+	return strictest
+}
+
+// mostNoted is how many rules a decision tells of.
+const mostNoted = 100
+
+func (d *Decision) note(m rules.Match, command shell.Command) Matched {
+	noted := Matched{
+		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip(command.String()), Via: command.Via, Justification: m.Rule.Justification,
+	}
+	if len(d.Matches) < mostNoted {
+		d.Matches = append(d.Matches, noted)
+	}
+	return noted
+}
+
+// refusal is why and what instead, without full stops.
+type refusal struct{ command, rule, reason, remedy string }
+
+func (m Matched) refusal() refusal {
+	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: keepGoing}
+	begin := strings.Join(m.Prefix, " ")
+	r.reason = fmt.Sprintf("the rules forbid commands that begin with `%s`", begin)
+	if m.Decision == rules.Prompt {
+		r.reason = fmt.Sprintf("the rules want a person to approve commands that begin with `%s`, and the approval policy is never", begin)
+	}
+	if m.Justification != "" {
+		r.reason += ": " + strings.TrimSuffix(m.Justification, ".")
+	}
+	return r
+}
+
+func (d Decision) refuse(r refusal) Decision {
+	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip(r.command), r.rule, false
+	d.Reason, d.Remedy = capital(r.reason)+".", r.remedy+"."
+	return d
+}
+
+// Words tell a model why its command was not run and what to do instead.
+func (d Decision) Words() string {
+	return fmt.Sprintf("`%s` was not run (%s). %s %s", d.Command, d.Rule, d.Reason, d.Remedy)
+}
+
+// clip shortens a command for a sentence.
+func clip(command string) string {
+	const most = 160
+	command = strings.Join(strings.Fields(command), " ")
+	if len(command) <= most {
+		return command
+	}
+	return strings.ToValidUTF8(command[:most], "") + "…"
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

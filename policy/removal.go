@@ -1,0 +1,132 @@
+package policy
+
+import (
+	"path"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/shell"
+)
+
+// removing are the surroundings of a removal.
+type removing struct {
+	dir    string
+	moves  bool // relative paths and HOME are not known
+	lifted bool // a rule allows the command
+}
+
+// danger gives the built-in refusal of a command: a forced removal outside of
+// what may be written in the sandbox, any forced removal where there is none,
+// and a removal of everything.
+func (c Commands) danger(command shell.Command, in removing) (refusal, bool) {
+	r, ok := removalOf(command.Words)
+	if !ok {
+		return refusal{}, false
+	}
+	for _, target := range r.targets {
+		place, known := c.place(target, in)
+		switch {
+		case known && c.isEverything(place):
+			return refusal{
+				command: command.String(), rule: ruleEverything,
+				reason: "it would remove " + target.Text + ", all that is in it included",
+				remedy: "Remove only the files that the task is about, each by its path below the working directory",
+			}, true
+		case c.Confined && r.forced && known && !in.lifted && !c.mayWriteBelow(place):
+			return refusal{
+				command: command.String(), rule: ruleForced,
+				reason: "it removes by force what is outside of the writable folders: " + target.Text,
+				remedy: "Remove only what is below " + c.writableFolders(),
+			}, true
+		}
+	}
+	if r.forced && !c.Confined && !in.lifted {
+		return refusal{
+			command: command.String(), rule: ruleForced,
+			reason: "forced removals are refused where commands are not confined",
+			remedy: "Use rm without -f (rm -r for a folder): it asks nothing here. Whoever runs this job can allow the command with a prefix_rule, or confine commands with policy.sandbox: workspace-write",
+		}, true
+	}
+	return refusal{}, false
+}
+
+// removal is what an rm does.
+type removal struct {
+	forced  bool
+	targets []shell.Word
+}
+
+// removalOf reads an rm that removes by force or whole folders.
+func removalOf(words []shell.Word) (r removal, ok bool) {
+	if !words[0].Known || path.Base(words[0].Text) != "rm" {
+		return removal{}, false
+	}
+	recursive, options := false, true
+	for _, word := range words[1:] {
+		text := word.Text
+		switch {
+		case options && text == "--":
+			options = false
+		case options && strings.HasPrefix(text, "--"):
+			r.forced = r.forced || abbreviates(text, "--force")
+			recursive = recursive || abbreviates(text, "--recursive")
+		case options && len(text) > 1 && text[0] == '-':
+			r.forced = r.forced || strings.Contains(text, "f")
+			recursive = recursive || strings.ContainsAny(text, "rR")
+		default:
+			r.targets = append(r.targets, word)
+		}
+	}
+	return r, r.forced || recursive
+}
+
+// abbreviates says whether a long option is, or begins like, name.
+func abbreviates(option, name string) bool {
+	return len(option) > len("--") && strings.HasPrefix(name, option)
+}
+
+// place is the absolute path of what is removed, as far as it can be told
+// without looking; globs stay in it.
+func (c Commands) place(target shell.Word, in removing) (place string, known bool) {
+	text := target.Text
+	switch {
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		return path.Join("/", c.Home, text[1:]), !in.moves
+	case strings.HasPrefix(text, "~"):
+		return "/" + text, true // somebody's home
+	case !target.Known:
+		if below, ok := strings.CutPrefix(text, "$HOME"); ok && (below == "" || below[0] == '/') && !strings.ContainsAny(below, "$…") {
+			return path.Join("/", c.Home, below), !in.moves
+		}
+		return "", false
+	case path.IsAbs(text):
+		return path.Clean(text), true
+	}
+	return path.Join(in.dir, text), !in.moves && in.dir != ""
+}
+
+// isEverything says whether a path is the root, a folder at the root, the home
+// folder, or all that is in one of them.
+func (c Commands) isEverything(place string) bool {
+	whole := strings.TrimRight(place, "*.")
+	if place != "/" {
+		whole = strings.TrimSuffix(whole, "/")
+	}
+	return strings.Count(whole, "/") <= 1 && !c.mayWriteBelow(place) || c.Home != "" && whole == path.Clean(c.Home)
+}
+
+// mayWriteBelow says whether a path is below, and is not, a writable folder.
+func (c Commands) mayWriteBelow(place string) bool {
+	for _, folder := range c.Writable {
+		if below, ok := strings.CutPrefix(place, strings.TrimSuffix(folder, "/")+"/"); ok && below != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (c Commands) writableFolders() string {
+	if len(c.Writable) == 0 {
+		return "a writable folder; in this run there is none"
+	}
+	return strings.Join(c.Writable, ", ")
+}

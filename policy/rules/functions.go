@@ -1,0 +1,230 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+func isFunction(name string) bool {
+	return name == "prefix_rule" || name == "host_executable" || name == "network_rule"
+}
+
+// functions are what a file can call.
+func (l *loader) functions() starlark.StringDict {
+	bind := func(name string, f func(Place, starlark.Tuple, []starlark.Tuple) error) *starlark.Builtin {
+		return starlark.NewBuiltin(name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			caller := thread.CallFrame(1).Pos
+			err := f(Place{caller.Filename(), int(caller.Line)}, args, kwargs)
+			return starlark.None, err
+		})
+	}
+	return starlark.StringDict{
+		"prefix_rule": bind("prefix_rule", l.prefixRule), "host_executable": bind("host_executable", l.hostExecutable), "network_rule": bind("network_rule", l.networkRule),
+	}
+}
+
+func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	var pattern, match, notMatch *starlark.List
+	var decision, justification starlark.Value
+	if err := starlark.UnpackArgs("prefix_rule", args, kwargs, "pattern", &pattern, "decision??", &decision,
+		"match??", &match, "not_match??", &notMatch, "justification??", &justification); err != nil {
+		return err
+	}
+	rule := Rule{At: at}
+	var err error
+	if rule.Decision, err = decisionOf(decision); err != nil {
+		return err
+	}
+	if rule.Justification, err = justificationOf(justification); err != nil {
+		return err
+	}
+	if rule.Pattern, err = l.patternOf(pattern); err != nil {
+		return err
+	}
+	if len(l.set.Rules) >= maxRules {
+		return fmt.Errorf("there are more than %d rules", maxRules)
+	}
+	l.set.Rules = append(l.set.Rules, rule)
+	index := len(l.set.Rules) - 1
+	if err := l.addExamples(index, match, true); err != nil {
+		return err
+	}
+	return l.addExamples(index, notMatch, false)
+}
+
+func decisionOf(value starlark.Value) (Decision, error) {
+	if value == nil {
+		return Allow, nil
+	}
+	text, ok := starlark.AsString(value)
+	index := slices.Index(decisionNames[:], text)
+	if !ok || index < 0 {
+		return 0, fmt.Errorf("decision must be one of %s, not %s", strings.Join(decisionNames[:], ", "), shown(value))
+	}
+	return Decision(index), nil
+}
+
+func justificationOf(value starlark.Value) (string, error) {
+	if value == nil {
+		return "", nil
+	}
+	text, ok := starlark.AsString(value)
+	if !ok || strings.TrimSpace(text) == "" {
+		return "", errors.New("justification must be text that says why the rule is there")
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// patternOf reads a pattern: tokens that are text or lists of alternatives.
+func (l *loader) patternOf(list *starlark.List) ([][]string, error) {
+	if list.Len() == 0 {
+		return nil, errors.New("pattern must not be empty")
+	}
+	pattern := make([][]string, 0, min(list.Len(), maxTokens))
+	for i := range list.Len() {
+		token, err := l.tokenOf(list.Index(i))
+		if err != nil {
+			return nil, fmt.Errorf("pattern[%d] %w", i, err)
+		}
+		pattern = append(pattern, token)
+	}
+	if slices.Contains(pattern[0], "") {
+		return nil, errors.New("pattern[0] must name a program")
+	}
+	return pattern, nil
+}
+
+func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
+	if text, ok := starlark.AsString(value); ok {
+		return []string{text}, l.count(1)
+	}
+	list, ok := value.(*starlark.List)
+	if !ok || list.Len() == 0 {
+		return nil, fmt.Errorf("must be text or a list of alternatives, not %s", shown(value))
+	}
+	return l.texts(list)
+}
+
+// texts reads a list of text.
+func (l *loader) texts(list *starlark.List) ([]string, error) {
+	if err := l.count(list.Len()); err != nil {
+		return nil, err
+	}
+	texts := make([]string, 0, list.Len())
+	for i := range list.Len() {
+		text, ok := starlark.AsString(list.Index(i))
+		if !ok {
+			return nil, fmt.Errorf("must hold nothing but text, not %s", shown(list.Index(i)))
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// count bounds what all the files say.
+func (l *loader) count(words int) error {
+	l.tokens += words
+	if l.tokens > maxTokens {
+		return fmt.Errorf("of words in patterns and examples there are more than %d", maxTokens)
+	}
+	return nil
+}
+
+func (l *loader) hostExecutable(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	var name string
+	var list *starlark.List
+	if err := starlark.UnpackArgs("host_executable", args, kwargs, "name", &name, "paths", &list); err != nil {
+		return err
+	}
+	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
+		return fmt.Errorf("name must be the bare name of a program, not %q", name)
+	}
+	paths, err := l.texts(list)
+	if err != nil {
+		return fmt.Errorf("paths %w", err)
+	}
+	for _, p := range paths {
+		switch {
+		case !path.IsAbs(p):
+			return fmt.Errorf("paths must be absolute, not %q", p)
+		case path.Base(p) != name:
+			return fmt.Errorf("paths must end in %q, not be %q", name, p)
+		}
+	}
+	if len(l.set.Hosts) >= maxRules {
+		return fmt.Errorf("there are more than %d rules", maxRules)
+	}
+	slices.Sort(paths)
+	l.set.Hosts = append(l.set.Hosts, Host{at, name, slices.Compact(paths)})
+	return nil
+}
+
+// protocols are the names of protocols, also those that mean another.
+var protocols = map[string]string{
+	"http": "http", "https": "https", "https_connect": "https", "http-connect": "https", "socks5_tcp": "socks5_tcp", "socks5_udp": "socks5_udp",
+}
+
+func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	var host, protocol string
+	var decision, justification starlark.Value
+	if err := starlark.UnpackArgs("network_rule", args, kwargs, "host", &host, "protocol", &protocol, "decision", &decision, "justification??", &justification); err != nil {
+		return err
+	}
+	rule := Network{At: at, Protocol: protocols[protocol]}
+	if rule.Protocol == "" {
+		return fmt.Errorf("protocol must be one of http, https, socks5_tcp, socks5_udp, not %q", protocol)
+	}
+	var err error
+	if rule.Host, err = normalHost(host); err != nil {
+		return err
+	}
+	if decision == starlark.String("deny") {
+		decision = starlark.String("forbidden")
+	}
+	if rule.Decision, err = decisionOf(decision); err != nil {
+		return err
+	}
+	if rule.Justification, err = justificationOf(justification); err != nil {
+		return err
+	}
+	if len(l.set.Network) >= maxRules {
+		return fmt.Errorf("there are more than %d rules", maxRules)
+	}
+	l.set.Network = append(l.set.Network, rule)
+	return nil
+}
+
+// normalHost is a host's name or address in lower case, without its port and
+// the dot at its end.
+func normalHost(host string) (string, error) {
+	bare := strings.TrimSpace(host)
+	if inside, rest, ok := strings.Cut(strings.TrimPrefix(bare, "["), "]"); ok && strings.HasPrefix(bare, "[") && isPort(rest) {
+		bare = inside
+	} else if name, port, ok := strings.Cut(bare, ":"); ok && isPort(":"+port) {
+		bare = name
+	}
+	bare = strings.ToLower(strings.TrimRight(bare, "."))
+	if bare == "" || strings.ContainsAny(bare, "/?#*[]@ \t\r\n") {
+		return "", fmt.Errorf("host must be the name or the address of one host, without scheme, path or wildcard, not %q", host)
+	}
+	return bare, nil
+}
+
+// isPort says whether s is nothing or a colon and digits.
+func isPort(s string) bool {
+	digits, ok := strings.CutPrefix(s, ":")
+	return s == "" || ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// shown is a value for a message, not longer than a message should be.
+func shown(value starlark.Value) string {
+	if text, ok := starlark.AsString(value); ok && len(text) <= 40 {
+		return fmt.Sprintf("%q", text)
+	}
+	return value.Type()
+}

@@ -1,0 +1,211 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// The limits of a rules file. Rules are data: what needs more is a mistake.
+const (
+	maxBytes  = 256 << 10
+	maxSteps  = 200_000
+	maxTime   = 5 * time.Second
+	maxRules  = 10_000  // of all files
+	maxTokens = 200_000 // words in the patterns and examples of all files
+)
+
+// File is a rules file.
+type File struct {
+	Name string // as messages call it
+	Data []byte
+}
+
+// Error is a mistake in a rules file.
+type Error struct {
+	File         string
+	Line, Column int
+	Message      string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// Load reads rules files and runs their self-tests. Its errors are *Error, one
+// for each file that has a mistake, joined.
+func Load(files ...File) (*Set, error) {
+	l := &loader{set: &Set{}}
+	var mistakes []error
+	for _, file := range files {
+		if err := l.load(file); err != nil {
+			mistakes = append(mistakes, err)
+		}
+	}
+	l.set.index()
+	if len(mistakes) == 0 {
+		mistakes = l.test()
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		return nil, err
+	}
+	return l.set, nil
+}
+
+// loader gathers the rules of files.
+type loader struct {
+	set      *Set
+	examples []example
+	tokens   int
+}
+
+func (l *loader) load(file File) error {
+	if len(file.Data) > maxBytes {
+		return &Error{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
+	}
+	if line := tooNested(file.Data); line > 0 {
+		return &Error{file.Name, line, 1, "brackets are nested too deeply"}
+	}
+	options := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
+	parsed, err := options.Parse(file.Name, file.Data, 0)
+	if err != nil {
+		return mistake(file.Name, err)
+	}
+	if err := onlyData(parsed); err != nil {
+		return err
+	}
+	functions := l.functions()
+	program, err := starlark.FileProgram(parsed, functions.Has)
+	if err != nil {
+		return mistake(file.Name, err)
+	}
+	return mistake(file.Name, run(program, functions))
+}
+
+// run executes a file within the limits.
+func run(program *starlark.Program, functions starlark.StringDict) error {
+	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
+	thread.SetMaxExecutionSteps(maxSteps)
+	late := time.AfterFunc(maxTime, func() { thread.Cancel("it takes too long") })
+	defer late.Stop()
+	_, err := program.Init(thread, functions)
+	return err
+}
+
+// mistake is a Starlark error with its place.
+func mistake(name string, err error) error {
+	var parse syntax.Error
+	var resolved resolve.ErrorList
+	var eval *starlark.EvalError
+	var ours *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours):
+		return ours
+	case errors.As(err, &parse):
+		return errorAt(parse.Pos, parse.Msg)
+	case errors.As(err, &resolved):
+		return errorAt(resolved[0].Pos, resolved[0].Msg)
+	case errors.As(err, &eval):
+		return errorAt(position(eval.CallStack), eval.Msg)
+	}
+	return &Error{name, 1, 1, err.Error()}
+}
+
+// position is where in a file a call stands: the innermost frame that is not
+// a function of ours.
+func position(stack starlark.CallStack) syntax.Position {
+	for len(stack) > 1 && stack.At(0).Pos.Line == 0 {
+		stack.Pop()
+	}
+	return stack.At(0).Pos
+}
+
+func errorAt(pos syntax.Position, message string) *Error {
+	return &Error{pos.Filename(), int(pos.Line), int(pos.Col), message}
+}
+
+// tooNested gives the line in which brackets are nested more deeply than any
+// rule needs: the parser calls itself for each. Brackets in strings count, too.
+func tooNested(data []byte) (line int) {
+	const most = 100
+	depth := 0
+	line = 1
+	for _, c := range data {
+		switch c {
+		case '\n':
+			line++
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > most {
+			return line
+		}
+	}
+	return 0
+}
+
+// onlyData lets through what describes rules: calls of the functions, text,
+// numbers, lists, names, and loops over lists. Without operators and functions
+// of its own a file can neither run long nor make much out of little.
+func onlyData(file *syntax.File) error {
+	var found *Error
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil || found != nil {
+			return false
+		}
+		if what := refused(n); what != "" {
+			start, _ := n.Span()
+			found = errorAt(start, what+" is not available in rules files, which are data: write the values out")
+		}
+		return found == nil
+	})
+	if found != nil {
+		return found
+	}
+	return nil
+}
+
+// refused names what a node is when it is no data.
+func refused(n syntax.Node) string {
+	switch n := n.(type) {
+	case *syntax.File, *syntax.ExprStmt, *syntax.ForStmt, *syntax.BranchStmt, *syntax.Comprehension, *syntax.ForClause,
+		*syntax.Ident, *syntax.Literal, *syntax.ListExpr, *syntax.TupleExpr, *syntax.ParenExpr:
+		return ""
+	case *syntax.AssignStmt:
+		if n.Op == syntax.EQ {
+			return ""
+		}
+		return "the operator " + n.Op.String()
+	case *syntax.BinaryExpr:
+		if n.Op == syntax.EQ { // name = value, in a call
+			return ""
+		}
+		return "the operator " + n.Op.String()
+	case *syntax.CallExpr:
+		if name, ok := n.Fn.(*syntax.Ident); ok && isFunction(name.Name) {
+			return ""
+		}
+		return "a call of anything but prefix_rule, host_executable and network_rule"
+	case *syntax.UnaryExpr:
+		return "the operator " + n.Op.String()
+	case *syntax.LoadStmt:
+		return "load"
+	case *syntax.DefStmt, *syntax.LambdaExpr, *syntax.ReturnStmt:
+		return "a function"
+	case *syntax.DotExpr:
+		return "a method"
+	case *syntax.IfStmt, *syntax.IfClause, *syntax.CondExpr:
+		return "a condition"
+	case *syntax.WhileStmt:
+		return "while"
+	}
+	return "this"
+}

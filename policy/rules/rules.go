@@ -1,0 +1,173 @@
+// Package rules owns files of rules: their language, loading them with their
+// self-tests, and which rules match a command or a host. It knows argument
+// vectors; it does not know shells, sandboxes or what a match leads to.
+//
+// The language is Starlark and its functions are those of Codex's execpolicy,
+// so that one file serves both. docs/policy.md describes it.
+package rules
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Decision is what a rule says.
+type Decision int
+
+// The decisions, the strictest last.
+const (
+	Allow Decision = iota
+	Prompt
+	Forbidden
+)
+
+var decisionNames = [...]string{"allow", "prompt", "forbidden"}
+
+func (d Decision) String() string { return decisionNames[d] }
+
+// MarshalText writes the decision as rules files do.
+func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Place is where a rule stands.
+type Place struct {
+	File string
+	Line int
+}
+
+func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// MarshalText writes the place as file:line.
+func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// Rule is a prefix_rule.
+type Rule struct {
+	At            Place
+	Pattern       [][]string // of each token, what it may be
+	Decision      Decision
+	Justification string
+}
+
+// Host is a host_executable: the paths that stand for a name.
+type Host struct {
+	At    Place
+	Name  string
+	Paths []string
+}
+
+// Network is a network_rule.
+type Network struct {
+	At            Place
+	Host          string // lower case, without port
+	Protocol      string // http, https, socks5_tcp, socks5_udp
+	Decision      Decision
+	Justification string
+}
+
+// Set is the rules of all files. The zero value and nil have none. It is not
+// changed after Load, so it is safe for concurrent use.
+type Set struct {
+	Rules   []Rule
+	Hosts   []Host
+	Network []Network
+
+	byProgram map[string][]int // indexes of Rules
+}
+
+// Match is a rule that a command begins with.
+type Match struct {
+	Rule   *Rule
+	Prefix []string // the words that match
+
+	index int // of the rule
+}
+
+// Match gives the rules that a command begins with, in their order. prefix is
+// the command as far as its words are known; a longer pattern does not match.
+//
+// A rule for a bare name also matches a path that ends in it: one that forbids
+// or prompts any such path, one that allows only an absolute one, and of these
+// only what host_executable names, where it names any.
+func (s *Set) Match(prefix []string) []Match {
+	if s == nil || len(prefix) == 0 {
+		return nil
+	}
+	matches := s.matchAs(prefix, prefix[0], func(Decision) bool { return true })
+	if name := path.Base(prefix[0]); name != prefix[0] {
+		byName := s.matchAs(prefix, name, func(d Decision) bool { return d != Allow || s.standsFor(prefix[0], name) })
+		matches = append(matches, byName...)
+		slices.SortStableFunc(matches, func(a, b Match) int { return a.index - b.index })
+		matches = slices.CompactFunc(matches, func(a, b Match) bool { return a.index == b.index })
+	}
+	return matches
+}
+
+// matchAs matches a command whose program counts as name.
+func (s *Set) matchAs(prefix []string, name string, counts func(Decision) bool) []Match {
+	var matches []Match
+	for _, i := range s.byProgram[name] {
+		rule := &s.Rules[i]
+		if counts(rule.Decision) && rule.begins(prefix[1:]) {
+			matches = append(matches, Match{rule, prefix[:len(rule.Pattern)], i})
+		}
+	}
+	return matches
+}
+
+// begins says whether the words after the program fit the rule.
+func (r *Rule) begins(args []string) bool {
+	rest := r.Pattern[1:]
+	if len(args) < len(rest) {
+		return false
+	}
+	for i, token := range rest {
+		if !slices.Contains(token, args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// standsFor says whether the program at an absolute path counts as name. The
+// last host_executable of a name counts.
+func (s *Set) standsFor(program, name string) bool {
+	if !path.IsAbs(program) {
+		return false
+	}
+	for _, host := range slices.Backward(s.Hosts) {
+		if host.Name == name {
+			return slices.Contains(host.Paths, program)
+		}
+	}
+	return true
+}
+
+// Reach gives the strictest network_rule for a host and a protocol. The host
+// may carry a port.
+func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
+	if s == nil {
+		return Network{}, false
+	}
+	host, err := normalHost(host)
+	if err != nil {
+		return Network{}, false
+	}
+	for _, n := range s.Network {
+		if n.Host == host && n.Protocol == protocol && (!ok || n.Decision > rule.Decision) {
+			rule, ok = n, true
+		}
+	}
+	return rule, ok
+}
+
+// index makes the rules findable by their programs.
+func (s *Set) index() {
+	s.byProgram = make(map[string][]int)
+	for i, rule := range s.Rules {
+		for _, program := range rule.Pattern[0] {
+			if at := s.byProgram[program]; len(at) == 0 || at[len(at)-1] != i {
+				s.byProgram[program] = append(at, i)
+			}
+		}
+	}
+}

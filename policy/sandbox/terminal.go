@@ -1,0 +1,75 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoTerminal is why nothing can be typed into a command.
+var ErrNoTerminal = errors.New("the command has no terminal")
+
+// openTerminal opens both ends of a pseudo-terminal.
+func openTerminal(size Window) (ours, theirs *os.File, err error) {
+	master, theirs, err := pty.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a terminal: %w", err)
+	}
+	defer master.Close()
+	err = pty.Setsize(theirs, &pty.Winsize{Rows: size.Rows, Cols: size.Columns})
+	if err == nil {
+		ours, err = nonBlocking(master)
+	}
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("open a terminal: %w", err)
+	}
+	return ours, theirs, nil
+}
+
+// nonBlocking is f as a file of its own whose reads and writes heed deadlines;
+// package pty leaves its files without.
+func nonBlocking(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("duplicate a descriptor: %w", err)
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		return nil, errors.Join(err, syscall.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// Type types into the command's terminal as a keyboard does; "\x03" interrupts
+// what runs in the foreground. When ctx ends while the command does not read,
+// the rest is not typed. One call at a time.
+func (p *Process) Type(ctx context.Context, keys string) error {
+	if p.terminal == nil {
+		return ErrNoTerminal
+	}
+	_ = p.terminal.SetWriteDeadline(time.Time{})
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = p.terminal.SetWriteDeadline(time.Unix(1, 0))
+	})
+	n, err := p.terminal.WriteString(keys)
+	if !stop() {
+		<-interrupted // or it would reach the next call
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%d of %d bytes were typed, as the command does not read: %w", n, len(keys), ctx.Err())
+	}
+	return fmt.Errorf("type into the terminal: %w", err)
+}

@@ -1,0 +1,129 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var window = Window{Rows: 40, Columns: 120}
+
+// screen is an output that tells when it has some words.
+type screen struct {
+	words string
+	seen  chan struct{}
+
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func newScreen(words string) *screen { return &screen{words: words, seen: make(chan struct{})} }
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := strings.Contains(s.buffer.String(), s.words)
+	s.buffer.Write(p)
+	if !before && strings.Contains(s.buffer.String(), s.words) {
+		close(s.seen)
+	}
+	return len(p), nil
+}
+
+func startInTerminal(t *testing.T, text string, output *screen) *Process {
+	t.Helper()
+	box := open(t, new(Sandbox))
+	c := script(t, text, output)
+	c.TTY = window
+	p, err := box.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestATerminalIsOne(t *testing.T) {
+	output := newScreen("\x00")
+	p := startInTerminal(t, "stty size; test -t 0 && test -t 1 && test -t 2 && echo three; : </dev/tty && printf 'its own\\n\\n'", output)
+	status, err := p.Wait()
+	if err != nil || status != (Status{}) {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	if got := output.buffer.String(); got != "40 120\r\nthree\r\nits own\r\n\r\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhatIsTypedIsRead(t *testing.T) {
+	output := newScreen("name? ")
+	p := startInTerminal(t, "printf 'name? '; read x; echo it is $x; exit 3", output)
+	<-output.seen
+	if err := p.Type(t.Context(), "Ada\n"); err != nil {
+		t.Fatal(err)
+	}
+	status, err := p.Wait()
+	if got := output.buffer.String(); err != nil || status.ExitCode != 3 || got != "name? Ada\r\nit is Ada\r\n" {
+		t.Errorf("%+v, %v, %q", status, err, got)
+	}
+	if err := p.Type(t.Context(), "more"); err == nil {
+		t.Error("typed into a terminal that is closed")
+	}
+}
+
+func TestControlCInterruptsTheForeground(t *testing.T) {
+	output := newScreen("up")
+	p := startInTerminal(t, "echo up; exec sleep 3600", output)
+	<-output.seen
+	if err := p.Type(t.Context(), "\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := p.Wait(); err != nil || status.ExitCode != 130 {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
+func TestTypingEndsWithItsContext(t *testing.T) {
+	output := newScreen("up")
+	p := startInTerminal(t, "stty raw -echo; echo up; exec sleep 3600", output)
+	<-output.seen
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := p.Type(ctx, strings.Repeat("x", 1<<20))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not read") {
+		t.Errorf("got %v", err)
+	}
+	p.Kill()
+	if _, err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingIsTypedWithoutATerminal(t *testing.T) {
+	box := open(t, new(Sandbox))
+	p, err := box.Start(script(t, "true", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Type(t.Context(), "x"); !errors.Is(err, ErrNoTerminal) {
+		t.Errorf("got %v", err)
+	}
+	<-p.Done()
+}
+
+func TestKillEndsAllOfATerminalsGroup(t *testing.T) {
+	held := watch(t)
+	output := newScreen("up")
+	p := startInTerminal(t, "trap '' HUP TERM; exec 3>"+held.path+"; sleep 3600 & echo up; wait", output)
+	<-output.seen
+	p.Kill()
+	if status, err := p.Wait(); err != nil || status.ExitCode != 137 {
+		t.Errorf("%+v, %v", status, err)
+	}
+	held.mustGo(t)
+}

@@ -1,0 +1,82 @@
+package secrets
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+)
+
+const (
+	// windowSize is how many new bytes are searched at once.
+	windowSize = 64 << 10
+	// shapeOverlap is how much of a window is searched again with the next: more
+	// than what any shape needs to be known.
+	shapeOverlap = 4 << 10
+)
+
+// Find names the values and shapes that stand in what from gives, sorted and
+// each once. Fragments are none of them.
+func (r *Redactor) Find(from io.Reader) ([]string, error) { return r.FindNew(from, nil) }
+
+// FindNew is Find without the shapes that stand in before as well: text that
+// was only moved. before may be nil.
+func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
+	if r == nil {
+		return nil, nil
+	}
+	old := map[string]bool{}
+	if before != nil {
+		err := r.windows(before, func(window []byte) {
+			for _, s := range shapesIn(string(window), nil) {
+				old[string(window[s.start:s.end])] = true
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	found := map[string]bool{}
+	err := r.windows(from, func(window []byte) {
+		for _, f := range r.forms {
+			if !found[f.name] && bytes.Contains(window, []byte(f.text)) {
+				found[f.name] = true
+			}
+		}
+		text := string(window)
+		for _, s := range shapesIn(text, nil) {
+			if !old[text[s.start:s.end]] {
+				found[nameOf(s)] = true
+			}
+		}
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// nameOf is the shape's name in a span's mark.
+func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
+
+// windows gives what from holds in pieces that overlap.
+func (r *Redactor) windows(from io.Reader, search func([]byte)) error {
+	overlap := shapeOverlap
+	if len(r.forms) > 0 {
+		overlap = max(overlap, len(r.forms[0].text)-1) // the longest
+	}
+	window := make([]byte, 0, overlap+windowSize)
+	for {
+		n, err := io.ReadFull(from, window[len(window):len(window)+windowSize])
+		window = window[:len(window)+n]
+		search(window)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		window = append(window[:0], window[max(0, len(window)-overlap):]...)
+	}
+}

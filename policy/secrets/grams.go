@@ -1,0 +1,185 @@
+package secrets
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+const (
+	// fragmentOf is the least length of a value whose fragments are searched.
+	fragmentOf = 20
+	// minFragment is the least length of a fragment.
+	minFragment = 12
+
+	// step is the distance of the places in a text that are looked at. What is
+	// searched has a gram at every offset below step, so none is missed: a form
+	// has 4+step-1 bytes or more, a fragment 8+step-1.
+	step         = 5
+	formGram     = 4
+	fragmentGram = 8
+)
+
+// grams find where in a text a known value may begin, without looking at every
+// byte of it.
+type grams struct {
+	forms     *filter // of 4 bytes at the beginning of each form
+	formTexts map[uint32][]formPlace
+	fragments *filter // of 8 bytes at each place of each value
+	values    map[uint64][]valuePlace
+}
+
+// formPlace is where in a form a gram stands.
+type formPlace struct {
+	text   string
+	offset int
+}
+
+// valuePlace is where in a value a gram stands.
+type valuePlace struct {
+	name   string
+	text   string
+	offset int
+}
+
+// filter says of most numbers that were not put in that they were not.
+type filter [1 << 10]uint64
+
+func (f *filter) bit(n uint64) (word, mask uint64) {
+	h := n * 0x9E3779B97F4A7C15 >> 48
+	return h >> 6, 1 << (h & 63)
+}
+
+func (f *filter) add(n uint64) {
+	word, mask := f.bit(n)
+	f[word] |= mask
+}
+
+func (f *filter) has(n uint64) bool {
+	word, mask := f.bit(n)
+	return f[word]&mask != 0
+}
+
+func (g *grams) addForm(text string) {
+	if g.forms == nil {
+		g.forms, g.formTexts = new(filter), map[uint32][]formPlace{}
+	}
+	for offset := range step {
+		gram := binary.LittleEndian.Uint32([]byte(text[offset : offset+formGram]))
+		g.forms.add(uint64(gram))
+		g.formTexts[gram] = append(g.formTexts[gram], formPlace{text, offset})
+	}
+}
+
+// addFragments makes the fragments of a value findable, but for what is
+// published of it.
+func (g *grams) addFragments(v Value) {
+	if len(v.Secret) < fragmentOf {
+		return
+	}
+	text := v.Secret[published(v.Secret):]
+	if len(text) < minFragment {
+		return
+	}
+	if g.fragments == nil {
+		g.fragments, g.values = new(filter), map[uint64][]valuePlace{}
+	}
+	for offset := 0; offset+fragmentGram <= len(text); offset++ {
+		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
+		g.fragments.add(gram)
+		if len(g.values[gram]) < 4 { // a value that repeats itself needs no more
+			g.values[gram] = append(g.values[gram], valuePlace{v.Name, text, offset})
+		}
+	}
+}
+
+// published is the length of what is no secret at the beginning of a value: the
+// prefix of a well-known token, the header of a JSON Web Token, the first line
+// of a key, the scheme of an Authorization header or a URL.
+func published(secret string) int {
+	const jwt, pem = "eyJ", "-----BEGIN "
+	switch {
+	case strings.HasPrefix(secret, jwt) && strings.Contains(secret, "."):
+		return strings.IndexByte(secret, '.') + 1
+	case strings.HasPrefix(secret, pem) && strings.Contains(secret, "\n"):
+		return strings.IndexByte(secret, '\n') + 1
+	}
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
+		if rest, ok := strings.CutPrefix(secret, scheme); ok {
+			return len(scheme) + published(rest)
+		}
+	}
+	if scheme := strings.Index(secret, "://"); scheme >= 0 && scheme < 20 {
+		return scheme + len("://")
+	}
+	longest := 0
+	for _, s := range shapes {
+		for _, prefix := range s.prefixes {
+			if len(prefix) > longest && strings.HasPrefix(secret, prefix) {
+				longest = len(prefix)
+			}
+		}
+	}
+	return longest
+}
+
+// mayHoldForm says whether a form stands in text.
+func (g *grams) mayHoldForm(text string) bool {
+	if g.forms == nil {
+		return false
+	}
+	for at := 0; at+formGram <= len(text); at += step {
+		gram := uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16 | uint32(text[at+3])<<24
+		if !g.forms.has(uint64(gram)) {
+			continue
+		}
+		for _, place := range g.formTexts[gram] {
+			if start := at - place.offset; start >= 0 && strings.HasPrefix(text[start:], place.text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fragments adds to spans the parts of text that are fragments of values.
+func (r *Redactor) fragments(text string, spans []span) []span {
+	g := &r.grams
+	if g.fragments == nil {
+		return spans
+	}
+	for at := 0; at+fragmentGram <= len(text); at += step {
+		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24 |
+			uint64(text[at+4])<<32 | uint64(text[at+5])<<40 | uint64(text[at+6])<<48 | uint64(text[at+7])<<56
+		if !g.fragments.has(gram) {
+			continue
+		}
+		longest := span{start: at, end: at}
+		for _, place := range g.values[gram] {
+			start, end := place.extent(text, at)
+			if end-start > longest.end-longest.start {
+				longest = span{start, end, "[part of secret " + place.name + "]"}
+			}
+		}
+		if longest.end-longest.start < minFragment {
+			continue
+		}
+		if r.stands == nil || !r.stands(text[longest.start:longest.end]) {
+			spans = append(spans, longest)
+		}
+		at += (longest.end - at - 1) / step * step // the next look is in the first bytes behind it
+	}
+	return spans
+}
+
+// extent is the part of text around at that is the same as the value around
+// the place.
+func (p valuePlace) extent(text string, at int) (start, end int) {
+	start, end = at, at
+	for o := p.offset; start > 0 && o > 0 && text[start-1] == p.text[o-1]; o-- {
+		start--
+	}
+	for o := p.offset; end < len(text) && o < len(p.text) && text[end] == p.text[o]; o++ {
+		end++
+	}
+	return start, end
+}

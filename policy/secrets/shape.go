@@ -1,0 +1,241 @@
+package secrets
+
+import "strings"
+
+// shape is what tokens of one kind look like: a prefix that its issuer chose,
+// and what follows. measure gives the length of what follows at the beginning
+// of a text, or -1 when it is not of the shape.
+type shape struct {
+	name     string
+	prefixes []string
+	measure  func(rest string) int
+}
+
+// shapes are the well-known ones, as their issuers publish them.
+var shapes = []shape{
+	{"GitHub token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, run(wordBytes, 30, 0)},
+	{"GitHub fine-grained token", []string{"github_pat_"}, run(wordBytes, 36, 0)},
+	{"GitLab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"}, run(urlBytes, 20, 0)},
+	{"OpenAI key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}, run(urlBytes, 20, 0)},
+	{"Anthropic key", []string{"sk-ant-"}, run(urlBytes, 20, 0)},
+	{"API key", []string{"sk-or-v1-", "sk-"}, run(alnum, 32, 0)},
+	{"AWS access key ID", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, run(base32Bytes, 16, 16)},
+	{"AWS Bedrock key", []string{"ABSK"}, run(base64Bytes, 100, 0)},
+	{"Google API key", []string{"AIza"}, run(urlBytes, 35, 35)},
+	{"Google OAuth secret", []string{"GOCSPX-"}, run(urlBytes, 28, 28)},
+	{"Google OAuth token", []string{"ya29."}, run(urlBytes, 30, 0)},
+	{"Azure storage key", []string{"AccountKey="}, run(base64Bytes, 80, 0)},
+	{"Slack token", []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.", "xapp-"}, run(dashBytes, 20, 0)},
+	{"Slack webhook", []string{"https://hooks.slack.com/services/"}, run(pathBytes, 30, 0)},
+	{"npm token", []string{"npm_"}, run(alnum, 36, 36)},
+	{"PyPI token", []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, run(urlBytes, 50, 0)},
+	{"RubyGems key", []string{"rubygems_"}, run(hexBytes, 48, 48)},
+	{"crates.io token", []string{"cio"}, run(alnum, 32, 32)},
+	{"Docker Hub token", []string{"dckr_pat_", "dckr_oat_"}, run(urlBytes, 24, 0)},
+	{"Hugging Face token", []string{"hf_"}, run(alnum, 34, 40)},
+	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, run(alnum, 20, 0)},
+	{"SendGrid key", []string{"SG."}, dotted(run(urlBytes, 22, 22), run(urlBytes, 43, 43))},
+	{"DigitalOcean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, run(hexBytes, 64, 64)},
+	{"Vault token", []string{"hvs.", "hvb.", "hvr."}, run(urlBytes, 24, 0)},
+	{"Shopify token", []string{"shpat_", "shpca_", "shppa_", "shpss_"}, run(hexBytes, 32, 32)},
+	{"Databricks token", []string{"dapi"}, run(hexBytes, 32, 32)},
+	{"Linear key", []string{"lin_api_"}, run(alnum, 40, 40)},
+	{"Atlassian token", []string{"ATATT3xFfGF0", "ATCTT3xFfGN0"}, run(urlBytes, 50, 0)},
+	{"Grafana token", []string{"glsa_", "glc_"}, run(wordBytes, 32, 0)},
+	{"New Relic key", []string{"NRAK-"}, run(alnum, 27, 27)},
+	{"age key", []string{"AGE-SECRET-KEY-1"}, run(alnum, 58, 58)},
+	{"JSON Web Token", []string{"eyJ"}, dotted(run(urlBytes, 10, 0), dotted(after("eyJ", run(urlBytes, 10, 0)), run(urlBytes, 20, 0)))},
+	{"private key", []string{"-----BEGIN "}, privateKey},
+}
+
+// bytesOf is a set of bytes.
+type bytesOf [256]bool
+
+func setOf(chars string) *bytesOf {
+	var set bytesOf
+	for i := range len(chars) {
+		set[chars[i]] = true
+	}
+	return &set
+}
+
+const (
+	digits = "0123456789"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+)
+
+var (
+	alnum       = setOf(digits + upper + lower)
+	wordBytes   = setOf(digits + upper + lower + "_")
+	urlBytes    = setOf(digits + upper + lower + "_-")
+	dashBytes   = setOf(digits + upper + lower + "-")
+	pathBytes   = setOf(digits + upper + lower + "/")
+	base64Bytes = setOf(digits + upper + lower + "+/=")
+	base32Bytes = setOf("234567" + upper)
+	hexBytes    = setOf(digits + "abcdefABCDEF")
+)
+
+// run measures a run of bytes of a set, of at least and, unless it is 0, at
+// most so many. A run of few different bytes is a placeholder, and so is one
+// that ends in EXAMPLE.
+func run(set *bytesOf, least, most int) func(string) int {
+	return func(rest string) int {
+		n := 0
+		for n < len(rest) && set[rest[n]] {
+			n++
+		}
+		if n < least || most > 0 && n > most || isPlaceholder(rest[:n]) {
+			return -1
+		}
+		return n
+	}
+}
+
+// leastVaried is how many different bytes a token of any length has.
+const leastVaried = 6
+
+func isPlaceholder(body string) bool {
+	if strings.HasSuffix(body, "EXAMPLE") {
+		return true
+	}
+	var seen bytesOf
+	varied := 0
+	for i := 0; i < len(body) && varied < leastVaried; i++ {
+		if !seen[body[i]] {
+			seen[body[i]] = true
+			varied++
+		}
+	}
+	return varied < leastVaried
+}
+
+// dotted measures two things with a dot between them.
+func dotted(first, second func(string) int) func(string) int {
+	return func(rest string) int {
+		n := first(rest)
+		if n < 0 || n >= len(rest) || rest[n] != '.' {
+			return -1
+		}
+		m := second(rest[n+1:])
+		if m < 0 {
+			return -1
+		}
+		return n + 1 + m
+	}
+}
+
+// after measures what follows a prefix, with it.
+func after(prefix string, measure func(string) int) func(string) int {
+	return func(rest string) int {
+		if !strings.HasPrefix(rest, prefix) {
+			return -1
+		}
+		if n := measure(rest[len(prefix):]); n >= 0 {
+			return len(prefix) + n
+		}
+		return -1
+	}
+}
+
+// longestKey is how far the end of a private key is looked for.
+const longestKey = 16 << 10
+
+// privateKey measures a PEM or OpenSSH private key behind its first words. One
+// without an end goes as far as its lines are those of a key.
+func privateKey(rest string) int {
+	line := rest[:min(len(rest), 64)]
+	kind, _, ok := strings.Cut(line, "-----")
+	if !ok || !strings.HasSuffix(kind, "PRIVATE KEY") && !strings.HasSuffix(kind, "PRIVATE KEY BLOCK") {
+		return -1
+	}
+	body := rest[len(kind)+len("-----") : min(len(rest), longestKey)]
+	end := strings.Index(body, "-----END "+kind+"-----")
+	if end < 0 {
+		end = 0
+		for end < len(body) && (base64Bytes[body[end]] || strings.IndexByte(" \\nr\r\n\t\"", body[end]) >= 0) {
+			end++
+		}
+		if end < 64 {
+			return -1
+		}
+		return len(kind) + len("-----") + end
+	}
+	if end < 40 { // the two lines with nothing between them
+		return -1
+	}
+	return len(kind) + len("-----") + end + len("-----END "+kind+"-----")
+}
+
+// candidate is a prefix that begins with certain three bytes.
+type candidate struct {
+	prefix string
+	shape  *shape
+}
+
+// anchors find the places in a text where a shape may begin.
+type anchors struct {
+	filter filter
+	byHead map[uint32][]candidate
+}
+
+// anchored are the anchors of all shapes.
+var anchored = newAnchors()
+
+func newAnchors() *anchors {
+	a := &anchors{byHead: map[uint32][]candidate{}}
+	for i := range shapes {
+		for _, prefix := range shapes[i].prefixes {
+			head := uint32(prefix[0]) | uint32(prefix[1])<<8 | uint32(prefix[2])<<16
+			a.filter.add(uint64(head))
+			a.byHead[head] = append(a.byHead[head], candidate{prefix, &shapes[i]})
+		}
+	}
+	return a
+}
+
+// shapesIn adds to spans the parts of text that have a shape.
+func shapesIn(text string, spans []span) []span {
+	for at := 0; at+3 <= len(text); at++ {
+		head := uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16
+		if !anchored.filter.has(uint64(head)) {
+			continue
+		}
+		if s, ok := anchored.at(text, at, head); ok {
+			spans = append(spans, s)
+			at = s.end - 1
+		}
+	}
+	return spans
+}
+
+// at is the shape that begins at a place of text.
+func (a *anchors) at(text string, at int, head uint32) (span, bool) {
+	candidates := a.byHead[head]
+	if len(candidates) == 0 || !beginsToken(text, at) {
+		return span{}, false
+	}
+	for _, c := range candidates {
+		if !strings.HasPrefix(text[at:], c.prefix) {
+			continue
+		}
+		if n := c.shape.measure(text[at+len(c.prefix):]); n >= 0 {
+			return span{at, at + len(c.prefix) + n, mark(c.shape.name)}, true
+		}
+	}
+	return span{}, false
+}
+
+// beginsToken says whether what stands before a place can stand before a token:
+// nothing of a longer word. A dash counts where a line of a diff begins with it.
+func beginsToken(text string, at int) bool {
+	if at == 0 {
+		return true
+	}
+	switch before := text[at-1]; {
+	case before == '-':
+		return at == 1 || text[at-2] == '\n' || text[at-2] == ' ' || text[at] == '-' || text[at-2] == '-'
+	default:
+		return !wordBytes[before] || at >= 2 && text[at-2] == '\\' && strings.IndexByte("nrt", before) >= 0
+	}
+}

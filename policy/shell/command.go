@@ -1,0 +1,186 @@
+package shell
+
+import "strings"
+
+// command notes a command and reads those that it starts.
+func (r *reader) command(words []Word, from origin) {
+	if r.reading.Excess != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
+		return
+	}
+	if len(from.via) > maxDepth {
+		r.reading.Excess = "programs start one another too many times"
+		return
+	}
+	name, args := base(words[0].Text), words[1:]
+	inner := from.through(name)
+	switch name {
+	case "cd", "pushd", "popd", "chdir":
+		r.reading.Moves = true
+	case "git":
+		r.git(words, from)
+	case "find":
+		r.find(args, inner)
+	case "fd", "fdfind":
+		r.afterOption(args, inner, "-x", "-X", "--exec", "--exec-batch")
+	case "trap":
+		r.trap(args, inner)
+	case "alias":
+		r.aliases(args, inner)
+	case "bundle", "poetry", "pipenv", "uv", "pdm", "rye", "conda", "rbenv", "pyenv", "nvm", "pnpm", "yarn", "npm", "opam":
+		r.afterOption(args, inner, "exec", "run", "x", "dlx")
+	default:
+		r.wrapped(name, args, inner)
+	}
+}
+
+// wrapped reads what a shell or a wrapper starts.
+func (r *reader) wrapped(name string, args []Word, inner origin) {
+	if shells[name] {
+		if script, ok := scriptOption(args); ok {
+			r.known(script, inner)
+		}
+		return
+	}
+	w, ok := wrappers[name]
+	if !ok {
+		return
+	}
+	s := w.skip(args)
+	for _, script := range s.scripts {
+		r.known(script, inner)
+	}
+	rest := args[min(s.at, len(args)):]
+	switch {
+	case s.nothing:
+	case s.unsure:
+		r.anywhere(args, inner)
+	case w.joins:
+		r.joined(rest, inner)
+	case name == "flock" && len(rest) > 1 && rest[0].Text == "-c":
+		r.known(rest[1], inner)
+	default:
+		if w.appends && len(rest) > 0 {
+			rest = append(rest[:len(rest):len(rest)], Word{Text: "…"})
+		}
+		r.command(rest, inner)
+	}
+	if name == "sudo" || name == "env" {
+		r.movesBy(args[:len(args)-len(rest)])
+	}
+}
+
+// movesBy looks for options that change the working directory.
+func (r *reader) movesBy(options []Word) {
+	for _, o := range options {
+		if strings.HasPrefix(o.Text, "-C") || strings.HasPrefix(o.Text, "-D") || strings.HasPrefix(o.Text, "--chdir") || strings.HasPrefix(o.Text, "HOME=") {
+			r.reading.Moves = true
+		}
+	}
+}
+
+// known reads a word as a script, where it is known what it holds.
+func (r *reader) known(script Word, inner origin) {
+	if script.Known {
+		r.script(script.Text, inner)
+	}
+}
+
+// joined reads words as a script, as eval does.
+func (r *reader) joined(words []Word, inner origin) {
+	texts := make([]string, 0, len(words))
+	for _, w := range words {
+		if !w.Known {
+			return
+		}
+		texts = append(texts, w.Text)
+	}
+	r.script(strings.Join(texts, " "), inner)
+}
+
+// mostStarts is how many words a command is looked for behind when it may
+// begin at any of them.
+const mostStarts = 200
+
+// anywhere reads a command from each word on: which one is the program is not
+// known.
+func (r *reader) anywhere(args []Word, inner origin) {
+	if len(args) > mostStarts {
+		r.reading.Excess = "it cannot be told which of its many words is the program"
+		return
+	}
+	for i, word := range args {
+		if word.Known && !strings.HasPrefix(word.Text, "-") {
+			r.record(args[i:], inner)
+			if shells[base(word.Text)] {
+				r.wrapped(base(word.Text), args[i+1:], inner.through(base(word.Text)))
+			}
+		}
+	}
+}
+
+// git notes a git command a second time, without the options before its name.
+// An alias that starts a program is read as well.
+func (r *reader) git(words []Word, from origin) {
+	args := words[1:]
+	s := gitOptions.skip(args)
+	for _, arg := range args[:min(s.at, len(args))] {
+		alias, isAlias := strings.CutPrefix(arg.Text, "alias.")
+		if _, value, ok := strings.Cut(alias, "=!"); isAlias && ok && arg.Known {
+			r.script(value, from.through("git"))
+		}
+	}
+	if s.at > 0 && s.at < len(args) && !s.unsure {
+		r.record(append([]Word{words[0]}, args[s.at:]...), from)
+	}
+}
+
+// find reads the commands of -exec and its like, which end in ; or +.
+func (r *reader) find(args []Word, inner origin) {
+	for i := 0; i < len(args); i++ {
+		switch args[i].Text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+		default:
+			continue
+		}
+		var words []Word
+		for i++; i < len(args) && args[i].Text != ";" && args[i].Text != "+"; i++ {
+			word := args[i]
+			if strings.Contains(word.Text, "{}") {
+				word = Word{Text: word.Text}
+			}
+			words = append(words, word)
+		}
+		r.command(words, inner)
+	}
+}
+
+// afterOption reads the words behind the first of some options as a command.
+func (r *reader) afterOption(args []Word, inner origin, options ...string) {
+	for i, arg := range args {
+		for _, option := range options {
+			if arg.Known && arg.Text == option {
+				r.anywhere(args[i+1:], inner)
+				return
+			}
+		}
+	}
+}
+
+// trap reads the action of a trap.
+func (r *reader) trap(args []Word, inner origin) {
+	if len(args) > 0 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {
+		r.known(args[0], inner)
+	}
+}
+
+// aliases reads the values of aliases.
+func (r *reader) aliases(args []Word, inner origin) {
+	for _, arg := range args {
+		if _, value, ok := strings.Cut(arg.Text, "="); ok {
+			r.known(Word{value, arg.Known}, inner)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// plainList gives the commands of a script that is a list of commands made of
+// literal words and nothing else, or says what else stands in it.
+func plainList(file *syntax.File, parseErr error) (list [][]string, unclear string) {
+	if parseErr != nil {
+		return nil, "it cannot be parsed: " + parseErr.Error()
+	}
+	for _, stmt := range file.Stmts {
+		if list, unclear = appendPlain(list, stmt); unclear != "" {
+			return nil, unclear
+		}
+	}
+	if len(list) == 0 {
+		return nil, "there is no command"
+	}
+	return list, ""
+}
+
+func appendPlain(list [][]string, stmt *syntax.Stmt) (_ [][]string, unclear string) {
+	switch {
+	case len(stmt.Redirs) > 0:
+		return nil, "a redirection"
+	case stmt.Negated:
+		return nil, "a negation"
+	case stmt.Background || stmt.Coprocess || stmt.Disown:
+		return nil, "a command in the background"
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		argv, unclear := plainCall(cmd)
+		return append(list, argv), unclear
+	case *syntax.BinaryCmd:
+		if cmd.Op == syntax.PipeAll {
+			return nil, "a redirection"
+		}
+		if list, unclear = appendPlain(list, cmd.X); unclear != "" {
+			return nil, unclear
+		}
+		return appendPlain(list, cmd.Y)
+	}
+	return nil, "control flow, a subshell or another compound command"
+}
+
+func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
+	if len(call.Assigns) > 0 {
+		return nil, "an assignment"
+	}
+	for _, arg := range call.Args {
+		text, unclear := plainWord(arg)
+		if unclear != "" {
+			return nil, unclear
+		}
+		argv = append(argv, text)
+	}
+	return argv, ""
+}
+
+func plainWord(w *syntax.Word) (text, unclear string) {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			// A single [ is a command, not a glob.
+			if strings.ContainsAny(p.Value, `\*?~{`) || strings.Contains(p.Value, "[") && p.Value != "[" {
+				return "", "an unquoted glob, brace, tilde or backslash"
+			}
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", "a quotation with escapes"
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			text, unclear := plainQuoted(p)
+			if unclear != "" {
+				return "", unclear
+			}
+			b.WriteString(text)
+		default:
+			return "", "an expansion or a substitution"
+		}
+	}
+	return b.String(), ""
+}
+
+func plainQuoted(q *syntax.DblQuoted) (text, unclear string) {
+	var b strings.Builder
+	for _, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || q.Dollar {
+			return "", "an expansion or a substitution"
+		}
+		if strings.Contains(lit.Value, `\`) {
+			return "", "a quotation with escapes"
+		}
+		b.WriteString(lit.Value)
+	}
+	return b.String(), ""
+}

@@ -1,0 +1,193 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxNesting is how deeply brackets and operators of a script may nest: the
+	// parser calls itself for each.
+	maxNesting = 500
+	// maxKeywords bounds the other words that make the parser call itself.
+	maxKeywords = 5_000
+)
+
+var (
+	errTooLong   = errors.New("it is too long")
+	errTooNested = errors.New("it is nested too deeply")
+)
+
+// parse parses a script. With an error comes what stands before the mistake.
+func (r *reader) parse(script string) (file *syntax.File, err error) {
+	switch {
+	case len(script) > MaxScript:
+		return nil, errTooLong
+	case tooNested(script):
+		return nil, errTooNested
+	}
+	defer func() {
+		if p := recover(); p != nil { // hostile text must find no fault of the parser's that helps it
+			err = fmt.Errorf("the parser failed: %v", p)
+		}
+	}()
+	file = &syntax.File{}
+	for stmt, mistake := range r.parser.StmtsSeq(strings.NewReader(script)) {
+		if mistake != nil {
+			err = mistake
+			continue
+		}
+		file.Stmts = append(file.Stmts, stmt)
+	}
+	return file, err
+}
+
+// tooNested looks at a script as mere text, so it may take brackets in quotes
+// for nesting; what it keeps from the parser is read loosely.
+func tooNested(script string) bool {
+	depth, unary := 0, 0
+	for i := range len(script) {
+		switch script[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		case '~', '!', '-', '+':
+			unary++
+			continue
+		}
+		if depth > maxNesting || unary > maxNesting {
+			return true
+		}
+		unary = 0
+	}
+	return unary > maxNesting || keywords(script) > maxKeywords
+}
+
+// keywords counts the words that begin a command within a command.
+func keywords(script string) int {
+	count := 0
+	for _, word := range []string{"if", "while", "until", "case", "for", "time", "coproc", "function", "()", "select"} {
+		count += strings.Count(script, word)
+	}
+	return count
+}
+
+// script reads a script that something at from runs.
+func (r *reader) script(script string, from origin) {
+	if len(from.via) > maxDepth {
+		r.reading.Excess = "programs start one another too many times"
+		return
+	}
+	file, err := r.parse(script)
+	r.read(script, file, err, from)
+}
+
+// read reads a script that was parsed.
+func (r *reader) read(script string, file *syntax.File, err error, from origin) {
+	if errors.Is(err, errTooLong) {
+		r.reading.Excess = err.Error()
+		return
+	}
+	if err != nil {
+		// A shell runs what stands before a mistake, and it may read what this
+		// parser cannot.
+		r.loose(script, from)
+	}
+	if file == nil {
+		return
+	}
+	for _, stmt := range file.Stmts {
+		syntax.Walk(stmt, func(node syntax.Node) bool {
+			if s, ok := node.(*syntax.Stmt); ok {
+				r.statement(s, from)
+			}
+			return r.reading.Excess == ""
+		})
+	}
+}
+
+// statement reads the simple command of a statement; statements within it are
+// read on their own.
+func (r *reader) statement(stmt *syntax.Stmt, from origin) {
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		r.assignments(cmd.Assigns)
+		words := make([]Word, 0, len(cmd.Args))
+		for _, arg := range cmd.Args {
+			words = append(words, wordOf(arg))
+		}
+		if len(words) > 0 {
+			r.command(words, from)
+			r.input(stmt, words, from)
+		}
+	case *syntax.DeclClause:
+		r.assignments(cmd.Args)
+		words := []Word{{cmd.Variant.Value, true}}
+		for _, arg := range cmd.Args {
+			words = append(words, declared(arg))
+		}
+		r.command(words, from)
+	}
+}
+
+// declared is the word that an argument of export and its like is.
+func declared(a *syntax.Assign) Word {
+	value := Word{Known: true}
+	if a.Value != nil {
+		value = wordOf(a.Value)
+	}
+	value.Known = value.Known && a.Index == nil && a.Array == nil
+	if a.Name == nil {
+		return value
+	}
+	if a.Naked {
+		return Word{a.Name.Value, true}
+	}
+	return Word{a.Name.Value + "=" + value.Text, value.Known}
+}
+
+func (r *reader) assignments(assigns []*syntax.Assign) {
+	for _, a := range assigns {
+		if a.Name != nil && a.Name.Value == "HOME" {
+			r.reading.Moves = true
+		}
+	}
+}
+
+// input reads the here-documents of a shell that is given no script.
+func (r *reader) input(stmt *syntax.Stmt, words []Word, from origin) {
+	name := base(words[0].Text)
+	if !words[0].Known || !shells[name] || len(words) > 1 && !readsInput(words[1:]) {
+		return
+	}
+	for _, redirect := range stmt.Redirs {
+		document := redirect.Hdoc
+		if redirect.Op == syntax.WordHdoc {
+			document = redirect.Word
+		}
+		if document == nil {
+			continue
+		}
+		if text := wordOf(document); text.Known {
+			r.script(text.Text, from.through(name))
+		}
+	}
+}
+
+// readsInput says whether a shell with these arguments reads its script from
+// standard input.
+func readsInput(args []Word) bool {
+	for _, arg := range args {
+		if arg.Text == "-s" || arg.Text == "-" {
+			return true
+		}
+		if !strings.HasPrefix(arg.Text, "-") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,145 @@
+// Package shell owns reading argument vectors and shell scripts for the
+// commands that stand in them. It knows the shell's grammar and the programs
+// that start other programs; it runs and expands nothing, and whether a command
+// may run is not its question.
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxDepth is how many programs may start one another before reading stops,
+	// as the reference implementation has it.
+	maxDepth = 8
+	// maxCommands bounds what is found, and with it the time that it takes.
+	maxCommands = 20_000
+	// MaxScript is the longest script in bytes: Linux starts no program with a
+	// longer argument.
+	MaxScript = 128 << 10
+)
+
+// Reading is what was found in a command line.
+type Reading struct {
+	// Plain are the commands when the whole is a plain list: literal words,
+	// joined by &&, ||, ; and |. It is nil when anything else stands there.
+	Plain [][]string
+	// Unclear says what keeps the whole from being a plain list.
+	Unclear string
+	// Commands are all commands that are found, at any depth, in their order:
+	// in control flow and substitutions, and behind programs that start others.
+	Commands []Command
+	// Excess says why not everything was read: something is nested too deeply
+	// or too long. It is empty when all was read.
+	Excess string
+	// Moves says that something changes the working directory or HOME, so that
+	// relative paths cannot be resolved.
+	Moves bool
+}
+
+// Command is a simple command.
+type Command struct {
+	Words []Word
+	// Via are the programs that start it, the outermost first.
+	Via []string
+	// Top is the index in Reading.Plain of the command that it is, or is
+	// started by; -1 when there is none.
+	Top int
+}
+
+// Prefix are the command's words up to the first that is not known.
+func (c Command) Prefix() []string {
+	var prefix []string
+	for _, w := range c.Words {
+		if !w.Known {
+			break
+		}
+		prefix = append(prefix, w.Text)
+	}
+	return prefix
+}
+
+// String is the command as a line for a person.
+func (c Command) String() string {
+	texts := make([]string, 0, len(c.Words))
+	for _, w := range c.Words {
+		texts = append(texts, w.Text)
+	}
+	return strings.Join(texts, " ")
+}
+
+// ReadArgv reads a program with its arguments.
+func ReadArgv(argv []string) Reading {
+	if len(argv) == 0 {
+		return Reading{Unclear: "there is no command"}
+	}
+	r := newReader()
+	if script, ok := shellScript(argv); ok {
+		r.record(literals(argv), origin{top: -1})
+		r.top(script, origin{via: []string{base(argv[0])}, top: -1})
+		return r.reading
+	}
+	r.reading.Plain = [][]string{argv}
+	r.command(literals(argv), origin{top: 0})
+	return r.reading
+}
+
+// ReadScript reads a script that a shell is going to run. The shell itself is
+// none of its commands.
+func ReadScript(script string) Reading {
+	r := newReader()
+	r.top(script, origin{top: -1})
+	return r.reading
+}
+
+// reader gathers a Reading.
+type reader struct {
+	reading Reading
+	parser  *syntax.Parser
+}
+
+func newReader() *reader {
+	return &reader{parser: syntax.NewParser(syntax.Variant(syntax.LangBash))}
+}
+
+// origin is where a command comes from.
+type origin struct {
+	via []string
+	top int
+}
+
+// through is the origin of what a program at o starts.
+func (o origin) through(program string) origin {
+	via := append(o.via[:len(o.via):len(o.via)], program)
+	return origin{via, o.top}
+}
+
+// top reads the outermost script.
+func (r *reader) top(script string, outer origin) {
+	file, err := r.parse(script)
+	r.reading.Plain, r.reading.Unclear = plainList(file, err)
+	if r.reading.Plain == nil {
+		r.read(script, file, err, outer)
+		return
+	}
+	for i, argv := range r.reading.Plain {
+		r.command(literals(argv), origin{outer.via, i})
+	}
+}
+
+// record notes a command.
+func (r *reader) record(words []Word, from origin) bool {
+	if len(r.reading.Commands) >= maxCommands {
+		r.reading.Excess = "there are too many commands in it"
+		return false
+	}
+	r.reading.Commands = append(r.reading.Commands, Command{Words: words, Via: from.via, Top: from.top})
+	return true
+}
+
+// base is the name of a program without its folder.
+func base(program string) string {
+	return program[strings.LastIndexByte(program, '/')+1:]
+}

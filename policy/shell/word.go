@@ -1,0 +1,146 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Word is a word of a command.
+type Word struct {
+	// Text is the word without its quotes. Where it is not known it shows what
+	// stands there: $NAME for a variable, $(…) for the output of a command.
+	Text string
+	// Known says that Text is what the program gets, but for globs and ~.
+	Known bool
+}
+
+func literals(argv []string) []Word {
+	words := make([]Word, 0, len(argv))
+	for _, text := range argv {
+		words = append(words, Word{text, true})
+	}
+	return words
+}
+
+// wordOf is what is certain of a word of a script.
+func wordOf(w *syntax.Word) Word {
+	b := wordBuilder{known: true}
+	for _, part := range w.Parts {
+		b.part(part, false)
+	}
+	return Word{b.text.String(), b.known}
+}
+
+type wordBuilder struct {
+	text  strings.Builder
+	known bool
+}
+
+func (b *wordBuilder) part(part syntax.WordPart, quoted bool) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		if quoted {
+			b.text.WriteString(unescapeQuoted(p.Value))
+			return
+		}
+		b.text.WriteString(unescape(p.Value))
+		b.known = b.known && !hasBraces(p.Value)
+	case *syntax.SglQuoted:
+		text, known := p.Value, true
+		if p.Dollar {
+			text, known = ansiC(p.Value)
+		}
+		b.text.WriteString(text)
+		b.known = b.known && known
+	case *syntax.DblQuoted:
+		for _, inner := range p.Parts {
+			b.part(inner, true)
+		}
+	case *syntax.ParamExp:
+		b.unknown("$" + paramName(p))
+	case *syntax.CmdSubst:
+		b.unknown("$(…)")
+	default:
+		b.unknown("…")
+	}
+}
+
+func (b *wordBuilder) unknown(shown string) {
+	b.text.WriteString(shown)
+	b.known = false
+}
+
+// paramName is the variable of a plain expansion, and … for one that does more.
+func paramName(p *syntax.ParamExp) string {
+	changed := p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil
+	if p.Param == nil || changed {
+		return "{…}"
+	}
+	return p.Param.Value
+}
+
+// hasBraces says whether the shell may make several words of a literal.
+func hasBraces(s string) bool {
+	return strings.Contains(s, "{") && (strings.Contains(s, ",") || strings.Contains(s, ".."))
+}
+
+// unescape removes the backslashes of unquoted text.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if s[i] != '\n' {
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+// unescapeQuoted removes the backslashes that count between double quotes.
+func unescapeQuoted(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	return strings.NewReplacer("\\\\", `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(s)
+}
+
+// ansiC decodes the text of $'…' where it is written in escapes that Go has,
+// too.
+func ansiC(s string) (text string, known bool) {
+	if !strings.Contains(s, `\`) {
+		return s, true
+	}
+	var b strings.Builder
+	for s != "" {
+		if rest, ok := strings.CutPrefix(s, `\'`); ok {
+			b.WriteByte('\'')
+			s = rest
+			continue
+		}
+		if rest, ok := strings.CutPrefix(s, `\e`); ok {
+			b.WriteByte('\x1b')
+			s = rest
+			continue
+		}
+		value, multibyte, rest, err := strconv.UnquoteChar(s, 0)
+		if err != nil {
+			return b.String() + s, false
+		}
+		if value < 0x80 || multibyte {
+			b.WriteRune(value)
+		} else {
+			b.WriteByte(byte(value))
+		}
+		s = rest
+	}
+	return b.String(), true
+}

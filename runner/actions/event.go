@@ -1,0 +1,132 @@
+package actions
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// eventLimit is how long an event may be, in bytes: GitHub sends no longer
+// webhook (https://docs.github.com/webhooks/webhook-events-and-payloads).
+const eventLimit = 25 << 20
+
+// Event is what started a workflow: GITHUB_EVENT_NAME and the fields that are
+// used of the webhook at GITHUB_EVENT_PATH. Its texts are those of the moment
+// when it happened.
+type Event struct {
+	Name          string         `json:"-"`
+	Action        string         `json:"action"`
+	Sender        Account        `json:"sender"`
+	Label         *Label         `json:"label"`
+	Assignee      *Account       `json:"assignee"`
+	Issue         *Issue         `json:"issue"`
+	Comment       *Comment       `json:"comment"`
+	Review        *Review        `json:"review"`
+	PullRequest   *PullRequest   `json:"pull_request"`
+	Inputs        map[string]any `json:"inputs"`         // of workflow_dispatch
+	ClientPayload map[string]any `json:"client_payload"` // of repository_dispatch
+}
+
+// Account is who did or wrote something.
+type Account struct {
+	Login string `json:"login"`
+	ID    int64  `json:"id"`
+	Type  string `json:"type"` // User, Bot, Organization
+}
+
+// Bot says whether it is the account of an App.
+func (a Account) Bot() bool { return a.Type == "Bot" }
+
+// Label is a label that was added.
+type Label struct {
+	Name string `json:"name"`
+}
+
+// Issue is an issue, or a pull request seen as one.
+type Issue struct {
+	Number      int             `json:"number"`
+	Title       string          `json:"title"`
+	Body        string          `json:"body"`
+	State       string          `json:"state"`
+	URL         string          `json:"html_url"`
+	User        Account         `json:"user"`
+	UpdatedAt   time.Time       `json:"updated_at"`
+	PullRequest json.RawMessage `json:"pull_request"` // there for a pull request only
+}
+
+// Comment is a comment on an issue or pull request, or on a line of a diff.
+type Comment struct {
+	ID        int64     `json:"id"`
+	Body      string    `json:"body"`
+	URL       string    `json:"html_url"`
+	User      Account   `json:"user"`
+	CreatedAt time.Time `json:"created_at"`
+	Path      string    `json:"path"`      // of a comment on a diff
+	Line      int       `json:"line"`      // likewise; 0 when the line is gone
+	DiffHunk  string    `json:"diff_hunk"` // likewise
+}
+
+// Review is a review of a pull request.
+type Review struct {
+	ID          int64     `json:"id"`
+	Body        string    `json:"body"`
+	State       string    `json:"state"` // approved, changes_requested, commented
+	URL         string    `json:"html_url"`
+	User        Account   `json:"user"`
+	SubmittedAt time.Time `json:"submitted_at"`
+}
+
+// PullRequest is a pull request.
+type PullRequest struct {
+	Number int     `json:"number"`
+	Title  string  `json:"title"`
+	Body   string  `json:"body"`
+	State  string  `json:"state"`
+	URL    string  `json:"html_url"`
+	User   Account `json:"user"`
+	Head   End     `json:"head"`
+	Base   End     `json:"base"`
+}
+
+// End is one of the two branches of a pull request.
+type End struct {
+	Ref        string      `json:"ref"`
+	SHA        string      `json:"sha"`
+	Repository *Repository `json:"repo"` // nil when a fork is gone
+}
+
+// Repository is where a branch is.
+type Repository struct {
+	FullName string `json:"full_name"`
+}
+
+// ErrNoEvent says that nothing tells which event started the workflow.
+var ErrNoEvent = errors.New("there is no event: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set")
+
+// ReadEvent reads the event that GITHUB_EVENT_NAME and GITHUB_EVENT_PATH tell
+// of.
+func ReadEvent(name, path string) (*Event, error) {
+	if name == "" || path == "" {
+		return nil, ErrNoEvent
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, eventLimit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	if len(raw) > eventLimit {
+		return nil, fmt.Errorf("the event is longer than %d bytes", eventLimit)
+	}
+	event := Event{Name: name}
+	if err := json.Unmarshal(raw, &event); err != nil {
+		return nil, fmt.Errorf("read the event %s: %w", name, err)
+	}
+	return &event, nil
+}

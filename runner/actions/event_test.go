@@ -1,0 +1,114 @@
+package actions_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/actions"
+)
+
+var triggers = actions.Triggers{Labels: []string{"agent-ci"}, Assignees: []string{"robot"}, Command: "/agent-ci", Prefix: "agent-ci/"}
+
+func read(t *testing.T, name, payload string) *actions.Event {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(path, []byte(payload), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	event, err := actions.ReadEvent(name, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+const (
+	anIssue = `"issue": {"number": 7, "title": "Greet", "body": null, "state": "open", "updated_at": "2026-01-02T03:04:05Z", "user": {"login": "stranger"}}`
+	aPull   = `"pull_request": {"number": 9, "title": "T", "head": {"ref": "agent-ci/issue-7", "sha": "c0", "repo": {"full_name": "o/r"}}, "base": {"ref": "main", "repo": {"full_name": "o/r"}}}`
+	sender  = `"sender": {"login": "octocat", "id": 1, "type": "User"}`
+)
+
+// wanted is what a request is compared by.
+type wanted struct {
+	Trigger, Actor, Words, Prompt string
+	Number                        int
+	OnPull, Commanded             bool
+}
+
+func TestRequests(t *testing.T) {
+	comment := func(body string) string {
+		return `"comment": {"id": 3, "body": "` + body + `", "created_at": "2026-01-02T03:04:06Z", "user": {"login": "octocat"}}`
+	}
+	review := func(state, body string) string {
+		return `"review": {"id": 4, "body": "` + body + `", "state": "` + state + `", "submitted_at": "2026-01-02T03:04:06Z", "user": {"login": "octocat"}}`
+	}
+	for name, c := range map[string]struct {
+		event, payload string
+		want           wanted
+		why            string // part of why it asks for nothing
+	}{
+		"label":                {"issues", `{"action": "labeled", "label": {"name": "Agent-CI"}, ` + anIssue + `, ` + sender + `}`, wanted{Trigger: "label Agent-CI", Actor: "octocat", Number: 7}, ""},
+		"another label":        {"issues", `{"action": "labeled", "label": {"name": "bug"}, ` + anIssue + `, ` + sender + `}`, wanted{}, `"bug" is none of`},
+		"assignment":           {"issues", `{"action": "assigned", "assignee": {"login": "robot"}, ` + anIssue + `, ` + sender + `}`, wanted{Trigger: "assignment to robot", Actor: "octocat", Number: 7}, ""},
+		"another assignee":     {"issues", `{"action": "assigned", "assignee": {"login": "hubot"}, ` + anIssue + `, ` + sender + `}`, wanted{}, "hubot is none of"},
+		"edited issue":         {"issues", `{"action": "edited", ` + anIssue + `, ` + sender + `}`, wanted{}, "edited asks for nothing"},
+		"no issue":             {"issues", `{"action": "labeled"}`, wanted{}, "names no issue"},
+		"command":              {"issue_comment", `{"action": "created", ` + anIssue + `, ` + comment(`/agent-ci and test it`) + `}`, wanted{Trigger: "comment", Actor: "octocat", Number: 7, Words: "and test it", Commanded: true}, ""},
+		"command alone":        {"issue_comment", `{"action": "created", ` + anIssue + `, ` + comment(`\n/agent-ci\r\n`) + `}`, wanted{Trigger: "comment", Actor: "octocat", Number: 7, Commanded: true}, ""},
+		"command on a pull":    {"issue_comment", `{"action": "created", ` + strings.Replace(anIssue, `"state"`, `"pull_request": {"url": "u"}, "state"`, 1) + `, ` + comment(`/agent-ci`) + `}`, wanted{Trigger: "comment", Actor: "octocat", Number: 7, OnPull: true, Commanded: true}, ""},
+		"another command":      {"issue_comment", `{"action": "created", ` + anIssue + `, ` + comment(`/agent-cinema`) + `}`, wanted{}, "does not begin with"},
+		"quoted command":       {"issue_comment", `{"action": "created", ` + anIssue + `, ` + comment(`> /agent-ci`) + `}`, wanted{}, "does not begin with"},
+		"edited comment":       {"issue_comment", `{"action": "edited", ` + anIssue + `, ` + comment(`/agent-ci`) + `}`, wanted{}, "edited asks for nothing"},
+		"changes requested":    {"pull_request_review", `{"action": "submitted", ` + aPull + `, ` + review("changes_requested", "Test it.") + `}`, wanted{Trigger: "review", Actor: "octocat", Number: 9, Words: "Test it.", OnPull: true, Commanded: true}, ""},
+		"of a person's branch": {"pull_request_review", `{"action": "submitted", ` + strings.Replace(aPull, "agent-ci/", "feature/", 1) + `, ` + review("changes_requested", "Test it.") + `}`, wanted{}, "neither begins with"},
+		"approval":             {"pull_request_review", `{"action": "submitted", ` + aPull + `, ` + review("approved", "Fine.") + `}`, wanted{}, "neither begins with"},
+		"dismissed review":     {"pull_request_review", `{"action": "dismissed", ` + aPull + `, ` + review("dismissed", "/agent-ci") + `}`, wanted{}, "dismissed asks for nothing"},
+		"review comment":       {"pull_request_review_comment", `{"action": "created", ` + aPull + `, ` + comment(`/agent-ci rename`) + `}`, wanted{Trigger: "review comment", Actor: "octocat", Number: 9, Words: "rename", OnPull: true, Commanded: true}, ""},
+		"dispatched issue":     {"workflow_dispatch", `{"inputs": {"issue": "#7"}, ` + sender + `}`, wanted{Trigger: "workflow_dispatch", Number: 7}, ""},
+		"dispatched prompt":    {"repository_dispatch", `{"action": "go", "client_payload": {"prompt": "Fix it"}, ` + sender + `}`, wanted{Trigger: "repository_dispatch", Prompt: "Fix it"}, ""},
+		"number as a number":   {"repository_dispatch", `{"client_payload": {"issue": 7}}`, wanted{Trigger: "repository_dispatch", Number: 7}, ""},
+		"two tasks":            {"workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Fix it"}}`, wanted{}, "not one of"},
+		"no task":              {"workflow_dispatch", `{"inputs": null}`, wanted{}, "not one of"},
+		"no number":            {"workflow_dispatch", `{"inputs": {"issue": "seven"}}`, wanted{}, "not a number"},
+		"schedule":             {"schedule", `{"schedule": "0 3 * * *"}`, wanted{}, "brings no task"},
+		"push":                 {"push", `{}`, wanted{}, "the event push brings no task"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request, why := read(t, c.event, c.payload).Request(triggers)
+			if request == nil {
+				if c.why == "" || !strings.Contains(why, c.why) {
+					t.Errorf("asks for nothing since %q, want %q", why, c.why)
+				}
+				return
+			}
+			got := wanted{request.Trigger, request.Actor.Login, request.Words, request.Prompt, request.Number, request.OnPull, request.Commanded}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if timed := request.Actor.Login != ""; timed == request.At.IsZero() {
+				t.Errorf("asked by %q at %v", request.Actor.Login, request.At)
+			}
+		})
+	}
+}
+
+func TestNoEvent(t *testing.T) {
+	if _, err := actions.ReadEvent("", ""); !errors.Is(err, actions.ErrNoEvent) {
+		t.Error(err)
+	}
+	if _, err := actions.ReadEvent("issues", filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(path, []byte(`{"action": 7`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := actions.ReadEvent("issues", path); err == nil {
+		t.Error("half an event is read")
+	}
+}

@@ -1,0 +1,110 @@
+package actions
+
+import (
+	"io"
+	"sync"
+)
+
+// Log is one stream of a step's log. The runner takes lines that begin with
+// "::", and "##[" anywhere in a line, for commands
+// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
+// What is written to a Log can be none: where one would begin, a character gives
+// way to its full width twin, which can be seen. The commands of the methods are
+// the only ones.
+type Log struct {
+	mu     sync.Mutex
+	w      io.Writer
+	begun  bool // something that can be seen stands on the line
+	hashes int  // right before, at most 2
+	within bool // a line that has not ended
+}
+
+// NewLog makes a stream of the log of w.
+func NewLog(w io.Writer) *Log { return &Log{w: w} }
+
+// Write writes text that does nothing.
+func (l *Log) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	harmless := make([]byte, 0, len(text)+8)
+	for _, c := range text {
+		harmless = l.append(harmless, c)
+	}
+	if _, err := l.w.Write(harmless); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+const (
+	wideColon   = "："
+	wideBracket = "［"
+)
+
+// append adds one byte. The runner also ends lines at "\r", and leaves out
+// blanks of any kind before a command: until there is something in ASCII that
+// can be seen, nothing is begun.
+func (l *Log) append(to []byte, c byte) []byte {
+	hashes := l.hashes
+	l.hashes = 0
+	l.within = c != '\n' && c != '\r'
+	switch {
+	case !l.within:
+		l.begun = false
+	case c == ':' && !l.begun:
+		l.begun = true
+		return append(to, wideColon...)
+	case c == '[' && hashes == 2:
+		return append(to, wideBracket...)
+	case c == '#':
+		l.hashes = min(hashes+1, 2)
+		l.begun = true
+	case c > ' ' && c < 0x7f:
+		l.begun = true
+	}
+	return append(to, c)
+}
+
+// Mask keeps a value out of the log of this step and the ones after it. A value
+// of several lines is masked line by line, as the runner sees it.
+func (l *Log) Mask(value string) error {
+	for _, line := range lines(value) {
+		if err := l.command("add-mask", nil, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Group begins a part of the log that is folded.
+func (l *Log) Group(title string) error { return l.command("group", nil, title) }
+
+// EndGroup ends it.
+func (l *Log) EndGroup() error { return l.command("endgroup", nil, "") }
+
+// Annotation is a message that is shown beside the run, and at a line of a file
+// where it names one.
+type Annotation struct {
+	Level   string // error, warning, notice
+	Title   string
+	File    string // relative to the repository's root; empty for none
+	Line    int    // 0 for none
+	Column  int    // 0 for none
+	Message string
+}
+
+// Annotate shows a message beside the run. GitHub shows ten of each level of a
+// step.
+func (l *Log) Annotate(a Annotation) error {
+	var properties []property
+	add := func(name, value string) {
+		if value != "" {
+			properties = append(properties, property{name, value})
+		}
+	}
+	add("col", positive(a.Column))
+	add("file", a.File)
+	add("line", positive(a.Line))
+	add("title", a.Title)
+	return l.command(a.Level, properties, a.Message)
+}

@@ -1,0 +1,178 @@
+package actions
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Triggers say which events ask for work.
+type Triggers struct {
+	Labels    []string
+	Assignees []string
+	Command   string // how a comment begins that asks; "" for none
+	Prefix    string // of the branches whose reviews are for agent-ci
+}
+
+// Request is the task that an event asks for: an issue, a pull request to go on
+// with, or a prompt.
+type Request struct {
+	Trigger string // for people: "label agent-ci"
+	// Actor is who asked, whose permission counts. Who may start a workflow by
+	// hand or through the API was asked by GitHub already: Actor is empty then.
+	Actor Account
+	// At is when: what was written later does not count. The zero time is now.
+	At time.Time
+	// Issue is the issue, or the pull request seen as one, as it was then; nil
+	// when the event only knows its number.
+	Issue  *Issue
+	Number int
+	// Pull is the pull request to go on with, as far as the event tells.
+	Pull   *PullRequest
+	OnPull bool
+	// Words are what the actor wrote beside the command; On says where, for a
+	// comment on a line of a diff.
+	Words     string
+	WordsID   int64
+	On        *Comment
+	Prompt    string
+	Commanded bool // by words, which may ask for more work on what is there
+}
+
+// Request is the task that e asks for; nil, and why not, when it asks for none.
+func (e *Event) Request(t Triggers) (*Request, string) {
+	read, known := map[string]func(*Event, Triggers) (*Request, string){
+		"issues":                      (*Event).issueRequest,
+		"issue_comment":               (*Event).commentRequest,
+		"pull_request_review":         (*Event).reviewRequest,
+		"pull_request_review_comment": (*Event).lineRequest,
+		"workflow_dispatch":           (*Event).dispatchRequest,
+		"repository_dispatch":         (*Event).dispatchRequest,
+		"schedule":                    (*Event).scheduleRequest,
+	}[e.Name]
+	if !known {
+		return nil, fmt.Sprintf("the event %s brings no task: give the job one", e.Name)
+	}
+	return read(e, t)
+}
+
+func (e *Event) issueRequest(t Triggers) (*Request, string) {
+	r := &Request{Actor: e.Sender, Issue: e.Issue}
+	switch {
+	case e.Issue == nil:
+		return nil, "the event names no issue"
+	case e.Action == "labeled" && e.Label != nil:
+		r.Trigger = "label " + e.Label.Name
+		if !containsFold(t.Labels, e.Label.Name) {
+			return nil, fmt.Sprintf("the label %q is none of trigger.labels (%s)", e.Label.Name, strings.Join(t.Labels, ", "))
+		}
+	case e.Action == "assigned" && e.Assignee != nil:
+		r.Trigger = "assignment to " + e.Assignee.Login
+		if !containsFold(t.Assignees, e.Assignee.Login) {
+			return nil, fmt.Sprintf("the assignee %s is none of trigger.assignees (%s)", e.Assignee.Login, strings.Join(t.Assignees, ", "))
+		}
+	default:
+		return nil, fmt.Sprintf("an issue that was %s asks for nothing", e.Action)
+	}
+	r.Number, r.At = e.Issue.Number, e.Issue.UpdatedAt
+	return r, ""
+}
+
+func (e *Event) commentRequest(t Triggers) (*Request, string) {
+	if e.Action != "created" || e.Issue == nil || e.Comment == nil {
+		return nil, fmt.Sprintf("a comment that was %s asks for nothing", e.Action)
+	}
+	words, asked := command(e.Comment.Body, t.Command)
+	if !asked {
+		return nil, fmt.Sprintf("the comment does not begin with %s", t.Command)
+	}
+	return &Request{
+		Trigger: "comment", Actor: e.Comment.User, At: e.Comment.CreatedAt, Issue: e.Issue, Number: e.Issue.Number,
+		OnPull: len(e.Issue.PullRequest) > 0 && string(e.Issue.PullRequest) != "null",
+		Words:  words, WordsID: e.Comment.ID, Commanded: true,
+	}, ""
+}
+
+// reviewRequest takes a review that asks for changes of a branch of a run as
+// asking the run, and any other with the command.
+func (e *Event) reviewRequest(t Triggers) (*Request, string) {
+	if e.Action != "submitted" || e.Review == nil || e.PullRequest == nil {
+		return nil, fmt.Sprintf("a review that was %s asks for nothing", e.Action)
+	}
+	words, asked := command(e.Review.Body, t.Command)
+	if !asked && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.Prefix) {
+		words, asked = e.Review.Body, true
+	}
+	if !asked {
+		return nil, fmt.Sprintf("the review neither begins with %s nor asks for changes of a branch below %s", t.Command, t.Prefix)
+	}
+	return &Request{
+		Trigger: "review", Actor: e.Review.User, At: e.Review.SubmittedAt, Number: e.PullRequest.Number, Pull: e.PullRequest,
+		OnPull: true, Words: words, WordsID: e.Review.ID, Commanded: true,
+	}, ""
+}
+
+func (e *Event) lineRequest(t Triggers) (*Request, string) {
+	if e.Action != "created" || e.Comment == nil || e.PullRequest == nil {
+		return nil, fmt.Sprintf("a review comment that was %s asks for nothing", e.Action)
+	}
+	words, asked := command(e.Comment.Body, t.Command)
+	if !asked {
+		return nil, fmt.Sprintf("the review comment does not begin with %s", t.Command)
+	}
+	return &Request{
+		Trigger: "review comment", Actor: e.Comment.User, At: e.Comment.CreatedAt, Number: e.PullRequest.Number, Pull: e.PullRequest,
+		OnPull: true, Words: words, WordsID: e.Comment.ID, On: e.Comment, Commanded: true,
+	}, ""
+}
+
+// dispatchRequest reads issue or prompt from what a workflow was started with.
+func (e *Event) dispatchRequest(Triggers) (*Request, string) {
+	given := e.Inputs
+	if e.Name == "repository_dispatch" {
+		given = e.ClientPayload
+	}
+	r := &Request{Trigger: e.Name, Prompt: strings.TrimSpace(text(given["prompt"]))}
+	if issue := strings.TrimPrefix(strings.TrimSpace(text(given["issue"])), "#"); issue != "" {
+		number, err := strconv.Atoi(issue)
+		if err != nil || number < 1 {
+			return nil, "its issue is not a number"
+		}
+		r.Number = number
+	}
+	if (r.Number == 0) == (r.Prompt == "") {
+		return nil, fmt.Sprintf("the event %s brings not one of issue and prompt; give the job a task, or the event one of them", e.Name)
+	}
+	return r, ""
+}
+
+func (e *Event) scheduleRequest(Triggers) (*Request, string) {
+	return nil, "a schedule brings no task: give the job one (task.prompt, task.prompt_file or task.issue)"
+}
+
+// text is a value of an input, which may be a number.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return ""
+}
+
+// command says whether body begins with the command, and what it says besides.
+func command(body, name string) (words string, asked bool) {
+	rest, found := strings.CutPrefix(strings.TrimSpace(body), name)
+	if !found || name == "" || rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") {
+		return "", false
+	}
+	return strings.TrimSpace(rest), true
+}
+
+// containsFold compares as GitHub does with labels and logins: in any case.
+func containsFold(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(each string) bool { return strings.EqualFold(each, name) })
+}

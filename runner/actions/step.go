@@ -1,0 +1,78 @@
+package actions
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// Step is the step of a job that agent-ci is.
+type Step struct {
+	Log *Log
+	// Masks says that the log is the runner's and nobody else's, so that values
+	// may be written to it for being masked.
+	Masks       bool
+	OutputFile  string // GITHUB_OUTPUT; empty where the runner has none
+	SummaryFile string // GITHUB_STEP_SUMMARY, likewise
+}
+
+// The runner's limits, in bytes: 1 MiB for all outputs of a job, 1 MiB for a
+// step's summary
+// (https://docs.github.com/actions/reference/limits). An output gets a part of it.
+const (
+	maxOutput  = 64 << 10
+	maxSummary = 1000 << 10
+)
+
+// SetOutput sets an output of the step. A value that is too long is cut at its
+// end. The delimiter is random, and never in the value: with one that is known,
+// a value could end itself and set other outputs.
+func (s *Step) SetOutput(name, value string) error {
+	if s.OutputFile == "" {
+		return nil
+	}
+	value = Cut(value, maxOutput)
+	delimiter := rand.Text()
+	for strings.Contains(value, delimiter) {
+		delimiter = rand.Text()
+	}
+	if err := appendTo(s.OutputFile, name+"<<"+delimiter+"\n"+value+"\n"+delimiter+"\n"); err != nil {
+		return fmt.Errorf("set the output %s: %w", name, err)
+	}
+	return nil
+}
+
+// AddSummary adds Markdown to the summary of the job.
+func (s *Step) AddSummary(markdown string) error {
+	if s.SummaryFile == "" {
+		return nil
+	}
+	if err := appendTo(s.SummaryFile, Cut(markdown, maxSummary)+"\n"); err != nil {
+		return fmt.Errorf("write the job summary: %w", err)
+	}
+	return nil
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}
+
+// Cut is text of at most limit bytes, whole characters.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// outputItem has the fields of the model's items that the loop reads. All
+// others stay in the raw item.
+type outputItem struct {
+	Type        string          `json:"type"`
+	ID          string          `json:"id"`
+	Status      string          `json:"status"`
+	CallID      string          `json:"call_id"`
+	Name        string          `json:"name"`
+	Arguments   string          `json:"arguments"`
+	Input       string          `json:"input"`
+	Operation   json.RawMessage `json:"operation"`
+	Action      json.RawMessage `json:"action"`
+	Environment *environment    `json:"environment"`
+	Content     []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+}
+
+// call is the call that the item makes of a tool that runs here.
+func (i outputItem) call() (call tools.Call, ours bool) {
+	switch i.Type {
+	case "function_call":
+		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Arguments}, true
+	case "custom_tool_call":
+		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Input, Form: tools.Freeform}, true
+	case "apply_patch_call":
+		return tools.Call{ID: i.CallID, Name: "apply_patch", Input: string(i.Operation), Form: tools.Operation}, true
+	case "shell_call":
+		return tools.Call{ID: i.CallID, Name: "shell", Input: string(i.Action), Form: tools.ShellAction}, !i.hosted()
+	case "local_shell_call":
+		return tools.Call{ID: i.CallID, Name: "shell", Input: string(i.Action), Form: tools.LocalShellAction}, true
+	}
+	return tools.Call{}, false
+}
+
+// hostedCalls are the items of calls that the API runs itself.
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
+
+// hosted says whether the item is a call that the API runs itself, as it does
+// those of a shell in a container of its own.
+func (i outputItem) hosted() bool {
+	elsewhere := i.Environment != nil && i.Environment.Type != "local"
+	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere
+}
+
+// answer is what a response asks for and says. Kinds of items that it doesn't
+// know are none of its business: they stay in the history.
+type answer struct {
+	calls   []tools.Call
+	cut     bool              // the last call is not whole
+	hosted  int               // calls that the API ran itself
+	denials []json.RawMessage // answers to what the API asks a person for
+	said    []string
+	refused []string // what the model said in refusing; it may have said more
+}
+
+// add reads the next item.
+func (a *answer) add(raw json.RawMessage) error {
+	var item outputItem
+	if err := json.Unmarshal(raw, &item); err != nil {
+		return fmt.Errorf("read output item: %w", err)
+	}
+	call, ours := item.call()
+	switch {
+	case ours:
+		a.calls, a.cut = append(a.calls, call), item.Status == "incomplete"
+	case item.hosted():
+		a.hosted++
+	case item.Type == "mcp_approval_request":
+		denial, err := encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})
+		if err != nil {
+			return err
+		}
+		a.denials = append(a.denials, denial)
+	case item.Type == "message":
+		a.speak(item)
+	}
+	return nil
+}
+
+func (a *answer) speak(item outputItem) {
+	text, refusal := "", ""
+	for _, part := range item.Content {
+		text, refusal = text+part.Text, refusal+part.Refusal
+	}
+	a.said, a.refused = append(a.said, strings.TrimSpace(text)), append(a.refused, refusal)
+}
+
+// text is what the model says, and refusal what it says in refusing.
+func (a *answer) text() string    { return strings.TrimSpace(strings.Join(a.said, "\n\n")) }
+func (a *answer) refusal() string { return strings.TrimSpace(strings.Join(a.refused, "\n\n")) }
+
+// asks says whether the model waits for something.
+func (a *answer) asks() bool { return len(a.calls)+len(a.denials) > 0 }

@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// intake takes an answer as it comes and hands each call to the tools when its
+// item is whole. When the answer breaks off, the items up to the last call that
+// has started stay, as an answer that ends there: those calls are not made
+// again, and what they need in the history is there. Calls that have not
+// started go with the rest of the answer. See tools.Batch for which start.
+type intake struct {
+	c     *Conversation
+	ctx   context.Context    // of the calls
+	abort context.CancelFunc // ends the calls that run, and is called in any case
+	intaken
+}
+
+// intaken is what was taken of one attempt at an answer.
+type intaken struct {
+	answer
+	batch   *tools.Batch
+	items   []json.RawMessage
+	upTo    []int  // of each call: the items there are with its own
+	handed  int    // calls that the tools were given, the first ones
+	unrun   string // why the calls behind those are not run
+	problem error  // with the first item that cannot be read
+	kept    bool   // the answer broke off, and this is what stays of it
+}
+
+func (c *Conversation) intake(ctx context.Context) *intake {
+	ctx, abort := context.WithCancel(ctx)
+	return &intake{c, ctx, abort, intaken{batch: c.Tools.Begin(ctx)}}
+}
+
+// item takes the next item.
+func (t *intake) item(raw json.RawMessage) {
+	t.items = append(t.items, raw)
+	before := len(t.calls)
+	if err := t.add(raw); err != nil && t.problem == nil {
+		t.problem = err
+	}
+	if len(t.calls) == before || t.problem != nil {
+		return
+	}
+	t.upTo = append(t.upTo, len(t.items))
+	t.calls[before].Number = t.c.numbered + len(t.calls)
+	if t.unrun == "" {
+		t.unrun = t.obstacle()
+	}
+	if t.unrun == "" {
+		t.handed++
+		t.batch.Start(t.calls[before])
+	}
+}
+
+// obstacle is why the last call, and those behind it, are not run.
+func (t *intake) obstacle() string {
+	limit := t.c.Limits.Calls
+	switch {
+	case t.cut:
+		return "Not run: the answer breaks off in this call or in one before it. Make it again."
+	case limit > 0 && t.c.spent.Calls+t.hosted+t.handed >= limit:
+		return "Not run: limits.tool_calls is used up, and the run ends here."
+	}
+	return ""
+}
+
+// broken is told that the answer will not come to its end, perhaps more than
+// once. It is not kept while no call has started: the next attempt is taken
+// from its first item on.
+func (t *intake) broken() (kept bool) {
+	if t.kept {
+		return true
+	}
+	started := t.batch.Discard()
+	if started == 0 {
+		t.batch.Wait()
+		t.intaken = intaken{batch: t.c.Tools.Begin(t.ctx)}
+		return false
+	}
+	calls := t.calls[:started]
+	t.items, t.answer = t.items[:t.upTo[started-1]], answer{}
+	for _, item := range t.items {
+		_ = t.add(item) // an item that cannot be read keeps calls behind it from starting
+	}
+	t.calls, t.handed, t.kept = calls, started, true
+	return true
+}
+
+// settle counts what was taken.
+func (t *intake) settle() {
+	t.c.numbered += len(t.calls)
+	t.c.spent.Calls += t.handed + t.hosted
+	t.c.spent.Hosted += t.hosted
+}
+
+// drop ends an answer that is of no use any more.
+func (t *intake) drop() {
+	t.batch.Discard()
+	t.abort()
+	t.batch.Wait()
+}
+
+// outputs waits for the calls and gives what answers the items, in their order,
+// and the results of those that were run.
+func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
+	defer t.abort()
+	results = t.batch.Wait()
+	for i, call := range t.calls {
+		result := tools.Refuse(t.unrun)
+		if i < len(results) {
+			result = results[i]
+		}
+		raw, err := outputOf(call, result)
+		if err != nil {
+			return nil, nil, err
+		}
+		items = append(items, raw)
+	}
+	return append(items, t.denials...), results, nil
+}

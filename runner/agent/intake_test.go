@@ -1,0 +1,276 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// live answers each request by the next of its functions, which hand over items
+// themselves.
+type live []func(context.Context, model.Observer) (*model.Response, error)
+
+func (l *live) Respond(ctx context.Context, _ model.Request, o model.Observer) (*model.Response, error) {
+	next := (*l)[0]
+	*l = (*l)[1:]
+	return next(ctx, o)
+}
+
+var cut = &model.Failure{Kind: model.StreamCut, Message: "cut"}
+
+// whole answers with items.
+func whole(items ...string) func(context.Context, model.Observer) (*model.Response, error) {
+	return func(_ context.Context, o model.Observer) (*model.Response, error) {
+		response := &model.Response{ID: "resp", Status: "completed"}
+		for _, item := range items {
+			response.Output = append(response.Output, json.RawMessage(item))
+			o.Item(json.RawMessage(item))
+		}
+		return response, nil
+	}
+}
+
+func says(text string) func(context.Context, model.Observer) (*model.Response, error) {
+	return whole(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}`)
+}
+
+func look(id string) string {
+	return `{"type":"function_call","id":"fc_` + id + `","call_id":"` + id + `","name":"read_file","arguments":"{\"file_path\":\"` + id + `\"}"}`
+}
+
+const change = `{"type":"apply_patch_call","id":"apc_1","call_id":"change","status":"completed","operation":{"type":"delete_file","path":"a"}}`
+
+// started tells of each call that starts.
+type started chan string
+
+func (s started) Started(call tools.Started) error { s <- call.Call.ID; return nil }
+func (started) Finished(tools.Finished)            {}
+
+func conversing(t *testing.T, answers ...func(context.Context, model.Observer) (*model.Response, error)) (fixture, started) {
+	t.Helper()
+	f := converse(t, "version: 1\nturns: [{output: []}]\n")
+	seen := make(started, 16)
+	f.Tools = f.box.dispatcher(seen)
+	l := live(answers)
+	f.requests.next = &model.Retrying{Next: &l, First: time.Microsecond}
+	t.Cleanup(func() {
+		if len(l) > 0 {
+			t.Errorf("%d answers were not asked for", len(l))
+		}
+	})
+	return f, seen
+}
+
+func (f fixture) names() []string {
+	var names []string
+	for _, call := range f.box.asked {
+		names = append(names, call.ID)
+	}
+	return names
+}
+
+func TestACallRunsWhileItsAnswerIsOnItsWay(t *testing.T) {
+	var seen started
+	f, seen := conversing(t, func(ctx context.Context, o model.Observer) (*model.Response, error) {
+		o.Item(json.RawMessage(look("one")))
+		if id := <-seen; id != "one" { // before the answer is whole
+			t.Errorf("started %s", id)
+		}
+		return &model.Response{ID: "resp", Status: "completed", Output: []json.RawMessage{json.RawMessage(look("one"))}}, nil
+	}, says("Done."))
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		var seen started
+		f, seen := conversing(t, whole(look("zero")), func(_ context.Context, o model.Observer) (*model.Response, error) {
+			<-seen // zero
+			o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"first"}`))
+			o.Item(json.RawMessage(look("one")))
+			<-seen
+			o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_2","encrypted_content":"second"}`))
+			o.Item(json.RawMessage(change))
+			o.Item(json.RawMessage(look("two")))
+			return nil, cut
+		}, whole(look("two")), says("Done."))
+		f.Settings.Stored = stored
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("Run = %q, %v", said, err)
+		}
+		if diff := cmp.Diff([]string{"zero", "one", "two"}, f.names()); diff != "" {
+			t.Errorf("calls that ran (-want +got):\n%s", diff)
+		}
+		third := f.requests.bodies[2]
+		rest := `{"type":"reasoning","id":"rs_1","encrypted_content":"first"},` + look("one") + `,{"type":"function_call_output","call_id":"one","output":"hello"}]}`
+		if !strings.HasSuffix(third, rest) || strings.Contains(third, "second") {
+			t.Errorf("the third request does not go on behind the call that ran:\n%s", third)
+		}
+		if stored != strings.Contains(third, `"previous_response_id":"resp"`) || stored == strings.Contains(third, look("zero")) {
+			t.Errorf("stored: %t, and the third request is\n%s", stored, third)
+		}
+		if spent := f.Spent(); spent.Calls != 3 || spent.Turns != 4 {
+			t.Errorf("spent %+v", spent)
+		}
+		if !slices.Contains(f.types(t), "model.retry") {
+			t.Error("nothing is recorded of the break")
+		}
+	}
+}
+
+func TestAnAnswerWithoutACallThatRanIsAskedForAgain(t *testing.T) {
+	f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
+		o.Item(json.RawMessage(change))
+		o.Item(json.RawMessage(look("one")))
+		return nil, cut
+	}, whole(look("two"), change), says("Done."))
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"two", "change"}, f.names()); diff != "" {
+		t.Errorf("calls that ran (-want +got):\n%s", diff)
+	}
+	if f.box.asked[0].Number != 1 {
+		t.Errorf("the first call that ran has number %d", f.box.asked[0].Number)
+	}
+	if spent := f.Spent(); spent.Turns != 2 || spent.Calls != 2 {
+		t.Errorf("spent %+v", spent)
+	}
+}
+
+func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
+	for name, failure := range map[string]error{
+		"refused":   &model.Failure{Kind: model.Refused, Message: "no"},
+		"cancelled": context.Canceled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			running := make(chan struct{}, 1)
+			f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
+				o.Item(json.RawMessage(look("one")))
+				<-running
+				o.Item(json.RawMessage(change))
+				return nil, failure
+			})
+			f.box.hold = func(context.Context) { running <- struct{}{} }
+			if _, err := f.Run(t.Context()); err == nil || name == "cancelled" && !errors.Is(err, context.Canceled) {
+				t.Errorf("Run ended in %v", err)
+			}
+			if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
+				t.Errorf("calls that ran (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCallsOfAnAnswerThatEndsTheRunAreEnded(t *testing.T) {
+	var seen started
+	f, seen := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
+		o.Item(json.RawMessage(look("one")))
+		<-seen
+		return nil, &model.Failure{Kind: model.Refused, Message: "no"}
+	})
+	f.box.hold = func(ctx context.Context) { <-ctx.Done() }
+	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no") {
+		t.Errorf("Run ended in %v", err)
+	}
+}
+
+func TestACallThatIsCutOffIsNotRun(t *testing.T) {
+	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
+	f, _ := conversing(t, whole(look("one"), half, look("two")), says("Done."))
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
+		t.Errorf("calls that ran (-want +got):\n%s", diff)
+	}
+	for _, id := range []string{"half", "two"} {
+		if part := `"call_id":"` + id + `","output":"Not run: the answer breaks off`; !strings.Contains(f.requests.bodies[1], part) {
+			t.Errorf("no answer to %s in\n%s", id, f.requests.bodies[1])
+		}
+	}
+}
+
+func TestShellItemsAreAnsweredInKind(t *testing.T) {
+	const action = `{"commands":["ls","false"],"timeout_ms":null,"max_output_length":4096}`
+	ran := []tools.Ran{{Output: "a\n"}, {Output: "late", ExitCode: 124, TimedOut: true}}
+	for _, test := range []struct {
+		name, item string
+		result     tools.Result
+		want       string
+	}{
+		{
+			"shell_call", `{"type":"shell_call","id":"sh_1","call_id":"c","status":"completed","environment":null,"action":` + action + `}`,
+			tools.Result{Commands: ran, Failed: true},
+			`{"type":"shell_call_output","call_id":"c","status":"completed","max_output_length":4096,"output":[{"stdout":"a\n","stderr":"","outcome":{"type":"exit","exit_code":0}},{"stdout":"late","stderr":"","outcome":{"type":"timeout"}}]}`,
+		},
+		{
+			"shell_call here, without a length", `{"type":"shell_call","id":"sh_1","call_id":"c","status":"completed","environment":{"type":"local"},"action":{"commands":["ls"]}}`,
+			tools.Result{Commands: ran[:1]},
+			`{"type":"shell_call_output","call_id":"c","status":"completed","output":[{"stdout":"a\n","stderr":"","outcome":{"type":"exit","exit_code":0}}]}`,
+		},
+		{
+			"shell_call that is refused", `{"type":"shell_call","id":"sh_1","call_id":"c","status":"completed","environment":null,"action":{"commands":["ls"]}}`,
+			tools.Refuse("no"),
+			`{"type":"shell_call_output","call_id":"c","status":"incomplete","output":[{"stdout":"no","stderr":"","outcome":{"type":"exit","exit_code":1}}]}`,
+		},
+		{
+			"local_shell_call", `{"type":"local_shell_call","id":"ls_1","call_id":"c","status":"completed","action":{"type":"exec","command":["ls"],"env":{}}}`,
+			tools.Result{Commands: []tools.Ran{{Output: "a\n", ExitCode: 2, Took: 1240 * time.Millisecond}}, Failed: true},
+			`{"id":"c","type":"local_shell_call_output","call_id":"c","output":"{\"output\":\"a\\n\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":1.2}}","status":"completed"}`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, _ := conversing(t, whole(test.item), says("Done."))
+			f.box.answers["shell"] = test.result
+			if _, err := f.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(f.requests.bodies[1], test.want+"]}") {
+				t.Errorf("the second request does not end in %s:\n%s", test.want, f.requests.bodies[1])
+			}
+		})
+	}
+}
+
+func TestCallsThatTheAPIRunsAreCounted(t *testing.T) {
+	search := `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`
+	container := `{"type":"shell_call","id":"sh_1","call_id":"far","status":"completed","environment":{"type":"container_reference","container_id":"c"},"action":{"commands":["ls"]}}`
+	output := `{"type":"shell_call_output","id":"sho_1","call_id":"far","status":"completed","output":[],"max_output_length":null}`
+	f, _ := conversing(t, whole(search, container, output, look("one")))
+	f.Limits.Calls = 3
+	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "limits.tool_calls") {
+		t.Fatalf("Run ended in %v, want the limit", err)
+	}
+	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
+		t.Errorf("calls that ran here (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(agent.Spent{Turns: 1, Calls: 3, Hosted: 2}, f.Spent()); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+}
+
+func TestNobodyApproves(t *testing.T) {
+	f, _ := conversing(t, whole(`{"type":"mcp_approval_request","id":"mcpr_1","server_label":"docs","name":"ask","arguments":"{}"}`), says("Done."))
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if part := `{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":false,`; !strings.Contains(f.requests.bodies[1], part) {
+		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
+	}
+}

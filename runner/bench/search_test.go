@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
+)
+
+// searches are what grep_files is measured by, each with its limit as a
+// multiple of the time of rg, which has no limit of its own.
+var searches = []struct {
+	figure, pattern string
+	most            float64
+}{
+	{"a literal", "func NewReader", 1.5},
+	{"an expression", `func \(\w+ \*\w+\) Close\(\) error`, 1.5},
+	{"in any case", `(?i)todo\(bradfitz`, 4},
+	{"an expression in any case", `(?i)func \w+close`, 4},
+	{"an expression without a literal", `\b[a-z]{24,}\b`, 0},
+}
+
+// BenchmarkSearch searches the sources of Go's distribution, beside rg where it
+// is installed. Both have all of them in memory after the first time.
+func BenchmarkSearch(b *testing.B) {
+	dir := goSources(b)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer root.Close()
+	d := &tools.Dispatcher{Registry: tools.New(files.New(files.Options{Dir: dir, Root: root})...), Outputs: new(tools.Outputs)}
+	rg, _ := exec.LookPath("rg")
+	for _, search := range searches {
+		b.Run(search.figure, func(b *testing.B) {
+			var ours, theirs []time.Duration
+			for b.Loop() {
+				ours, theirs = nil, nil
+				for range runs {
+					ours = append(ours, grepFiles(b, d, search.pattern))
+					if rg != "" {
+						theirs = append(theirs, ripgrep(b, rg, dir, search.pattern))
+					}
+				}
+			}
+			beside, limit := "rg is not installed", time.Duration(0)
+			if rg != "" {
+				byRg := medianOf(theirs)
+				beside, limit = "rg: "+milliseconds(byRg), time.Duration(search.most*float64(byRg))
+			}
+			results.time(fmt.Sprintf("search Go's sources for %s (%s)", search.figure, beside), medianOf(ours), limit)
+		})
+	}
+}
+
+func goSources(b *testing.B) string {
+	b.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		b.Skipf("go env: %v", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "src")
+}
+
+func grepFiles(b *testing.B, d *tools.Dispatcher, pattern string) time.Duration {
+	b.Helper()
+	input, err := json.Marshal(map[string]any{"pattern": pattern, "limit": 2000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	got := d.Dispatch(b.Context(), []tools.Call{{ID: "1", Name: "grep_files", Input: string(input)}})[0]
+	took := time.Since(began)
+	if got.Failed {
+		b.Fatal(got.Output)
+	}
+	return took
+}
+
+// ripgrep lists the same files, with the start of the program.
+func ripgrep(b *testing.B, rg, dir, pattern string) time.Duration {
+	b.Helper()
+	cmd := exec.Command(rg, "--no-config", "--files-with-matches", "--regexp", pattern, ".")
+	cmd.Dir = dir
+	began := time.Now()
+	_, err := cmd.Output()
+	took := time.Since(began)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return took // nothing was found
+	}
+	if err != nil {
+		b.Fatalf("rg: %v", err)
+	}
+	return took
+}

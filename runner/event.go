@@ -1,0 +1,72 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// runBranches is where the branches of runs are, unless a job names another.
+const runBranches = "agent-ci/"
+
+// readEvent reads what started the workflow. Whether that matters, the job will
+// tell.
+func (r *run) readEvent() {
+	r.event, r.eventErr = actions.ReadEvent(r.env.get("GITHUB_EVENT_NAME"), r.env.get("GITHUB_EVENT_PATH"))
+}
+
+// eventBase is the branch from which a run on a pull request is configured: the
+// one that it would be merged into, never its head, which anybody may write.
+func (r *run) eventBase() string {
+	switch {
+	case r.pull != nil:
+		return r.pull.Base
+	case !r.env.inActions() || r.event == nil || r.event.PullRequest == nil:
+		return ""
+	}
+	return r.event.PullRequest.Base.Ref
+}
+
+// eventLayer makes the event the task of a job in Actions that has none.
+func (r *run) eventLayer() []job.Layer {
+	if !r.env.inActions() || r.env.get("GITHUB_EVENT_NAME") == "" {
+		return nil
+	}
+	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
+}
+
+func (r *run) fromEvent() bool { return r.job.Task.From == "event" }
+
+// findRequest ends a run whose event asks for nothing, before anything is asked
+// of anybody.
+func (r *run) findRequest(context.Context) error {
+	switch {
+	case !r.fromEvent():
+		return nil
+	case errors.Is(r.eventErr, actions.ErrNoEvent):
+		return outcome.Stopf(outcome.InvalidInput, "no_event",
+			"task.from is event and there is none: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set; give a task, or run in GitHub Actions.")
+	case r.eventErr != nil:
+		return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", trimmed(r.eventErr)).Because(r.eventErr)
+	case job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil:
+		return outcome.Stopf(outcome.InvalidInput, "event", "The event is of no repository: GITHUB_REPOSITORY is not OWNER/REPO; run in GitHub Actions.")
+	}
+	request, why := r.event.Request(actions.Triggers{
+		Labels: r.job.Trigger.Labels, Assignees: r.job.Trigger.Assignees, Command: r.job.Trigger.Command, Prefix: runBranches,
+	})
+	if request == nil {
+		return outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", sentence(why))
+	}
+	r.request = request
+	return nil
+}
+
+// eventRepository is where the event happened.
+func (r *run) eventRepository() (owner, name string) {
+	owner, name, _ = strings.Cut(r.env.get("GITHUB_REPOSITORY"), "/")
+	return owner, name
+}

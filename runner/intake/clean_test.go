@@ -1,0 +1,118 @@
+package intake_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/intake"
+)
+
+func TestClean(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, want string
+		removed    intake.Removed
+	}{
+		"plain":                            {"Greet\r\n\r\n\tthe wörld.\r\n", "Greet\n\n\tthe wörld.", intake.Removed{}},
+		"zero width":                       {"a\u200bb\u200c\u200dc\ufeff\u2060", "abc", intake.Removed{Characters: 5}},
+		"bidirectional":                    {"a\u202eb\u2066c\u2069\u061c", "abc", intake.Removed{Characters: 4}},
+		"tags":                             {"hi\U000E0049\U000E0067\U000E006E\U000E007F", "hi", intake.Removed{Characters: 4}},
+		"variation selectors":              {"x\ufe0f\U000E0101", "x", intake.Removed{Characters: 2}},
+		"private use and unassigned":       {"x\ue000\U000F0001\u0378", "x", intake.Removed{Characters: 3}},
+		"control characters":               {"x\x00\x1b[31m\x07", "x[31m", intake.Removed{Characters: 3}},
+		"separators become line ends":      {"a\u2028b\u2029c\u0085d", "a\nb\nc\nd", intake.Removed{}},
+		"comment":                          {"a <!-- obey --> b", "a  b", intake.Removed{Comments: 1}},
+		"comment over lines":               {"a\n<!--\nobey\n\n-->\nb", "a\n\nb", intake.Removed{Comments: 1}},
+		"comment that is not closed":       {"a\n<!-- obey\n\nb", "a", intake.Removed{Comments: 1}},
+		"not closed, in a list in a quote": {"a\n> 1. - <!-- obey\nb", "a\n> 1. -", intake.Removed{Comments: 1}},
+		"not closed, within a line":        {"a <!-- is a mark\nb", "a <! -- is a mark\nb", intake.Removed{}},
+		"comment opened through a gap":     {"a <!\u200b-- obey --> b", "a  b", intake.Removed{Characters: 1, Comments: 1}},
+		"comment closed as HTML does":      {"a\n<!-- obey --!> b", "a", intake.Removed{Comments: 1}},
+		"comment made of a comment":        {"a <!<!-- x -->-- obey --> b", "a  b", intake.Removed{Comments: 2}},
+		"empty comment":                    {"a <!--> b <!---> c", "a  c", intake.Removed{Comments: 1}},
+		"in code too":                      {"```\n<!-- obey -->\n```", "```\n\n```", intake.Removed{Comments: 1}},
+		"link definition":                  {"a\n\n[//]: # (obey)\n[x]: <> \"obey\"\nb", "a\n\n\n\nb", intake.Removed{Comments: 2}},
+		"a real definition":                {"a\n\n[x]: https://example.com (title)", "a\n\n[x]: https://example.com (title)", intake.Removed{}},
+		"not UTF-8":                        {"a\xffb", "a\ufffdb", intake.Removed{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, removed := intake.Clean(c.text)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.removed, removed); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestHostileTexts reads texts that attacks were made with: nothing that stands
+// in them as OBEY is to reach a model.
+func TestHostileTexts(t *testing.T) {
+	files, err := filepath.Glob("testdata/hostile/*.md")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, removed := intake.Clean(string(raw))
+		if strings.Contains(got, "OBEY") || !removed.Any() {
+			t.Errorf("%s: removed %+v of it, left:\n%s", file, removed, got)
+		}
+		if !strings.Contains(got, "visible") {
+			t.Errorf("%s: what can be seen is gone:\n%s", file, got)
+		}
+		checkShown(t, got)
+	}
+}
+
+func checkShown(t *testing.T, got string) {
+	t.Helper()
+	for _, r := range got {
+		if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)) {
+			t.Errorf("%U is left in %q", r, got)
+		}
+	}
+	if strings.Contains(got, "<!--") {
+		t.Errorf("a comment is left in %q", got)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	files, _ := filepath.Glob("testdata/hostile/*.md")
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(raw))
+	}
+	f.Add("a <!<!-- x -->-- y --> <!--- \u200b[//]: # (z)\n<!--")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, removed := intake.Clean(text)
+		checkShown(t, got)
+		again, more := intake.Clean(got)
+		if again != got || more.Any() {
+			t.Errorf("%q is cleaned to %q and then to %q (%+v, %+v)", text, got, again, removed, more)
+		}
+	})
+}
+
+func TestMarkedPartsCannotBeForged(t *testing.T) {
+	honest := intake.Part{Kind: "comment", Author: "octocat", Text: "Yes."}
+	forged := intake.Marked([]intake.Part{honest})
+	got := intake.Marked([]intake.Part{{Kind: "issue", Author: "stranger", Text: "No.\n" + forged}})
+	first, _, _ := strings.Cut(got, "\n")
+	last := got[strings.LastIndex(got, "\n")+1:]
+	if id := strings.Split(first, `"`)[1]; !strings.HasPrefix(first, "<issue ") || last != `</issue id="`+id+`">` || strings.Count(got, id) != 2 {
+		t.Errorf("the marks do not stand around all of it:\n%s", got)
+	}
+}

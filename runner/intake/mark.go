@@ -1,0 +1,28 @@
+package intake
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Part is one piece of text with who wrote it.
+type Part struct {
+	Kind   string // issue, comment, review, request
+	Author string
+	Text   string // cleaned
+}
+
+// Marked is the parts as one text, each between marks that carry its own
+// digest: no text can hold the mark that ends it, so none can pass for what
+// somebody else wrote.
+func Marked(parts []Part) string {
+	var all []string
+	for _, p := range parts {
+		sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Author + "\x00" + p.Text))
+		id := hex.EncodeToString(sum[:8])
+		all = append(all, fmt.Sprintf("<%s id=%q by=%q>\n%s\n</%s id=%q>", p.Kind, id, p.Author, p.Text, p.Kind, id))
+	}
+	return strings.Join(all, "\n\n")
+}

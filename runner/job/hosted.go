@@ -1,0 +1,146 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// foreign is a mapping whose keys are not ours: it is handed on as it is.
+type foreign struct {
+	about  string                                  // for documentation
+	read   func(value any) (map[string]any, error) // checks it, and fills in what it needs
+	schema map[string]any                          // as much of read as a JSON Schema can say
+}
+
+// hosted are the tools that the API runs itself, as they stand in a request. One
+// that needs nothing else may be given by its type alone.
+var hosted = &foreign{
+	about: "tools as the API describes them, or their types alone",
+	read:  hostedTool,
+	schema: map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "enum": []string{"web_search", "web_search_preview", "code_interpreter", "image_generation"}},
+		map[string]any{
+			"type": "object", "required": []string{"type"},
+			"properties": map[string]any{"type": map[string]any{"enum": hostedTypes}},
+		},
+	}},
+}
+
+// hostedTypes are the types of the tools that the API runs by itself.
+var hostedTypes = []string{"web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation"}
+
+func hostedTool(value any) (map[string]any, error) {
+	if name, isText := value.(string); isText {
+		value = map[string]any{"type": name}
+	}
+	tool, _ := value.(map[string]any)
+	kind, _ := tool["type"].(string)
+	switch {
+	case kind == "":
+		return nil, errors.New("must be a type such as web_search, or a mapping with a type")
+	case kind == "computer_use_preview" || kind == "computer":
+		return nil, fmt.Errorf("%s works with a screen: a run has none, and nobody who watches it; leave it out", kind)
+	case slices.Contains([]string{"shell", "local_shell", "apply_patch", "function", "custom"}, kind):
+		return nil, fmt.Errorf("%s is run by agent-ci and not by the API; model.tools says how such tools are offered", kind)
+	case !slices.Contains(hostedTypes, kind):
+		return nil, fmt.Errorf("%q is not one of %s", shorten(kind, 60), strings.Join(hostedTypes, ", "))
+	}
+	return tool, completeHosted(kind, tool)
+}
+
+// completeHosted fills in what a tool needs where there is but one choice, and
+// says what else is missing.
+func completeHosted(kind string, tool map[string]any) error {
+	switch kind {
+	case "code_interpreter":
+		if tool["container"] == nil {
+			tool["container"] = map[string]any{"type": "auto"}
+		}
+	case "file_search":
+		if ids, _ := tool["vector_store_ids"].([]any); len(ids) == 0 {
+			return errors.New("file_search needs vector_store_ids, a list of the stores to search")
+		}
+	case "mcp":
+		return completeMCP(tool)
+	}
+	return nil
+}
+
+func completeMCP(tool map[string]any) error {
+	switch {
+	case tool["server_label"] == nil:
+		return errors.New("mcp needs server_label, the name of the server")
+	case tool["server_url"] == nil && tool["connector_id"] == nil:
+		return errors.New("mcp needs server_url or connector_id")
+	case tool["require_approval"] == nil:
+		tool["require_approval"] = "never"
+	case tool["require_approval"] != "never":
+		return errors.New("mcp must have require_approval: never, since nobody is there to approve; narrow allowed_tools instead")
+	}
+	return nil
+}
+
+// foreign merges a mapping whose keys are not ours.
+func (d *decoder) foreign(k *key, path string, node *yaml.Node) (map[string]any, bool) {
+	value, fits := d.plain(path, node)
+	if !fits {
+		return nil, false
+	}
+	tool, err := k.foreign.read(value)
+	if err != nil {
+		d.complain(path, node, err.Error())
+		return nil, false
+	}
+	return tool, true
+}
+
+// plain is node as JSON has it.
+func (d *decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
+	if complaint := unwanted(node); complaint != "" {
+		d.complain(path, node, complaint)
+		return nil, false
+	}
+	fits = true
+	switch node.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, len(node.Content))
+		for i, item := range node.Content {
+			var inner bool
+			list[i], inner = d.plain(fmt.Sprintf("%s[%d]", path, i), item)
+			fits = fits && inner
+		}
+		return list, fits
+	case yaml.MappingNode:
+		mapping, seen := make(map[string]any), make(map[string]*yaml.Node)
+		for pair := range slices.Chunk(node.Content, 2) {
+			inner := d.fresh(path, pair[0], pair[1], seen)
+			if inner {
+				mapping[pair[0].Value], inner = d.plain(join(path, pair[0].Value), pair[1])
+			}
+			fits = fits && inner
+		}
+		return mapping, fits
+	}
+	return d.plainScalar(path, node)
+}
+
+func (d *decoder) plainScalar(path string, node *yaml.Node) (value any, fits bool) {
+	switch node.Tag {
+	case boolTag, nullTag:
+		err := node.Decode(&value)
+		return value, err == nil
+	case intTag, floatTag:
+		var number float64
+		if node.Decode(&number) != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+			d.complain(path, node, "must be a number that JSON has")
+			return nil, false
+		}
+		return number, true
+	}
+	return node.Value, true
+}

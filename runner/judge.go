@@ -1,0 +1,222 @@
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// rulesFile holds a repository's rules on commands, in its base commit.
+const rulesFile = ".github/agent-ci.rules"
+
+// readCommandRules reads the rules on commands: those of the repository, which stand
+// in the base commit, and those of the operator.
+func (r *run) readCommandRules(context.Context) error {
+	var files []rules.File
+	data, err := r.checkout.ReadBase(rulesFile, configLimit)
+	switch {
+	case err == nil:
+		files = append(files, rules.File{Name: rulesFile, Data: data})
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("read %s of the base commit: %w", rulesFile, err)
+	}
+	for _, name := range r.job.Policy.Rules {
+		data, err := r.readRulesFile(name)
+		if err != nil {
+			return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, rootCause(err)).Because(err)
+		}
+		files = append(files, rules.File{Name: name, Data: data})
+	}
+	set, err := rules.Load(files...)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return outcome.Stopf(outcome.InvalidInput, "rules", "The rules on commands have a mistake: %s; agent-ci policy check tells them all.", first).Because(err)
+	}
+	r.rules = set
+	return nil
+}
+
+// readRulesFile reads a file that policy.rules names. What lies in the checkout
+// is read from the base commit, however it is named.
+func (r *run) readRulesFile(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		return r.checkout.ReadBase(name, configLimit)
+	}
+	file, err := r.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	if file.inside != "" {
+		return r.checkout.ReadBase(file.inside, configLimit)
+	}
+	return readFile(file.path)
+}
+
+// commandJudge decides on the agent's commands and counts what it refuses.
+type commandJudge struct {
+	commands policy.Commands
+	denied   *atomic.Int64
+}
+
+// judge is the judge of this run's commands.
+func (r *run) judge() tools.Judge {
+	mode := r.job.Policy.Sandbox
+	commands := policy.Commands{Rules: r.rules, Confined: mode != "danger-full-access", Home: r.env.get("HOME")}
+	if mode != "read-only" {
+		commands.Writable = append([]string{r.checkout.Root(), os.TempDir()}, r.job.Policy.Writable...)
+	}
+	return commandJudge{commands, &r.denied}
+}
+
+// Judge refuses what the policy refuses.
+func (j commandJudge) Judge(asked tools.StartRequest) *tools.Denial {
+	d := j.commands.Decide(policy.Request{Argv: asked.Argv, Script: asked.Script, Dir: asked.Dir})
+	if d.Action != policy.Refuse {
+		return nil
+	}
+	j.denied.Add(1)
+	return &tools.Denial{Rule: d.Rule, Words: d.Words()}
+}
+
+// concernOf is what the policy calls a problem of a change.
+var concernOf = map[gitops.ProblemKind]policy.Concern{
+	gitops.ProblemRepository: policy.ConcernNestedGit,
+	gitops.ProblemName:       policy.ConcernName,
+	gitops.ProblemSubmodule:  policy.ConcernSubmodule,
+	gitops.ProblemLink:       policy.ConcernSymlinkOut,
+}
+
+// verdict is the policy's judgement of what a change touches.
+func (r *run) verdict(changes *gitops.ChangeSet) (policy.Verdict, error) {
+	p, treat := r.job.Policy, map[policy.Concern]policy.Treatment{}
+	for concern, treatment := range map[policy.Concern]string{
+		policy.ConcernProtected: p.Change.Protected, policy.ConcernSubmodule: p.Change.Submodules, policy.ConcernNestedGit: p.Change.NestedGit,
+		policy.ConcernSymlinkOut: p.Change.SymlinksOut, policy.ConcernSymlink: p.Change.Symlinks,
+		policy.ConcernExecutable: p.Change.Executables, policy.ConcernLockfile: p.Change.Lockfiles,
+	} {
+		treat[concern] = policy.Treatment(treatment)
+	}
+	return policy.Changes{Protect: p.Protect, Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(changes))
+}
+
+// changedFiles are the facts of a change that the policy judges.
+func changedFiles(changes *gitops.ChangeSet) []policy.ChangedFile {
+	found := map[string][]policy.Concern{}
+	for _, p := range changes.Problems {
+		found[p.Path] = append(found[p.Path], concernOf[p.Kind])
+	}
+	files := make([]policy.ChangedFile, 0, len(changes.Files))
+	for _, f := range changes.Files {
+		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})
+		delete(found, f.Path)
+	}
+	for _, p := range changes.Problems { // of paths that are not part of the change
+		if concerns, left := found[p.Path]; left {
+			files = append(files, policy.ChangedFile{Path: p.Path, Found: concerns})
+			delete(found, p.Path)
+		}
+	}
+	return files
+}
+
+// withoutDropped gives the change without protected paths where the job wants
+// them left out. They are put back in the checkout, too.
+func (r *run) withoutDropped(ctx context.Context, changes *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+	verdict, err := r.verdict(changes)
+	if err != nil || len(verdict.Drop) == 0 {
+		return changes, err
+	}
+	if err := r.checkout.Revert(ctx, changes, verdict.Drop); err != nil {
+		return nil, err
+	}
+	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(verdict.Drop, ", "))
+	return r.checkout.Changes(ctx, r.snapshot)
+}
+
+// judgePaths refuses a change that touches what the policy protects, and warns
+// of what a reviewer should see.
+func (r *run) judgePaths() error {
+	verdict, err := r.verdict(r.changes)
+	if err != nil {
+		return err
+	}
+	var fails []string
+	for _, f := range verdict.Fail {
+		fails = append(fails, f.String())
+	}
+	for _, path := range verdict.Drop { // where the change did not come from this checkout
+		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
+	}
+	if len(fails) > 0 {
+		return outcome.Stopf(outcome.PolicyViolation, "change", "The change may not be published: %s.", strings.Join(fails, "; "))
+	}
+	const shown = 20
+	for i, f := range verdict.Warn {
+		if i == shown {
+			r.warn("change", "%d more files have something about them that policy.change warns of.", len(verdict.Warn)-shown)
+			break
+		}
+		r.warn("change", "%s.", f)
+	}
+	return nil
+}
+
+// leakedSecrets names the secrets that the change adds: values of this run, and
+// what has the shape of a token and did not stand in what the change takes away.
+func (r *run) leakedSecrets() ([]string, error) {
+	patch, err := r.dir.root.Open(patchFile)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", patchFile, err)
+	}
+	defer patch.Close()
+	var added, removed bytes.Buffer
+	if err := splitPatch(patch, &added, &removed); err != nil {
+		return nil, fmt.Errorf("read %s: %w", patchFile, err)
+	}
+	leaked, err := r.redactor.FindNew(&added, &removed)
+	if err != nil {
+		return nil, fmt.Errorf("search %s: %w", patchFile, err)
+	}
+	return leaked, nil
+}
+
+// splitPatch writes the lines that a patch adds and takes away, without their
+// signs. Headers count as added: names of files are part of a change.
+func splitPatch(patch io.Reader, added, removed io.Writer) error {
+	lines := bufio.NewReader(patch)
+	for {
+		line, err := lines.ReadString('\n')
+		to := added
+		switch {
+		case strings.HasPrefix(line, "-"):
+			line, to = line[1:], removed
+		case strings.HasPrefix(line, "+"):
+			line = line[1:]
+		case strings.HasPrefix(line, " "):
+			to = io.Discard
+		}
+		if _, err := io.WriteString(to, line); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// progressMark begins the comment that shows how far a run is.
+const progressMark = "<!-- agent-ci: progress -->\n"
+
+const (
+	progressEvery = 15 * time.Second // between two edits of it
+	progressWait  = 10 * time.Second // for one edit: it holds up the run
+)
+
+// progressComment is the one comment on an issue or pull request that shows how
+// far the run on it is.
+type progressComment struct {
+	write func(ctx context.Context, body string) error
+	now   func() time.Time
+	link  string // page of the run; empty for none
+
+	plan  transcript.Plan
+	stage string
+	shown string // the text that stands there
+	last  time.Time
+	err   error // of the last edit
+}
+
+// stages are what a run is doing, by the events that tell of it.
+var stages = map[transcript.Type]string{
+	transcript.TypeSetup:        "setting up",
+	transcript.TypeModelRequest: "at work",
+	transcript.TypeChange:       "checking the change",
+	transcript.TypePublish:      "publishing the change",
+}
+
+// take notes what an event tells and shows it, if the last edit is long enough
+// ago. The next event shows what was not.
+func (p *progressComment) take(e transcript.Event) {
+	if e.Type == transcript.TypePlan {
+		_ = json.Unmarshal(e.Data, &p.plan) // written by this process
+	}
+	if stage, known := stages[e.Type]; known {
+		p.stage = stage
+	}
+	now := p.now()
+	if p.last.IsZero() || now.Sub(p.last) < progressEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
+	defer cancel()
+	p.show(ctx, p.running())
+}
+
+func (p *progressComment) running() string {
+	return fmt.Sprintf("agent-ci is %s%s.\n", p.stage, p.run())
+}
+
+func (p *progressComment) run() string {
+	if p.link == "" {
+		return ""
+	}
+	return " ([run](" + p.link + "))"
+}
+
+// show replaces what stands there, unless it is the same.
+func (p *progressComment) show(ctx context.Context, state string) {
+	body := progressMark + state
+	if steps := transcript.Checklist(p.plan); steps != "" {
+		body += "\n" + steps
+	}
+	if body == p.shown {
+		return
+	}
+	p.last = p.now()
+	if p.err = p.write(ctx, body); p.err == nil {
+		p.shown = body
+	}
+}
+
+// beginProgress puts the comment there once nothing stands in the way of the
+// run's work, taking the one of an earlier run over.
+func (r *run) beginProgress(ctx context.Context) error {
+	if r.request == nil || r.request.Number == 0 || r.publish != publishGitHub {
+		return nil
+	}
+	p := &progressComment{write: r.writeProgress, now: time.Now, link: r.env.runLink(), stage: "starting"}
+	p.show(ctx, p.running())
+	r.progress.Store(p)
+	return nil
+}
+
+func (r *run) writeProgress(ctx context.Context, body string) error {
+	owner, name := r.eventRepository()
+	if r.progressID != 0 {
+		return r.forge.EditComment(ctx, owner, name, r.progressID, body)
+	}
+	comment, err := r.forge.CreateComment(ctx, owner, name, r.request.Number, body)
+	if err == nil {
+		r.progressID = comment.ID
+	}
+	return err
+}
+
+// endProgress says how the run ended. That the comment could not be written is
+// no failure of the run.
+func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
+	p := r.progress.Swap(nil)
+	if p == nil {
+		return
+	}
+	p.plan = r.plan
+	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Plain(stop.Message))
+	if pull := r.published.pull; pull != nil {
+		state = fmt.Sprintf("agent-ci ended as **%s**%s: #%d was %s.\n", transcript.Plain(string(stop.Outcome)), p.run(), pull.Number, r.published.operation)
+	}
+	p.show(ctx, state)
+	if p.err != nil {
+		r.warn("progress_comment", "The progress could not be shown in a comment: %v", p.err)
+	}
+}

@@ -1,0 +1,79 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// board is where a comment is written in a test, with the time that passes.
+type board struct {
+	now    time.Time
+	bodies []string
+	err    error
+}
+
+func (b *board) write(_ context.Context, body string) error {
+	b.bodies = append(b.bodies, body)
+	return b.err
+}
+
+func (b *board) comment() *progressComment {
+	return &progressComment{write: b.write, now: func() time.Time { return b.now }, stage: "starting"}
+}
+
+func planned(t *testing.T, status string) transcript.Event {
+	t.Helper()
+	raw, err := json.Marshal(transcript.Plan{Steps: []transcript.PlanStep{{Step: "Greet @octocat", Status: status}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transcript.Event{Type: transcript.TypePlan, Data: raw}
+}
+
+func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
+	b := &board{now: time.Unix(1000, 0)}
+	p := b.comment()
+	p.show(t.Context(), p.running())
+	for _, step := range []struct {
+		after time.Duration
+		event transcript.Event
+	}{
+		{time.Second, planned(t, "pending")},
+		{time.Second, transcript.Event{Type: transcript.TypeModelRequest}},
+		{13 * time.Second, planned(t, "in_progress")}, // the 15th second
+		{14 * time.Second, planned(t, "completed")},
+		{time.Second, transcript.Event{Type: transcript.TypeToolStarted}}, // shows the plan that waited
+		{time.Hour, transcript.Event{Type: transcript.TypeToolStarted}},   // nothing is new
+	} {
+		b.now = b.now.Add(step.after)
+		p.take(step.event)
+	}
+	want := []string{
+		progressMark + "agent-ci is starting.\n",
+		progressMark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
+		progressMark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
+	}
+	if diff := cmp.Diff(want, b.bodies); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
+	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
+	p := b.comment()
+	p.show(t.Context(), p.running())
+	for range 30 {
+		b.now = b.now.Add(time.Second)
+		p.take(transcript.Event{Type: transcript.TypeToolStarted})
+	}
+	if len(b.bodies) != 3 || p.err == nil {
+		t.Errorf("%d attempts, %v", len(b.bodies), p.err)
+	}
+}

@@ -1,0 +1,234 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// issueInBranch is the issue that a run's branch was made for.
+var issueInBranch = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
+
+// readPullTask takes the task from what was said on a pull request of a run: the
+// issue that it was made for, and the words that ask for more.
+func (r *run) readPullTask(ctx context.Context) error {
+	pull := r.pull
+	r.job.PullRequest.Branch = pull.Head
+	r.task.name, r.task.url = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
+	in := input{title: pull.Title, parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
+	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
+		number, _ := strconv.Atoi(m[1]) // digits alone match
+		about, err := r.originalIssue(ctx, number)
+		if err != nil {
+			return err
+		}
+		in.parts = append(about.parts, in.parts...)
+	}
+	words, err := r.requestParts(ctx)
+	if err != nil {
+		return err
+	}
+	in.parts = append(in.parts, words...)
+	return r.takeInput(in, fmt.Sprintf("Pull request #%d", pull.Number))
+}
+
+// onPullBase makes sure that the pull request's own base configures the run.
+func (r *run) onPullBase() error {
+	if r.pull == nil || r.pull.Base == r.base.Branch {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "base",
+		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", r.pull.Number, r.pull.Base, r.baseName(), r.pull.Base)
+}
+
+// originalIssue reads the issue of a run's branch; that it is gone, or closed
+// meanwhile, does not matter to the pull request.
+func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
+	owner, name := r.eventRepository()
+	ref := job.Issue{Repository: owner + "/" + name, Number: number}
+	issue, err := r.forge.Issue(ctx, owner, name, number)
+	switch {
+	case github.KindOf(err) == github.NotFound:
+		return input{}, nil
+	case err != nil:
+		return input{}, issueFailure(ref, err)
+	case issue.PullRequest:
+		return input{}, nil
+	}
+	name, url := r.task.name, r.task.url
+	r.adoptIssue(ref, issue)
+	r.task.name, r.task.url = name, url
+	return r.issueInput(ctx, ref, issue)
+}
+
+// requestParts are the words that ask for more: of the comment or review itself,
+// and of the comments on lines that a review is made of.
+func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
+	q := r.request
+	var parts []intake.Part
+	add := func(words string) {
+		if strings.TrimSpace(words) != "" {
+			parts = append(parts, intake.Part{Kind: "request", Author: q.Actor.Login, Text: words})
+		}
+	}
+	if on := q.On; on != nil {
+		add(onLine(on.Path, on.Line, on.DiffHunk, q.Words))
+		return parts, nil
+	}
+	add(q.Words)
+	if r.event.Review == nil {
+		return parts, nil
+	}
+	owner, name := r.eventRepository()
+	comments, err := r.forge.ReviewComments(ctx, owner, name, q.Number)
+	if err != nil {
+		return nil, forgeFailure(fmt.Sprintf("The review of pull request #%d cannot be read", q.Number), err)
+	}
+	for _, c := range comments {
+		if c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
+			add(onLine(c.Path, c.Line, c.DiffHunk, c.Body))
+		}
+	}
+	return parts, nil
+}
+
+func onLine(file string, line int, hunk, words string) string {
+	return fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", line, file, hunk, words)
+}
+
+// goOn puts the change of the pull request into the checkout, as if the agent
+// had made it: configuration and checks stay those of the base. It comes after
+// the baseline, and counts as part of the change.
+func (r *run) goOn(ctx context.Context) error {
+	if r.pull == nil {
+		return nil
+	}
+	owner, name := r.eventRepository()
+	tip, err := r.forge.Branch(ctx, owner, name, r.pull.Head)
+	if err != nil {
+		return forgeFailure("The branch "+r.pull.Head+" cannot be looked up", err)
+	}
+	if tip == nil {
+		return nil
+	}
+	info := gitops.CommitInfo{SHA: tip.SHA, Parents: tip.Parents, Message: tip.Message, Author: tip.Author}
+	if !info.Ours() {
+		return foreignCommit(r.branch, tipOf(&info))
+	}
+	files, err := r.changedInPull(ctx, tip)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(r.checkout.Root())
+	if err != nil {
+		return fmt.Errorf("open the checkout: %w", err)
+	}
+	defer root.Close()
+	for _, file := range files {
+		if err := r.takeOver(ctx, root, file); err != nil {
+			return fmt.Errorf("take over %s from pull request #%d: %w", file.Path, r.pull.Number, err)
+		}
+	}
+	return nil
+}
+
+// changedInPull are the files that differ between a run's commit and what it
+// was made on; an empty id stands for one that is gone. A file that the base has
+// changed since is nobody's to guess.
+func (r *run) changedInPull(ctx context.Context, tip *github.Commit) ([]github.TreeFile, error) {
+	var trees [3]map[string]github.TreeFile
+	owner, name := r.eventRepository()
+	for i, id := range []string{tip.Parents[0], tip.SHA, r.base.SHA} {
+		if i == 2 && id == tip.Parents[0] {
+			trees[i] = trees[0]
+			continue
+		}
+		files, err := r.forge.Tree(ctx, owner, name, id)
+		if err != nil {
+			return nil, forgeFailure(fmt.Sprintf("The files of pull request #%d cannot be listed", r.pull.Number), err)
+		}
+		trees[i] = map[string]github.TreeFile{}
+		for _, file := range files {
+			trees[i][file.Path] = file
+		}
+	}
+	var changed []github.TreeFile
+	var moved []string
+	before, after, now := trees[0], trees[1], trees[2]
+	for _, file := range union(before, after) {
+		if before[file] == after[file] {
+			continue
+		}
+		if before[file] != now[file] {
+			moved = append(moved, file)
+		}
+		kept := after[file]
+		kept.Path = file
+		changed = append(changed, kept)
+	}
+	if len(moved) > 0 {
+		return nil, outcome.Stopf(outcome.Conflict, "base_moved",
+			"%s changed %s since pull request #%d was made; merge %s there, or close it and ask again on the issue.",
+			r.baseName(), some(moved), r.pull.Number, r.baseName())
+	}
+	return changed, nil
+}
+
+// union are the paths of both trees, sorted.
+func union(a, b map[string]github.TreeFile) []string {
+	var paths []string
+	for file := range a {
+		paths = append(paths, file)
+	}
+	for file := range b {
+		if _, both := a[file]; !both {
+			paths = append(paths, file)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (r *run) takeOver(ctx context.Context, root *os.Root, file github.TreeFile) error {
+	inGit := slices.ContainsFunc(strings.Split(file.Path, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
+	if !fs.ValidPath(file.Path) || inGit {
+		return errors.New("its path is none of a checkout")
+	}
+	if err := root.Remove(file.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if file.ID == "" {
+		return nil
+	}
+	owner, name := r.eventRepository()
+	content, err := r.forge.Blob(ctx, owner, name, file.ID)
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(path.Dir(file.Path), 0o755); err != nil {
+		return err
+	}
+	switch file.Mode {
+	case "100644":
+		return root.WriteFile(file.Path, content, 0o644)
+	case "100755":
+		return root.WriteFile(file.Path, content, 0o755)
+	case "120000":
+		return root.Symlink(string(content), file.Path)
+	}
+	return fmt.Errorf("it has the mode %s", file.Mode)
+}

@@ -1,0 +1,209 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// input is what people wrote for a task, as it was when it was asked for.
+type input struct {
+	title   string
+	parts   []intake.Part // as written
+	removed intake.Removed
+}
+
+// digest names the input: the same words of the same people have the same.
+func (in *input) digest() (string, error) {
+	raw, err := json.Marshal(struct {
+		Title string
+		Parts []intake.Part
+	}{in.title, in.parts})
+	if err != nil {
+		return "", fmt.Errorf("encode the task's input: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// text is the input for the model: what can be seen, marked where more than one
+// part could be taken for another.
+func (in *input) text() string {
+	parts := make([]intake.Part, 0, len(in.parts))
+	for _, p := range in.parts {
+		cleaned, removed := intake.Clean(p.Text)
+		in.removed.Add(removed)
+		if cleaned != "" {
+			parts = append(parts, intake.Part{Kind: p.Kind, Author: p.Author, Text: cleaned})
+		}
+	}
+	if len(parts) == 1 && parts[0].Kind == "issue" {
+		return parts[0].Text
+	}
+	return intake.Marked(parts)
+}
+
+// takeInput makes the task's words of an input, and tells what was left out of
+// it.
+func (r *run) takeInput(in input, where string) error {
+	digest, err := in.digest()
+	if err != nil {
+		return err
+	}
+	title, removed := intake.Clean(in.title)
+	in.removed.Add(removed)
+	r.task.title, r.task.text, r.task.snapshot = strings.Join(strings.Fields(title), " "), in.text(), digest
+	if in.removed.Any() {
+		r.warn("hidden_text", "%s held what its page does not show, which was removed: %s, %s.", where,
+			counted(in.removed.Characters, "invisible character"), counted(in.removed.Comments, "HTML comment"))
+	}
+	return nil
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// readEventTask takes the task from the event: its texts are those of the moment
+// when it was asked for, whatever was written since.
+func (r *run) readEventTask(ctx context.Context) error {
+	q := r.request
+	r.task = task{source: "event", name: "event " + r.event.Name, trigger: q.Trigger, actor: q.Actor.Login}
+	if q.Prompt != "" {
+		return r.takeInput(input{parts: []intake.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
+	}
+	if q.OnPull {
+		return r.readPullTask(ctx)
+	}
+	owner, name := r.eventRepository()
+	ref := job.Issue{Repository: owner + "/" + name, Number: q.Number}
+	issue, err := r.openIssue(ctx, ref)
+	if err != nil {
+		return err
+	}
+	in, err := r.issueInput(ctx, ref, issue)
+	if err != nil {
+		return err
+	}
+	if q.Words != "" {
+		in.parts = append(in.parts, intake.Part{Kind: "request", Author: q.Actor.Login, Text: q.Words})
+	}
+	r.adoptIssue(ref, issue)
+	return r.takeInput(in, ref.String())
+}
+
+func (r *run) adoptIssue(ref job.Issue, issue *github.Issue) {
+	r.task.name, r.task.url, r.task.issue, r.task.author = "issue "+ref.String(), issue.URL, &ref, &issue.Author
+}
+
+// issueInput is an issue as it was at the trigger, with the comments that were
+// there then and count.
+func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue) (input, error) {
+	title, body := issue.Title, issue.Body
+	if asked := r.request; asked != nil && asked.Issue != nil && !asked.OnPull {
+		if title, body = asked.Issue.Title, asked.Issue.Body; title != issue.Title || body != issue.Body {
+			r.warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
+		}
+	}
+	in := input{title: title, parts: []intake.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}}
+	comments, err := r.commentsThatCount(ctx, ref, issue)
+	for _, c := range comments {
+		in.parts = append(in.parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
+	}
+	return in, err
+}
+
+// commentsThatCount are the comments of who is trusted, that were there when the
+// task was asked for and were not edited since.
+func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *github.Issue) ([]github.Comment, error) {
+	var kept []github.Comment
+	late, untrusted := 0, 0
+	for _, c := range issue.Comments {
+		switch {
+		case strings.HasPrefix(c.Body, progressMark) && c.Author.Bot:
+			r.progressID = c.ID
+			continue
+		case strings.HasPrefix(c.Body, progressMark), r.request != nil && c.ID == r.request.WordsID:
+			continue // shown by a run, or what asked for this one
+		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
+			late++
+			continue
+		}
+		counts, err := r.commentCounts(ctx, c)
+		if err != nil {
+			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
+		}
+		if !counts {
+			untrusted++
+			continue
+		}
+		kept = append(kept, c)
+	}
+	if issue.MoreComments > 0 {
+		r.warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, github.MaxComments)
+	}
+	if untrusted > 0 {
+		r.warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", counted(untrusted, "comment"), ref)
+	}
+	if late > 0 {
+		r.warn("comments_after_trigger", "%s on %s were not read: they were written or edited after it was asked for.", counted(late, "comment"), ref)
+	}
+	return kept, nil
+}
+
+func (r *run) afterTrigger(at time.Time) bool {
+	return r.request != nil && !r.request.At.IsZero() && at.After(r.request.At)
+}
+
+// trustedAssociations are the relations to a repository without which nobody
+// has a role in it (GraphQL's CommentAuthorAssociation).
+var trustedAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
+
+// commentCounts asks for the role of who could have one. A person who names an
+// issue on their own machine may have no token to ask with: the association
+// decides then.
+func (r *run) commentCounts(ctx context.Context, c github.Comment) (bool, error) {
+	switch r.job.Trust.Comments {
+	case "all":
+		return true, nil
+	case "none":
+		return false, nil
+	}
+	if r.request != nil {
+		if !c.Author.Bot && !slices.Contains(trustedAssociations, c.Association) {
+			return false, nil
+		}
+		why, err := r.distrust(ctx, c.Author)
+		return why == "", err
+	}
+	return slices.Contains(trustedAssociations, c.Association), nil
+}
+
+// openIssue reads an issue that can be worked on.
+func (r *run) openIssue(ctx context.Context, ref job.Issue) (*github.Issue, error) {
+	owner, name, _ := strings.Cut(ref.Repository, "/")
+	issue, err := r.forge.Issue(ctx, owner, name, ref.Number)
+	if err != nil {
+		return nil, issueFailure(ref, err)
+	}
+	switch {
+	case issue.PullRequest:
+		return nil, outcome.Stopf(outcome.InvalidInput, "not_an_issue", "%s is a pull request; give the number of an issue.", ref)
+	case issue.State != "open":
+		return nil, outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it to have it worked on: %s.", ref, issue.URL)
+	}
+	return issue, nil
+}

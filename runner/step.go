@@ -1,0 +1,182 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// maskSecrets keeps the run's keys and tokens out of the log, of later steps
+// too. A log that is redirected to a file would hold them.
+func (r *run) maskSecrets() {
+	if r.options.Step == nil || !r.options.Step.Masks {
+		return
+	}
+	for _, each := range r.env.secrets() {
+		_ = r.options.Step.Log.Mask(each.Secret) // of a log that cannot be written nothing is left to mask
+	}
+}
+
+// groups are the parts of the log that are folded, by the events that begin
+// them. What is not here stays in the part that is open.
+var groups = map[transcript.Type]string{
+	transcript.TypeRunStarted:    "The run",
+	transcript.TypeSetup:         "Setup",
+	transcript.TypeModelRequest:  "The agent at work",
+	transcript.TypeModelResponse: "The agent at work",
+	transcript.TypeVerify:        "Verification",
+	transcript.TypeChange:        "The change",
+	transcript.TypePublish:       "Publishing",
+	transcript.TypeRunFinished:   "",
+}
+
+// fold begins the part of the log that an event belongs to.
+func (r *run) fold(kind transcript.Type) {
+	title, begins := groups[kind]
+	if r.options.Step == nil || !begins || title == r.group {
+		return
+	}
+	log := r.options.Step.Log
+	if r.group != "" {
+		_ = log.EndGroup() // progress is a help; its loss is no failure of the run
+	}
+	if title != "" {
+		_ = log.Group(title)
+	}
+	r.group = title
+}
+
+// tellStep gives the result to the job: outputs, summary and annotations. What
+// cannot be given is told in the result.
+func (r *run) tellStep(result *Result) {
+	step := r.options.Step
+	if step == nil {
+		return
+	}
+	if r.redactor == nil { // there is no run directory
+		r.redact()
+	}
+	r.fold(transcript.TypeRunFinished)
+	err := r.setOutputs(step, *result)
+	err = errors.Join(err, step.AddSummary(r.jobSummary(*result)))
+	for _, a := range r.annotations(*result) {
+		err = errors.Join(err, step.Log.Annotate(a))
+	}
+	if err != nil {
+		result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
+	}
+}
+
+// Outputs are the names of the outputs of a step, in the order in which
+// docs/action.md lists them.
+var Outputs = []string{
+	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
+	"cost-usd", "tokens", "plan", "summary", "structured-output", "run-directory",
+}
+
+func (r *run) setOutputs(step *actions.Step, result Result) error {
+	plan, err := json.Marshal(result.Plan)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{
+		"outcome": string(result.Outcome), "reason": result.Reason, "message": result.Message,
+		"pull-request-url": result.PullRequest.URL, "pull-request-operation": result.PullRequest.Operation,
+		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
+		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory,
+	}
+	if result.PullRequest.Number > 0 {
+		values["pull-request-number"] = strconv.Itoa(result.PullRequest.Number)
+	}
+	if result.CostUSD != nil {
+		values["cost-usd"] = strconv.FormatFloat(*result.CostUSD, 'f', -1, 64)
+	}
+	for _, name := range Outputs {
+		err = errors.Join(err, step.SetOutput(name, values[name]))
+	}
+	return err
+}
+
+// summaryLimit is how much of a job summary one run takes, in UTF-16 units.
+const summaryLimit = 100_000
+
+func (r *run) jobSummary(result Result) string {
+	head := "## agent-ci: " + string(result.Outcome) + "\n\n"
+	if link := r.safeLink(result.PullRequest.URL); link != "" {
+		head += "[Pull request #" + strconv.Itoa(result.PullRequest.Number) + "](" + link + ") " + result.PullRequest.Operation + "\n\n"
+	}
+	if r.dir != nil {
+		if view, err := r.view(); err == nil && view.Task.Text != "" {
+			return head + transcript.Outline(view, summaryLimit)
+		}
+	}
+	return head + transcript.Plain(result.Reason+": "+result.Message) + "\n"
+}
+
+// pullPage is the address of a pull request.
+var pullPage = regexp.MustCompile(`^https?://[\w.:-]+/[\w.-]+/[\w.-]+/pull/\d+$`)
+
+// safeLink is an address that can stand in Markdown as it is, else "".
+func (r *run) safeLink(address string) string {
+	if !pullPage.MatchString(address) || !strings.HasPrefix(address, r.repo.serverURL+"/") {
+		return ""
+	}
+	return address
+}
+
+// levels are how loud an outcome is told.
+var levels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
+
+// annotations are the messages beside the run: how it ended, its warnings, and
+// where the failed checks point at.
+func (r *run) annotations(result Result) []actions.Annotation {
+	level := levels[result.Outcome]
+	if level == "" {
+		level = "error"
+	}
+	all := []actions.Annotation{{Level: level, Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
+	for _, w := range result.Warnings {
+		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
+	}
+	for _, row := range r.table.Rows {
+		if !row.Passed && row.After != "" && row.Log != "" {
+			all = append(all, r.placesIn(row)...)
+		}
+	}
+	return all
+}
+
+// foundAt is how compilers, linters and test programs say where: file:line:
+// message, or file:line:column: message.
+var foundAt = regexp.MustCompile(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
+
+// most annotations that are made of one check.
+const mostPlaces = 9
+
+// placesIn reads the end of a failed check's log for places in files of the
+// change or the base.
+func (r *run) placesIn(row transcript.VerifyRow) []actions.Annotation {
+	tail, err := r.dir.tail(row.Log, 256<<10)
+	if err != nil {
+		return nil
+	}
+	var all []actions.Annotation
+	for _, m := range foundAt.FindAllStringSubmatch(tail, -1) {
+		file := path.Join(r.job.Repository.Path, path.Clean(m[1]))
+		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == mostPlaces {
+			continue
+		}
+		line, _ := strconv.Atoi(m[2]) // digits alone match
+		column, _ := strconv.Atoi(m[3])
+		all = append(all, actions.Annotation{Level: "error", Title: row.Name, File: file, Line: line, Column: column, Message: m[4]})
+	}
+	return all
+}

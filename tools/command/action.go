@@ -1,0 +1,120 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// exitNotStarted is the exit code of a command that could not be started or was
+// refused, as of a shell.
+const exitNotStarted = 126
+
+// shellAction is what a shell_call of the Responses API asks for
+// (FunctionShellAction). Numbers may be null.
+type shellAction struct {
+	Commands        []string `json:"commands"`
+	TimeoutMS       float64  `json:"timeout_ms"`        // of each
+	MaxOutputLength float64  `json:"max_output_length"` // characters, of all together
+}
+
+// shellAction are the commands of a shell_call, each for a shell of its own.
+func (s shell) shellAction(call tools.Call) ([]launch, error) {
+	var a shellAction
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return nil, fmt.Errorf("read it: %w", err)
+	}
+	if len(a.Commands) == 0 {
+		return nil, errors.New("it has no commands")
+	}
+	all := make([]launch, len(a.Commands))
+	for i, command := range a.Commands {
+		all[i] = launch{callID: call.ID, argv: s.shellArgv("", false, command), script: command, limit: s.limit(a.TimeoutMS, defaultTimeout)}
+	}
+	return all, nil
+}
+
+// localShellAction is what a local_shell_call of the Responses API asks for
+// (LocalShellExecAction).
+type localShellAction struct {
+	Type             string            `json:"type"`
+	Command          []string          `json:"command"`
+	Env              map[string]string `json:"env"`
+	TimeoutMS        float64           `json:"timeout_ms"`
+	User             string            `json:"user"`
+	WorkingDirectory string            `json:"working_directory"`
+}
+
+// localShellAction is the one command of a local_shell_call.
+func (s shell) localShellAction(call tools.Call) ([]launch, error) {
+	var a localShellAction
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return nil, fmt.Errorf("read it: %w", err)
+	}
+	switch {
+	case a.Type != "exec":
+		return nil, fmt.Errorf("%q is no type of action; it is exec", a.Type)
+	case len(a.Command) == 0:
+		return nil, errors.New("its command is empty")
+	case a.User != "":
+		return nil, errors.New("commands run as the user of this run only; leave user out")
+	}
+	l := launch{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: s.limit(a.TimeoutMS, defaultTimeout)}
+	for name, value := range a.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return nil, fmt.Errorf("%q is no name of a variable", name)
+		}
+		l.env = append(l.env, name+"="+value)
+	}
+	slices.Sort(l.env)
+	return []launch{l}, nil
+}
+
+// act runs the commands of an action, whatever comes of those before.
+func (s shell) act(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+	result := tools.Result{Budget: actionBudget(call)}
+	var details []map[string]any
+	for _, l := range all {
+		ran, err := s.run(ctx, l)
+		if err != nil {
+			closePrinted(result.Commands)
+			return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
+		}
+		if refusal := ran.refusal + ran.problem; refusal != "" {
+			ran.Output, ran.ExitCode = refusal, exitNotStarted
+			ran.detail = map[string]any{"exit_code": exitNotStarted}
+		}
+		result.Commands = append(result.Commands, ran.Ran)
+		result.Failed = result.Failed || ran.ExitCode != 0
+		details = append(details, ran.detail)
+	}
+	result.Detail = details[0]
+	if len(details) > 1 {
+		result.Detail = map[string]any{"commands": details}
+	}
+	return result, nil
+}
+
+// actionBudget is the budget that the action asks for, in tokens.
+func actionBudget(call tools.Call) int {
+	var a shellAction
+	if json.Unmarshal([]byte(call.Input), &a) != nil || a.MaxOutputLength <= 0 {
+		return 0
+	}
+	const most = 1 << 40
+	return tokens(float64(tools.Tokens(int64(min(a.MaxOutputLength, most)))))
+}
+
+// closePrinted lets go of outputs that go to nobody.
+func closePrinted(commands []tools.Ran) {
+	for _, ran := range commands {
+		if ran.Printed != nil {
+			_ = ran.Printed.Close()
+		}
+	}
+}

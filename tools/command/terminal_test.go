@@ -1,0 +1,136 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExecCommandInATerminal(t *testing.T) {
+	for _, test := range []struct {
+		name, cmd string
+		want      told
+		failed    bool
+	}{
+		{"is one", "test -t 0 && test -t 1 && test -t 2 && stty size", told{exit: "0", tokens: "2", output: "24 80\n"}, false},
+		{"final newlines stay", `printf 'a\n\n'`, told{exit: "0", tokens: "1", output: "a\n\n"}, false},
+		{"no newline is added", `printf a`, told{exit: "0", tokens: "1", output: "a"}, false},
+		{"progress bars stay", `printf '50%%\r\r100%%\r\n'`, told{exit: "0", tokens: "3", output: "50%\r100%\n"}, false},
+		{"exit code", "exit 3", told{exit: "3", tokens: "0"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			result := b.call(t.Context(), "exec_command", map[string]any{"cmd": test.cmd, "tty": true})
+			if diff := cmp.Diff(test.want, b.parse(result), cmp.AllowUnexported(told{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if result.Failed != test.failed {
+				t.Errorf("failed is %t", result.Failed)
+			}
+		})
+	}
+}
+
+func TestNewlinesOfATerminal(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		pieces []string
+		want   string
+	}{
+		{"one", []string{"a\r\nb\r\n"}, "a\nb\n"},
+		{"cut in two", []string{"a\r", "\nb"}, "a\nb"},
+		{"doubled", []string{"a\r\r\n", "\r", "\r\n"}, "a\n\n"},
+		{"alone", []string{"a\rb", "\r", "c"}, "a\rb\rc"},
+		{"at the end", []string{"a\r"}, "a"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got bytes.Buffer
+			lines := plainLines{to: &got}
+			for _, piece := range test.pieces {
+				if n, err := lines.Write([]byte(piece)); n != len(piece) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if got.String() != test.want {
+				t.Errorf("got %q, want %q", got.String(), test.want)
+			}
+		})
+	}
+}
+
+// inTerminal begins a session in a terminal, waits until its command has come
+// behind its first line and returns its number.
+func (b *bench) inTerminal(first, rest string) (session int) {
+	b.Helper()
+	ready := b.pipe("ready")
+	up := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(ready) // ends when the command has opened and closed it
+		up <- err
+	}()
+	began := b.parse(b.call(b.Context(), "exec_command", map[string]any{"cmd": first + "\n: >ready\n" + rest, "tty": true, "yield_time_ms": 1}))
+	if err := <-up; err != nil {
+		b.Fatal(err)
+	}
+	session, err := strconv.Atoi(began.session)
+	if err != nil {
+		b.Fatalf("got %+v, want a session", began)
+	}
+	return session
+}
+
+func TestWriteStdinTypesIntoATerminal(t *testing.T) {
+	b := newBench(t)
+	session := b.inTerminal("stty -echo", "read x; echo it is $x; read y; echo and $y; exit 7")
+	first := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": "one\n"}))
+	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": "two\n", "yield_time_ms": 30000}))
+	if first.session != strconv.Itoa(session) || end.exit != "7" || first.output+end.output != "it is one\nand two\n" {
+		t.Errorf("first %+v, end %+v", first, end)
+	}
+}
+
+func TestControlCInATerminal(t *testing.T) {
+	b := newBench(t)
+	session := b.inTerminal("trap 'echo caught; exit 5' INT", "while :; do read x; done")
+	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": interrupt, "yield_time_ms": 30000}))
+	if end.exit != "5" || !strings.HasSuffix(end.output, "caught\n") {
+		t.Errorf("got %+v", end)
+	}
+}
+
+func TestEndOfInputInATerminal(t *testing.T) {
+	b := newBench(t)
+	session := b.inTerminal("stty -echo", "cat >/dev/null; echo done")
+	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": "text\n\x04", "yield_time_ms": 30000}))
+	if end.exit != "0" || !strings.HasSuffix(end.output, "done\n") {
+		t.Errorf("got %+v", end)
+	}
+}
+
+func TestACommandThatReadsNothingIsToldOf(t *testing.T) {
+	b := newBench(t)
+	session := b.inTerminal("stty raw -echo", "exec sleep 3600")
+	arguments := map[string]any{"session_id": session, "chars": strings.Repeat("x", 1<<20)}
+	if r := b.call(t.Context(), "write_stdin", arguments); !r.Failed || !strings.Contains(r.Output, "write_stdin failed: ") || !strings.Contains(r.Output, "the command does not read") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestWriteStdinIsCancelled(t *testing.T) {
+	b := newBench(t)
+	session := b.inTerminal("", "exec sleep 3600")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := b.commands.sessions.use(float64(session))
+	if r := b.call(ctx, "write_stdin", map[string]any{"session_id": session}); !r.Failed || !strings.HasPrefix(r.Output, "aborted after ") {
+		t.Errorf("got %+v", r)
+	}
+	if s.ended() {
+		t.Error("the command has ended with the call")
+	}
+}

@@ -1,0 +1,195 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files/internal/match"
+)
+
+const (
+	defaultFound = 100
+	mostFound    = 2000
+	// searchTime is how long a search takes at most, as the reference
+	// implementation has it.
+	searchTime = 30 * time.Second
+)
+
+var grepSpec = tools.Spec{
+	Name: "grep_files",
+	Description: "Finds the files that have a line which matches a regular expression, and lists their paths, the newest file first. " +
+		"Binary files and what git ignores are left out, unless path names something ignored. " +
+		"With an empty pattern it lists the files whose path matches include.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` + grepProperties + `},"required":["pattern"],"additionalProperties":false}`),
+}
+
+const grepProperties = `"pattern":{"type":"string","description":"Regular expression in RE2 syntax, matched line by line. (?i) in front of it ignores case."},` +
+	`"include":{"type":"string","description":"Glob that limits which files are searched, such as *.go or src/**/*.{ts,tsx}."},` +
+	`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +
+	`"limit":{"type":"number","description":"Most paths to return. Defaults to 100."}`
+
+// grepAccepts also has what other agents' searches take.
+var grepAccepts = json.RawMessage(`{"type":"object","properties":{` + grepProperties + `,"ignore_case":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`)
+
+// grepFiles is grep_files.
+type grepFiles struct {
+	place
+	patience time.Duration
+}
+
+type grepArguments struct {
+	Pattern    string   `json:"pattern"`
+	Include    string   `json:"include"`
+	Path       string   `json:"path"`
+	Limit      *float64 `json:"limit"`
+	IgnoreCase bool     `json:"ignore_case"`
+}
+
+func (grepFiles) Spec() tools.Spec         { return grepSpec }
+func (grepFiles) Mutates() bool            { return false }
+func (grepFiles) Accepts() json.RawMessage { return grepAccepts }
+
+// Run searches.
+func (g grepFiles) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a grepArguments
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	result, err := g.grep(ctx, a)
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return tools.Refuse("grep_files: " + string(refused)), nil
+	}
+	return result, err
+}
+
+func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
+	q, err := a.query()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	at, err := g.find(a.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer at.close()
+	inTime, stop := context.WithTimeout(ctx, g.patience)
+	defer stop()
+	found, err := g.search(inTime, at, q)
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return g.late(found), nil
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return found.result(), nil
+}
+
+// query is what a call asks for. Without a pattern the names alone count.
+type query struct {
+	pattern *match.Pattern
+	include include
+	limit   int
+}
+
+func (a *grepArguments) query() (query, error) {
+	q := query{limit: defaultFound}
+	if a.Path == "" {
+		a.Path = "."
+	}
+	if a.Limit != nil {
+		q.limit = min(whole(*a.Limit), mostFound)
+	}
+	if q.limit < 1 {
+		return q, refusal("limit must be greater than zero")
+	}
+	var err error
+	if q.include, err = newInclude(a.Include); err != nil {
+		return q, err
+	}
+	if a.Pattern == "" {
+		if a.Include == "" {
+			return q, refusal("pattern must not be empty, unless include says which files to list")
+		}
+		return q, nil
+	}
+	q.pattern, err = a.compile()
+	return q, err
+}
+
+func (a *grepArguments) compile() (*match.Pattern, error) {
+	expression := a.Pattern
+	if a.IgnoreCase {
+		expression = "(?i)" + expression
+	}
+	pattern, err := match.Compile(expression)
+	switch {
+	case errors.Is(err, match.ErrNewline):
+		return nil, refusal(err.Error() + "; search for a part that stands on one line")
+	case err != nil:
+		words := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		return nil, refusal(fmt.Sprintf("pattern is not valid in RE2 syntax (no look-around, no back-references): %s; to search for it as it stands, give %s",
+			words, regexp.QuoteMeta(a.Pattern)))
+	}
+	return pattern, nil
+}
+
+// found are the files that a search found, the newest first.
+type found struct {
+	paths    []string // as read_file takes them
+	more     bool     // there are, or may be, others
+	searched int
+	of       int
+}
+
+func (f found) result() tools.Result {
+	detail := map[string]any{"files": len(f.paths)}
+	if len(f.paths) == 0 {
+		return tools.Result{Output: "No matches found.", Detail: detail}
+	}
+	text := f.text()
+	if f.more {
+		text += fmt.Sprintf("(the %d newest; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), mostFound)
+	}
+	return tools.Result{Output: text, Detail: detail}
+}
+
+func (f found) text() string {
+	var text strings.Builder
+	for _, path := range f.paths {
+		text.WriteString(oneLine(path))
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+// late is the answer of a search that took too long.
+func (g grepFiles) late(f found) tools.Result {
+	how := "before all files were listed"
+	if f.of > 0 {
+		how = fmt.Sprintf("with %d of %d files searched, the newest first", f.searched, f.of)
+	}
+	text := fmt.Sprintf("grep_files: stopped after %v, %s; narrow the search with path or include\n", g.patience, how)
+	if len(f.paths) > 0 {
+		text += "Found until then:\n" + f.text()
+	}
+	return tools.Result{Output: text, Failed: true, Detail: map[string]any{"files": len(f.paths)}}
+}
+
+// named is how a result below a spot is called: relative to the working
+// directory, or absolute for an output.
+func (g grepFiles) named(at spot, path string) string {
+	if at.output {
+		return filepath.Join(g.absolute(at), path)
+	}
+	return filepath.Join(at.shown, path)
+}

@@ -1,0 +1,114 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files/internal/picture"
+)
+
+// largestImage is up to how many bytes an image file is read.
+const largestImage = 20 << 20
+
+var imageSpec = tools.Spec{
+	Name:        "view_image",
+	Description: "Shows a PNG, JPEG or GIF image from a file. A large one is made smaller; of an animation the first frame is shown.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"path":{"type":"string","description":"Path of the image file, relative to the working directory or absolute."}` +
+		`},"required":["path"],"additionalProperties":false}`),
+}
+
+// imageAccepts also has what the reference implementation's later versions take.
+var imageAccepts = json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"detail":{"type":"string"}},"required":["path"],"additionalProperties":false}`)
+
+// viewImage is view_image. Decoded images are large, so one is decoded at a
+// time: turn has room for one.
+type viewImage struct {
+	place
+	turn chan struct{}
+}
+
+func (viewImage) Spec() tools.Spec         { return imageSpec }
+func (viewImage) Mutates() bool            { return false }
+func (viewImage) Accepts() json.RawMessage { return imageAccepts }
+
+// Run shows an image.
+func (v viewImage) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct {
+		Path string `json:"path"`
+	}
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return tools.Result{}, ctx.Err()
+	}
+	result, err := v.view(a.Path)
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return tools.Refuse("view_image: " + string(refused)), nil
+	}
+	return result, err
+}
+
+func (v viewImage) view(path string) (tools.Result, error) {
+	data, err := v.read(path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	p, err := picture.Fit(data)
+	switch {
+	case errors.Is(err, picture.ErrUnknown), errors.Is(err, picture.ErrWebP), errors.Is(err, picture.ErrTooLarge):
+		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: %v", path, err))
+	case err != nil:
+		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: the image is broken: %v", path, err))
+	}
+	return shown(path, p), nil
+}
+
+// read reads all of an image file.
+func (v viewImage) read(path string) ([]byte, error) {
+	file, err := v.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, largestImage+1))
+	switch {
+	case err != nil:
+		return nil, refusal(fmt.Sprintf("%s can't be read: %v", path, err))
+	case len(data) == 0:
+		return nil, refusal(path + " is empty")
+	case len(data) > largestImage:
+		return nil, refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, largestImage>>20))
+	}
+	return data, nil
+}
+
+// shown is the image with a line of words, which is all that the transcript has
+// of it.
+func shown(path string, p picture.Picture) tools.Result {
+	digest := sha256.Sum256(p.Data)
+	sum := hex.EncodeToString(digest[:])
+	words := fmt.Sprintf("%s: %d×%d, %s, %d bytes, SHA-256 %s", oneLine(path), p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data), sum)
+	if p.Original.X != p.Width || p.Original.Y != p.Height {
+		words += fmt.Sprintf(" (made smaller; the file has %d×%d)", p.Original.X, p.Original.Y)
+	}
+	return tools.Result{
+		Output: words,
+		Images: []tools.Image{{MediaType: p.MediaType, Data: p.Data}},
+		Detail: map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": sum},
+	}
+}

@@ -1,0 +1,219 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// tabWidth is how many columns a tab counts for.
+	tabWidth = 4
+	// mostBlock is up to how many lines a block has: more would not fit in a page.
+	mostBlock = longestPage / len("L1: \n")
+)
+
+// blockArguments are those of the indentation mode.
+type blockArguments struct {
+	Anchor   *float64 `json:"anchor_line"`
+	Levels   *float64 `json:"max_levels"`
+	Siblings bool     `json:"include_siblings"`
+	Header   *bool    `json:"include_header"`
+	Lines    *float64 `json:"max_lines"`
+}
+
+// block is the lines around an anchor that belong together by their
+// indentation, much as the reference implementation has it.
+type block struct {
+	anchor   int // its line number
+	levels   int // indentation levels above the anchor's; 0 means all
+	siblings bool
+	header   bool
+	limit    int // lines
+}
+
+// block reads the settings; offset and limit are those of the call.
+func (a blockArguments) block(offset, limit int) (block, error) {
+	b := block{anchor: offset, siblings: a.Siblings, header: a.Header == nil || *a.Header, limit: min(limit, mostBlock)}
+	if a.Anchor != nil {
+		b.anchor = whole(*a.Anchor)
+	}
+	if a.Levels != nil {
+		b.levels = whole(*a.Levels)
+	}
+	if a.Lines != nil {
+		b.limit = min(b.limit, whole(*a.Lines))
+	}
+	switch {
+	case b.anchor < 1:
+		return b, refusal("anchor_line must be a 1-indexed line number")
+	case b.limit < 1:
+		return b, refusal("max_lines must be greater than zero")
+	}
+	return b, nil
+}
+
+// codeLine is a line of the file that the block may have.
+type codeLine struct {
+	number int
+	text   string
+	indent int // of a blank line that of the line before
+	blank  bool
+}
+
+// size is about what the line takes of a page.
+func (l codeLine) size() int { return len("L12345: \n") + len(l.text) }
+
+func (l codeLine) comment() bool {
+	text := strings.TrimLeft(l.text, " \t")
+	return slices.ContainsFunc([]string{"#", "//", "--", "/*", "*", "@"}, func(mark string) bool { return strings.HasPrefix(text, mark) })
+}
+
+// closes says whether the line looks like the end of a block.
+func (l codeLine) closes() bool {
+	text := strings.TrimLeft(l.text, " \t")
+	if strings.HasPrefix(text, "</") || text != "" && strings.ContainsRune("})]", rune(text[0])) {
+		return true
+	}
+	word := text[:len(text)-len(strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz"))]
+	return slices.Contains([]string{"end", "fi", "done", "esac"}, word)
+}
+
+// read finds the block. It holds no more lines than could be in it.
+func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
+	near, anchor, err := b.around(ctx, lines)
+	if err != nil {
+		return "", err
+	}
+	if lines.number == 0 {
+		return "The file is empty.", nil
+	}
+	if anchor < 0 {
+		return "", refusal(fmt.Sprintf("anchor_line exceeds file length: the last line is %d", lines.number))
+	}
+	first, last, full := b.extent(near, anchor)
+	for first < last && near[first].blank {
+		first++
+	}
+	for first < last && near[last].blank {
+		last--
+	}
+	return show(near[first:last+1], full), nil
+}
+
+// around reads the lines before and behind the anchor as far as the block could
+// reach. anchor is the anchor's index in them, or -1.
+func (b block) around(ctx context.Context, lines *lineReader) (near []codeLine, anchor int, err error) {
+	anchor = -1
+	indent := 0
+	for lines.number < b.anchor+b.limit-1 || anchor < 0 {
+		if lines.number%1024 == 0 && ctx.Err() != nil {
+			return nil, -1, ctx.Err()
+		}
+		ok, err := lines.next()
+		if err != nil || !ok {
+			return near, anchor, err
+		}
+		line := codeLine{number: lines.number, blank: len(bytes.TrimSpace(lines.line)) == 0}
+		if !line.blank {
+			indent = indentOf(lines.line)
+		}
+		if line.indent = indent; line.number <= b.anchor-b.limit {
+			continue
+		}
+		line.text = lines.text()
+		near = append(near, line)
+		if line.number == b.anchor {
+			anchor = len(near) - 1
+		}
+	}
+	return near, anchor, nil
+}
+
+func indentOf(line []byte) int {
+	columns := 0
+	for _, c := range line {
+		switch c {
+		case ' ':
+			columns++
+		case '\t':
+			columns += tabWidth
+		default:
+			return columns
+		}
+	}
+	return columns
+}
+
+// extent goes up and down from the anchor, a line each in turn, until both ends
+// of the block are found, or it has as many lines as it may, or a page is full.
+func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) {
+	least := 0
+	if b.levels > 0 {
+		least = max(near[anchor].indent-min(b.levels, mostBlock)*tabWidth, 0)
+	}
+	first, last = anchor, anchor
+	taken := near[anchor].size()
+	up := edge{block: b, least: least, open: true, up: true, met: near[anchor].indent <= least && !near[anchor].closes()}
+	down := edge{block: b, least: least, open: true}
+	for turn := 0; up.open || down.open; turn++ {
+		full = taken >= longestPage
+		if full || last-first+1 >= b.limit {
+			break
+		}
+		switch {
+		case turn%2 == 0 && up.takes(near, first-1):
+			first--
+			taken += near[first].size()
+		case turn%2 == 1 && down.takes(near, last+1):
+			last++
+			taken += near[last].size()
+		}
+	}
+	return first, last, full
+}
+
+// edge is one end of a block that grows.
+type edge struct {
+	block
+	least int  // indentation that ends it
+	up    bool // it is the upper one
+	open  bool // it may grow
+	met   bool // a line of the least indentation is in it
+}
+
+// takes says whether the block grows by a line. The first line of the least
+// indentation ends it: above it is what the block is of, and only comments are
+// taken over that; below it closes the block, or begins something else.
+func (e *edge) takes(near []codeLine, i int) bool {
+	if !e.open || i < 0 || i >= len(near) || near[i].indent < e.least {
+		e.open = false
+		return false
+	}
+	line, atLeast := near[i], near[i].indent == e.least
+	switch {
+	case e.siblings:
+	case e.up && e.met:
+		e.open = atLeast && e.header && line.comment()
+	case atLeast && e.up:
+		e.met = true
+	case atLeast:
+		e.open = false
+		return line.closes()
+	}
+	return e.open
+}
+
+// show is the block as a page has it; full says that the page ended it.
+func show(lines []codeLine, full bool) string {
+	var text strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&text, "L%d: %s\n", line.number, line.text)
+	}
+	if full {
+		text.WriteString("(the block goes on, but the page is full; read other lines of it with mode slice)\n")
+	}
+	return text.String()
+}

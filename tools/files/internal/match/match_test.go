@@ -1,0 +1,195 @@
+package match
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+)
+
+func TestMatchLines(t *testing.T) {
+	for _, test := range []struct {
+		name, expression, text string
+		want                   bool
+	}{
+		{"literal", "needle", "hay\nneedle\n", true},
+		{"literal, not there", "needle", "hay\nneedl\n", false},
+		{"literal with special characters", `f\(x\)`, "a f(x)\n", true},
+		{"case counts", "Needle", "needle\n", false},
+		{"any case", "(?i)NeeDle", "x nEEDLE\n", true},
+		{"any case, not there", "(?i)needle", "nEEDL E\n", false},
+		{"any case, no letter", "(?i)a+12", "A12\n", true},
+		{"any case with a long s", "(?i)master", "ma\u017fter\n", true},
+		{"any case with a Kelvin sign", "(?i)token", "TO\u212aEN\n", true},
+		{"only letters that have others", "(?i)sks", "\u017f\u212aS\n", true},
+		{"any case outside of ASCII", "(?i)größe", "GRÖSSE GRÖßE\n", true},
+		{"any case in a part", "ab(?i:cd)", "abCD\n", true},
+		{"start of a line", "^b", "a\nb\n", true},
+		{"not the start of a line", "^b", "ab\n", false},
+		{"end of a line", "a$", "a\nb\n", true},
+		{"end of a CRLF line", "a$", "a\r\nb\r\n", true},
+		{"empty line", "^$", "a\n\nb\n", true},
+		{"no empty line after the last newline", "^$", "a\nb\n", false},
+		{"text begins with every line", `\Ab\z`, "a\nb\n", true},
+		{"nothing matches a newline", `a\sb`, "a\nb\n", false},
+		{"nor does a negated class", `a[^x]b`, "a\nb\n", false},
+		{"nor any character", `(?s)a.b`, "a\nb\n", false},
+		{"alternatives", "foo|bar", "a\nbar\n", true},
+		{"alternatives with one that could be anything", "foo|x*y", "a\nxxy\n", true},
+		{"a literal in front", `func \w+\(`, "func main()\n", true},
+		{"a literal on a line that doesn't match", `func \w+\(`, "func (x)\nfunc y(\n", true},
+		{"a literal at the end", `[a-z]{5,}Error`, "someError\nbigError\n", false},
+		{"a replacement character matches invalid bytes", "a\uFFFDb", "a\xffb\n", true},
+		{"everything", "", "a\n", true},
+		{"nothing in an empty text", "", "", false},
+		{"no final newline", "b$", "a\nb", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := Compile(test.expression)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.MatchLines([]byte(test.text)); got != test.want {
+				t.Errorf("%q in %q: got %v", test.expression, test.text, got)
+			}
+		})
+	}
+}
+
+func TestCompileRefuses(t *testing.T) {
+	for _, expression := range []string{"(", "a**", `\1`, "(?=x)", "[z-a]", "a{2000}"} {
+		if _, err := Compile(expression); err == nil {
+			t.Errorf("%q: no error", expression)
+		}
+	}
+	for _, expression := range []string{`a\nb`, "a\nb", "x|(y\n)"} {
+		if _, err := Compile(expression); !errors.Is(err, ErrNewline) {
+			t.Errorf("%q: %v", expression, err)
+		}
+	}
+}
+
+// TestAgainstEachLine compares with package regexp asked for each line.
+func TestAgainstEachLine(t *testing.T) {
+	words := rapid.SampledFrom([]string{
+		"a", "b", "ab", "s", "k", "sk", "task", "(?i:a)", "(?i:ask)", "(?i:sKb)", "[ab]", "[^a]", ".", "a|b", "(?:ab|ka|s)", "(ab)", "^", "$",
+		`\b`, `\s`, "a{2,3}", "(?:ka)+", "x?", "(?:b|sk)*", "ß", "(?i:ß)", `\r`,
+	})
+	texts := rapid.SampledFrom([]string{"a", "b", "A", "s", "S", "k", "K", "x", "ß", "ẞ", "\u017f", "\u212a", " ", "\r", "\n", "\n", "\r\n", "\xff", "task", "ab"})
+	rapid.Check(t, func(t *rapid.T) {
+		expression := strings.Join(rapid.SliceOfN(words, 1, 6).Draw(t, "expression"), "")
+		text := strings.Join(rapid.SliceOfN(texts, 0, 30).Draw(t, "text"), "")
+		p, err := Compile(expression)
+		if err != nil {
+			t.Skip(err)
+		}
+		oracle := regexp.MustCompile(expression)
+		want := false
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			want = want || oracle.MatchString(line) || strings.HasSuffix(line, "\r") && strings.HasSuffix(expression, "$") && oracle.MatchString(strings.TrimSuffix(line, "\r"))
+		}
+		got := p.MatchLines([]byte(text))
+		if got != want && !(got && strings.Contains(expression, "$") && strings.Contains(text, "\r")) {
+			t.Fatalf("%q in %q: got %v", expression, text, got)
+		}
+		var r Reader
+		if read, err := r.Match(context.Background(), p, strings.NewReader(text)); err != nil || read != got {
+			t.Fatalf("the reader says %v, %v", read, err)
+		}
+	})
+}
+
+func TestReader(t *testing.T) {
+	line := strings.Repeat("x", 99) + "\n"
+	for _, test := range []struct {
+		name, text string
+		want       bool
+	}{
+		{"empty", "", false},
+		{"short", "needle", true},
+		{"fills the first buffer", strings.Repeat("x", firstWindow-6) + "needle", true},
+		{"one more", strings.Repeat("x", firstWindow-5) + "needle", true},
+		{"fills a window", strings.Repeat(line, window/100) + "needle", true},
+		{"between two windows", strings.Repeat(line, window/100) + strings.Repeat("x", window%100-3) + "needle\n", true},
+		{"in the third window", strings.Repeat(line, 2*window/100+50) + "needle\n", true},
+		{"nowhere", strings.Repeat(line, 3*window/100), false},
+		{"in a line longer than a window", strings.Repeat("x", 2*window) + " needle", true},
+		{"binary", "a\x00needle\n", false},
+		{"a NUL where git no longer looks", strings.Repeat("x", sniffed) + "\x00needle\n", true},
+		{"a NUL where git still looks", strings.Repeat("x", sniffed-1) + "\x00needle\n", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := Compile("needle$")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r Reader
+			for _, file := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
+				if got, err := r.Match(t.Context(), p, file); err != nil || got != test.want {
+					t.Errorf("got %v, %v", got, err)
+				}
+			}
+			if len(r.buffer) > window {
+				t.Errorf("the buffer has %d bytes", len(r.buffer))
+			}
+		})
+	}
+}
+
+func TestReaderStops(t *testing.T) {
+	p, err := Compile("needle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Reader
+	broken := errors.New("broken")
+	if _, err := r.Match(t.Context(), p, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Match(ctx, p, zeroes{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// zeroes is a file without an end.
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("0"), len(p))), nil }
+
+func FuzzCompile(f *testing.F) {
+	f.Add("(?i)todo|x{2,3}$", "a TODO\r\n")
+	f.Fuzz(func(t *testing.T, expression, text string) {
+		p, err := Compile(expression)
+		if err != nil {
+			return
+		}
+		p.MatchLines([]byte(text))
+	})
+}
+
+func BenchmarkMatchLines(b *testing.B) {
+	text := bytes.Repeat([]byte("func (b *Buffer) Read(p []byte) (n int, err error) { return b.read(p) }\n\t// and some words\n"), 10_000)
+	for _, expression := range []string{"NewReader", "(?i)newreader", "(?i)task", `func \(\w+ \*\w+\) Close\(\) error`, `(?i)func \w+close`, `[a-z]{12,}\s`, `\w+\s\w+\d`} {
+		b.Run(expression, func(b *testing.B) {
+			p, err := Compile(expression)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if p.MatchLines(text) {
+					b.Fatal("it matches")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,247 @@
+package match
+
+import (
+	"bytes"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// needle is a text that a matching line must contain.
+type needle struct {
+	text []byte
+	// fold says that letters match in any case. text is then ASCII and lower
+	// case, and anchor is the position of the character that is searched for.
+	fold   bool
+	anchor int
+}
+
+// mostNeedles is up to how many alternatives are searched for one by one.
+const mostNeedles = 8
+
+// required finds texts of which every match contains at least one. With exact
+// it is also true that every line with one of them matches.
+func required(tree *syntax.Regexp) (needles []needle, exact bool) {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return requiredOf(tree)
+	case syntax.OpCapture:
+		return required(tree.Sub[0])
+	case syntax.OpPlus:
+		return required(tree.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range tree.Sub {
+			if found, _ := required(sub); better(found, needles) {
+				needles = found
+			}
+		}
+		return needles, false
+	case syntax.OpAlternate:
+		exact = true
+		for _, sub := range tree.Sub {
+			found, subExact := required(sub)
+			if len(found) == 0 || len(needles)+len(found) > mostNeedles {
+				return nil, false
+			}
+			needles, exact = append(needles, found...), exact && subExact
+		}
+		return needles, exact
+	}
+	return nil, false
+}
+
+// alsoRequired finds what each part of a sequence requires.
+func alsoRequired(tree *syntax.Regexp) [][]needle {
+	var all [][]needle
+	if tree.Op == syntax.OpConcat {
+		for _, sub := range tree.Sub {
+			if found, _ := required(sub); len(found) > 0 {
+				all = append(all, found)
+			}
+		}
+	}
+	return all
+}
+
+func requiredOf(literal *syntax.Regexp) ([]needle, bool) {
+	if literal.Flags&syntax.FoldCase == 0 {
+		if slices.Contains(literal.Rune, utf8.RuneError) { // which invalid bytes match as well
+			return nil, false
+		}
+		return []needle{{text: []byte(string(literal.Rune))}}, true
+	}
+	text := longestASCII(literal.Rune)
+	n := needle{text: text, fold: true, anchor: rarest(text)}
+	if n.anchor < 0 {
+		return nil, false
+	}
+	return []needle{n}, len(text) == len(literal.Rune)
+}
+
+// better says whether a is more telling than b: its shortest text is longer.
+func better(a, b []needle) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) > 0
+	}
+	return shortest(a) > shortest(b)
+}
+
+func shortest(needles []needle) int {
+	length := len(needles[0].text)
+	for _, n := range needles {
+		length = min(length, len(n.text))
+	}
+	return length
+}
+
+// longestASCII is the longest run of ASCII characters, in lower case.
+func longestASCII(runes []rune) []byte {
+	var longest, run []byte
+	for _, r := range runes {
+		if r >= utf8.RuneSelf {
+			run = nil
+			continue
+		}
+		run = append(run, lower(byte(r)))
+		if len(run) > len(longest) {
+			longest = run
+		}
+	}
+	return longest
+}
+
+// byFrequency has the characters of source code, about the most frequent first.
+const byFrequency = " etranisolcdpum\t_fhgb.y,()=v\"w:x0;1/-{}k*'jz[]2q&"
+
+// rarest is the position of the character of text that is rarest in source
+// code, or -1: a character that also stands for one outside of ASCII is none to
+// search for.
+func rarest(text []byte) int {
+	rank := func(c byte) int {
+		if at := strings.IndexByte(byFrequency, c); at >= 0 {
+			return at
+		}
+		return len(byFrequency)
+	}
+	best := -1
+	for i := range len(text) {
+		if wide(text[i]) == "" && (best < 0 || rank(text[i]) > rank(text[best])) {
+			best = i
+		}
+	}
+	return best
+}
+
+// wide is the character outside of ASCII that an ASCII letter stands for when
+// case does not count: the long s and the Kelvin sign.
+func wide(letter byte) string {
+	switch letter {
+	case 's':
+		return "\u017f"
+	case 'k':
+		return "\u212a"
+	}
+	return ""
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func upper(c byte) byte {
+	if 'a' <= c && c <= 'z' {
+		return c - ('a' - 'A')
+	}
+	return c
+}
+
+// index is where in text the needle is, or -1.
+func (n *needle) index(text []byte) int {
+	if !n.fold {
+		return bytes.Index(text, n.text)
+	}
+	small, big := n.text[n.anchor], upper(n.text[n.anchor])
+	nextSmall := cursor{text: text, c: small}
+	nextBig := cursor{text: text, c: big}
+	nextSmall.advance(0)
+	if big == small {
+		nextBig.at = len(text)
+	} else {
+		nextBig.advance(0)
+	}
+	for {
+		at := min(nextSmall.at, nextBig.at)
+		if at == len(text) {
+			return -1
+		}
+		if n.around(text, at) {
+			return at
+		}
+		if nextSmall.at == at {
+			nextSmall.advance(at + 1)
+		} else {
+			nextBig.advance(at + 1)
+		}
+	}
+}
+
+// cursor goes through the occurrences of a character.
+type cursor struct {
+	text []byte
+	c    byte
+	at   int // len(text) when there are no more
+}
+
+func (c *cursor) advance(from int) {
+	if next := bytes.IndexByte(c.text[from:], c.c); next >= 0 {
+		c.at = from + next
+	} else {
+		c.at = len(c.text)
+	}
+}
+
+// around says whether the needle stands in text with its anchor at a position.
+func (n *needle) around(text []byte, at int) bool {
+	before := text[:at]
+	for i := n.anchor - 1; i >= 0; i-- {
+		size := foldedSuffix(before, n.text[i])
+		if size == 0 {
+			return false
+		}
+		before = before[:len(before)-size]
+	}
+	after := text[at+1:]
+	for i := n.anchor + 1; i < len(n.text); i++ {
+		size := foldedPrefix(after, n.text[i])
+		if size == 0 {
+			return false
+		}
+		after = after[size:]
+	}
+	return true
+}
+
+// foldedSuffix is how many bytes at the end of text are a letter in any case.
+func foldedSuffix(text []byte, letter byte) int {
+	if len(text) > 0 && lower(text[len(text)-1]) == letter {
+		return 1
+	}
+	if w := wide(letter); w != "" && bytes.HasSuffix(text, []byte(w)) {
+		return len(w)
+	}
+	return 0
+}
+
+func foldedPrefix(text []byte, letter byte) int {
+	if len(text) > 0 && lower(text[0]) == letter {
+		return 1
+	}
+	if w := wide(letter); w != "" && bytes.HasPrefix(text, []byte(w)) {
+		return len(w)
+	}
+	return 0
+}

@@ -1,0 +1,187 @@
+// Package match says whether a text has a line that a regular expression
+// matches. It opens no files.
+//
+// What a line must contain to match at all is taken out of the expression and
+// looked for first; only lines that have it are given to the expression.
+package match
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+)
+
+// Pattern is a compiled expression. It is safe for concurrent use.
+type Pattern struct {
+	expression *regexp.Regexp
+	piece      int        // bytes of text that the expression is given at once
+	needles    []needle   // a matching line has at least one; none when nothing is known
+	others     [][]needle // of each a matching line has at least one too
+	exact      bool       // a line that has one of needles matches
+}
+
+// ErrNewline says that an expression asks for a newline.
+var ErrNewline = errors.New("a newline can't be searched for: lines are searched one by one")
+
+// Compile reads an expression in RE2's syntax. It is matched line by line: "^"
+// and "$" are the ends of a line, the "\r" of a CRLF belongs to its end, and
+// nothing matches a newline. The error is ErrNewline or regexp/syntax's.
+func Compile(expression string) (*Pattern, error) {
+	tree, err := syntax.Parse(expression, syntax.Perl&^(syntax.OneLine|syntax.ClassNL))
+	if err != nil {
+		return nil, err
+	}
+	if asksForNewline(tree) {
+		return nil, ErrNewline
+	}
+	tree = byLine(tree).Simplify()
+	compiled, err := regexp.Compile(tree.String())
+	if err != nil {
+		return nil, err
+	}
+	p := &Pattern{expression: compiled, piece: pieceFor(tree)}
+	p.needles, p.exact = required(tree)
+	p.others = alsoRequired(tree)
+	return p, nil
+}
+
+func asksForNewline(tree *syntax.Regexp) bool {
+	return tree.Op == syntax.OpLiteral && slices.Contains(tree.Rune, '\n') || slices.ContainsFunc(tree.Sub, asksForNewline)
+}
+
+// byLine keeps an expression from matching across the end of a line.
+func byLine(tree *syntax.Regexp) *syntax.Regexp {
+	for i, sub := range tree.Sub {
+		tree.Sub[i] = byLine(sub)
+	}
+	switch tree.Op {
+	case syntax.OpAnyChar:
+		tree.Op = syntax.OpAnyCharNotNL
+	case syntax.OpCharClass:
+		tree.Rune = without(tree.Rune, '\n')
+	case syntax.OpBeginText:
+		tree.Op = syntax.OpBeginLine
+	case syntax.OpEndText, syntax.OpEndLine:
+		return lineEnd()
+	}
+	return tree
+}
+
+// lineEnd is `\r?$`.
+func lineEnd() *syntax.Regexp {
+	carriageReturn := &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{'\r'}}
+	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{
+		{Op: syntax.OpQuest, Sub: []*syntax.Regexp{carriageReturn}},
+		{Op: syntax.OpEndLine},
+	}}
+}
+
+// without takes a character out of a class, which is a list of ranges.
+func without(class []rune, r rune) []rune {
+	rest := make([]rune, 0, len(class)+2)
+	for i := 0; i < len(class); i += 2 {
+		lo, hi := class[i], class[i+1]
+		if r < lo || hi < r {
+			rest = append(rest, lo, hi)
+			continue
+		}
+		if lo < r {
+			rest = append(rest, lo, r-1)
+		}
+		if r < hi {
+			rest = append(rest, r+1, hi)
+		}
+	}
+	return rest
+}
+
+// pieceFor is how much text package regexp takes at once by backtracking, which
+// is several times faster than what it does for more: its bit for each pair of
+// instruction and position has to fit into 32 KiB.
+func pieceFor(tree *syntax.Regexp) int {
+	const (
+		bits    = 256 << 10
+		largest = 64 << 10
+	)
+	program, err := syntax.Compile(tree)
+	if err != nil {
+		return largest
+	}
+	return min(bits/len(program.Inst)-1, largest)
+}
+
+// MatchLines says whether a line of text matches. text is whole lines; the last
+// one may lack its newline.
+func (p *Pattern) MatchLines(text []byte) bool {
+	switch {
+	case len(text) == 0:
+		return false
+	case len(p.needles) == 0:
+		return p.matchPieces(text)
+	}
+	for i := range p.needles {
+		if p.matchAround(&p.needles[i], text) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchAround looks for a needle and gives the lines that have it to the
+// expression.
+func (p *Pattern) matchAround(n *needle, text []byte) bool {
+	for len(text) > 0 {
+		at := n.index(text)
+		if at < 0 {
+			return false
+		}
+		if p.exact {
+			return true
+		}
+		start := bytes.LastIndexByte(text[:at], '\n') + 1
+		line, rest, _ := bytes.Cut(text[start:], newline)
+		if p.mayMatch(line) && p.expression.Match(line) {
+			return true
+		}
+		text = rest
+	}
+	return false
+}
+
+// mayMatch asks for the other needles, which costs less than the expression.
+func (p *Pattern) mayMatch(line []byte) bool {
+	for _, needles := range p.others {
+		if !slices.ContainsFunc(needles, func(n needle) bool { return n.index(line) >= 0 }) {
+			return false
+		}
+	}
+	return true
+}
+
+var newline = []byte{'\n'}
+
+// matchPieces gives the whole text to the expression, as many lines at once as
+// it takes quickly.
+func (p *Pattern) matchPieces(text []byte) bool {
+	for len(text) > 0 {
+		end := len(text)
+		if end > p.piece {
+			end = p.piece
+			if at := bytes.LastIndexByte(text[:end], '\n'); at >= 0 {
+				end = at + 1
+			} else if at := bytes.IndexByte(text, '\n'); at >= 0 {
+				end = at + 1
+			} else {
+				end = len(text)
+			}
+		}
+		// Without its last newline, after which no line begins.
+		if p.expression.Match(bytes.TrimSuffix(text[:end], newline)) {
+			return true
+		}
+		text = text[end:]
+	}
+	return false
+}

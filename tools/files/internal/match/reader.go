@@ -1,0 +1,76 @@
+package match
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+const (
+	// window is how much of a file is held at once. Of a line that is longer, a
+	// match is found when it lies in one window.
+	window = 1 << 20
+	// firstWindow is what most files fit into.
+	firstWindow = 64 << 10
+	// sniffed is how much of a file is searched for a NUL byte, as git does.
+	sniffed = 8000
+)
+
+// Reader searches files one after the other and uses one buffer for all. The
+// zero value is ready. It is used by one goroutine at a time.
+type Reader struct{ buffer []byte }
+
+// Match says whether a line of the file matches. Binary files don't. It reads
+// no further than the first match, and holds at most 1 MiB.
+func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, error) {
+	held := 0
+	for first := true; ; first = false {
+		n, err := r.fill(file, held)
+		ended := errors.Is(err, io.EOF)
+		if err != nil && !ended {
+			return false, err
+		}
+		text := r.buffer[:n]
+		if first && bytes.IndexByte(text[:min(n, sniffed)], 0) >= 0 {
+			return false, nil
+		}
+		if ended {
+			return p.MatchLines(text), nil
+		}
+		lines := bytes.LastIndexByte(text, '\n') + 1
+		if lines == 0 {
+			lines = n
+		}
+		if p.MatchLines(text[:lines]) {
+			return true, nil
+		}
+		held = copy(text, text[lines:])
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// fill reads until the buffer holds a window or the file has ended, which is
+// io.EOF. The buffer grows when a file needs it.
+func (r *Reader) fill(file io.Reader, held int) (int, error) {
+	if r.buffer == nil {
+		r.buffer = make([]byte, firstWindow)
+	}
+	for {
+		if held == len(r.buffer) {
+			if len(r.buffer) >= window {
+				return held, nil
+			}
+			grown := make([]byte, window)
+			copy(grown, r.buffer)
+			r.buffer = grown
+		}
+		n, err := file.Read(r.buffer[held:])
+		held += n
+		if err != nil {
+			return held, err
+		}
+	}
+}

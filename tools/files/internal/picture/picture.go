@@ -1,0 +1,149 @@
+// Package picture makes of an image file one that a model takes: of a known
+// kind, whole, and no larger than it looks at. It opens no files.
+package picture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+)
+
+const (
+	// longSide and shortSide are what the API makes of a larger image before the
+	// model sees it: more would be sent for nothing.
+	longSide  = 2048
+	shortSide = 768
+	// mostDecoded bounds an image's pixels in memory, in bytes.
+	mostDecoded = 128 << 20
+	// mostEncoded bounds what is sent of one image, in bytes.
+	mostEncoded = 4 << 20
+	// quality is of a JPEG that is made here.
+	quality = 85
+)
+
+// Picture is an image file, and the size that the original has.
+type Picture struct {
+	MediaType     string
+	Data          []byte
+	Width, Height int
+	Original      image.Point
+}
+
+// Why a file is no picture, apart from being broken.
+var (
+	ErrUnknown  = errors.New("it is not a PNG, JPEG or GIF image")
+	ErrWebP     = errors.New("WebP images can't be decoded here; convert it to PNG with a command and view that")
+	ErrTooLarge = fmt.Errorf("its pixels take more than %d MiB; make it smaller with a command and view that", mostDecoded>>20)
+)
+
+type kind struct {
+	magic     string // what a file of it begins with
+	mediaType string
+	config    func(io.Reader) (image.Config, error)
+	decode    func(io.Reader) (image.Image, error)
+	resend    bool // the API takes all files of it
+}
+
+var kinds = []kind{
+	{"\x89PNG\r\n\x1a\n", "image/png", png.DecodeConfig, png.Decode, true},
+	{"\xff\xd8\xff", "image/jpeg", jpeg.DecodeConfig, jpeg.Decode, true},
+	{"GIF8", "image/gif", gif.DecodeConfig, gif.Decode, false}, // an animation is refused
+}
+
+// Fit decodes all of a file, so that a broken one is found here and not by the
+// API, and makes it smaller where it is too big. Of an animation it takes the
+// first frame. The error is one of this package's, or what is broken.
+func Fit(data []byte) (Picture, error) {
+	k, err := kindOf(data)
+	if err != nil {
+		return Picture{}, err
+	}
+	config, err := k.config(bytes.NewReader(data))
+	if err != nil {
+		return Picture{}, err
+	}
+	if int64(config.Width)*int64(config.Height)*pixelBytes(config.ColorModel) > mostDecoded {
+		return Picture{}, ErrTooLarge
+	}
+	decoded, err := k.decode(bytes.NewReader(data))
+	if err != nil {
+		return Picture{}, err
+	}
+	original := decoded.Bounds().Size()
+	size := fitting(original)
+	p := Picture{MediaType: k.mediaType, Data: data, Width: size.X, Height: size.Y, Original: original}
+	if size == original && k.resend && len(data) <= mostEncoded {
+		return p, nil
+	}
+	if size != original {
+		decoded = shrink(decoded, size)
+	}
+	p.MediaType, p.Data, err = encode(decoded, k.mediaType)
+	return p, err
+}
+
+func kindOf(data []byte) (kind, error) {
+	for _, k := range kinds {
+		if bytes.HasPrefix(data, []byte(k.magic)) {
+			return k, nil
+		}
+	}
+	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
+		return kind{}, ErrWebP
+	}
+	return kind{}, ErrUnknown
+}
+
+// pixelBytes is how much memory a decoded pixel takes at most.
+func pixelBytes(model color.Model) int64 {
+	switch model {
+	case color.RGBA64Model, color.NRGBA64Model, color.Gray16Model, color.Alpha16Model:
+		return 8
+	}
+	return 4
+}
+
+// fitting is the largest size of the same shape within the limits.
+func fitting(size image.Point) image.Point {
+	long, short := max(size.X, size.Y), min(size.X, size.Y)
+	factor := min(1, float64(longSide)/float64(max(long, 1)), float64(shortSide)/float64(max(short, 1)))
+	scaled := func(n int) int { return max(int(float64(n)*factor+0.5), 1) }
+	return image.Pt(scaled(size.X), scaled(size.Y))
+}
+
+// encode writes a photograph as JPEG and anything else as PNG, unless that
+// takes too much.
+func encode(m image.Image, from string) (mediaType string, data []byte, err error) {
+	var buffer bytes.Buffer
+	if from != "image/jpeg" {
+		if err := png.Encode(&buffer, m); err != nil {
+			return "", nil, fmt.Errorf("encode PNG: %w", err)
+		}
+		if buffer.Len() <= mostEncoded {
+			return "image/png", buffer.Bytes(), nil
+		}
+		buffer.Reset()
+	}
+	if err := jpeg.Encode(&buffer, onWhite(m), &jpeg.Options{Quality: quality}); err != nil {
+		return "", nil, fmt.Errorf("encode JPEG: %w", err)
+	}
+	return "image/jpeg", buffer.Bytes(), nil
+}
+
+// onWhite puts white behind what is transparent, which JPEG has no word for.
+func onWhite(m image.Image) image.Image {
+	if opaque, ok := m.(interface{ Opaque() bool }); ok && opaque.Opaque() {
+		return m
+	}
+	whole := image.NewRGBA(m.Bounds())
+	draw.Draw(whole, whole.Bounds(), image.White, image.Point{}, draw.Src)
+	draw.Draw(whole, whole.Bounds(), m, m.Bounds().Min, draw.Over)
+	return whole
+}

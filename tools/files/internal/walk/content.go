@@ -1,0 +1,133 @@
+package walk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// opener opens what is below a folder.
+type opener struct {
+	root *os.Root
+	dir  *os.File // the same folder
+}
+
+// Content is an open file or folder. It is used by one goroutine at a time.
+type Content struct {
+	fd   int
+	file *os.File // that fd is of, or nil
+	left int64    // bytes to read: asking for the end costs as much as reading a small file
+}
+
+// toItsEnd is left where a file is read to its end.
+const toItsEnd = math.MaxInt64
+
+// flags keep an open from waiting for the other end of a pipe.
+const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+// openInRoot opens with the standard library, one folder of the path after the
+// other.
+func (o opener) openInRoot(path string, extra int) (*Content, error) {
+	file, err := o.root.OpenFile(path, flags|extra, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && extra&unix.O_DIRECTORY == 0 && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file") // Fd would make reading from a pipe wait
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &Content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
+}
+
+// Read is io.Reader's.
+func (c *Content) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, io.EOF
+	}
+	for {
+		n, err := unix.Read(c.fd, p)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		default:
+			c.left -= int64(n)
+			return n, nil
+		}
+	}
+}
+
+// Close closes it.
+func (c *Content) Close() error {
+	if c.file != nil {
+		return c.file.Close()
+	}
+	return unix.Close(c.fd)
+}
+
+// readAll reads a regular file that is not larger than limit.
+func (c *Content) readAll(limit int64) ([]byte, error) {
+	var info unix.Stat_t
+	if err := unix.Fstat(c.fd, &info); err != nil {
+		return nil, err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFREG || info.Size > limit {
+		return nil, fmt.Errorf("not a regular file of at most %d bytes", limit)
+	}
+	return io.ReadAll(io.LimitReader(c, limit))
+}
+
+// names lists a folder, in the kernel's order.
+func (c *Content) names() ([]string, error) {
+	var names []string
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := unix.ReadDirent(c.fd, buffer)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, err
+		case n <= 0:
+			return names, nil
+		default:
+			_, _, names = unix.ParseDirent(buffer[:n], -1, names)
+		}
+	}
+}
+
+// look returns an entry of a folder; a link is not followed.
+func (c *Content) look(name string) (Entry, error) {
+	var info unix.Stat_t
+	for {
+		err := unix.Fstatat(c.fd, name, &info, unix.AT_SYMLINK_NOFOLLOW)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return Entry{}, err
+		}
+		return Entry{Name: name, Mode: kind(uint32(info.Mode)), Modified: info.Mtim.Nano(), size: info.Size}, nil
+	}
+}
+
+func kind(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0
+	case unix.S_IFDIR:
+		return fs.ModeDir
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
+	}
+	return fs.ModeIrregular
+}

@@ -1,0 +1,214 @@
+// Package walk lists what is below a folder without what git ignores. It
+// follows no link and shows no content.
+package walk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// Tree is an open folder and what is below it. It is safe for concurrent use.
+type Tree struct {
+	rules Rules
+	from  opener
+}
+
+// Entry is something in a folder.
+type Entry struct {
+	Name     string
+	Mode     fs.FileMode // its type bits
+	Modified int64       // nanoseconds since 1970
+	size     int64
+	ignored  bool
+}
+
+// File is a regular file of the tree.
+type File struct {
+	Path     string
+	Modified int64 // nanoseconds since 1970
+	Size     int64 // bytes
+}
+
+// Open opens the folder of a root, which stays the caller's.
+func Open(root *os.Root, r Rules) (*Tree, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{rules: r, from: opener{root: root, dir: dir}}, nil
+}
+
+// Close closes what Open opened.
+func (t *Tree) Close() error { return t.from.dir.Close() }
+
+// Top is the tree's own folder.
+func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
+
+// Open opens a file for reading up to the size that it had. It follows no link
+// where the kernel can be told so, else none that leads out of the tree.
+func (t *Tree) Open(f File) (*Content, error) {
+	file, err := t.from.open(f.Path, 0)
+	if err != nil {
+		return nil, err
+	}
+	file.left = f.Size
+	return file, nil
+}
+
+// List returns what is in a folder, sorted by name, and the folder with its own
+// ignore file read, by which Below goes on.
+func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
+	dir, err := t.from.open(f.Path, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, f, fmt.Errorf("open folder %q: %w", f.Path, err)
+	}
+	defer dir.Close()
+	names, err := dir.names()
+	if err != nil {
+		return nil, f, fmt.Errorf("list folder %q: %w", f.Path, err)
+	}
+	slices.Sort(names)
+	f = t.withIgnoreFile(f, names)
+	entries := make([]Entry, 0, len(names))
+	for _, name := range names {
+		e, err := dir.look(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has gone since
+		}
+		if err != nil {
+			return nil, f, fmt.Errorf("look at %q: %w", f.Path+name, err)
+		}
+		var seen bool
+		if e.ignored, seen = t.rules.judge(f, name, e.Mode.IsDir()); seen {
+			entries = append(entries, e)
+		}
+	}
+	return entries, f, nil
+}
+
+// Below is the folder that an entry of f is.
+func (t *Tree) Below(f Folder, e Entry) Folder { return f.below(e) }
+
+// withIgnoreFile adds what a folder's ignore file says. A folder that is a
+// repository of its own has rules of its own.
+func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
+	if t.rules.All || f.ignored {
+		return f
+	}
+	if f.Path != "" && slices.Contains(names, ".git") {
+		f.lists = nil
+	}
+	if _, there := slices.BinarySearch(names, ".gitignore"); !there {
+		return f
+	}
+	text, err := t.readSmall(f.Path + ".gitignore")
+	if err != nil {
+		return f // git goes on as well, and does not follow a link here either
+	}
+	if list := rules.ParseIgnore(text, t.rules.Prefix+f.Path); !list.Empty() {
+		f.lists = append(slices.Clip(f.lists), list)
+	}
+	return f
+}
+
+// LargestIgnoreFile is up to how many bytes an ignore file is read.
+const LargestIgnoreFile = 8 << 20
+
+func (t *Tree) readSmall(path string) ([]byte, error) {
+	file, err := t.from.open(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.readAll(LargestIgnoreFile)
+}
+
+// Files returns the regular files of the tree that keep says yes to, the newest
+// first, those of one time by path. Folders that can't be read are left out.
+// keep is called from several goroutines.
+func (t *Tree) Files(ctx context.Context, keep func(path string) bool) ([]File, error) {
+	w := &walker{tree: t, keep: keep, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	w.visit(ctx, t.Top())
+	w.running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.files, func(a, b File) int {
+		return cmp.Or(cmp.Compare(b.Modified, a.Modified), strings.Compare(a.Path, b.Path))
+	})
+	return w.files, w.err
+}
+
+// walker goes through the folders of a tree, several at once.
+type walker struct {
+	tree    *Tree
+	keep    func(path string) bool
+	slots   chan struct{}
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	files []File
+	err   error // of the tree's own folder
+}
+
+func (w *walker) visit(ctx context.Context, f Folder) {
+	if ctx.Err() != nil {
+		return
+	}
+	entries, f, err := w.tree.List(f)
+	if err != nil {
+		w.fail(f, err)
+		return
+	}
+	w.add(f, entries)
+	for _, e := range entries {
+		if e.Mode.IsDir() {
+			w.enter(ctx, f.below(e))
+		}
+	}
+}
+
+// enter visits a folder in a goroutine of its own where there is room for one.
+func (w *walker) enter(ctx context.Context, f Folder) {
+	select {
+	case w.slots <- struct{}{}:
+		w.running.Go(func() {
+			defer func() { <-w.slots }()
+			w.visit(ctx, f)
+		})
+	default:
+		w.visit(ctx, f)
+	}
+}
+
+func (w *walker) add(f Folder, entries []Entry) {
+	files := make([]File, 0, len(entries))
+	for _, e := range entries {
+		if path := f.Path + e.Name; e.Mode.IsRegular() && w.keep(path) {
+			files = append(files, File{path, e.Modified, e.size})
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.files = append(w.files, files...)
+}
+
+func (w *walker) fail(f Folder, err error) {
+	if f.Path == "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.err = err
+	}
+}

@@ -1,0 +1,188 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newTree(t *testing.T, names ...string) (*Tree, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Open(root, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		tree.Close()
+		root.Close()
+	})
+	return tree, dir
+}
+
+func everything(string) bool { return true }
+
+// TestBothWaysToOpen holds the kernel's way and the standard library's to the
+// same.
+func TestBothWaysToOpen(t *testing.T) {
+	tree, dir := newTree(t, "a", "sub/b")
+	for link, target := range map[string]string{"link": "a", "out": filepath.Dir(dir), "sub/up": "../.."} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, way := range []struct {
+		name string
+		open func(string, int) (*Content, error)
+	}{{"the kernel's", tree.from.open}, {"the standard library's", tree.from.openInRoot}} {
+		for _, path := range []string{"a", "sub/b"} {
+			file, err := way.open(path, 0)
+			if err != nil {
+				t.Fatalf("%s: %v", way.name, err)
+			}
+			if text, err := io.ReadAll(file); err != nil || string(text) != path {
+				t.Errorf("%s: got %q, %v", way.name, text, err)
+			}
+			if err := file.Close(); err != nil {
+				t.Errorf("%s: %v", way.name, err)
+			}
+		}
+		for _, path := range []string{"missing", "../" + filepath.Base(dir) + "/a", "out/x", "sub/up/x", "a/b", "/etc/passwd"} {
+			if file, err := way.open(path, 0); err == nil {
+				file.Close()
+				t.Errorf("%s opens %s", way.name, path)
+			}
+		}
+		folder, err := way.open("sub", syscall.O_DIRECTORY)
+		if err != nil {
+			t.Fatalf("%s: %v", way.name, err)
+		}
+		names, err := folder.names()
+		slices.Sort(names)
+		if err != nil || !slices.Equal(names, []string{"b", "up"}) {
+			t.Errorf("%s: got %q, %v", way.name, names, err)
+		}
+		folder.Close()
+	}
+}
+
+func TestOpenDoesNotWait(t *testing.T) {
+	tree, dir := newTree(t)
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if file, err := tree.Open(File{Path: "pipe", Size: 1}); err == nil { // not reached by a walk
+		if n, err := file.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("read %d, %v", n, err)
+		}
+		file.Close()
+	}
+	if file, err := tree.from.openInRoot("pipe", 0); err == nil {
+		file.Close()
+		t.Error("the standard library's way opens a pipe")
+	}
+}
+
+func TestAFileIsReadUpToItsSize(t *testing.T) {
+	tree, _ := newTree(t, "name")
+	for size, want := range map[int64]string{0: "", 4: "name", 9: "name"} {
+		file, err := tree.Open(File{Path: "name", Size: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(file); err != nil || string(text) != want {
+			t.Errorf("size %d: got %q, %v", size, text, err)
+		}
+		file.Close()
+	}
+}
+
+func TestFilesOfManyFolders(t *testing.T) {
+	var names []string
+	for i := range 300 {
+		names = append(names, fmt.Sprintf("%d/%d/%d", i%3, i%17, i))
+	}
+	tree, _ := newTree(t, names...)
+	files, err := tree.Files(t.Context(), everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.IsSortedFunc(files, func(a, b File) int { return int(b.Modified - a.Modified) }) {
+		t.Error("they are not sorted by time")
+	}
+	var got []string
+	for _, file := range files {
+		got = append(got, file.Path)
+	}
+	slices.Sort(got)
+	slices.Sort(names)
+	if !slices.Equal(got, names) {
+		t.Errorf("got %d files, want %d", len(got), len(names))
+	}
+}
+
+func TestFilesCancelled(t *testing.T) {
+	tree, _ := newTree(t, "a/b/c", "d/e/f")
+	ctx, cancel := context.WithCancel(t.Context())
+	files, err := tree.Files(ctx, func(string) bool {
+		cancel()
+		return true
+	})
+	if !errors.Is(err, context.Canceled) || files != nil {
+		t.Errorf("got %v, %v", files, err)
+	}
+}
+
+func TestFolderThatCannotBeRead(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads every folder")
+	}
+	tree, dir := newTree(t, "a", "sub/b")
+	if err := os.Chmod(filepath.Join(dir, "sub"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "sub"), 0o700) })
+	files, err := tree.Files(t.Context(), everything)
+	if err != nil || len(files) != 1 || files[0].Path != "a" {
+		t.Errorf("got %v, %v", files, err)
+	}
+}
+
+// TestIgnoreFilesThatAreNone shows that a link or a folder in place of an
+// ignore file decides nothing.
+func TestIgnoreFilesThatAreNone(t *testing.T) {
+	tree, dir := newTree(t, "a", "one/a", "two/.gitignore/x", "rules")
+	if err := os.WriteFile(filepath.Join(dir, "rules"), []byte("*\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../rules", filepath.Join(dir, "one/.gitignore")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := tree.Files(t.Context(), everything)
+	if err != nil || len(files) != 4 {
+		t.Errorf("got %v, %v", files, err)
+	}
+}

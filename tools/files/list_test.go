@@ -1,0 +1,117 @@
+package files_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestListDir(t *testing.T) {
+	p := newPlace(t)
+	p.files(t, map[string]string{
+		"b/deep/deeper/x": "", "b/y": "", "a": "", "a-b": "", "B": "", ".hidden": "", ".git/config": "", "out/o": "", ".gitignore": "out\n*.log\n", "b/z.log": "",
+		strings.Repeat("n", 200) + "ü": "",
+	})
+	if err := os.Symlink("b", filepath.Join(p.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(p.dir, "void"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("n", 200) + "ü"
+	for _, test := range []struct {
+		name      string
+		arguments map[string]any
+		at, want  string
+	}{
+		{"two levels", map[string]any{}, "", ".gitignore\n.hidden\nB\na\na-b\nb/\n  deep/\n  y\nlink@\n" + long + "\npipe?\nvoid/\n"},
+		{"one level", map[string]any{"depth": 1}, "", ".gitignore\n.hidden\nB\na\na-b\nb/\nlink@\n" + long + "\npipe?\nvoid/\n"},
+		{"all levels", map[string]any{"dir_path": "b", "depth": 1e9}, "/b", "deep/\n  deeper/\n    x\ny\n"},
+		{"from an entry on", map[string]any{"offset": 10}, "", long + "\npipe?\nvoid/\n"},
+		{"up to an entry", map[string]any{"limit": 2}, "", ".gitignore\n.hidden\nMore than 2 entries found; go on with offset 3\n"},
+		{"from one up to another", map[string]any{"offset": 6, "limit": 3}, "", "b/\n  deep/\n  y\nMore than 3 entries found; go on with offset 9\n"},
+		{"just all", map[string]any{"dir_path": "b", "limit": 3}, "/b", "deep/\n  deeper/\ny\n"},
+		{"a link", map[string]any{"dir_path": "link", "depth": 1}, "/link", "deep/\ny\n"},
+		{"what is ignored, by name", map[string]any{"dir_path": "out"}, "/out", "o\n"},
+		{"nothing", map[string]any{"dir_path": "void"}, "/void", "(nothing is in it, or nothing that git does not ignore)\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.arguments["dir_path"] == nil {
+				test.arguments["dir_path"] = "."
+			}
+			want := "Absolute path: " + p.dir + test.at + "\n" + test.want
+			if got := p.call(t, "list_dir", test.arguments); got.Failed || got.Output != want {
+				t.Errorf("got\n%s\nwant\n%s", got.Output, want)
+			}
+		})
+	}
+}
+
+func TestListDirRefuses(t *testing.T) {
+	p := newPlace(t)
+	p.files(t, map[string]string{"file": "", ".git/config": ""})
+	if err := os.Symlink(filepath.Dir(p.dir), filepath.Join(p.dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		arguments map[string]any
+		want      string
+	}{
+		{map[string]any{"dir_path": ""}, "the path is empty"},
+		{map[string]any{"dir_path": "missing"}, "there is no directory missing"},
+		{map[string]any{"dir_path": "file"}, "file is not a directory"},
+		{map[string]any{"dir_path": ".git"}, "is in git's own directory"},
+		{map[string]any{"dir_path": "out"}, "is a link that leads out"},
+		{map[string]any{"dir_path": "/"}, "is outside the working directory"},
+		{map[string]any{"dir_path": "/proc"}, "is outside the working directory"},
+		{map[string]any{"dir_path": ".", "offset": 0}, "offset must be a 1-indexed entry number"},
+		{map[string]any{"dir_path": ".", "limit": 0}, "limit must be greater than zero"},
+		{map[string]any{"dir_path": ".", "depth": 0}, "depth must be greater than zero"},
+		{map[string]any{"dir_path": ".", "offset": 3}, "offset exceeds directory entry count: there are 2 to this depth"},
+	} {
+		if got := p.call(t, "list_dir", test.arguments); !got.Failed || !strings.Contains(got.Output, test.want) {
+			t.Errorf("%v: got %+v", test.arguments, got)
+		}
+	}
+}
+
+func TestListDirNames(t *testing.T) {
+	p := newPlace(t)
+	p.files(t, map[string]string{"a\nb": "", "\xff": ""})
+	if got := p.call(t, "list_dir", map[string]any{"dir_path": "."}); !strings.HasSuffix(got.Output, "\n\"a\\nb\"\n\"\\xff\"\n") {
+		t.Errorf("got %q", got.Output)
+	}
+}
+
+func TestListDirComesInPages(t *testing.T) {
+	p := newPlace(t)
+	const all = 3000
+	for i := range all {
+		write(t, filepath.Join(p.dir, fmt.Sprintf("%d/%s%d", i%30, strings.Repeat("n", 20), i)), "")
+	}
+	offset, entries := 1, 0
+	for page := 1; ; page++ {
+		got := p.call(t, "list_dir", map[string]any{"dir_path": ".", "limit": 100_000, "offset": offset})
+		if got.Failed || strings.Contains(got.Output, "truncated") || page > 20 {
+			t.Fatalf("page %d: %.300s", page, got.Output)
+		}
+		entries += strings.Count(got.Output, "\n") - 1
+		_, after, more := strings.Cut(got.Output, "entries found; go on with offset ")
+		if !more {
+			break
+		}
+		entries--
+		if _, err := fmt.Sscan(after, &offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries != all+30 {
+		t.Errorf("the pages have %d entries, want %d", entries, all+30)
+	}
+}

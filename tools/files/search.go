@@ -1,0 +1,117 @@
+package files
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/tools/files/internal/match"
+	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
+)
+
+// search finds the newest files that match, at most q.limit. After an error it
+// returns what it has found so far.
+func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) {
+	if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
+		return g.searchFile(ctx, at, q)
+	}
+	tree, err := g.tree(at)
+	if err != nil {
+		return found{}, err
+	}
+	defer tree.close()
+	files, err := tree.Files(ctx, func(path string) bool { return q.include.takes(path, at.shown) })
+	if err != nil {
+		return found{}, err
+	}
+	s := &search{tree: tree.Tree, query: q, files: files}
+	hits, err := s.run(ctx)
+	f := found{more: len(hits) > q.limit, searched: min(s.next, len(files)), of: len(files)}
+	for _, i := range hits[:min(len(hits), q.limit)] {
+		f.paths = append(f.paths, g.named(at, files[i].Path))
+	}
+	return f, err
+}
+
+// searchFile searches the one file that a call names, whatever include says.
+func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (found, error) {
+	file, err := openRegular(at.root, at.inside, at.name)
+	if err != nil {
+		return found{}, err
+	}
+	defer file.Close()
+	matched := q.pattern == nil
+	if !matched {
+		var r match.Reader
+		if matched, err = r.Match(ctx, q.pattern, file); err != nil {
+			return found{of: 1}, err
+		}
+	}
+	f := found{searched: 1, of: 1}
+	if matched {
+		f.paths = []string{g.named(at, "")}
+	}
+	return f, nil
+}
+
+// search looks into files in their order, several at once, until it knows the
+// first matches and whether there are others.
+type search struct {
+	tree  *walk.Tree
+	query query
+	files []walk.File
+
+	mu   sync.Mutex
+	next int   // all before it are searched or being searched
+	hits []int // of files
+}
+
+// run returns the matches in order. It may return more than the query's limit.
+func (s *search) run(ctx context.Context) ([]int, error) {
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(s.files)) {
+		workers.Go(func() { s.work(ctx) })
+	}
+	workers.Wait()
+	slices.Sort(s.hits)
+	return s.hits, ctx.Err()
+}
+
+func (s *search) work(ctx context.Context) {
+	var r match.Reader
+	for i, ok := s.take(); ok && ctx.Err() == nil; i, ok = s.take() {
+		if s.matches(ctx, &r, s.files[i]) {
+			s.mu.Lock()
+			s.hits = append(s.hits, i)
+			s.mu.Unlock()
+		}
+	}
+}
+
+func (s *search) take() (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == len(s.files) || len(s.hits) > s.query.limit {
+		return 0, false
+	}
+	s.next++
+	return s.next - 1, true
+}
+
+// matches says no for a file that can't be read, as rg and git do.
+func (s *search) matches(ctx context.Context, r *match.Reader, f walk.File) bool {
+	if s.query.pattern == nil {
+		return true
+	}
+	if f.Size == 0 {
+		return false
+	}
+	file, err := s.tree.Open(f)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	matched, err := r.Match(ctx, s.query.pattern, file)
+	return err == nil && matched
+}

@@ -1,0 +1,31 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// TestASearchEndsInTime gives a search no time at all.
+func TestASearchEndsInTime(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 10 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("text\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	g := grepFiles{place: place{dir: dir, root: root}, patience: 0}
+	got, err := g.Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
+	if err != nil || !got.Failed || !strings.Contains(got.Output, "narrow the search with path or include") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,91 @@
+// Package question owns request_user_input, by which a model asks a person.
+// In a run nobody is there: the answer says so at once.
+package question
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Question is one thing that the model wants to know.
+type Question struct {
+	ID       string   `json:"id"`
+	Header   string   `json:"header"` // a few words for it
+	Question string   `json:"question"`
+	Options  []Option `json:"options"` // may be empty
+}
+
+// Option is an answer that the model proposes.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// New makes the tool. pass hands questions on to where somebody will answer
+// them after the run; its error fails the call. It is nil where nobody will:
+// the model then has to decide itself.
+func New(pass func(context.Context, []Question) error) tools.Tool { return requestUserInput{pass} }
+
+var spec = tools.Spec{
+	Name: "request_user_input",
+	Description: "Asks the user questions. In this run no user is there, and nobody answers: " +
+		"decide yourself and state the assumption in your last message.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"questions":{"type":"array","description":"What to ask.","items":{"type":"object","properties":{` +
+		`"id":{"type":"string","description":"A short name of the question."},` +
+		`"header":{"type":"string","description":"The question in a few words."},` +
+		`"question":{"type":"string","description":"The question."},` +
+		`"options":{"type":"array","description":"Answers to choose from.","items":{"type":"object","properties":{` +
+		`"label":{"type":"string"},"description":{"type":"string"}` +
+		`},"required":["label","description"],"additionalProperties":false}}` +
+		`},"required":["id","header","question","options"],"additionalProperties":false}}` +
+		`},"required":["questions"],"additionalProperties":false}`),
+}
+
+// accepted is less strict than what the model is told: whatever a question
+// lacks, the answer is the same.
+var accepted = json.RawMessage(`{"type":"object","properties":{` +
+	`"questions":{"type":"array","items":{"type":"object","properties":{` +
+	`"id":{"type":"string"},"header":{"type":"string"},"question":{"type":"string"},` +
+	`"options":{"type":"array","items":{"type":"object","properties":{"label":{"type":"string"},"description":{"type":"string"}},"required":["label"]}}` +
+	`},"required":["question"]}}` +
+	`},"required":["questions"]}`)
+
+type requestUserInput struct {
+	pass func(context.Context, []Question) error
+}
+
+func (requestUserInput) Spec() tools.Spec         { return spec }
+func (r requestUserInput) Mutates() bool          { return r.pass != nil }
+func (requestUserInput) Accepts() json.RawMessage { return accepted }
+
+const (
+	nobody = "request_user_input: nobody is there to answer; this run has no user. Decide now, by yourself: " +
+		"take what the task, the code and its tests make most likely, and of equal choices the one that is easiest to undo. " +
+		"Go on with the work, and state each such assumption in your last message, so that a person can check it."
+	passed = "The questions were handed on. Nobody answers them during this run: finish what does not depend on them, " +
+		"and say in your last message what is open."
+)
+
+// Run answers that nobody is there.
+func (r requestUserInput) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct {
+		Questions []Question `json:"questions"`
+	}
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	if len(a.Questions) == 0 {
+		return tools.Refuse("request_user_input: questions is empty"), nil
+	}
+	if r.pass == nil {
+		return tools.Refuse(nobody), nil
+	}
+	if err := r.pass(ctx, a.Questions); err != nil {
+		return tools.Result{}, fmt.Errorf("hand on the questions: %w", err)
+	}
+	return tools.Result{Output: passed, Detail: map[string]any{"questions": a.Questions}}, nil
+}

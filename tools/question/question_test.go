@@ -1,0 +1,69 @@
+package question_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+const asked = `{"questions":[{"id":"db","header":"Database","question":"Which one?","options":[{"label":"SQLite","description":"small"}]}]}`
+
+func call(t *testing.T, tool tools.Tool, name, input string) tools.Result {
+	t.Helper()
+	d := &tools.Dispatcher{Registry: tools.New(tool), Outputs: new(tools.Outputs)}
+	return d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: name, Input: input}})[0]
+}
+
+func TestNobodyIsThere(t *testing.T) {
+	for name, input := range map[string]string{
+		"request_user_input": asked,
+		"AskUserQuestion":    `{"questions":[{"question":"Which one?","header":"DB","multiSelect":false,"options":[{"label":"a","description":"b"}]}]}`,
+		"ask_user":           `{"question":"Which one?"}`,
+	} {
+		got := call(t, question.New(nil), name, input)
+		if !got.Failed || !strings.Contains(got.Output, "nobody is there to answer") || !strings.Contains(got.Output, "state each such assumption") {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func TestQuestionsAreHandedOn(t *testing.T) {
+	var passed []question.Question
+	tool := question.New(func(_ context.Context, questions []question.Question) error {
+		passed = questions
+		return nil
+	})
+	if got := call(t, tool, "request_user_input", asked); got.Failed || !strings.Contains(got.Output, "Nobody answers them during this run") {
+		t.Errorf("got %+v", got)
+	}
+	want := []question.Question{{ID: "db", Header: "Database", Question: "Which one?", Options: []question.Option{{Label: "SQLite", Description: "small"}}}}
+	if diff := cmp.Diff(want, passed); diff != "" {
+		t.Error(diff)
+	}
+	if !tool.Mutates() || question.New(nil).Mutates() {
+		t.Error("only handing on has an effect")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	broken := question.New(func(context.Context, []question.Question) error { return errors.New("no forge") })
+	for _, test := range []struct {
+		tool        tools.Tool
+		input, want string
+	}{
+		{question.New(nil), `{"questions":[]}`, "questions is empty"},
+		{question.New(nil), `{}`, `expected "questions", got nothing by that name`},
+		{question.New(nil), `{"questions":[{"id":"x"}]}`, `expected "question"`},
+		{broken, asked, "hand on the questions: no forge"},
+	} {
+		if got := call(t, test.tool, "request_user_input", test.input); !got.Failed || !strings.Contains(got.Output, test.want) {
+			t.Errorf("%s: got %+v", test.input, got)
+		}
+	}
+}
