@@ -28,7 +28,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
-	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // redact makes the run remove its secrets from everything that it writes or
@@ -147,7 +146,7 @@ func (r *run) equip(ctx context.Context) error {
 	all = append(all, plan.New(r.takePlan))
 	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx)})...)
 	all = append(all, commands.All()...)
-	all = append(all, patcher, question.New(nil))
+	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
 	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
@@ -156,7 +155,7 @@ func (r *run) equip(ctx context.Context) error {
 	if registry.Denial(patchTool) == "" {
 		r.linkPatchTool()
 	}
-	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.job.Tools.Allow)}
+	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.offeredBesides())}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
 }

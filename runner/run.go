@@ -82,6 +82,7 @@ type run struct {
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
 	rules    *rules.Set   // on commands
+	asked    int          // questions that the agent put to people
 	denied   atomic.Int64 // commands that the policy refused
 	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning

@@ -173,6 +173,9 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 		if err := r.takeChanges(ctx); err != nil {
 			return err
 		}
+		if err := r.waitsForAnswers(); err != nil {
+			return err
+		}
 		if r.changes.Empty() || len(r.job.Verify) == 0 {
 			return nil
 		}

@@ -176,7 +176,6 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 // has and this version doesn't, with the one problem of each.
 var notYetSupported = map[string]string{
 	"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
-	"task: {prompt: x, questions: ask}":                    "task.questions: ask is not supported yet; this version takes only assume",
 	"task: {prompt: x, output_schema: a.json}":             "task.output_schema: is not supported yet; leave it out",
 	"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", none, loopback, full`,
 	"model: {wire: chat}":                                  "model.wire: chat is not supported yet; this version takes only responses",

@@ -40,7 +40,7 @@ var rules = []rule{
 	{path: "task.from", about: "event: take the task from the event that started the workflow, which is what a job without a task does in GitHub Actions.", values: []string{"", "event"}},
 	{path: "task.images", about: "Images that go to the model with the task.", unsupported: true},
 	{path: "task.expects", about: "Whether the task ends in a change or in an answer.", initial: "change", values: []string{"change", "answer"}},
-	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or end the run with the question.", initial: "assume", values: []string{"assume"}, later: []string{"ask"}},
+	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or ask on the issue and end the run as needs_input. Without an issue it assumes.", initial: "assume", values: []string{"assume", "ask"}},
 	{path: "task.output_schema", about: "JSON Schema of the answer.", unsupported: true},
 
 	{path: "repository", about: "Where to work."},
