@@ -23,9 +23,10 @@ race: ## all tests under the race detector (needs a C compiler)
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race ## what needs more than Go and git, the build of a release, the action by act
+e2e: race build ## what needs more than Go and git: race detector, a release, the action by act, the report in a browser
 	.ci/release --dry-run
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
+	@.ci/browser bin/agent-ci
 
 bench: build ## figures, with the machine they were measured on
 	@.ci/bench

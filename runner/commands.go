@@ -25,6 +25,7 @@ type script struct {
 	dir     string
 	timeout time.Duration
 	log     string // below the run directory
+	place   place
 }
 
 // ran is how a script ended.
@@ -56,7 +57,10 @@ func (r *run) runScript(ctx context.Context, s script) (ran, error) {
 	defer cancel()
 	began := time.Now()
 	out := &logWriter{file: log, redact: r.redactor.Redact, left: logLimit}
-	box := &sandbox.Sandbox{AdoptOrphans: true}
+	box, err := r.openSandbox(ctx, s.place)
+	if err != nil {
+		return ran{}, err
+	}
 	status, err := box.Run(limited, sandbox.Command{
 		Argv: []string{"bash", "-e", "-c", s.run}, Dir: s.dir, Env: r.commandEnv(), Output: out,
 	})
@@ -78,12 +82,6 @@ func (r *run) runScript(ctx context.Context, s script) (ran, error) {
 		return took, nil
 	}
 	return took, err
-}
-
-// confinement is what commands run under in this version.
-func confinement() Confinement {
-	var box sandbox.Sandbox
-	return Confinement{string(box.Level()), box.Layers()}
 }
 
 // commandEnv is the environment that commands see: an allow list, and what the

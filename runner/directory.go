@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ const (
 	transcriptFile  = "transcript.jsonl"
 	resultFile      = "result.json"
 	pullRequestFile = "pull_request.md"
+	reportFile      = "report.html"
 	patchFile       = "changes.patch"
 	packFile        = "changes.pack"
 	outputsFolder   = "outputs"
@@ -190,12 +192,20 @@ func (d *directory) create(name string) (*os.File, error) {
 
 // write puts a whole file in its place or leaves the old one.
 func (d *directory) write(name string, content []byte) error {
+	return d.replace(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// replace is write for content that is made while it is written.
+func (d *directory) replace(name string, content func(io.Writer) error) error {
 	temporary := name + ".new"
 	f, err := d.create(temporary)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	_, err = f.Write(content)
+	err = content(f)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -28,7 +28,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
-	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // redact makes the run remove its secrets from everything that it writes or
@@ -136,14 +135,14 @@ func (r *run) equip(ctx context.Context) error {
 	}
 	suits := toolsetOf(r.profile, r.job.Model.Tools)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
-	box := &sandbox.Sandbox{AdoptOrphans: true}
+	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch, Journal: r.journalPatch(root)})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.dir.join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
 	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx)})...)
 	all = append(all, commands.All()...)
-	all = append(all, patcher, question.New(nil))
+	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
 	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
@@ -152,7 +151,7 @@ func (r *run) equip(ctx context.Context) error {
 	if registry.Denial(patchTool) == "" {
 		r.linkPatchTool()
 	}
-	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.job.Tools.Allow)}
+	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.offeredBesides())}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
 }
@@ -326,7 +325,7 @@ func (r *run) briefing(guides []agent.Guide) agent.Briefing {
 	}
 	return agent.Briefing{
 		Root: r.checkout.Root(), Directory: r.workDir(), Base: strings.TrimSpace(r.base.Branch + " " + r.base.SHA),
-		Sandbox: "none: commands run with the rights of the user who started agent-ci", Network: "whatever this machine reaches",
+		Sandbox: r.confinementWords(), Network: r.networkWords(),
 		Verify: checks, Guides: slices.Clip(guides),
 		Task:   agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text},
 		Answer: r.job.Task.Expects == "answer",

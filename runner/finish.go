@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -212,7 +213,7 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
-		Sandbox: confinement(), Denied: int(r.denied.Load()),
+		Sandbox: r.confined, Denied: int(r.denied.Load()),
 		Worked: r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
 	}
 	if result.Plan == nil {
@@ -272,12 +273,20 @@ func (r *run) conclude(result *Result) {
 		result.File = ""
 	}
 	if result.File != "" {
+		r.removeScratch("")
 		r.dir.remove(stateFolder) // not before: a run that is killed here can still go on
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
 		result.ExitCode = result.Outcome.ExitCode()
 	}
+	// The page can be made again from the transcript: that it is missing
+	// changes nothing of how the run ended.
+	if err := r.dir.report(); err != nil {
+		failed(err)
+		return
+	}
+	result.ReportFile = reportFile
 }
 
 // unrecorded is the result of a run that could not even make its directory.
@@ -287,7 +296,7 @@ func (r *run) unrecorded(err error) Result {
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
 		RunID: r.id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: confinement(),
+		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
 	}
 }
 

@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/report"
 )
 
 // Document is a run as Markdown.
@@ -23,6 +26,30 @@ func Document(runDir string) (string, error) {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
 	return transcript.Markdown(view), nil
+}
+
+// Report writes a run as an HTML page into its directory and gives the page's
+// path.
+func Report(runDir string) (string, error) {
+	dir, err := openDirectory(runDir)
+	if err != nil {
+		return "", err
+	}
+	defer dir.close()
+	if err := dir.report(); err != nil {
+		return "", err
+	}
+	return dir.join(reportFile), nil
+}
+
+// report writes the page from the transcript as it lies on disk.
+func (d *directory) report() (err error) {
+	log, err := d.root.Open(transcriptFile)
+	if err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return d.replace(reportFile, func(w io.Writer) error { return report.Write(w, log) })
 }
 
 // CheckChain gives the end of a run's chain, or says where the transcript is

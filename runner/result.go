@@ -35,6 +35,7 @@ type Result struct {
 	Directory        string                  `json:"-"`
 	File             string                  `json:"-"` // that this result is in, below Directory
 	BodyFile         string                  `json:"-"` // of the pull request; empty when there is none
+	ReportFile       string                  `json:"-"` // empty when it could not be written
 	Errors           []string                `json:"-"` // what could not be written
 	Problems         []string                `json:"-"` // of a job, one a line
 	Stat             []transcript.ChangeFile `json:"-"`

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -126,7 +127,7 @@ func (r *run) concludeAgain() Result {
 		Version: ResultVersion, Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason, Message: end.Message, ExitCode: end.ExitCode,
 		RunID: r.past.started.RunID, BaseSHA: view.Workspace.BaseSHA, PullRequest: PullRequest{Operation: "none"},
 		Plan: append([]transcript.PlanStep{}, view.Plan.Steps...), Usage: end.Usage, CostUSD: end.CostUSD, Verify: []VerifyRow{},
-		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: confinement(), Summary: end.Summary,
+		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: Confinement{string(sandbox.LevelNone), []string{}}, Summary: end.Summary,
 		TranscriptSHA256: r.log.Head(), Worked: view.Turns > 0, Directory: r.dir.path, File: resultFile,
 	}
 	if view.Verify != nil {
@@ -180,7 +181,7 @@ func (r *run) adoptPast() {
 func (r *run) proceed(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {

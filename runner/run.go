@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -53,7 +54,7 @@ type Options struct {
 // be made; the result's message then says so.
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
-	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began)}
+	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began), confined: Confinement{string(sandbox.LevelNone), []string{}}}
 	defer r.close()
 	result := r.whole(ctx)
 	r.tellStep(&result)
@@ -81,6 +82,7 @@ type run struct {
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
 	rules    *rules.Set   // on commands
+	asked    int          // questions that the agent put to people
 	denied   atomic.Int64 // commands that the policy refused
 	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
@@ -109,6 +111,7 @@ type run struct {
 	branch   string
 
 	tools        *toolbox // while the agent works
+	confined     Confinement
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
@@ -161,6 +164,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.readCommandRules,
 		r.notDoneAlready,
 		r.choosePublishing,
+		r.confine,
 		r.begin,
 		r.beginProgress,
 		r.briefAgent,

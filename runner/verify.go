@@ -36,7 +36,10 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	if name == "" {
 		name = fmt.Sprintf("setup %d", i+1)
 	}
-	s := script{name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name)}
+	s := script{
+		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
+		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network},
+	}
 	took, err := r.runScript(ctx, s)
 	if err != nil {
 		return err
@@ -128,7 +131,8 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
-	dir := r.workDir()
+	dir, at := r.workDir(), place{scratch: fmt.Sprintf("verify-%d", attempt), root: r.checkout.Root()}
+	defer r.removeScratch(at.scratch)
 	if r.verifiesClean() {
 		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
 		defer r.dir.remove(folder)
@@ -137,11 +141,12 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 		}); err != nil {
 			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
-		dir = r.dir.join(folder, filepath.FromSlash(r.job.Repository.Path))
+		at.root = r.dir.join(folder)
+		dir = filepath.Join(at.root, filepath.FromSlash(r.job.Repository.Path))
 	}
 	for i, check := range r.job.Verify {
 		took, err := r.runScript(ctx, script{
-			name: check.Name, run: check.Run, dir: dir, timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check),
+			name: check.Name, run: check.Run, dir: dir, timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check), place: at,
 		})
 		if err != nil {
 			return nil, err

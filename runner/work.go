@@ -21,6 +21,9 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 		if err := r.inGrace(ctx, r.takeChanges); err != nil {
 			return err
 		}
+		if err := r.waitsForAnswers(); err != nil {
+			return err
+		}
 		if words := r.nudge(); words != "" {
 			r.nudged = true
 			if err := r.conversation.Tell(words); err != nil {

@@ -272,10 +272,9 @@ func (r *run) begin(context.Context) error {
 	}); err != nil {
 		return err
 	}
-	confined := confinement()
 	return r.record(transcript.TypePolicy, transcript.Policy{
-		Approval: r.job.Policy.Approval, Sandbox: r.job.Policy.Sandbox, Network: r.job.Policy.Network,
-		Level: confined.Level, Layers: confined.Layers,
+		Approval: r.job.Policy.Approval, Sandbox: r.job.Policy.Sandbox, Network: r.network(),
+		Level: r.confined.Level, Layers: r.confined.Layers,
 	})
 }
 

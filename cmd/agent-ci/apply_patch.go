@@ -25,7 +25,9 @@ func applyPatchCommand() command {
 		details: `
 The patch is the argument, or comes from standard input without one or with -.
 The program does the same when it is started under the name apply_patch. The
-exit status is 1 when the patch does not apply; nothing is changed then.`,
+exit status is 1 when the patch does not apply; standard error says why, and
+nothing is changed then. It is 1 too when the patch is applied but the result
+cannot be written to standard output; standard error says so.`,
 		example: `
 agent-ci apply-patch --check <<'EOF'
 *** Begin Patch
@@ -40,12 +42,13 @@ EOF`,
 }
 
 type applyPatchArguments struct {
+	program     string // the name that it goes by in messages
 	root        string
 	check, json bool
 }
 
 func applyPatch(ctx context.Context, p process, args []string) int {
-	var a applyPatchArguments
+	a := applyPatchArguments{program: "agent-ci apply-patch"}
 	flags := newFlags(applyPatchCommand())
 	flags.text(&a.root, "root", "DIR", "folder that the patch's paths are relative to (default: the current folder)")
 	flags.on(&a.check, "check", "only say whether the patch applies, and show the change as a diff")
@@ -63,10 +66,10 @@ func applyPatch(ctx context.Context, p process, args []string) int {
 // applyPatchAlone is the program under the name apply_patch: no flags.
 func applyPatchAlone(ctx context.Context, p process, args []string) int {
 	if len(args) > 1 {
-		fmt.Fprintln(p.stderr, "apply_patch: it takes one patch, as its argument or from standard input.")
+		fmt.Fprintf(p.stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
 		return exitInvalid
 	}
-	return applyPatchArguments{}.apply(ctx, p, args)
+	return applyPatchArguments{program: applyPatchName}.apply(ctx, p, args)
 }
 
 // longestPatch bounds what is read from standard input, in bytes.
@@ -75,8 +78,7 @@ const longestPatch = 64 << 20
 func (a applyPatchArguments) apply(ctx context.Context, p process, args []string) int {
 	text, err := patchText(p, args)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "agent-ci apply-patch: %v\n", err)
-		return exitInvalid
+		return a.fail(p, exitInvalid, fmt.Errorf("%s: %w", a.program, err))
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
@@ -86,22 +88,10 @@ func (a applyPatchArguments) apply(ctx context.Context, p process, args []string
 		fmt.Fprintf(p.stderr, "warning: %v\n", err)
 		err = nil
 	}
-	if a.json {
-		return showApplied(p, plan, a.check, err)
-	}
 	if err != nil {
-		fmt.Fprintln(p.stderr, err)
-		return exitFailed
+		return a.fail(p, exitFailed, err)
 	}
-	if a.check {
-		err = plan.Diff(p.stdout)
-	} else {
-		_, err = io.WriteString(p.stdout, plan.Summary())
-	}
-	if err != nil {
-		return exitFailed
-	}
-	return exitOK
+	return a.show(p, plan)
 }
 
 func patchText(p process, args []string) (string, error) {
@@ -116,13 +106,16 @@ func patchText(p process, args []string) (string, error) {
 		return "", errors.New("there is no patch: give it as the argument or on standard input")
 	case len(raw) > longestPatch:
 		return "", fmt.Errorf("the patch is longer than %d bytes", longestPatch)
-	case !utf8.Valid(raw):
-		return "", errors.New("the patch is not UTF-8")
 	}
 	return string(raw), nil
 }
 
+var errNotUTF8 = errors.New("invalid patch: it is not UTF-8")
+
 func (a applyPatchArguments) carryOut(ctx context.Context, text string) (*v4a.Plan, error) {
+	if !utf8.ValidString(text) {
+		return nil, errNotUTF8
+	}
 	patch, err := v4a.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("invalid patch: %w", err)
@@ -155,21 +148,52 @@ type appliedFile struct {
 	Removed   int    `json:"removed"`
 }
 
-func showApplied(p process, plan *v4a.Plan, check bool, err error) int {
-	result := applied{Applied: err == nil && !check, Applies: err == nil, Files: []appliedFile{}}
-	status := exitOK
-	if err != nil {
-		result.Error, status = err.Error(), exitFailed
-	} else {
-		for _, c := range plan.Changes() {
-			result.Files = append(result.Files, appliedFile{c.Path, string(c.Op), c.MovedFrom, c.Added, c.Removed})
+// fail says why the patch is not applied, and with --json also where a program
+// looks for it.
+func (a applyPatchArguments) fail(p process, status int, err error) int {
+	fmt.Fprintln(p.stderr, err)
+	if a.json {
+		result := applied{Error: err.Error(), Files: []appliedFile{}}
+		if err := writeJSON(p.stdout, result); err != nil {
+			fmt.Fprintf(p.stderr, "%s: the result could not be written: %v\n", a.program, err)
 		}
 	}
-	enc := json.NewEncoder(p.stdout)
+	return status
+}
+
+// show prints what was, or with --check would be, changed.
+func (a applyPatchArguments) show(p process, plan *v4a.Plan) int {
+	var err error
+	switch {
+	case a.json:
+		err = writeJSON(p.stdout, a.result(plan))
+	case a.check:
+		err = plan.Diff(p.stdout)
+	default:
+		_, err = io.WriteString(p.stdout, plan.Summary())
+	}
+	if err == nil {
+		return exitOK
+	}
+	done := "the patch is applied"
+	if a.check {
+		done = "the patch applies"
+	}
+	fmt.Fprintf(p.stderr, "%s: %s, but the result could not be written: %v\n", a.program, done, err)
+	return exitFailed
+}
+
+func (a applyPatchArguments) result(plan *v4a.Plan) applied {
+	result := applied{Applied: !a.check, Applies: true, Files: []appliedFile{}}
+	for _, c := range plan.Changes() {
+		result.Files = append(result.Files, appliedFile{c.Path, string(c.Op), c.MovedFrom, c.Added, c.Removed})
+	}
+	return result
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(result); err != nil {
-		return exitFailed
-	}
-	return status
+	return enc.Encode(v)
 }

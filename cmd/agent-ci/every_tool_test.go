@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -36,6 +37,9 @@ func TestEveryTool(t *testing.T) {
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
+	}
+	if confines() == sandbox.LevelNone {
+		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
 	}
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, printed)

@@ -10,13 +10,16 @@ import (
 func reportCommand() command {
 	return command{
 		name:  "report",
-		args:  "RUN_DIR (--format markdown | --verify)",
-		about: "show a run as a document, or check that its transcript is as it was written",
+		args:  "RUN_DIR [--format html | --format markdown] [--verify]",
+		about: "show a run as a page, or check that its transcript is as it was written",
 		details: `
-The document goes to standard output. --verify follows the chain of digests
-through the transcript and compares its end with result.json; the exit status
-is 1 when they don't fit.`,
+Without flags it writes RUN_DIR/report.html, one file that needs nothing else,
+and prints its path; agent-ci run does so at its end. --format markdown prints
+the run as one document. --verify follows the chain of digests through the
+transcript and compares its end with result.json; the exit status is 1 when
+they don't fit.`,
 		example: `
+agent-ci report run
 agent-ci report run --format markdown > run.md
 agent-ci report run --verify`,
 		run: report,
@@ -27,7 +30,7 @@ func report(_ context.Context, p process, args []string) int {
 	var format string
 	var verify bool
 	flags := newFlags(reportCommand())
-	flags.text(&format, "format", "FORMAT", "markdown; html is not supported yet")
+	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document")
 	flags.on(&verify, "verify", "check the transcript's chain")
 	rest, status, done := flags.parse(p, args)
 	switch {
@@ -35,12 +38,10 @@ func report(_ context.Context, p process, args []string) int {
 		return status
 	case len(rest) != 1:
 		return flags.wrong(p, "it takes one run directory")
-	case format == "html":
-		return flags.wrong(p, "--format html is not supported yet; use --format markdown")
-	case format != "" && format != "markdown":
-		return flags.wrong(p, "--format is markdown, not %s", format)
+	case format != "" && format != "html" && format != "markdown":
+		return flags.wrong(p, "--format is html or markdown, not %s", format)
 	case format == "" && !verify:
-		return flags.wrong(p, "say --format markdown, or --verify")
+		format = "html"
 	}
 	if verify {
 		head, err := runner.CheckChain(rest[0])
@@ -49,17 +50,26 @@ func report(_ context.Context, p process, args []string) int {
 		}
 		fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", head)
 	}
-	if format == "" {
-		return exitOK
-	}
-	document, err := runner.Document(rest[0])
+	shown, err := showRun(rest[0], format)
 	if err != nil {
 		return failed(p, err)
 	}
-	if _, err := fmt.Fprint(p.stdout, document); err != nil {
+	if _, err := fmt.Fprint(p.stdout, shown); err != nil {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// showRun gives what to print of a run in a format; nothing for none.
+func showRun(dir, format string) (string, error) {
+	switch format {
+	case "markdown":
+		return runner.Document(dir)
+	case "html":
+		path, err := runner.Report(dir)
+		return path + "\n", err
+	}
+	return "", nil
 }
 
 func failed(p process, err error) int {

@@ -31,6 +31,9 @@ func showResult(out, errs io.Writer, r runner.Result) {
 	if r.BodyFile != "" {
 		line("body", filepath.Join(r.Directory, r.BodyFile))
 	}
+	if r.ReportFile != "" {
+		line("report", filepath.Join(r.Directory, r.ReportFile))
+	}
 	if r.Worked {
 		line("commands", confinement(r.Sandbox))
 	}

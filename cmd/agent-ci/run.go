@@ -24,9 +24,11 @@ The model's key is read from OPENAI_API_KEY, GitHub's token from GITHUB_TOKEN.
 The outcome decides the exit status: 0 for changed, no_changes and skipped;
 docs/outcomes.md lists the others.
 
-Commands of the agent run UNCONFINED in this version, with all rights of the
-user who starts agent-ci, but without its keys and tokens in their environment.
-Use a machine or container of their own.`,
+Commands run confined, as far as the kernel gives it, without the keys and
+tokens in their environment; docs/security.md says what holds. Where nothing
+confines them the run ends as sandbox_unavailable, before the model is asked;
+--set policy.sandbox=danger-full-access runs them UNCONFINED, with all rights of
+the user who starts agent-ci. Use a machine or container of their own then.`,
 		example: `
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue octo-org/widgets#7
 agent-ci run jobs/lint.yml --set limits.turns=50

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,11 +11,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
@@ -42,10 +45,36 @@ func buildAndRun(m *testing.M) int {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
-		Setup: func(env *testscript.Env) error { return setUp(t, env) },
-		Cmds:  scriptCommands(),
+		Dir:       filepath.Join("testdata", "script"),
+		Setup:     func(env *testscript.Env) error { return setUp(t, env) },
+		Cmds:      scriptCommands(),
+		Condition: condition,
 	})
+}
+
+// confines says how far commands can be confined on this machine.
+var confines = sync.OnceValue(func() sandbox.Level {
+	dir, err := os.MkdirTemp("", "agent-ci-probe-")
+	if err != nil {
+		return sandbox.LevelNone
+	}
+	defer os.RemoveAll(dir)
+	level, _, err := sandbox.Probe(context.Background(), sandbox.Options{
+		Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkLoopback, Workspace: dir, Home: dir, Scratch: filepath.Join(dir, "scratch"),
+	})
+	if err != nil {
+		return sandbox.LevelNone
+	}
+	return level
+})
+
+// condition is [confined]: all layers are there. Without any, commands of
+// scripts run unconfined, as a user of such a machine has to say.
+func condition(name string) (bool, error) {
+	if name != "confined" {
+		return false, fmt.Errorf("there is no condition %q", name)
+	}
+	return confines() == sandbox.LevelFull, nil
 }
 
 // scriptCommands are what scripts can do beside running programs.
@@ -94,6 +123,9 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
 	} {
 		env.Setenv(name, value)
+	}
+	if confines() == sandbox.LevelNone {
+		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(sandbox.DangerFullAccess))
 	}
 	return nil
 }

@@ -53,23 +53,37 @@ next_run() {
 cat <<'TEXT'
 This is a demonstration. The model's answers are scripted: they stand in
 examples/demo/session.yml, and no model is asked. All else is real: tools,
-commands, tests, commit and push. Commands run UNCONFINED in this version, with
-all rights of your user; those of this example only run go test and go vet.
+commands, tests, commit and push. Commands run confined, as far as this machine
+gives it; those of this example only run go test and go vet.
 
 TEXT
 
 make_origin
 make_checkout
+run_job() {
+	"$binary" run "$example/job.yml" --repo "$demo/checkout" --publish local \
+		--replay "$example/session.yml" --out "$demo/$run" "$@"
+}
+
 run=$(next_run)
 status=0
-"$binary" run "$example/job.yml" --repo "$demo/checkout" --publish local \
-	--replay "$example/session.yml" --out "$demo/$run" || status=$?
+run_job || status=$?
+if [ "$status" -eq 9 ]; then
+	echo
+	echo 'This machine cannot confine commands. The demonstration goes on UNCONFINED, with all'
+	echo 'rights of your user.'
+	echo
+	run=$(next_run)
+	status=0
+	run_job --set policy.sandbox=danger-full-access || status=$?
+fi
 
 show() {
 	if [ -e "$demo/$run/$2" ]; then echo "$1  demo/$run/$2"; fi
 }
 echo
 show 'The change as a pull request would show it:' pull_request.md
+show 'The run as a page, for a browser:           ' report.html
 show 'How the run ended, for programs:           ' result.json
 show 'What happened, event by event:             ' transcript.jsonl
 echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'

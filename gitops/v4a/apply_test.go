@@ -157,6 +157,12 @@ func TestUpdate(t *testing.T) {
 		"empty last lines not there":     {"a\n", "@@\n-a\n-\n+b\n+\n", "b\n"},
 		"one of two empty lines there":   {"a\n\n", "@@\n a\n\n-\n", "a\n"},
 		"only context, empty, not there": {"a\n", "@@\n\n+x\n", "\nx\na\n"},
+		"additions at the end, in order": {"a\nb\n", "@@\n+tail\n@@\n b\n+after b\n", "a\nb\ntail\nafter b\n"},
+		"addition, then the last line":   {"a\nb", "@@\n+tail\n@@\n a\n-b\n+B\n", "a\nB\ntail\n"},
+		"byte order mark in a context":   {"\ufeffa\nb\n", "@@ \ufeffa\n-b\n+B\n", "\ufeffa\nB\n"},
+		"byte order mark not in one":     {"\ufeffa\nb\n", "@@ a\n-b\n+B\n", "\ufeffa\nB\n"},
+		"blanks after end of file":       {"a\n", "@@\n-a\n+A\n*** End of File\n  \n\t\n", "A\n"},
+		"end of file above all hunks":    {"a\nb\n", "*** End of File\n@@\n-a\n+A\n", "A\nb\n"},
 		"nothing changes":                {"a\nb\n", "@@\n a\n b\n", "a\nb\n"},
 	}
 	for name, tt := range tests {

@@ -9,11 +9,14 @@ import (
 // without an envelope. The diff of a created file has "+" lines only, that of a
 // deleted file is not looked at. An error is a [*ParseError].
 func ParseDiff(op Op, path, diff string) (*Patch, error) {
-	p := &parser{rest: diff, section: &Section{Op: op, Path: path, bare: true}}
+	p := &parser{rest: diff, section: &Section{Op: op, Path: path, bare: true, ending: "\n"}}
+	if strings.Contains(diff, "\r\n") {
+		p.section.ending = "\r\n"
+	}
 	var err error
 	switch op {
 	case Add:
-		err = p.readBareContent(diff)
+		err = p.readBareContent()
 	case Update:
 		err = p.readBareHunks()
 	case Delete:
@@ -28,7 +31,7 @@ func ParseDiff(op Op, path, diff string) (*Patch, error) {
 
 // readBareContent joins the lines with the line ending of the diff; the last
 // line gets none.
-func (p *parser) readBareContent(diff string) error {
+func (p *parser) readBareContent() error {
 	var lines []string
 	for p.next() && !p.atBareEnd() {
 		text, ok := strings.CutPrefix(p.line, "+")
@@ -37,15 +40,13 @@ func (p *parser) readBareContent(diff string) error {
 		}
 		lines = append(lines, text)
 	}
-	ending := "\n"
-	if strings.Contains(diff, "\r\n") {
-		ending = "\r\n"
-	}
-	p.section.Content = strings.Join(lines, ending)
+	p.section.Content = strings.Join(lines, p.section.ending)
 	return nil
 }
 
+// readBareHunks takes an empty diff for one that changes nothing.
 func (p *parser) readBareHunks() error {
+	empty := p.rest == ""
 	for p.next() && !p.atBareEnd() {
 		if err := p.readBareLine(); err != nil {
 			return err
@@ -55,7 +56,7 @@ func (p *parser) readBareHunks() error {
 	if err := p.finishHunk(); err != nil {
 		return err
 	}
-	if len(s.Hunks) == 0 {
+	if len(s.Hunks) == 0 && !empty {
 		return &ParseError{Line: 1, Problem: `the diff has no hunk; it is bare: no "*** Begin Patch", no file headers, only "@@" lines and lines that start with " ", "-" or "+"`}
 	}
 	return nil

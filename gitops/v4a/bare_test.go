@@ -26,6 +26,12 @@ func TestBareUpdate(t *testing.T) {
 		"CRLF stays":                      {"a\r\nb\r\n", "@@\n a\n-b\n+B\n+C\n", "a\r\nB\r\nC\r\n"},
 		"diff in CRLF":                    {"a\nb\n", "@@\r\n a\r\n-b\r\n+B\r\n", "a\nB\n"},
 		"loose match keeps bytes":         {"\ta  \nb\n", "@@\n a\n-b\n+B\n", "\ta  \nB\n"},
+		"addition at the end of file":     {"a\nb\n", "@@\n+c\n*** End of File\n", "a\nb\n\nc"},
+		"the same, unterminated":          {"a\nb", "@@\n+c\n*** End of File\n", "a\nb\nc"},
+		"diff in CRLF, no ending to keep": {"a", "@@\r\n a\r\n+b\r\n", "a\r\nb"},
+		"diff in CRLF, empty file":        {"", "@@\r\n+a\r\n+b\r\n", "a\r\nb\r\n"},
+		"empty diff":                      {"a\n", "", "a\n"},
+		"end of file alone":               {"a\nb\n", "@@\n-a\n+A\n@@\n*** End of File\n", "A\nb\n"},
 		"an envelope's end ends it":       {"a\n", "@@\n-a\n+A\n*** End Patch\nrubbish\n", "A\n"},
 	}
 	for name, tt := range tests {
@@ -87,7 +93,7 @@ func TestBareRefused(t *testing.T) {
 		line int
 	}{
 		"line of a new file without plus": {v4a.Add, "+a\nb\n", 2},
-		"no hunk":                         {v4a.Update, "", 1},
+		"no hunk":                         {v4a.Update, "*** Update File: f\n@@\n-a\n", 1},
 		"envelope around it":              {v4a.Update, "*** Begin Patch\n*** Update File: f\n@@\n-a\n", 1},
 		"bad line":                        {v4a.Update, "@@\n-a\nb\n", 3},
 		"hunk without lines":              {v4a.Update, "@@\n", 1},
@@ -106,5 +112,27 @@ func TestBareRefused(t *testing.T) {
 	}
 	if _, err := v4a.ParseDiff("rename", "f", ""); err == nil {
 		t.Error("an unknown operation is taken")
+	}
+}
+
+func TestBareMismatch(t *testing.T) {
+	tests := map[string]string{
+		"empty line to go is not there":   "@@\n-a\n+A\n-\n",
+		"empty line to stay is not there": "@@\n-a\n+A\n\n",
+		"after an addition at the end":    "@@\n+c\n*** End of File\n@@\n-a\n",
+	}
+	for name, diff := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tree{"f": "a\nb\n"}.write(t, dir)
+			patch, err := v4a.ParseDiff(v4a.Update, "f", diff)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = commit(t, dir, patch)
+			if _, ok := errors.AsType[*v4a.MatchError](err); !ok {
+				t.Errorf("error = %v, want a MatchError", err)
+			}
+		})
 	}
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Commit writes the plan: all of it, or nothing. New content goes to temporary
@@ -17,6 +16,10 @@ import (
 // renaming; when something fails, or ctx ends before all is in place, what was
 // done is undone. A replaced file is a new one to the system: other hard links
 // to the old one keep the old content.
+//
+// Each file is compared with what the plan was made from twice: before anything
+// is touched, and in the moment in which it is replaced. What another program
+// puts in the place of a file after that is not overwritten by an undo.
 //
 // An error is a [*ChangedError] when the tree is not what it was in [NewPlan],
 // a [*CommitError], or that of ctx. Only with a [*LeftoverError] the patch is
@@ -48,15 +51,9 @@ type step struct {
 	file   *file
 	folder *folder
 	name   string
-	fresh  string // the temporary file that holds the new content
-	old    string // the second name of the old file, while it may be needed
-}
-
-// undo takes one thing back that a commit did.
-type undo struct {
-	path string
-	old  string // where the old content is meanwhile, or empty
-	do   func() error
+	fresh  string      // the temporary file that holds the new content
+	made   fs.FileInfo // of the new content, once it is written
+	old    string      // the second name of the old file, while it may be needed
 }
 
 func (c *commit) addSteps(ch *change) {
@@ -123,61 +120,16 @@ func (c *commit) stage(s *step) error {
 		return err
 	}
 	s.fresh = name
-	c.undo = append(c.undo, undo{path: path.Join(s.folder.path, name), do: s.discardFresh})
+	c.undo = append(c.undo, undo{path: path.Join(s.folder.path, name), litter: true, do: s.discardFresh})
 	_, err = io.WriteString(w, s.file.content.text)
-	return errors.Join(err, w.Close())
-}
-
-func temporaryName() string { return ".apply-patch-" + rand.Text() + ".tmp" }
-
-// discardFresh removes the temporary file unless it has taken its place.
-func (s *step) discardFresh() error {
-	if s.fresh == "" {
-		return nil
-	}
-	return s.folder.Remove(s.fresh)
-}
-
-// compare checks that the tree still has what the plan is made from.
-func (c *commit) compare(s *step) error {
-	now, err := s.folder.Lstat(s.name)
-	before := s.file.before
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && before == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return s.changed("it is gone")
-	case err != nil:
+	if err := errors.Join(err, w.Close()); err != nil {
 		return err
-	case before == nil:
-		return s.changed("it has come into being")
-	case before.Mode() != now.Mode() || before.Size() != now.Size():
-		return s.changed("another size or mode")
-	case identified(before):
-		if !os.SameFile(before, now) || !before.ModTime().Equal(now.ModTime()) {
-			return s.changed("it was written")
-		}
-		return nil
 	}
-	return s.compareContent(now)
-}
-
-// compareContent serves file systems whose files have no identity and no time.
-func (s *step) compareContent(now fs.FileInfo) error {
-	read := func() (string, error) { return read(s.folder, s.name, now.Size()) }
-	if s.file.isLink() {
-		read = func() (string, error) { return s.folder.Readlink(s.name) }
-	}
-	text, err := read()
-	if err == nil && text != s.file.content.base {
-		return s.changed("it was written")
-	}
+	s.made, err = s.folder.Lstat(name)
 	return err
 }
 
-func (s *step) changed(reason string) error {
-	return &ChangedError{Path: s.file.path, Reason: reason}
-}
+func temporaryName() string { return ".apply-patch-" + rand.Text() + ".tmp" }
 
 // setAside takes the old file away under another name.
 func (c *commit) setAside(s *step) error {
@@ -185,55 +137,84 @@ func (c *commit) setAside(s *step) error {
 	if err := s.folder.Rename(s.name, old); err != nil {
 		return err
 	}
-	s.old = old
-	c.undo = append(c.undo, undo{s.file.path, path.Join(s.folder.path, old), s.restore})
-	return nil
+	c.keptOld(s, old)
+	return s.compareOld()
 }
 
-// replace puts the new content in place. The old file gets a second name first,
-// so that the path always leads to one of the two; where files have one name
-// only, it is set aside for a moment.
+func (c *commit) keptOld(s *step, old string) {
+	s.old = old
+	c.undo = append(c.undo, undo{path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
+}
+
+// replace puts the new content in place.
 func (c *commit) replace(s *step) error {
-	if s.file.before != nil {
-		if err := c.keepOld(s); err != nil {
-			return err
-		}
+	if s.file.before == nil {
+		return c.placeNew(s)
+	}
+	if err := c.keepOld(s); err != nil {
+		return err
 	}
 	if err := s.folder.Rename(s.fresh, s.name); err != nil {
 		return err
 	}
+	c.placed(s)
+	return nil
+}
+
+func (c *commit) placed(s *step) {
 	s.fresh = ""
 	if s.old == "" {
-		c.undo = append(c.undo, undo{path: s.file.path, do: func() error { return s.folder.Remove(s.name) }})
+		c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
 	}
-	return nil
 }
 
-// keepOld passes over a file that is gone: one that was removed under another
-// spelling, where case does not count.
+// keepOld gives the old file a second name, so that the path always leads to one
+// of the two; where files have one name only, it is set aside for a moment.
 func (c *commit) keepOld(s *step) error {
 	old := temporaryName()
-	if err := s.folder.Link(s.name, old); err != nil {
-		if err := c.setAside(s); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	err := s.folder.Link(s.name, old)
+	if err == nil {
+		c.keptOld(s, old)
+		return s.compareOld()
+	}
+	switch err := c.setAside(s); {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case c.removedAs(s):
 		return nil
 	}
-	s.old = old
-	c.undo = append(c.undo, undo{s.file.path, path.Join(s.folder.path, old), s.restore})
-	return nil
+	return s.changed("it is gone")
 }
 
-// restore gives the old file its name back. Renaming does nothing when both
-// names are of one file still, hence the removal.
-func (s *step) restore() error {
-	if err := s.folder.Rename(s.old, s.name); err != nil {
+// removedAs reports whether the patch itself removed the file under another
+// spelling, where case does not count.
+func (c *commit) removedAs(s *step) bool {
+	return slices.ContainsFunc(c.removes, func(r *step) bool {
+		return r.folder == s.folder && strings.EqualFold(r.name, s.name)
+	})
+}
+
+// placeNew gives a new file its name by a link, which never replaces a file.
+// Where files have one name only it is renamed, right after a look.
+func (c *commit) placeNew(s *step) error {
+	switch err := s.folder.Link(s.fresh, s.name); {
+	case err == nil:
+		c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
+		if err := s.folder.Remove(s.fresh); err != nil {
+			return err
+		}
+		s.fresh = ""
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return s.changed(cameIntoBeing)
+	}
+	if err := c.compare(s); err != nil {
 		return err
 	}
-	if err := s.folder.Remove(s.old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.folder.Rename(s.fresh, s.name); err != nil {
 		return err
 	}
-	s.old = ""
+	c.placed(s)
 	return nil
 }
 
@@ -255,30 +236,4 @@ func (c *commit) discardOld() error {
 		return nil
 	}
 	return &LeftoverError{Paths: left, Err: errors.Join(errs...)}
-}
-
-// rollBack undoes what was done, last thing first, and completes the error with
-// what could not be.
-func (c *commit) rollBack(cause error) error {
-	var stuck []string
-	for _, u := range slices.Backward(c.undo) {
-		if err := u.do(); err != nil {
-			stuck = append(stuck, u.failed(err))
-		}
-	}
-	if len(stuck) == 0 {
-		return cause
-	}
-	if failed, ok := errors.AsType[*CommitError](cause); ok {
-		failed.Unrestored = stuck
-		return failed
-	}
-	return &CommitError{Path: stuck[0], Err: cause, Unrestored: stuck}
-}
-
-func (u undo) failed(err error) string {
-	if u.old == "" {
-		return fmt.Sprintf("%s (%v)", u.path, err)
-	}
-	return fmt.Sprintf("%s (its old content is in %s: %v)", u.path, u.old, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 var errFault = errors.New("no space left")
@@ -175,10 +177,7 @@ func TestFaults(t *testing.T) {
 func checkFault(t *testing.T, at int, after tree, err error) bool {
 	t.Helper()
 	if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
-		for _, name := range left.Paths {
-			delete(after, name)
-		}
-		if diff := cmp.Diff(fiveAfter, after.withoutEmpty()); diff != "" {
+		if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
 			t.Errorf("fault at %d: %v\n%s", at, err, diff)
 		}
 		return false
@@ -190,13 +189,67 @@ func checkFault(t *testing.T, at int, after tree, err error) bool {
 		return false
 	}
 	failed, ok := errors.AsType[*v4a.CommitError](err)
-	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored) > 0 {
+	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored)+len(failed.Leftover) > 0 {
 		t.Errorf("fault at %d: error = %v", at, err)
 	}
 	if diff := cmp.Diff(fiveFiles, after); diff != "" {
 		t.Errorf("fault at %d: %v\n%s", at, err, diff)
 	}
 	return true
+}
+
+// A directory that turns read-only in the middle lets nothing be undone. Every
+// old content is then still in its place or where the error says.
+func TestFaultsThatStay(t *testing.T) {
+	for _, noLinks := range []bool{false, true} {
+		for at := 1; ; at++ {
+			f := &faults{fails: func(n int, _ string) bool { return n >= at }, noLinks: noLinks}
+			after, err := applyFaulty(t, f)
+			if f.seen < at {
+				break
+			}
+			if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
+				if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
+					t.Errorf("fault at %d: %v\n%s", at, err, diff)
+				}
+				continue
+			}
+			failed, ok := errors.AsType[*v4a.CommitError](err)
+			if !ok || !errors.Is(err, errFault) {
+				t.Fatalf("fault at %d: error = %v", at, err)
+			}
+			checkAccounted(t, failed, after)
+		}
+	}
+}
+
+// checkAccounted checks that an error tells of everything that is not as it was.
+func checkAccounted(t *testing.T, failed *v4a.CommitError, after tree) {
+	t.Helper()
+	want := tree{}
+	for name, text := range fiveFiles {
+		want[name] = text
+	}
+	for _, where := range failed.Unrestored {
+		name, rest, _ := strings.Cut(where, " (")
+		if _, old, moved := strings.Cut(rest, "its old content is in "); moved {
+			old, _, _ = strings.Cut(old, ":")
+			want[old] = fiveFiles[name]
+		}
+		delete(want, name)
+		delete(after, name)
+	}
+	var left []string
+	for _, where := range failed.Leftover {
+		name, _, _ := strings.Cut(where, " (")
+		left = append(left, name)
+		if _, had := fiveFiles[name]; had {
+			t.Errorf("%q is called a leftover", name)
+		}
+	}
+	if diff := cmp.Diff(want, after.without(left).withoutEmpty()); diff != "" {
+		t.Errorf("%v\n%s", failed, diff)
+	}
 }
 
 // When what was done cannot be undone, the error says where the content is.
@@ -256,6 +309,43 @@ func TestCommitEndsWithContext(t *testing.T) {
 	}
 }
 
+// endsLater is a context that ends when it has been looked at so many times.
+type endsLater struct {
+	context.Context
+	looks int
+}
+
+func (c *endsLater) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A search through a large file ends with its context, wherever it is.
+func TestPlanEndsWithContext(t *testing.T) {
+	dir := t.TempDir()
+	tree{"f": strings.Repeat("line\n", 100_000)}.write(t, dir)
+	for _, hunk := range []string{"@@\n line\n-lines\n", "@@ lin\n-line\n"} {
+		patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for looks := 0; ; looks = 2*looks + 1 {
+			_, err := v4a.NewPlan(&endsLater{t.Context(), looks}, v4a.OnRoot(openRoot(t, dir)), patch)
+			if _, ok := errors.AsType[*v4a.MatchError](err); ok {
+				if looks < 31 {
+					t.Errorf("looked only %d times whether to go on", looks)
+				}
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("after %d looks: %v", looks, err)
+			}
+		}
+	}
+}
+
 func TestOnBilly(t *testing.T) {
 	systems := map[string]func(*testing.T) billy.Filesystem{
 		"memory": func(*testing.T) billy.Filesystem { return memfs.New() },
@@ -301,7 +391,7 @@ func TestOnBilly(t *testing.T) {
 	}
 }
 
-func readBilly(t *testing.T, fsys billy.Filesystem) tree {
+func readBilly(t rapid.TB, fsys billy.Filesystem) tree {
 	t.Helper()
 	files := tree{}
 	err := util.Walk(fsys, "", func(name string, info fs.FileInfo, err error) error {
@@ -358,4 +448,12 @@ func TestOnBillyChanged(t *testing.T) {
 	if _, ok := errors.AsType[*v4a.ChangedError](plan.Commit(t.Context())); !ok {
 		t.Error("the change went unnoticed")
 	}
+}
+
+func (files tree) without(names []string) tree {
+	kept := maps.Clone(files)
+	for _, name := range names {
+		delete(kept, name)
+	}
+	return kept
 }

@@ -17,6 +17,12 @@
 // file ends where the diff ends, and an updated file keeps or keeps lacking
 // its final newline.
 //
+// On purpose, and other than there: Unicode punctuation is folded here too; a
+// CR alone ends a line, mixed endings stay mixed, and a byte order mark belongs
+// to no line; a hunk may not reach back into the one before; nothing that an
+// "*** End of File" stands above is dropped; and a diff that holds an envelope's
+// lines alone is refused, not taken for an empty one.
+//
 // # Matching
 //
 // The lines that a hunk expects are looked for below the hunk before it, in
@@ -40,7 +46,15 @@
 //
 // Files are replaced, not written into. The new one has the mode of the old
 // one, and its owner where that may be given; other hard links and extended
-// attributes stay with the old one. Files above [MaxFileSize] are refused.
+// attributes stay with the old one. Files above [MaxFileSize], and more of them
+// than [MaxTotalSize], are refused: a plan holds what it changes, and what it
+// deletes, to show it.
+//
+// A write that fails is undone as long as the tree lets files be renamed and
+// removed. Where it does not any more, as when it turns read-only in the middle,
+// the [*CommitError] names each file that is not as it was, where its old
+// content is, and what lies about. Between the last look at a file and its
+// renaming there is a moment in which another program's write is lost.
 //
 // # Differences from Codex, each on purpose
 //
@@ -51,9 +65,10 @@
 //     updated in place.
 //   - A byte order mark need not be repeated in the patch to match a first line.
 //   - Absolute paths, paths that leave the root, anything below .git, links that
-//     lead out, directories and devices are refused; so is text that follows
-//     "*** End Patch" inside the patch, and a file that becomes a directory in
-//     the same patch.
+//     lead out, absolute ones wherever they lead, directories and devices are
+//     refused; so is text that follows "*** End Patch" inside the patch, unless
+//     it is that marker once more, and a file that becomes a directory in the
+//     same patch.
 //   - A file that moves takes its mode along.
 //   - A file need not be UTF-8.
 package v4a

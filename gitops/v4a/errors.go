@@ -90,18 +90,25 @@ func (e *ChangedError) Error() string {
 }
 
 // CommitError is a write that failed. The tree is as it was before, except for
-// the files in Unrestored.
+// the files in Unrestored and what is in Leftover beside them.
 type CommitError struct {
 	Path       string   // the file at which it failed
 	Err        error    // why
 	Unrestored []string // what could not be put back, with the place of the old content
+	Leftover   []string // temporary files and new directories that could not be removed
 }
 
 func (e *CommitError) Error() string {
+	text := fmt.Sprintf("write %s: %v; ", e.Path, e.Err)
 	if len(e.Unrestored) == 0 {
-		return fmt.Sprintf("write %s: %v; nothing was changed", e.Path, e.Err)
+		text += "nothing was changed"
+	} else {
+		text += "could not be put back: " + strings.Join(e.Unrestored, ", ")
 	}
-	return fmt.Sprintf("write %s: %v; could not be put back: %s", e.Path, e.Err, strings.Join(e.Unrestored, ", "))
+	if len(e.Leftover) > 0 {
+		text += "; could not be removed, so remove: " + strings.Join(e.Leftover, ", ")
+	}
+	return text
 }
 
 func (e *CommitError) Unwrap() error { return e.Err }
@@ -118,29 +125,3 @@ func (e *LeftoverError) Error() string {
 }
 
 func (e *LeftoverError) Unwrap() error { return e.Err }
-
-const (
-	shownLines = 8   // of a hunk in an error
-	shownBytes = 160 // of a line in an error
-)
-
-// excerpt renders the first lines of an expectation.
-func excerpt(lines []string) string {
-	var b strings.Builder
-	for i, l := range lines {
-		if i == shownLines {
-			fmt.Fprintf(&b, "… %d more lines\n", len(lines)-i)
-			break
-		}
-		b.WriteString("-" + clip(l) + "\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// clip shortens a line for an error and makes it valid UTF-8.
-func clip(line string) string {
-	if len(line) > shownBytes {
-		line = line[:shownBytes] + "…"
-	}
-	return strings.ToValidUTF8(line, "\uFFFD")
-}

@@ -57,7 +57,7 @@ func (c *commit) makeFolder(parent *folder, element, name string) error {
 	if err := parent.Mkdir(element); err != nil {
 		return err
 	}
-	c.undo = append(c.undo, undo{path: name, do: func() error { return parent.Remove(element) }})
+	c.undo = append(c.undo, undo{path: name, litter: true, do: func() error { return parent.Remove(element) }})
 	return nil
 }
 

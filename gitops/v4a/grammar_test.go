@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -268,6 +270,94 @@ func TestParsedIsInGrammar(t *testing.T) {
 				t.Error("not in the grammar")
 			}
 		})
+	}
+}
+
+// Whatever the parser reads, in however loose a form, says something that the
+// grammar has a form for: written that way it is in the grammar, and read as the
+// same. The grammar lacks only added files without lines and paths that start with
+// a blank.
+func TestParsedCanBeWrittenInGrammar(t *testing.T) {
+	g := readLark(t, v4a.Grammar)
+	lines := rapid.SampledFrom([]string{
+		"*** Add File: a", "*** Delete File: b ", "*** Update File: c d", " *** Update File: e", "*** Move to: f",
+		"@@", "@@ ", "@@ x", "@@  y ", " x", "-x", "+x", "", " ", "+", "-", "*** End of File", "  *** End of File",
+		"*** End Patch", "*** Environment ID: 1", "+\t", "x", "-x\r", "*** Add File:   g",
+	})
+	read := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := envelope(strings.Join(rapid.SliceOfN(lines, 1, 12).Draw(t, "lines"), "\n") + "\n")
+		patch, err := v4a.Parse(text)
+		if err != nil {
+			if g.accepts(text) {
+				t.Fatalf("in the grammar, but: %v\n%s", err, text)
+			}
+			return
+		}
+		read++
+		canon, ok := inGrammar(patch)
+		if !ok {
+			return
+		}
+		again, err := v4a.Parse(canon)
+		if err != nil || !g.accepts(canon) {
+			t.Fatalf("not in the grammar, or refused (%v):\n%s\nfrom\n%s", err, canon, text)
+		}
+		if diff := cmp.Diff(patch.Sections, again.Sections, withoutLines); diff != "" {
+			t.Fatalf("%s\n%s\n%s", diff, canon, text)
+		}
+	})
+	if read == 0 {
+		t.Error("nothing was read")
+	}
+}
+
+var withoutLines = cmp.Options{
+	cmpopts.IgnoreUnexported(v4a.Section{}, v4a.Hunk{}),
+	cmpopts.IgnoreFields(v4a.Section{}, "Line"),
+	cmpopts.IgnoreFields(v4a.Hunk{}, "Line"),
+}
+
+// inGrammar writes a patch without any tolerance, if that can be done.
+func inGrammar(p *v4a.Patch) (text string, ok bool) {
+	var b strings.Builder
+	for _, s := range p.Sections {
+		if s.Path[0] == ' ' || s.Op == v4a.Add && s.Content == "" {
+			return "", false
+		}
+		switch s.Op {
+		case v4a.Add:
+			b.WriteString("*** Add File: " + s.Path + "\n")
+			for line := range strings.Lines(s.Content) {
+				b.WriteString("+" + line)
+			}
+		case v4a.Delete:
+			b.WriteString("*** Delete File: " + s.Path + "\n")
+		case v4a.Update:
+			b.WriteString("*** Update File: " + s.Path + "\n")
+			if s.MoveTo != "" {
+				b.WriteString("*** Move to: " + s.MoveTo + "\n")
+			}
+			for _, h := range s.Hunks {
+				writeHunk(&b, h)
+			}
+		}
+	}
+	return envelope(b.String()), true
+}
+
+func writeHunk(b *strings.Builder, h v4a.Hunk) {
+	if len(h.Context) == 0 {
+		b.WriteString("@@\n")
+	}
+	for _, c := range h.Context {
+		b.WriteString("@@ " + c + "\n")
+	}
+	for _, l := range h.Lines {
+		b.WriteString(string(l.Kind) + l.Text + "\n")
+	}
+	if h.EndOfFile {
+		b.WriteString("*** End of File\n")
 	}
 }
 

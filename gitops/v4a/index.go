@@ -11,10 +11,13 @@ func (f *finder) index(p pass) {
 	a := newAutomaton()
 	ends := make([]int32, len(f.needles))
 	for i, n := range f.needles {
+		if f.ended() {
+			return
+		}
 		ends[i] = a.add(n.lines, p)
 	}
 	a.link()
-	a.walk(f.text, p)
+	a.walk(f, p)
 	for i, n := range f.needles {
 		n.spans[p] = a.nodes[ends[i]].seen
 	}
@@ -116,10 +119,10 @@ func (a *automaton) step(from, word int32) int32 {
 
 // walk reads the text from its end and notes where each state is met. What a
 // state has seen, the states that it falls back to have seen as well.
-func (a *automaton) walk(t *text, p pass) {
+func (a *automaton) walk(f *finder, p pass) {
 	at := int32(0)
-	for i := t.lines() - 1; i >= 0; i-- {
-		word, ok := a.words[p.normal(t.line(i))]
+	for i := f.text.lines() - 1; i >= 0 && !f.giveUp(i); i-- {
+		word, ok := a.words[p.normal(f.text.line(i))]
 		if !ok {
 			at = 0
 			continue

@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,20 +76,34 @@ type needle struct {
 // when there is none.
 type span struct{ first, last int }
 
-// finder looks for the needles of one section in one text.
+// finder looks for the needles of sections in one text.
 //
 // A forward scan that finds its needle costs no more than the cursor moves, and
 // the cursor only moves forward. A scan that fails would cost the rest of the
 // file each time, so the first failure of a pass makes an index of that pass,
 // which knows for all needles at once whether one lies ahead. The whole is
 // linear in file plus patch, whatever repeats in either.
+//
+// When ended says so a search gives up, and what it returns means nothing.
 type finder struct {
 	text    *text
+	ended   func() bool
 	needles []*needle
 	indexed [passes]bool
 	borders []int // scratch
 	wanted  []string
 }
+
+func newFinder(ctx context.Context, t *text) *finder {
+	return &finder{text: t, ended: func() bool { return ctx.Err() != nil }}
+}
+
+// linesPerLook is how many lines are gone through between two looks at whether
+// to go on.
+const linesPerLook = 1 << 14
+
+// giveUp looks now and then, at some lines, whether to go on.
+func (f *finder) giveUp(line int) bool { return line%linesPerLook == 0 && f.ended() }
 
 // seek returns the first line at or after from where the needle occurs.
 func (f *finder) seek(n *needle, from int) (int, bool) {
@@ -136,7 +151,7 @@ func (f *finder) matches(n *needle, p pass, line int) bool {
 func (f *finder) scan(n *needle, p pass, from int) (int, bool) {
 	f.prepare(n, p)
 	matched := 0
-	for i := from; i < f.text.lines(); i++ {
+	for i := from; i < f.text.lines() && !f.giveUp(i); i++ {
 		line := p.normal(f.text.line(i))
 		for matched > 0 && line != f.wanted[matched] {
 			matched = f.borders[matched-1]

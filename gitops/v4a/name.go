@@ -18,10 +18,19 @@ func elements(name string) (parts []string, problem string) {
 		return nil, "absolute paths are refused; name the file relative to the root"
 	case clean == ".." || strings.HasPrefix(clean, "../"):
 		return nil, "the path leaves the root"
-	case clean == "." || strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/."):
+	case namesDirectory(name):
 		return nil, "this names a directory; name a file"
 	}
 	return strings.Split(clean, "/"), ""
+}
+
+// namesDirectory reports whether a path can be that of a directory only.
+func namesDirectory(name string) bool {
+	switch name[strings.LastIndexByte(name, '/')+1:] {
+	case "", ".", "..":
+		return true
+	}
+	return false
 }
 
 // meansDotGit reports whether some file system takes the element of a path for

@@ -3,7 +3,6 @@ package v4a
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -46,7 +45,7 @@ var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 func (p *placer) missingContext(i, k int) error {
 	h := &p.section.Hunks[i]
 	want := h.Context[k]
-	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.Line + k, Want: []string{want}, Context: true, Below: p.cursor}
+	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.contextLines[k], Want: []string{want}, Context: true, Below: p.cursor}
 	if lineNumbers.MatchString(want) {
 		e.Hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
 		return e
@@ -56,7 +55,7 @@ func (p *placer) missingContext(i, k int) error {
 		return e
 	}
 	if at, ok := p.containing(want); ok {
-		e.Hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clip(p.text.line(at)))
+		e.Hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
 		return e
 	}
 	e.Nearest, _ = p.nearest([]string{want})
@@ -71,13 +70,22 @@ func (p *placer) containing(part string) (int, bool) {
 		return 0, false
 	}
 	for _, span := range [...][2]int{{p.cursor, p.text.lines()}, {0, p.cursor}} {
-		for i := span[0]; i < span[1]; i++ {
+		for i := span[0]; i < span[1] && !p.giveUp(i); i++ {
 			if strings.Contains(folded.normal(p.text.line(i)), part) {
 				return i, true
 			}
 		}
 	}
 	return 0, false
+}
+
+// clipRest shortens a line to where it goes beyond a part of it.
+func clipRest(line, part string) string {
+	part = strings.TrimSpace(part)
+	if at, matched := divergence(line, part); matched == len(part) {
+		return clipAround(line, at)
+	}
+	return clipAround(line, strings.Index(line, part))
 }
 
 const (
@@ -104,8 +112,8 @@ func (p *placer) nearest(want []string) (*Nearest, int) {
 	for i := start; i < min(start+len(window)+slackLines, p.text.lines()); i++ {
 		have = append(have, p.text.line(i))
 	}
-	diff, first := align(window, have)
-	return &Nearest{Line: start + 1, Diff: diff}, skip + first
+	rows, first := align(window, have)
+	return &Nearest{Line: start + 1, Diff: render(rows)}, skip + first
 }
 
 func (p *placer) firstDifference(want []string, start int) int {
@@ -118,8 +126,17 @@ func (p *placer) firstDifference(want []string, start int) int {
 	return 0
 }
 
-// maxVotes is how many places of the wanted lines one line of the file speaks for.
-const maxVotes = 8
+const (
+	maxVotes     = 8       // places of the wanted lines that one line of the file speaks for
+	lookedAround = 1 << 20 // lines of the file around the cursor that have votes
+)
+
+// around is the range of lines in which the nearest place is looked for.
+func (p *placer) around() (from, to int) {
+	n := min(p.text.lines(), lookedAround)
+	from = max(0, min(p.cursor-n/2, p.text.lines()-n))
+	return from, from + n
+}
 
 // mostEqual returns where most wanted lines, blank ones aside, stand at their
 // distance from each other; of equally good places the one nearest to the cursor.
@@ -131,18 +148,20 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 			places[w] = append(places[w], i)
 		}
 	}
-	votes := make([]int32, p.text.lines()+len(want))
+	from, to := p.around()
+	first := from - len(want) // where the place with votes[0] starts
+	votes := make([]int32, to-first)
 	best := 0
-	for i := range p.text.lines() {
+	for i := from; i < to && !p.giveUp(i); i++ {
 		for _, k := range places[folded.normal(p.text.line(i))] {
-			at := i - k + len(want)
+			at := i - k - first
 			votes[at]++
-			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at-len(want), best-len(want)) {
+			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at+first, best+first) {
 				best = at
 			}
 		}
 	}
-	return best - len(want), votes[best] > 0
+	return best + first, votes[best] > 0
 }
 
 func (p *placer) nearer(a, b int) bool { return distance(a, p.cursor) < distance(b, p.cursor) }
@@ -216,55 +235,4 @@ func (l *likeness) to(line string) float64 {
 		}
 	}
 	return 2 * float64(shared) / float64(total+l.total)
-}
-
-// align renders the differences of a few lines: "-" wanted, "+" there, " "
-// both. It returns the index of the first wanted line that is not there.
-func align(want, have []string) (diff string, first int) {
-	common := commonLines(want, have)
-	first = -1
-	var b strings.Builder
-	i, k, missing := 0, 0, 0
-	for i < len(want) {
-		same := k < len(have) && sameLine(want[i], have[k])
-		if !same && first < 0 {
-			first = i
-		}
-		switch {
-		case same:
-			b.WriteString(" " + clip(have[k]) + "\n")
-			i, k, missing = i+1, k+1, 0
-		case k < len(have) && common[i][k+1] > common[i+1][k]:
-			b.WriteString("+" + clip(have[k]) + "\n")
-			k++
-		default:
-			b.WriteString("-" + clip(want[i]) + "\n")
-			i, missing = i+1, missing+1
-		}
-	}
-	for _, line := range have[k:min(k+missing, len(have))] {
-		b.WriteString("+" + clip(line) + "\n")
-	}
-	return b.String(), max(first, 0)
-}
-
-func sameLine(a, b string) bool { return folded.normal(a) == folded.normal(b) }
-
-// commonLines holds, for each pair of tails, how many lines they have in common
-// in order.
-func commonLines(want, have []string) [][]int {
-	common := make([][]int, len(want)+1)
-	for i := range common {
-		common[i] = make([]int, len(have)+1)
-	}
-	for i := range slices.Backward(want) {
-		for k := range slices.Backward(have) {
-			if sameLine(want[i], have[k]) {
-				common[i][k] = common[i+1][k+1] + 1
-			} else {
-				common[i][k] = max(common[i+1][k], common[i][k+1])
-			}
-		}
-	}
-	return common
 }

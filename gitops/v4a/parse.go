@@ -140,6 +140,10 @@ func (p *parser) readHeader() (bool, error) {
 		line = strings.TrimSpace(line)
 	}
 	if line == endMarker {
+		if strings.TrimSpace(p.rest) == "" { // the last marker, which is not read, stands there twice
+			p.rest = ""
+			return true, nil
+		}
 		return true, p.wrong("text follows after " + endMarker + "; send one patch with all sections")
 	}
 	for _, h := range [...]struct {
@@ -227,7 +231,7 @@ func (p *parser) readUpdate() error {
 
 // openHunk takes an "@@" line: of a new hunk, or stacked on the one before.
 func (p *parser) openHunk(context string) error {
-	if p.hunk != nil && len(p.hunk.Lines) > 0 {
+	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.closed) {
 		if err := p.finishHunk(); err != nil {
 			return err
 		}
@@ -237,16 +241,20 @@ func (p *parser) openHunk(context string) error {
 	}
 	if context != "" {
 		p.hunk.Context = append(p.hunk.Context, context)
+		p.hunk.contextLines = append(p.hunk.contextLines, p.number)
 	}
 	return nil
 }
 
-// closeHunk takes an end-of-file marker.
+// closeHunk takes an end-of-file marker. One above all hunks says nothing; in a
+// bare diff, neither does a hunk of nothing else.
 func (p *parser) closeHunk() error {
-	if p.closed {
+	switch {
+	case p.hunk == nil:
+		return nil
+	case p.closed:
 		return p.wrong(endOfFileMarker + " stands there twice")
-	}
-	if p.hunk == nil || len(p.hunk.Lines) == 0 {
+	case len(p.hunk.Lines) == 0 && !p.section.bare:
 		return p.wrong(endOfFileMarker + " follows the last line of a hunk, and this hunk has no lines")
 	}
 	p.hunk.EndOfFile, p.closed = true, true
@@ -257,7 +265,7 @@ func (p *parser) finishHunk() error {
 	if p.hunk == nil {
 		return nil
 	}
-	if len(p.hunk.Lines) == 0 {
+	if len(p.hunk.Lines) == 0 && !p.closed {
 		return &ParseError{Line: p.hunk.Line, Problem: "the hunk has no lines"}
 	}
 	p.section.Hunks = append(p.section.Hunks, *p.hunk)
@@ -267,7 +275,7 @@ func (p *parser) finishHunk() error {
 
 func (p *parser) readHunkLine() error {
 	if p.closed {
-		if p.line == "" {
+		if strings.TrimSpace(p.line) == "" {
 			return nil
 		}
 		return p.wrong(fmt.Sprintf("%q: after %s comes %q or a header", clip(p.line), endOfFileMarker, hunkMarker))

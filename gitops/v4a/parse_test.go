@@ -23,6 +23,8 @@ func TestParseTolerates(t *testing.T) {
 		"heredoc in double quotes":   "<<\"EOF\"\n" + deletion + "\nEOF",
 		"heredoc with CRLF":          "<<'EOF'\r\n" + strings.ReplaceAll(deletion, "\n", "\r\n") + "\r\nEOF\r\n",
 		"heredoc with a long ending": "<<EOF\n" + deletion + "\nxxEOF",
+		"end twice":                  deletion + "\n*** End Patch\n",
+		"end twice, blanks between":  deletion + " \n\n  *** End Patch\n",
 	}
 	want := []v4a.Section{{Op: v4a.Delete, Path: "f", Line: 2}}
 	for name, text := range tests {
@@ -128,5 +130,21 @@ func TestIn(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a", "../b", "/c"}, v4a.Paths(patch.In("."))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A path that can only be a directory's is refused from everywhere.
+func TestInKeepsRefusals(t *testing.T) {
+	for _, name := range []string{"new/", "new/.", "new/..", ".", "./", "new/x/..", "..", "../.."} {
+		for _, dir := range []string{".", "sub"} {
+			patch, err := v4a.Parse(envelope("*** Add File: " + name + "\n+x\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = commit(t, t.TempDir(), patch.In(dir))
+			if _, ok := errors.AsType[*v4a.PathError](err); !ok {
+				t.Errorf("%q in %q: error = %v", name, dir, err)
+			}
+		}
 	}
 }

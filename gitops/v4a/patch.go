@@ -30,7 +30,8 @@ type Section struct {
 	Content string // of an added file
 	Hunks   []Hunk // of an updated file, in file order
 
-	bare bool // came without an envelope: the rules of the Agents SDKs hold
+	bare   bool   // came without an envelope: the rules of the Agents SDKs hold
+	ending string // of a bare diff: that of a file that has none
 }
 
 // Hunk is one change at one place of a file.
@@ -40,7 +41,8 @@ type Hunk struct {
 	Lines     []Line
 	EndOfFile bool // its lines are the last of the file
 
-	first int // line of the patch that holds Lines[0]
+	contextLines []int // the lines of the patch that hold Context
+	first        int   // line of the patch that holds Lines[0]
 }
 
 // Line is a line of a hunk.
@@ -72,8 +74,8 @@ func (h *Hunk) old() []string {
 }
 
 // In returns the patch as it reads from the root when its paths are relative
-// to dir, a slash-separated path below that root. Absolute paths stay as they
-// are; they are refused later.
+// to dir, a slash-separated path below that root. Paths that are refused from
+// any directory, as absolute ones are, stay what they are.
 func (p *Patch) In(dir string) *Patch {
 	if dir == "" || dir == "." {
 		return p
@@ -90,8 +92,11 @@ func (p *Patch) In(dir string) *Patch {
 }
 
 func below(dir, name string) string {
-	if path.IsAbs(name) {
+	switch {
+	case name == "" || path.IsAbs(name):
 		return name
+	case namesDirectory(name):
+		return path.Join(dir, name) + "/"
 	}
 	return path.Join(dir, name)
 }

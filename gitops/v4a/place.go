@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -12,24 +13,47 @@ type placement struct {
 }
 
 // place finds where the hunks of a section belong in a text, sorted by place.
-// An error is a [*MatchError].
-func place(t *text, s *Section) ([]placement, error) {
-	pl := newPlacer(t, s)
+// An error is a [*MatchError] or that of ctx.
+func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
+	pl := newPlacer(newFinder(ctx, t), s)
 	placed := make([]placement, 0, len(s.Hunks))
 	for i := range s.Hunks {
 		p, err := pl.place(i)
+		if ended := ctx.Err(); ended != nil {
+			return nil, ended
+		}
 		if err != nil {
 			return nil, err
 		}
-		placed = append(placed, p)
+		placed = p.appendTo(placed, t.lines())
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
 	return placed, nil
 }
 
+// appendTo splits what a hunk adds below the last line of the file from the rest
+// of it. Hunks that add there do so in the order of the patch, wherever they
+// start.
+func (p placement) appendTo(placed []placement, end int) []placement {
+	tail := lastLine(p.lines, Insert) + 1
+	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
+		return append(placed, p)
+	}
+	old := 0
+	for _, l := range p.lines {
+		if l.Kind != Insert {
+			old++
+		}
+	}
+	if p.at+old < end {
+		return append(placed, p)
+	}
+	return append(placed, placement{p.at, p.lines[:tail]}, placement{end, p.lines[tail:]})
+}
+
 // placer walks through a file hunk by hunk.
 type placer struct {
-	finder
+	*finder
 	section *Section
 	sought  []sought
 	cursor  int // the next hunk starts here or below
@@ -39,11 +63,11 @@ type placer struct {
 type sought struct {
 	contexts []*needle
 	old      *needle
-	shorter  *needle // old without an empty last line, or nil
+	shorter  *needle // old without an empty last line, in an envelope, or nil
 }
 
-func newPlacer(t *text, s *Section) *placer {
-	p := &placer{finder: finder{text: t}, section: s, sought: make([]sought, len(s.Hunks))}
+func newPlacer(f *finder, s *Section) *placer {
+	p := &placer{finder: f, section: s, sought: make([]sought, len(s.Hunks))}
 	for i := range s.Hunks {
 		p.sought[i] = p.seeking(&s.Hunks[i])
 	}
@@ -53,17 +77,26 @@ func newPlacer(t *text, s *Section) *placer {
 func (p *placer) seeking(h *Hunk) sought {
 	var s sought
 	for _, c := range h.Context {
-		s.contexts = append(s.contexts, p.needle([]string{c}))
+		s.contexts = append(s.contexts, p.needle([]string{p.unmarked(c)}))
 	}
 	old := h.old()
-	if p.text.marked && len(old) > 0 {
-		old[0] = strings.TrimPrefix(old[0], byteOrderMark)
+	if len(old) > 0 {
+		old[0] = p.unmarked(old[0])
 	}
 	s.old = p.needle(old)
-	if last := len(old) - 1; last >= 0 && old[last] == "" {
+	if last := len(old) - 1; last >= 0 && old[last] == "" && !p.section.bare {
 		s.shorter = p.needle(old[:last])
 	}
 	return s
+}
+
+// unmarked is a line of the patch as the first line of the file has it, whose
+// byte order mark belongs to no line.
+func (p *placer) unmarked(line string) string {
+	if p.text.marked {
+		return strings.TrimPrefix(line, byteOrderMark)
+	}
+	return line
 }
 
 func (p *placer) needle(lines []string) *needle {
@@ -121,22 +154,17 @@ func (p *placer) narrowBare(n *needle) {
 	}
 }
 
-// additionLine says where a hunk without old lines adds its own.
+// additionLine says where a hunk without old lines adds its own. In a bare diff
+// nothing comes after what is added at the end.
 func (p *placer) additionLine(h *Hunk) int {
-	if h.EndOfFile || (!p.section.bare && len(h.Context) == 0) {
-		return p.lastPlace()
+	end := p.text.lines()
+	switch {
+	case p.section.bare && h.EndOfFile:
+		p.cursor = end
+	case p.section.bare || (len(h.Context) > 0 && !h.EndOfFile):
+		return p.cursor
 	}
-	return p.cursor
-}
-
-// lastPlace is below the last line, and above the empty line that stands for
-// the end of a terminated text in a bare diff.
-func (p *placer) lastPlace() int {
-	n := p.text.lines()
-	if p.section.bare && n > 0 && p.text.line(n-1) == "" {
-		return max(n-1, p.cursor)
-	}
-	return n
+	return end
 }
 
 // locate finds the old lines of a hunk. Those that end the file are there or,

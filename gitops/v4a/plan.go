@@ -10,10 +10,14 @@ import (
 	"strings"
 )
 
-// MaxFileSize is how many bytes a file may have that a patch updates, replaces
-// or deletes, 64 MiB. It bounds the memory of a plan: a file is held once as it
-// is and once as it will be.
-const MaxFileSize = 64 << 20
+// The limits bound the memory of a plan, in bytes: a file is held once as it is
+// and once as it will be, and while it is searched with four bytes for each of
+// its lines. Deleted and replaced files count as well, since [Plan.Diff] shows
+// what goes.
+const (
+	MaxFileSize  = 64 << 20  // of a file that a patch updates, replaces or deletes
+	MaxTotalSize = 256 << 20 // of all these files together
+)
 
 // Plan is what a patch changes in a tree, ready to be written. It refers to the
 // tree as it was when the plan was made.
@@ -26,19 +30,25 @@ type Plan struct {
 // NewPlan reads the files that a patch names and computes what becomes of them;
 // it writes nothing. A path that leads through symbolic links stands for where
 // they lead, which must be inside the tree. The time that it takes grows with
-// the size of the patch and, for each section, of the file.
+// the size of the patch and of the files; with that of a file for each of its
+// sections when they cannot be told to be independent of each other.
 //
 // An error is a [*PathError], a [*MatchError] or that of ctx.
 func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
 	p := &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
-	for i := range patch.Sections {
+	for rest := patch.Sections; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		p.section = &patch.Sections[i]
-		if err := p.apply(); err != nil {
+		p.section = &rest[0]
+		done, err := p.updateTogether(ctx, rest)
+		if done == 0 && err == nil {
+			done, err = 1, p.apply(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
+		rest = rest[done:]
 	}
 	return &Plan{tree: tree, patch: patch, changed: p.changes()}, nil
 }
@@ -62,6 +72,8 @@ type planner struct {
 	files   map[string]*file
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
+	loaded  int64           // bytes
+	alone   int             // how many sections are not tried together with others
 }
 
 func (p *planner) keep(f *file) *file {
@@ -78,6 +90,9 @@ func (p *planner) refuse(name, problem string, err error) error {
 func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, error) {
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
+	}
+	if p.loaded += info.Size(); p.loaded > MaxTotalSize {
+		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", MaxTotalSize), nil)
 	}
 	text, err := read(w.dir(), name, info.Size())
 	if err != nil {
@@ -102,14 +117,14 @@ func read(dir Dir, name string, size int64) (string, error) {
 	return b.String(), errors.Join(err, r.Close())
 }
 
-func (p *planner) apply() error {
+func (p *planner) apply(ctx context.Context) error {
 	switch p.section.Op {
 	case Add:
 		return p.add()
 	case Delete:
 		return p.delete()
 	case Update:
-		return p.update()
+		return p.update(ctx)
 	}
 	return p.refuse(p.section.Path, fmt.Sprintf("unknown operation %q", p.section.Op), nil)
 }
@@ -163,7 +178,7 @@ func (p *planner) remove(f *file) {
 	f.exists = false
 }
 
-func (p *planner) update() error {
+func (p *planner) update(ctx context.Context) error {
 	s := p.section
 	f, err := p.find(s.Path, true)
 	if err != nil {
@@ -172,7 +187,7 @@ func (p *planner) update() error {
 	if !f.exists {
 		return p.refuse(s.Path, `there is no such file to update; "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
 	}
-	c, err := p.edited(f)
+	c, err := p.edited(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -183,12 +198,12 @@ func (p *planner) update() error {
 	return nil
 }
 
-func (p *planner) edited(f *file) (*content, error) {
+func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
 	t := newText(f.content.text)
 	if p.section.bare {
-		t.addEmptyLine()
+		t.splitBare(p.section.ending)
 	}
-	placed, err := place(t, p.section)
+	placed, err := place(ctx, t, p.section)
 	if err != nil {
 		return nil, err
 	}

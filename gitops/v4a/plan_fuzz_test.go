@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/memfs"
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-billy/v5/util"
 )
 
@@ -39,24 +41,39 @@ func FuzzPlan(f *testing.F) {
 }
 
 // checkPlan plans and commits a patch in a tree where the first few paths that
-// it names are files of that text.
+// it names are files of that text: in memory, and now and then, since that takes
+// its time, on disk.
 func checkPlan(t *testing.T, patch *Patch, file string) {
-	if confusing(Paths(patch)) {
+	if !confusing(Paths(patch)) {
+		fsys := memfs.New()
+		checkPlanIn(t, fsys, OnBilly(fsys), patch, file)
+	}
+	if len(file)%16 != 3 {
 		return
 	}
-	fsys := memfs.New()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	checkPlanIn(t, osfs.New(dir, osfs.WithBoundOS()), OnRoot(root), patch, file)
+}
+
+func checkPlanIn(t *testing.T, fsys billy.Filesystem, tree Dir, patch *Patch, file string) {
 	for i, name := range Paths(patch) {
 		if parts, problem := elements(name); i < 3 && problem == "" {
 			_ = util.WriteFile(fsys, strings.Join(parts, "/"), []byte(file), 0o644)
 		}
 	}
-	plan, err := NewPlan(t.Context(), OnBilly(fsys), patch)
+	plan, err := NewPlan(t.Context(), tree, patch)
 	if err != nil {
 		checkRefusal(t, err)
 		return
 	}
 	for _, c := range plan.changed {
 		checkContent(t, &c)
+		checkSize(t, &c, patch)
 	}
 	if err := plan.Diff(&bytes.Buffer{}); err != nil {
 		t.Error(err)
@@ -121,6 +138,32 @@ func checkContent(t *testing.T, c *change) {
 	patched.WriteString(content.base[at:])
 	if patched.String() != after {
 		t.Errorf("differing lines make %q of %q, not %q", patched.String(), content.base, after)
+	}
+}
+
+// checkSize checks that what a plan holds grows with the file and the patch and
+// no faster: sections can only add what they say, with an ending for each line.
+func checkSize(t *testing.T, c *change, patch *Patch) {
+	said, lines := 0, 1
+	for _, s := range patch.Sections {
+		said += 2*len(s.Content) + 2
+		lines += 2
+		for _, h := range s.Hunks {
+			for _, l := range h.Lines {
+				said += len(l.Text) + 2
+				lines += 2
+			}
+		}
+	}
+	origin := len(c.file.content.base)
+	if c.file.from == nil {
+		origin = max(origin, 1<<16) // what another file had, which moved here
+	}
+	if n := len(c.file.content.text); n > origin+said {
+		t.Errorf("%q has %d bytes, from %d and a patch of %d", c.Path, n, origin, said)
+	}
+	if n := len(c.file.content.pieces); n > 2*lines {
+		t.Errorf("%q has %d pieces, from %d lines of a patch", c.Path, n, lines)
 	}
 }
 

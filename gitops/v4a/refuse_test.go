@@ -289,6 +289,38 @@ func TestLargeFileRefused(t *testing.T) {
 	}
 }
 
+// bloated is a directory whose files say that they are as large as they may be.
+type bloated struct{ v4a.Dir }
+
+type bloatedInfo struct{ fs.FileInfo }
+
+func (bloatedInfo) Size() int64 { return v4a.MaxFileSize }
+
+func (d bloated) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.Dir.Lstat(name)
+	return bloatedInfo{info}, err
+}
+
+// Files that are not too large each may be so together.
+func TestLargePlanRefused(t *testing.T) {
+	dir := t.TempDir()
+	files, sections := tree{}, ""
+	for _, name := range []string{"1", "2", "3", "4", "5"} {
+		files[name] = ""
+		sections += "*** Delete File: " + name + "\n"
+	}
+	files.write(t, dir)
+	patch, err := v4a.Parse(envelope(sections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v4a.NewPlan(t.Context(), bloated{v4a.OnRoot(openRoot(t, dir))}, patch)
+	bad, ok := errors.AsType[*v4a.PathError](err)
+	if !ok || bad.Path != "5" {
+		t.Errorf("error = %v, want one about the fifth file", err)
+	}
+}
+
 func TestReadOnlyDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("the superuser may write everywhere")
@@ -354,6 +386,11 @@ func TestMatchErrorTeaches(t *testing.T) {
 			"@@ func g() {\n@@ func f() {\n-\ttwo()\n",
 			"f: hunk 1 (line 4 of the patch) names a line that is not in the file below line 8, where the hunk or \"@@\" line before it is: \"func f() {\"; it is line 3: put hunks in the order of the file",
 		},
+		"context below an empty one": {
+			"@@\n@@ func f() {\n@@\n@@ func h() {\n-\ttwo()\n",
+			"f: hunk 1 (line 6 of the patch) names a line that is not in the file below line 3, where the hunk or \"@@\" line before it is: \"func h() {\"\n" +
+				"nearest place: line 8 (- expected by the patch, + in the file)\n-func h() {\n+func g() {",
+		},
 		"context differs": {
 			"@@ func gg() {\n-\ttwo()\n",
 			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"func gg() {\"\n" +
@@ -368,6 +405,34 @@ func TestMatchErrorTeaches(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A difference far inside a long line is shown, on both sides, and no character
+// is cut in two.
+func TestMatchErrorShowsDifference(t *testing.T) {
+	long := strings.Repeat("é", 150)
+	line := "\t" + long + "ONE" + long
+	tests := map[string]struct{ hunks, want string }{
+		"a hunk": {
+			"@@\n- " + long + "TWO" + long + "\n",
+			"-…" + long[:40] + "TWO" + long[:116] + "…\n+…" + long[:40] + "ONE" + long[:116] + "…",
+		},
+		"a context": {
+			"@@ " + long + "TWO" + long + "\n-x\n",
+			"-…" + long[:40] + "TWO" + long[:116] + "…\n+…" + long[:40] + "ONE" + long[:116] + "…",
+		},
+		"more than a context": {
+			"@@ " + long + "\n-x\n", `line 1 has more: "…` + long[:40] + "ONE" + long[:116] + `…"`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := updated(t, line+"\n", tt.hunks)
+			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("error = %v\nwant the end %s", err, tt.want)
 			}
 		})
 	}
@@ -398,6 +463,7 @@ func TestErrorTexts(t *testing.T) {
 		"changed":    {&v4a.ChangedError{Path: "f", Reason: "r"}, "f changed while the patch was being applied (r): read it again and make a new patch"},
 		"commit":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission}, "write f: permission denied; nothing was changed"},
 		"unrestored": {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Unrestored: []string{"f", "g"}}, "write f: permission denied; could not be put back: f, g"},
+		"litter":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Leftover: []string{"t", "d"}}, "write f: permission denied; nothing was changed; could not be removed, so remove: t, d"},
 		"leftover":   {&v4a.LeftoverError{Paths: []string{"t"}, Err: fs.ErrPermission}, "the patch is applied, but old content could not be removed: permission denied; remove t"},
 	}
 	for name, tt := range tests {

@@ -74,9 +74,13 @@ func (t *text) textEnd(i int) int {
 // terminated reports whether a line has an ending.
 func (t *text) terminated(i int) bool { return t.textEnd(i) < int(t.starts[i+1]) }
 
-// addEmptyLine makes the end of the text a line of its own when the line
-// before it is terminated, as splitting at line endings does.
-func (t *text) addEmptyLine() {
+// splitBare makes the end of the text a line of its own when the line before it
+// is terminated, as splitting at line endings does. A text without endings gets
+// those of the diff.
+func (t *text) splitBare(ending string) {
+	if t.lines() == 0 || !t.terminated(0) {
+		t.ending = ending
+	}
 	if t.lines() == 0 || t.terminated(t.lines()-1) {
 		t.starts = append(t.starts, int32(len(t.data)))
 	}

@@ -117,7 +117,7 @@ func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*fi
 		return nil, w.refuse("the path leads through too many links", nil)
 	}
 	if path.IsAbs(target) {
-		return nil, w.refuse(fmt.Sprintf("the link %s leads out of the root", full), nil)
+		return nil, w.refuse(fmt.Sprintf("the link %s is absolute, and only relative links are followed; name the file that it leads to", full), nil)
 	}
 	parts := slices.DeleteFunc(strings.Split(target, "/"), func(e string) bool { return e == "" || e == "." })
 	w.pending = append(parts, w.pending...)

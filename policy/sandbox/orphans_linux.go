@@ -1,14 +1,12 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // awaitExit waits until the process has exited and leaves it unreaped. It is
@@ -38,52 +36,11 @@ func reapGroup(group int) {
 }
 
 // endOrphans kills and reaps the children of this process that are in another
-// session, and then theirs, which become children by it. It returns how many
-// are left after wait.
+// session, and then theirs. It returns how many are left after wait.
 func endOrphans(wait time.Duration) int {
-	deadline := time.Now().Add(wait)
-	for {
-		orphans := orphans()
-		if len(orphans) == 0 || time.Now().After(deadline) {
-			return len(orphans)
-		}
-		for _, pid := range orphans {
-			_ = unix.Kill(pid, unix.SIGKILL) // a child that nobody has reaped keeps its id
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func orphans() []int {
 	session, err := unix.Getsid(0)
 	if err != nil {
-		return nil
+		return 0
 	}
-	self := os.Getpid()
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	var found []int
-	for _, file := range files {
-		stat, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		if parent, its := parentAndSession(stat); parent == self && its != session {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-// parentAndSession reads the fields 4 and 6 of proc_pid_stat(5). The name in
-// field 2 may hold anything, a closing parenthesis too.
-func parentAndSession(stat []byte) (parent, session int) {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 4 {
-		return 0, 0
-	}
-	parent, _ = strconv.Atoi(string(fields[1]))
-	session, _ = strconv.Atoi(string(fields[3]))
-	return parent, session
+	return stage.EndChildren(session, wait)
 }

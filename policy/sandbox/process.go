@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +18,7 @@ import (
 // group of its own.
 type Process struct {
 	sandbox  *Sandbox
-	cmd      *exec.Cmd
+	child    child
 	terminal *os.File // our end of the command's terminal; nil without one
 	done     chan struct{}
 	status   Status
@@ -27,20 +28,35 @@ type Process struct {
 	reaped bool // the process id may belong to somebody else
 }
 
+// child is a command's first process, started by this program or by the
+// supervisor inside.
+type child interface {
+	// start gives the command stream as its output; as a terminal, if it is
+	// one, for input and control as well.
+	start(stream *os.File, terminal bool) error
+	awaitExit()
+	signal(syscall.Signal) // to its group
+	// reap kills what is left of the group and lets go of the group's id.
+	reap() (Status, error)
+}
+
 // Start starts c. The caller ends it with Kill or Close and sees its end
 // through Done.
 func (s *Sandbox) Start(c Command) (*Process, error) {
-	cmd, err := command(c)
+	if err := s.ready(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	child, err := s.child(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	p := &Process{sandbox: s, cmd: cmd, done: make(chan struct{})}
+	p := &Process{sandbox: s, child: child, done: make(chan struct{})}
 	output, theirs, err := p.connect(c.TTY)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	defer theirs.Close()
-	if err := s.launch(p); err != nil {
+	if err := s.launch(p, theirs); err != nil {
 		output.Close()
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
@@ -48,46 +64,48 @@ func (s *Sandbox) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// connect gives the command its standard streams.
+// connect makes the command's standard streams.
 func (p *Process) connect(tty Window) (ours, theirs *os.File, err error) {
 	if tty == (Window{}) {
-		ours, theirs, err = os.Pipe()
-	} else {
-		ours, theirs, err = openTerminal(tty)
-		p.terminal, p.cmd.Stdin = ours, theirs
-		p.cmd.SysProcAttr.Setctty = true // of file descriptor 0
+		return os.Pipe()
 	}
-	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
-	return ours, theirs, err
+	p.terminal, theirs, err = openTerminal(tty)
+	return p.terminal, theirs, err
 }
 
-func command(c Command) (*exec.Cmd, error) {
+func (s *Sandbox) child(c Command) (child, error) {
 	if len(c.Argv) == 0 {
 		return nil, errors.New("the command is empty")
 	}
-	path, err := LookPath(c.Argv[0], c.Dir, c.Env)
-	if err != nil {
-		return nil, err
+	if s.inside != nil {
+		c.Env = replaceVariables(c.Env, s.env)
+		return s.inside.child(c), nil
 	}
-	return &exec.Cmd{
-		Path: path,
-		Args: c.Argv,
-		Dir:  c.Dir,
-		// Never nil: that would hand down agent-ci's own environment.
-		Env:         append([]string{}, c.Env...),
-		SysProcAttr: processAttributes(),
-	}, nil
+	return newLocalChild(s, c)
+}
+
+// replaceVariables is env with the variables of others instead of its own of
+// these names.
+func replaceVariables(env, others []string) []string {
+	kept := make([]string, 0, len(env)+len(others))
+	for _, variable := range env {
+		name, _, _ := strings.Cut(variable, "=")
+		if !slices.ContainsFunc(others, func(other string) bool { return strings.HasPrefix(other, name+"=") }) {
+			kept = append(kept, variable)
+		}
+	}
+	return append(kept, others...)
 }
 
 // launch makes Close know p before it starts, so that none is missed. The lock
 // keeps a Kill waiting until there is something to kill.
-func (s *Sandbox) launch(p *Process) error {
+func (s *Sandbox) launch(p *Process, stream *os.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := s.add(p); err != nil {
 		return err
 	}
-	if err := s.starter.start(p.cmd); err != nil {
+	if err := p.child.start(stream, p.terminal != nil); err != nil {
 		p.reaped = true
 		s.remove(p)
 		close(p.done)
@@ -105,9 +123,7 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 
 	read := make(chan error, 1)
 	go func() { read <- copyOutput(to, from) }()
-	if !awaitExit(p.cmd.Process.Pid) {
-		_ = p.cmd.Wait() // the id is let go early; statusOf has the result
-	}
+	p.child.awaitExit()
 	_ = from.SetReadDeadline(time.Now().Add(drainWait))
 	readErr := <-read
 	err := p.reap()
@@ -150,32 +166,17 @@ func copyOutput(to io.Writer, from *os.File) error {
 func (p *Process) reap() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	group := p.cmd.Process.Pid
-	p.signal(syscall.SIGKILL)
-	var err error
-	if p.cmd.ProcessState == nil {
-		err = p.cmd.Wait()
-	}
 	p.reaped = true
-	if p.sandbox.AdoptOrphans {
-		reapGroup(group)
-	}
-	p.status = statusOf(p.cmd.ProcessState)
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("wait for the command: %w", err)
-	}
-	return nil
+	var err error
+	p.status, err = p.child.reap()
+	return err
 }
 
-func statusOf(state *os.ProcessState) Status {
-	if state == nil {
-		return Status{ExitCode: -1}
-	}
-	wait, ok := state.Sys().(syscall.WaitStatus)
-	if ok && wait.Signaled() {
+func statusOf(wait syscall.WaitStatus) Status {
+	if wait.Signaled() {
 		return Status{ExitCode: 128 + int(wait.Signal()), Signal: wait.Signal().String()}
 	}
-	return Status{ExitCode: state.ExitCode()}
+	return Status{ExitCode: wait.ExitStatus()}
 }
 
 // Kill ends every process of the command's group. It does not wait, and does
@@ -189,12 +190,8 @@ func (p *Process) notify(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {
-		p.signal(sig)
+		p.child.signal(sig)
 	}
-}
-
-func (p *Process) signal(sig syscall.Signal) {
-	_ = syscall.Kill(-p.cmd.Process.Pid, sig) // ESRCH: nobody is left
 }
 
 // Done is closed when the command has exited and its output is read.

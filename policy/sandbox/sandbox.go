@@ -2,11 +2,17 @@
 // It knows argv, folders, environment and process trees; it knows nothing of
 // tools, models or rules about which command may run.
 //
-// This version confines nothing: commands run with the rights of the user who
-// started agent-ci, and Level says so. Each command leads a session of its own,
-// so it has no terminal to ask on but the one that it is given. What it leaves behind in its process group
-// dies with it. A process that moved to another group is ended by Close, on
-// Linux and with AdoptOrphans only; elsewhere it outlives the run.
+// Open finds out by trying what the kernel gives and confines the commands of a
+// run with it: namespaces, Landlock, seccomp; Level and Layers say how far it
+// came. One process inside, started from the same program (package stage),
+// starts all commands of a Sandbox, so that they share /tmp, loopback and each
+// other. The zero Sandbox confines nothing: commands run with the rights of the
+// user who started agent-ci.
+//
+// Each command leads a session of its own, so it has no terminal to ask on but the one that it is given.
+// What it leaves behind in its process group dies with it. A process that moved
+// to another group is ended by Close: in a namespace always, else on Linux and
+// with AdoptOrphans only; elsewhere it outlives the run.
 package sandbox
 
 import (
@@ -18,20 +24,21 @@ import (
 	"time"
 )
 
-// Level names how far commands are confined.
-type Level string
-
-// LevelNone means that nothing confines a command.
-const LevelNone Level = "none"
-
-// Sandbox starts the commands of one run. The zero value is ready; Close ends
-// what it started.
+// Sandbox starts the commands of one run. The zero value is ready and confines
+// nothing; Open makes one that does. Close ends what it started.
 type Sandbox struct {
 	// AdoptOrphans makes this process the parent of what commands leave behind,
 	// so that Close finds and ends it (Linux; prctl(2), PR_SET_CHILD_SUBREAPER).
 	// Close then kills every child of this process that is in another session
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
+
+	opened func() error // of Later; nil for others
+	inside *inside      // nil when nothing is confined
+	level  Level
+	layers []string
+	tmp    string
+	env    []string
 
 	mu       sync.Mutex
 	starter  starter
@@ -42,16 +49,27 @@ type Sandbox struct {
 }
 
 // Level is the confinement that commands get, and Layers what it is made of.
-func (s *Sandbox) Level() Level { return LevelNone }
+func (s *Sandbox) Level() Level {
+	if s.inside == nil {
+		return LevelNone
+	}
+	return s.level
+}
 
 // Layers lists the kernel mechanisms in use.
-func (s *Sandbox) Layers() []string { return []string{} }
+func (s *Sandbox) Layers() []string { return append([]string{}, s.layers...) }
+
+// Tmp is the folder outside that commands see as /tmp, or find by TMPDIR where
+// they don't. It is empty when nothing is confined: they see the machine's.
+func (s *Sandbox) Tmp() string { return s.tmp }
 
 // Command is what to start.
 type Command struct {
 	Argv []string // Argv[0] is looked up in the PATH of Env
 	Dir  string   // absolute
-	Env  []string // all of the environment, NAME=value; none when empty
+	// Env is all of the environment, NAME=value; none when empty. A confined
+	// command sees the sandbox's own TMPDIR, TMP and TEMP besides.
+	Env []string
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
 	Output io.Writer
@@ -115,10 +133,13 @@ func (s *Sandbox) Close() error {
 
 func (s *Sandbox) end() error {
 	left := s.shut()
-	if left == nil {
+	if left == nil && s.inside == nil {
 		return nil // nothing was ever started
 	}
 	alive := killAll(left)
+	if s.inside != nil {
+		s.inside.close()
+	}
 	s.starter.stop()
 	if s.AdoptOrphans {
 		alive += endOrphans(closeWait)
@@ -171,7 +192,9 @@ func (s *Sandbox) add(p *Process) error {
 	}
 	if s.live == nil {
 		s.live = make(map[*Process]struct{})
-		s.open()
+		if s.inside == nil {
+			s.open()
+		}
 	}
 	s.live[p] = struct{}{}
 	return nil

@@ -24,7 +24,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdVariable) != "" {
 		hold()
 	}
-	goleak.VerifyTestMain(m)
+	becomeProgram()
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeProgram()
+		os.Exit(code)
+	}))
 }
 
 // holdVariable makes the test binary a program that starts a command, says so
@@ -165,7 +169,7 @@ func TestACommandHasNoTerminalAndItsOwnSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := p.cmd.Process.Pid
+	pid := p.child.(*localChild).cmd.Process.Pid
 	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
 		t.Errorf("session is %d (%v), want %d", sid, err, pid)
 	}

@@ -54,7 +54,7 @@ type Repository struct {
 type SetupStep struct {
 	Name    string   `json:"name"` // the command itself when the job gives none
 	Run     string   `json:"run"`
-	Network string   `json:"network"` // full, or "" for the one of Policy
+	Network string   `json:"network"` // none, loopback, full, or "" for the one of Policy
 	Timeout Duration `json:"timeout"`
 }
 
@@ -102,9 +102,9 @@ type Tools struct {
 // Policy says what commands and changes may do.
 type Policy struct {
 	Approval    string   `json:"approval"` // never
-	Sandbox     string   `json:"sandbox"`  // danger-full-access
-	Require     string   `json:"require"`
-	Network     string   `json:"network"` // full
+	Sandbox     string   `json:"sandbox"`  // read-only, workspace-write, danger-full-access
+	Require     string   `json:"require"`  // landlock, namespaces, full, or "" for any confinement
+	Network     string   `json:"network"`  // none, loopback, full
 	Writable    []string `json:"writable"`
 	DenyRead    []string `json:"deny_read"`
 	Protect     []string `json:"protect"`

@@ -181,16 +181,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 // has and this version doesn't, with the one problem of each.
 var notYetSupported = map[string]string{
 	"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
-	"task: {prompt: x, questions: ask}":                    "task.questions: ask is not supported yet; this version takes only assume",
-	"setup: [{run: x, network: none}]":                     `setup[0].network: none is not supported yet; this version takes only "", full`,
-	"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", full`,
-	"policy: {sandbox: read-only}":                         "policy.sandbox: read-only is not supported yet; this version takes only danger-full-access",
-	"policy: {sandbox: workspace-write}":                   "policy.sandbox: workspace-write is not supported yet; this version takes only danger-full-access",
-	"policy: {network: loopback}":                          "policy.network: loopback is not supported yet; this version takes only full",
-	"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only full",
-	"policy: {require: namespaces}":                        "policy.require: is not supported yet; leave it out",
-	"policy: {writable: [a]}":                              "policy.writable: is not supported yet; leave it out",
-	"policy: {deny_read: [a]}":                             "policy.deny_read: is not supported yet; leave it out",
+	"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", none, loopback, full`,
+	"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only none, loopback, full",
 	"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
 	"pull_request: {milestone: v1}":                        "pull_request.milestone: is not supported yet; leave it out",
 	"pull_request: {commit: {sign: gpg}}":                  "pull_request.commit.sign: is not supported yet; leave it out",

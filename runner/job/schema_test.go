@@ -73,7 +73,7 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"tools: {hosted: [{type: computer_use_preview}]}",
 		"tools: {hosted: [{vector_store_ids: [a]}]}",
 		"tools: {hosted: web_search}",
-		"policy: {sandbox: workspace-write}",
+		"policy: {sandbox: workspace}",
 		"policy: {network: {allow: [a]}}",
 		"policy: {env: {pass: [1A]}}",
 		"verify: [{name: a}]",

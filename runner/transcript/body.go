@@ -122,5 +122,5 @@ func (e ending) notShown() string {
 	if e.hidden == 1 {
 		return "1 more call is not shown here."
 	}
-	return thousands(int64(e.hidden)) + " more calls are not shown here."
+	return Thousands(int64(e.hidden)) + " more calls are not shown here."
 }

@@ -136,7 +136,7 @@ func TestComposeSaysWhatIsNotShown(t *testing.T) {
 		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
 	}
 	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
-	want := thousands(int64(missing)) + " more calls are not shown here.\n"
+	want := Thousands(int64(missing)) + " more calls are not shown here.\n"
 	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
 		t.Errorf("%d calls are missing; the last comment ends in %q", missing, all[len(all)-1][len(all[len(all)-1])-80:])
 	}
@@ -150,7 +150,7 @@ func TestBodyAlone(t *testing.T) {
 	}
 	posted(t, Posts{Body: body}, 9_000)
 	missing := view.Calls - strings.Count(body, "<b>exec_command</b>")
-	if want := thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
+	if want := Thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
 		t.Errorf("the body does not say %q:\n%s", want, body[len(body)-300:])
 	}
 }

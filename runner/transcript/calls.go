@@ -87,7 +87,7 @@ func callBlock(c *Call, cut cut) string {
 		writeExcerpt(&b, "Output", cut.again(c.Output))
 	}
 	if c.File != "" {
-		fmt.Fprintf(&b, "\nThe whole output, %s bytes, is %s in the run directory.\n", thousands(c.Bytes), code(c.File))
+		fmt.Fprintf(&b, "\nThe whole output, %s bytes, is %s in the run directory.\n", Thousands(c.Bytes), code(c.File))
 	}
 	b.WriteString("\n</details>\n")
 	return b.String()
@@ -108,14 +108,14 @@ func shown(e Excerpt) string {
 	if e.Hidden == 0 {
 		return e.Head
 	}
-	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, count(e.Hidden, "line"), e.Tail)
+	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, Count(e.Hidden, "line"), e.Tail)
 }
 
 // callEnd is how a call ended and how long it took.
 func callEnd(c *Call) string {
 	parts := []string{callOutcome(c)}
 	if c.Finished {
-		parts = append(parts, duration(c.Seconds))
+		parts = append(parts, Duration(c.Seconds))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -50,7 +50,7 @@ func task(t Task) section {
 func setup(all []Setup) section {
 	s := section{head: "\n## Setup\n\n| Step | Command | Exit | Time |\n|---|---|--:|--:|\n"}
 	for _, step := range all {
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, duration(step.Seconds)))
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, Duration(step.Seconds)))
 	}
 	return s
 }
@@ -67,7 +67,7 @@ func chainEnd(v *View) section {
 	if v.Events == 0 {
 		return section{}
 	}
-	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", count(int(v.Events), "event"), code(v.Head))}}
+	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", Count(int(v.Events), "event"), code(v.Head))}}
 }
 
 func publishLine(p Publish) string {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// thousands is n with its digits in groups of three.
-func thousands(n int64) string {
+// Thousands is n with its digits in groups of three.
+func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {
@@ -22,16 +22,16 @@ func thousands(n int64) string {
 	return sign + strings.Join(append([]string{digits}, groups...), ",")
 }
 
-// count is n with its noun, in the plural where it is due.
-func count(n int, noun string) string {
+// Count is n with its noun, in the plural where it is due.
+func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return thousands(int64(n)) + " " + noun
+	return Thousands(int64(n)) + " " + noun
 }
 
-// duration is a number of seconds as short as it still tells something.
-func duration(seconds float64) string {
+// Duration is a number of seconds as short as it still tells something.
+func Duration(seconds float64) string {
 	switch {
 	case seconds < 0.05:
 		return "0 s"
@@ -41,5 +41,5 @@ func duration(seconds float64) string {
 		return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
 	}
 	whole := int64(math.Round(min(seconds, math.MaxInt32)))
-	return fmt.Sprintf("%s min %d s", thousands(whole/60), whole%60)
+	return fmt.Sprintf("%s min %d s", Thousands(whole/60), whole%60)
 }

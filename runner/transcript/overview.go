@@ -136,7 +136,7 @@ func verification(v *Verify) section {
 	}
 	for _, row := range v.Rows {
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-			orDash(text(row.Before)), orDash(text(row.After)), checkResult(row), duration(row.Seconds)))
+			orDash(text(row.Before)), orDash(text(row.After)), checkResult(row), Duration(row.Seconds)))
 	}
 	return s
 }
@@ -165,8 +165,8 @@ func files(c *Change) section {
 		return section{head: "\n## Files\n\n", rows: []string{"No file was changed.\n"}}
 	}
 	s := section{
-		head: fmt.Sprintf("\n## Files\n\n%s, +%s −%s\n\n| | File | + | − |\n|---|---|--:|--:|\n", count(len(c.Files), "file"),
-			thousands(int64(c.Insertions)), thousands(int64(c.Deletions))),
+		head: fmt.Sprintf("\n## Files\n\n%s, +%s −%s\n\n| | File | + | − |\n|---|---|--:|--:|\n", Count(len(c.Files), "file"),
+			Thousands(int64(c.Insertions)), Thousands(int64(c.Deletions))),
 		most: 50, share: 8_000, more: "file",
 	}
 	for _, f := range c.Files {
@@ -176,7 +176,7 @@ func files(c *Change) section {
 }
 
 func fileRow(f ChangeFile) string {
-	added, removed := thousands(int64(f.Insertions)), thousands(int64(f.Deletions))
+	added, removed := Thousands(int64(f.Insertions)), Thousands(int64(f.Deletions))
 	if f.Binary {
 		added, removed = "binary", ""
 	}
@@ -213,7 +213,7 @@ func facts(v *View) section {
 }
 
 func work(v *View) string {
-	parts := []string{count(v.Turns, "turn"), count(v.Calls, "tool call")}
+	parts := []string{Count(v.Turns, "turn"), Count(v.Calls, "tool call")}
 	switch {
 	case v.Started.Scripted != "":
 		parts = append([]string{"scripted answers"}, parts...)
@@ -221,20 +221,20 @@ func work(v *View) string {
 		parts = append([]string{text(v.Model)}, parts...)
 	}
 	if v.Retries > 0 {
-		parts = append(parts, count(v.Retries, "repeated request"))
+		parts = append(parts, Count(v.Retries, "repeated request"))
 	}
 	if v.Compactions > 0 {
-		parts = append(parts, count(v.Compactions, "compaction"))
+		parts = append(parts, Count(v.Compactions, "compaction"))
 	}
 	if v.Finished != nil {
-		parts = append(parts, duration(v.Finished.Seconds))
+		parts = append(parts, Duration(v.Finished.Seconds))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func tokens(u Usage) string {
 	return fmt.Sprintf("%s in (%s cached), %s out (%s reasoning)",
-		thousands(u.Input), thousands(u.Cached), thousands(u.Output), thousands(u.Reasoning))
+		Thousands(u.Input), Thousands(u.Cached), Thousands(u.Output), Thousands(u.Reasoning))
 }
 
 func confinement(p Policy) string {

@@ -58,5 +58,5 @@ func (p *page) section(s section) {
 }
 
 func (s section) moreLine(left int) string {
-	return "\n… and " + count(left, "more "+s.more) + ".\n"
+	return "\n… and " + Count(left, "more "+s.more) + ".\n"
 }

@@ -101,9 +101,9 @@ func patchedFiles(text string) string {
 	return strings.Join(files, ", ")
 }
 
-// readable lays out arguments for a person: one a line, texts of several lines
+// Readable lays out arguments for a person: one a line, texts of several lines
 // as such. A text alone (a patch, a script) is that text.
-func readable(input string) string {
+func Readable(input string) string {
 	args, ok := arguments(input)
 	if !ok {
 		return input

@@ -82,8 +82,21 @@ func Project(r io.Reader) (*View, error) { return project(r, bodyCut) }
 // ProjectWhole is Project with every text in full, for Markdown.
 func ProjectWhole(r io.Reader) (*View, error) { return project(r, cut{}) }
 
-func project(r io.Reader, c cut) (*View, error) {
-	f := fold{view: &View{Head: genesis}, cut: c, open: map[callKey][]*Call{}}
+// Survey is Project without Entries. Each event is handed on before it is
+// folded; an error of visit ends it.
+func Survey(r io.Reader, visit func(Event) error) (*View, error) {
+	f := newFold(bodyCut)
+	f.visit = visit
+	return f.all(r)
+}
+
+func project(r io.Reader, c cut) (*View, error) { return newFold(c).all(r) }
+
+func newFold(c cut) *fold {
+	return &fold{view: &View{Head: genesis}, cut: c, open: map[callKey][]*Call{}}
+}
+
+func (f *fold) all(r io.Reader) (*View, error) {
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
@@ -106,6 +119,8 @@ type fold struct {
 	// open holds the calls without an end, oldest first: nothing keeps a model
 	// from using an id twice.
 	open map[callKey][]*Call
+	// visit, where it is set, gets the events in place of the view's Entries.
+	visit func(Event) error
 }
 
 type callKey struct {
@@ -120,6 +135,11 @@ func (f *fold) line(l line) error {
 	}
 	f.view.Events++
 	f.view.Head = digest(l.text)
+	if f.visit != nil {
+		if err := f.visit(e); err != nil {
+			return err
+		}
+	}
 	handle, known := folds[e.Type]
 	if !known {
 		return nil
@@ -213,8 +233,10 @@ func (f *fold) modelResponse(e Event) error {
 		if e.Agent == MainAgent && !response.Aside {
 			f.view.LastMessage = text
 		}
-		f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
-		at++
+		if f.visit == nil {
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+			at++
+		}
 	}
 	return nil
 }
@@ -271,7 +293,7 @@ func (f *fold) toolStarted(e Event) error {
 	}
 	call := f.begin(e, started.Turn, callKey{e.Agent, started.CallID, started.Number}, started.Tool)
 	call.Topic = Topic(started.Input)
-	call.Input = f.cut.apply(readable(started.Input))
+	call.Input = f.cut.apply(Readable(started.Input))
 	call.Offered = started.Offered
 	return nil
 }
@@ -280,8 +302,14 @@ func (f *fold) begin(e Event, turn int, key callKey, tool string) *Call {
 	call := &Call{Turn: turn, ID: key.id, Tool: tool}
 	f.open[key] = append(f.open[key], call)
 	f.view.Calls++
-	f.view.Entries = append(f.view.Entries, Entry{Seq: e.Seq, Agent: e.Agent, Call: call})
+	f.enter(Entry{Seq: e.Seq, Agent: e.Agent, Call: call})
 	return call
+}
+
+func (f *fold) enter(e Entry) {
+	if f.visit == nil {
+		f.view.Entries = append(f.view.Entries, e)
+	}
 }
 
 func (f *fold) toolFinished(e Event) error {

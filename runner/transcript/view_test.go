@@ -241,7 +241,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, readable(test.input)); diff != "" {
+			if diff := cmp.Diff(test.want, Readable(test.input)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -27,6 +27,9 @@ type Options struct {
 	// ShellAction or LocalShellAction.
 	Shell tools.Form
 	Judge tools.Judge // is asked before a command starts; nil lets all
+	// Programs is a folder on the PATH of Env that login shells, which set PATH
+	// anew, are to find too. It may be empty.
+	Programs string
 	// Patch applies a patch whose paths start in dir, an absolute path. Commands
 	// that do nothing else are then not run; their calls mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
@@ -124,7 +127,7 @@ func (t *Tools) start(l launch) (r *running, problem string) {
 	}
 	r = &running{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
 	env := append(append(t.env[:len(t.env):len(t.env)], l.env...), "PWD="+dir)
-	c := sandbox.Command{Argv: l.argv, Dir: dir, Env: env, Output: r.output}
+	c := sandbox.Command{Argv: withPrograms(l.argv, t.options.Programs), Dir: dir, Env: env, Output: r.output}
 	if l.tty {
 		c.TTY, c.Output = window, &plainLines{to: r.output}
 	}

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,11 +13,28 @@ import (
 // as their pictures, what Unicode has not assigned as U+FFFD. Lines and tabs
 // stay, "\r\n" becomes "\n".
 func Clean(s string) string {
+	return clean(s, func(*strings.Builder, rune, rune) {})
+}
+
+// Show is Clean where there is room to tell: a character that Clean removes is
+// shown by its number, as in ‹U+202E›. Only what chooses between two pictures of
+// the character before it, or joins two emoji, is removed here too.
+func Show(s string) string {
+	return clean(s, func(b *strings.Builder, before, r rune) {
+		if !isStyle(before, r) {
+			fmt.Fprintf(b, "‹U+%04X›", r)
+		}
+	})
+}
+
+// clean calls hidden for each character that cannot be seen, with the one before it.
+func clean(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	if isPlain(s) {
 		return s
 	}
 	var b strings.Builder
 	b.Grow(len(s))
+	before := rune(-1)
 	for i := 0; i < len(s); {
 		if n := terminalSequence(s[i:]); n > 0 {
 			i += n
@@ -29,9 +47,30 @@ func Clean(s string) string {
 		}
 		if shown := visible(r); shown >= 0 {
 			b.WriteRune(shown)
+		} else {
+			hidden(&b, before, r)
 		}
+		before = r
 	}
 	return b.String()
+}
+
+// The characters by which emoji are written: Unicode Technical Standard #51,
+// sections 1.4.3 and 1.4.6.
+const (
+	textStyle  = 0xfe0e
+	emojiStyle = 0xfe0f
+	joiner     = 0x200d
+)
+
+func isStyle(before, r rune) bool {
+	switch r {
+	case textStyle, emojiStyle:
+		return unicode.IsSymbol(before) || unicode.IsDigit(before) || before == '#' || before == '*'
+	case joiner:
+		return unicode.Is(unicode.So, before) || before == emojiStyle
+	}
+	return false
 }
 
 func isPlain(s string) bool {

@@ -113,6 +113,25 @@ func TestProse(t *testing.T) {
 	}
 }
 
+func TestShow(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "a\tb\nc", "a\tb\nc"},
+		{"direction", "a\u202eb\u2066", "a‹U+202E›b‹U+2066›"},
+		{"no width, tags, fillers", "\u200bx\ufeff\U000e0041\u3164", "‹U+200B›x‹U+FEFF›‹U+E0041›‹U+3164›"},
+		{"colours go, other controls are pictures", "\x1b[31mred\x1b[0m \x1b]0;title\a\b", "red ␛]0;title␇␈"},
+		{"emoji", "✔️ 👩‍💻 #️⃣", "✔ 👩💻 #⃣"},
+		{"what hides among emoji's marks", "a\ufe0f✔\ufe0f\ufe0f\U000e0101 x\u200dy", "a‹U+FE0F›✔‹U+FE0F›‹U+E0101› x‹U+200D›y"},
+		{"not UTF-8", "a\xffb", "a\ufffdb"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Show(test.in); got != test.want {
+				t.Errorf("Show(%q)\n got %q\nwant %q", test.in, got, test.want)
+			}
+		})
+	}
+}
+
 func TestTitle(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain", "Fix the greeting", "Fix the greeting"},

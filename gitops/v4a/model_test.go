@@ -1,0 +1,184 @@
+package v4a_test
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// A patch of random sections makes what the model says of a tree, or leaves it
+// byte for byte as it was: when it is refused, and when the tree changes before it
+// is committed.
+func TestAllOrNothing(t *testing.T) {
+	parent := t.TempDir()
+	outcomes := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp(parent, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := randomTree(t, dir)
+		sections := rapid.SliceOfN(rapid.Custom(randomSection), 1, 6).Draw(t, "sections")
+		outcome, err := attempt(t, dir, sections, want)
+		outcomes[outcome]++
+		if outcome == "applied" {
+			for _, s := range sections {
+				s.applyTo(want)
+			}
+		}
+		if diff := cmp.Diff(want.withoutEmpty(), readTree(t, dir).withoutEmpty()); diff != "" {
+			t.Fatalf("%s: %v\n%s", outcome, err, diff)
+		}
+	})
+	for _, outcome := range []string{"refused", "applied", "disturbed"} {
+		if outcomes[outcome] == 0 {
+			t.Errorf("no patch was %s", outcome)
+		}
+	}
+}
+
+// attempt plans and commits sections, and now and then changes a file of the
+// tree in between, of which it tells want.
+func attempt(t *rapid.T, dir string, sections []section, want tree) (outcome string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	patch, err := v4a.Parse(envelope(written(sections)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := v4a.NewPlan(context.Background(), v4a.OnRoot(root), patch)
+	if err != nil {
+		return "refused", err
+	}
+	disturbed := rapid.IntRange(0, 3).Draw(t, "disturbed") == 0 && disturb(t, dir, plan.Changes(), want)
+	err = plan.Commit(context.Background())
+	if !disturbed {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "applied", nil
+	}
+	if _, ok := err.(*v4a.ChangedError); !ok {
+		t.Fatalf("error = %v, want a ChangedError", err)
+	}
+	return "disturbed", err
+}
+
+// disturb writes one of the files that are to be changed.
+func disturb(t *rapid.T, dir string, changes []v4a.Change, want tree) bool {
+	if len(changes) == 0 {
+		return false
+	}
+	name := rapid.SampledFrom(changes).Draw(t, "disturbed file").Path
+	if strings.HasPrefix(want[name], "-> ") {
+		return false
+	}
+	tree{name: "not as it was\n"}.write(t, dir)
+	want[name] = "not as it was\n"
+	return true
+}
+
+var someNames = []string{"a", "b", "d/a", "d/b", "d", "e/f/g", "link", "out", "d/../b", "../x", ".git/config"}
+
+func randomTree(t *rapid.T, dir string) tree {
+	files := tree{}
+	for _, name := range []string{"a", "b", "d/a", "e/f/g", ".git/config"} {
+		if rapid.Bool().Draw(t, "has "+name) {
+			files[name] = rapid.SampledFrom([]string{"", "x\n", "x\ny\n", "y\nx"}).Draw(t, "text")
+		}
+	}
+	files.write(t, dir)
+	for link, target := range map[string]string{"link": "a", "out": ".."} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return readTree(t, dir)
+}
+
+// section is what a patch does to one file. An update replaces the first line
+// "x" by others.
+type section struct{ op, path, to string }
+
+const (
+	addedText = "x\ny\n"
+	newLines  = "x\nz\n"
+)
+
+func randomSection(t *rapid.T) section {
+	s := section{
+		op:   rapid.SampledFrom([]string{"Add", "Delete", "Update"}).Draw(t, "operation"),
+		path: rapid.SampledFrom(someNames).Draw(t, "path"),
+	}
+	if s.op == "Update" && rapid.Bool().Draw(t, "moves") {
+		s.to = rapid.SampledFrom(someNames).Draw(t, "new path")
+	}
+	return s
+}
+
+func written(sections []section) string {
+	var b strings.Builder
+	for _, s := range sections {
+		b.WriteString("*** " + s.op + " File: " + s.path + "\n")
+		if s.to != "" {
+			b.WriteString("*** Move to: " + s.to + "\n")
+		}
+		switch s.op {
+		case "Add":
+			b.WriteString("+x\n+y\n")
+		case "Update":
+			b.WriteString("@@\n-x\n+x\n+z\n")
+		}
+	}
+	return b.String()
+}
+
+// applyTo is the model of a section that fits: files are entries of a map.
+func (s section) applyTo(files tree) {
+	switch {
+	case s.op == "Add":
+		files[files.follow(s.path)] = addedText
+	case s.op == "Delete":
+		delete(files, path.Clean(s.path))
+	default:
+		source := files.follow(s.path)
+		text := updateModel(files[source])
+		if s.to == "" {
+			files[source] = text
+			return
+		}
+		named, dest := path.Clean(s.to), files.follow(s.to)
+		files[dest] = text
+		if from := path.Clean(s.path); from != named && from != dest {
+			delete(files, from)
+		}
+	}
+}
+
+// follow is the file that a path leads to; of the links only one leads to a file
+// in the tree.
+func (files tree) follow(name string) string {
+	name = path.Clean(name)
+	if target, ok := strings.CutPrefix(files[name], "-> "); ok {
+		return target
+	}
+	return name
+}
+
+// updateModel ends each line and replaces the first "x".
+func updateModel(text string) string {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return strings.TrimPrefix(strings.Replace("\n"+text, "\nx\n", "\n"+newLines, 1), "\n")
+}

@@ -1,0 +1,177 @@
+package v4a
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// manySections is how many sections for one file in a row are worth an index of
+// the file, to place them without making the text that each leaves behind.
+const manySections = 8
+
+// updateTogether applies the first sections that update one file and do not
+// depend on each other, and returns how many; none when there is no point in it
+// or something is wrong, which applying them one by one then shows.
+func (p *planner) updateTogether(ctx context.Context, sections []Section) (int, error) {
+	if p.alone--; p.alone >= 0 {
+		return 0, nil
+	}
+	run := sameUpdates(sections)
+	if len(run) < manySections {
+		return 0, nil
+	}
+	f, err := p.find(run[0].Path, true)
+	if err != nil || !f.exists || !isPlain(f.content.text) {
+		return 0, err
+	}
+	t := newText(f.content.text)
+	placed, done := placeTogether(newFinder(ctx, t), run)
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if done < manySections {
+		p.alone = manySections
+	}
+	f.content = f.content.edited(edits(t, placed, false))
+	return done, nil
+}
+
+// sameUpdates returns the first sections as far as they only update one file.
+func sameUpdates(sections []Section) []Section {
+	n := 0
+	for _, s := range sections {
+		if s.Op != Update || s.bare || s.MoveTo != "" || s.Path != sections[0].Path {
+			break
+		}
+		n++
+	}
+	return sections[:n]
+}
+
+// isPlain reports whether lines stay lines wherever others go or come: a CR alone
+// could end up before a LF. A byte order mark may go, too.
+func isPlain(text string) bool {
+	return strings.Count(text, "\r") == strings.Count(text, "\r\n") && !strings.HasPrefix(text, byteOrderMark)
+}
+
+// jointly places sections in a text that none of them has changed yet, as long as
+// each finds there what it would find after the ones before it. That is so when
+// its lines stand in the text byte for byte and away from earlier changes, and
+// when no earlier change can have made an equal run of lines: one that was not
+// there before has lines next to each other that were not, or an added line.
+type jointly struct {
+	*finder
+	near  map[int]bool       // the lines that earlier hunks touch
+	added map[string]bool    // the lines that they add
+	pairs map[[2]string]bool // the lines that they bring next to each other
+}
+
+// placeTogether places as many sections as can be, sorted by place.
+func placeTogether(f *finder, sections []Section) (placed []placement, done int) {
+	j := &jointly{finder: f, near: map[int]bool{}, added: map[string]bool{}, pairs: map[[2]string]bool{}}
+	placers := make([]*placer, len(sections))
+	for i := range sections {
+		placers[i] = newPlacer(f, &sections[i])
+	}
+	f.index(exact)
+	for _, pl := range placers {
+		of, ok := j.place(pl)
+		if !ok {
+			break
+		}
+		for _, p := range of {
+			j.note(p)
+		}
+		placed = append(placed, of...)
+		done++
+	}
+	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
+	return placed, done
+}
+
+func (j *jointly) place(pl *placer) ([]placement, bool) {
+	var placed []placement
+	cursor := 0
+	for i, s := range pl.sought {
+		for _, n := range s.contexts {
+			at, ok := j.find(n, cursor)
+			if !ok || j.near[at] {
+				return nil, false
+			}
+			cursor = at + 1
+		}
+		at, ok := j.find(s.old, cursor)
+		h := &pl.section.Hunks[i]
+		if !ok || h.EndOfFile || !h.addsPlain() || !j.clear(at, at+len(s.old.lines)) {
+			return nil, false
+		}
+		placed = append(placed, placement{at, h.Lines})
+		cursor = at + len(s.old.lines)
+	}
+	return placed, true
+}
+
+// addsPlain reports whether each added line is one in the file as well.
+func (h *Hunk) addsPlain() bool {
+	return !slices.ContainsFunc(h.Lines, func(l Line) bool { return l.Kind == Insert && strings.Contains(l.Text, "\r") })
+}
+
+// find looks for lines that no earlier change can have brought about.
+func (j *jointly) find(n *needle, from int) (int, bool) {
+	if len(n.lines) == 0 || (len(n.lines) == 1 && j.added[n.lines[0]]) {
+		return 0, false
+	}
+	for i := 1; i < len(n.lines); i++ {
+		if j.pairs[[2]string{n.lines[i-1], n.lines[i]}] {
+			return 0, false
+		}
+	}
+	switch span := n.spans[exact]; {
+	case span.last < from:
+		return 0, false
+	case span.first >= from:
+		return span.first, true
+	}
+	return j.scan(n, exact, from)
+}
+
+// clear reports whether lines are away from earlier changes and from both ends
+// of the text, which decide on endings.
+func (j *jointly) clear(from, to int) bool {
+	if from == 0 || to == j.text.lines() {
+		return false
+	}
+	for i := from - 1; i <= to; i++ {
+		if j.near[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// note remembers what a hunk changes.
+func (j *jointly) note(p placement) {
+	at, last, parted := p.at, j.text.line(p.at-1), false
+	next := func(line string, isNew bool) {
+		if isNew || parted {
+			j.pairs[[2]string{last, line}] = true
+		}
+		last, parted = line, isNew
+	}
+	for _, l := range p.lines {
+		if l.Kind == Insert {
+			j.added[l.Text] = true
+			next(l.Text, true)
+			continue
+		}
+		if l.Kind == Remove {
+			parted = true
+		} else {
+			next(j.text.line(at), false)
+		}
+		j.near[at] = true
+		at++
+	}
+	next(j.text.line(at), false)
+}

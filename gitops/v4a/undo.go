@@ -1,0 +1,123 @@
+package v4a
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// undo takes one thing back that a commit did.
+type undo struct {
+	path   string
+	old    string // where the old content is meanwhile, or empty
+	litter bool   // what cannot be undone is a temporary file or a new directory
+	do     func() error
+}
+
+// litterError is an undo that left a temporary file behind, and all content
+// where it belongs.
+type litterError struct {
+	path string
+	err  error
+}
+
+func (e *litterError) Error() string { return e.err.Error() }
+
+// rollBack undoes what was done, last thing first, and completes the error with
+// what could not be.
+func (c *commit) rollBack(cause error) error {
+	failed := &CommitError{Err: cause}
+	if already, ok := errors.AsType[*CommitError](cause); ok {
+		failed = already
+	}
+	stuck := ""
+	for _, u := range slices.Backward(c.undo) {
+		if err := u.do(); err != nil {
+			stuck = u.path
+			failed.add(u, err)
+		}
+	}
+	if stuck == "" {
+		return cause
+	}
+	if failed.Path == "" {
+		failed.Path = stuck
+	}
+	return failed
+}
+
+// add notes what could not be undone.
+func (e *CommitError) add(u undo, err error) {
+	litter := (*litterError)(nil)
+	switch {
+	case errors.As(err, &litter):
+		e.Leftover = append(e.Leftover, fmt.Sprintf("%s (%v)", litter.path, litter.err))
+	case u.litter:
+		e.Leftover = append(e.Leftover, fmt.Sprintf("%s (%v)", u.path, err))
+	case u.old == "":
+		e.Unrestored = append(e.Unrestored, fmt.Sprintf("%s (%v)", u.path, err))
+	default:
+		e.Unrestored = append(e.Unrestored, fmt.Sprintf("%s (its old content is in %s: %v)", u.path, u.old, err))
+	}
+}
+
+// discardFresh removes the temporary file unless it has taken its place.
+func (s *step) discardFresh() error {
+	if s.fresh == "" {
+		return nil
+	}
+	return s.folder.Remove(s.fresh)
+}
+
+// removeNew takes a new file away, but not what another program has put there
+// since.
+func (s *step) removeNew() error {
+	now, err := s.folder.Lstat(s.name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.isForeign(now) {
+		return nil
+	}
+	return s.folder.Remove(s.name)
+}
+
+// isForeign reports whether a file is not the one that this step wrote.
+func (s *step) isForeign(now fs.FileInfo) bool {
+	return s.made == nil || identified(s.made) && !sameState(s.made, now)
+}
+
+var errForeign = errors.New("another program has put a file in its place")
+
+// restore gives the old file its name back, unless it has it still.
+func (s *step) restore() error {
+	now, err := s.folder.Lstat(s.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case s.isOld(now):
+		return s.dropSecondName()
+	case s.isForeign(now):
+		return errForeign
+	}
+	if err := s.folder.Rename(s.old, s.name); err != nil {
+		return err
+	}
+	s.old = ""
+	return nil
+}
+
+// isOld reports whether a file is the one that has the second name.
+func (s *step) isOld(now fs.FileInfo) bool {
+	old, err := s.folder.Lstat(s.old)
+	return err == nil && os.SameFile(now, old)
+}
+
+func (s *step) dropSecondName() error {
+	if err := s.folder.Remove(s.old); err != nil {
+		return &litterError{path.Join(s.folder.path, s.old), err}
+	}
+	s.old = ""
+	return nil
+}

@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// homeCredentials are files and folders below a user's folder that hold
+// credentials, or settings that may.
+var homeCredentials = []string{
+	".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub", ".config/glab-cli",
+	".aws", ".azure", ".config/gcloud", ".boto", ".kube", ".docker", ".config/containers", ".oci", ".config/doctl", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".vault-token",
+	".config/op", ".password-store", ".local/share/keyrings", ".config/rclone",
+	".npmrc", ".yarnrc.yml", ".pypirc", ".config/pip/pip.conf", ".pip/pip.conf", ".gem/credentials", ".bundle/config", ".composer/auth.json", ".config/composer/auth.json",
+	".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".nuget/NuGet/NuGet.Config", ".config/NuGet",
+	".config/configstore", ".heroku", ".fly", ".pgpass", ".my.cnf", ".mylogin.cnf", ".s3cfg", ".databrickscfg", ".snowflake", ".config/snowflake",
+	".codex", ".claude", ".claude.json", ".gemini", ".copilot", ".config/github-copilot", ".config/opencode", ".local/share/opencode", ".aider.conf.yml", ".config/agent-ci",
+	".bash_history", ".zsh_history", ".python_history", ".psql_history",
+}
+
+// machineCredentials are those that a machine keeps; user 0 could read them.
+var machineCredentials = []string{
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab",
+	"/etc/docker/key.json", "/etc/rancher", "/etc/kubernetes", "/var/lib/kubelet", "/var/run/secrets", "/run/secrets",
+	"/var/lib/cloud", "/var/lib/waagent",
+}
+
+// credentialPatterns are found by their names.
+var credentialPatterns = []string{"/etc/ssh/ssh_host_*_key", "/etc/ssl/private"}
+
+// runnerCredentials are what an Actions runner keeps in its own folder.
+var runnerCredentials = []string{".credentials", ".credentials_rsaparams", ".runner", ".env", "_diag"}
+
+// credentials are the paths that no command may read. Not all need exist.
+func (o Options) credentials() []string {
+	paths := slices.Concat(machineCredentials, o.DenyRead)
+	for _, pattern := range credentialPatterns {
+		found, _ := filepath.Glob(pattern)
+		paths = append(paths, found...)
+	}
+	for _, home := range o.homes() {
+		for _, name := range homeCredentials {
+			paths = append(paths, filepath.Join(home, name))
+		}
+	}
+	if temp := variable(o.Environ, "RUNNER_TEMP"); filepath.IsAbs(temp) {
+		paths = append(paths, temp)
+	}
+	for _, dir := range o.runnerFolders() {
+		for _, name := range runnerCredentials {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	for _, name := range []string{
+		"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
+		"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG", "AZURE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
+	} {
+		if path := variable(o.Environ, name); filepath.IsAbs(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// homes are the user's folders: the one that the environment names may be
+// another than the one that programs find by the user's number.
+func (o Options) homes() []string {
+	var homes []string
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
+		homes = append(homes, u.HomeDir)
+	}
+	for _, home := range []string{o.Home, variable(o.Environ, "HOME")} {
+		if filepath.IsAbs(home) && !slices.Contains(homes, home) {
+			homes = append(homes, home)
+		}
+	}
+	return homes
+}
+
+// runnerFolders are where an Actions runner may be installed: the folder above
+// its work folder, which holds the workspace, and the one of its tools.
+func (o Options) runnerFolders() []string {
+	var dirs []string
+	for _, name := range []string{"RUNNER_TEMP", "RUNNER_WORKSPACE"} {
+		if path := variable(o.Environ, name); filepath.IsAbs(path) {
+			dirs = append(dirs, filepath.Dir(filepath.Dir(path)))
+		}
+	}
+	return append(dirs, "/home/runner/actions-runner", "/home/runner/runners", "/actions-runner")
+}
+
+func variable(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// hostSockets are the named sockets of this network namespace. A read-only
+// mount does not keep anybody from connecting to one.
+func hostSockets() []string {
+	table, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for line := range strings.Lines(string(table)) {
+		if i := strings.Index(line, " /"); i >= 0 {
+			found = append(found, strings.TrimSuffix(line[i+1:], "\n"))
+		}
+	}
+	return found
+}

@@ -1,0 +1,235 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// filterOptions say what the filters leave open.
+type filterOptions struct {
+	inet       bool // internet sockets
+	namespaced bool // what the namespaces keep apart needs no refusal
+	connect    bool // sockets with names: the kernel asks nobody else where there are no namespaces
+}
+
+// Answers of a filter (seccomp(2)).
+const (
+	allow       = uint32(unix.SECCOMP_RET_ALLOW)
+	kill        = uint32(unix.SECCOMP_RET_KILL_PROCESS)
+	notAllowed  = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.EPERM)
+	notKnown    = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.ENOSYS)
+	archOffset  = 4
+	argsOffset  = 16
+	x32Bit      = 0x40000000
+	newMask     = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	anyBit      = ^uint32(0)
+	deviceTypes = unix.S_IFMT
+)
+
+// refused are the system calls that nothing needs that commands may do. Where a
+// processor or the library's table lacks one, its number is unknown and so
+// refused as well.
+var refused = []string{
+	// other processes' memory
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
+	// mounts and namespaces
+	"mount", "umount", "umount2", "pivot_root", "chroot", "mount_setattr", "move_mount", "open_tree", "fsopen", "fsconfig",
+	"fsmount", "fspick", "unshare", "setns",
+	// the kernel's own programs, watches, keys and handles
+	"bpf", "perf_event_open", "fanotify_init", "userfaultfd", "keyctl", "add_key", "request_key", "open_by_handle_at", "syslog", "lookup_dcookie",
+	// the machine
+	"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct",
+	"quotactl", "quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname",
+	"iopl", "ioperm", "modify_ldt", "vhangup", "nfsservctl", "_sysctl", "sysfs", "uselib", "ustat", "move_pages", "migrate_pages",
+}
+
+// unknown are answered as on a kernel without them, so that programs take the
+// other way. The arguments of clone3 are out of a filter's sight.
+var unknown = []string{"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+
+// sharedIPC reaches what other processes of the user share where there is no
+// namespace.
+var sharedIPC = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
+
+// condition holds when an argument under mask equals value, or not. Only 32
+// bits are looked at: for an int that is all that the kernel looks at, too.
+type condition struct {
+	arg    uint32
+	high   bool // the upper half
+	mask   uint32
+	value  uint32
+	differ bool
+}
+
+// rule answers a system call whose arguments meet all conditions. The first
+// that does decides.
+type rule struct {
+	call       string
+	conditions []condition
+	answer     uint32
+}
+
+func is(arg, value uint32) condition { return condition{arg: arg, mask: anyBit, value: value} }
+func has(arg, mask uint32) condition { return condition{arg: arg, mask: mask, differ: true} }
+func isNot(arg, value uint32) condition {
+	return condition{arg: arg, mask: anyBit, value: value, differ: true}
+}
+
+// argumentRules are what depends on arguments. The library's conditions look
+// at 64 bits of each, which a caller gets around by setting upper bits that
+// the kernel drops.
+func argumentRules(o filterOptions) []rule {
+	var rules []rule
+	add := func(answer uint32, call string, conditions ...condition) {
+		rules = append(rules, rule{call, conditions, answer})
+	}
+	add(notAllowed, "clone", has(0, newMask))
+	add(notAllowed, "ioctl", is(1, unix.TIOCSTI))
+	add(notAllowed, "ioctl", is(1, unix.TIOCLINUX))
+	for call, mode := range map[string]uint32{"mknod": 1, "mknodat": 2} {
+		for _, device := range []uint32{unix.S_IFCHR, unix.S_IFBLK} {
+			add(notAllowed, call, condition{arg: mode, mask: deviceTypes, value: device})
+		}
+	}
+	if !o.connect {
+		// A datagram can name its receiver. Bit 1 is in SOCK_DGRAM and SOCK_RAW,
+		// which is the same here, and in no other type that AF_UNIX has.
+		add(notAllowed, "socket", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
+		add(notAllowed, "socketpair", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
+		add(notAllowed, "connect")
+	}
+	add(allow, "socket", is(0, unix.AF_UNIX))
+	add(allow, "socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE))
+	if o.inet {
+		add(allow, "socket", is(0, unix.AF_INET))
+		add(allow, "socket", is(0, unix.AF_INET6))
+	}
+	add(notAllowed, "socket")
+	add(allow, "socketpair", is(0, unix.AF_UNIX))
+	add(notAllowed, "socketpair")
+	if !o.namespaced {
+		add(notAllowed, "prlimit64", isNot(0, 0))
+	}
+	return rules
+}
+
+// filters are the programs for the kernel. All of them are asked for each
+// system call, and the strictest answer counts.
+func filters(o filterOptions) ([][]stage.Instruction, error) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return nil, fmt.Errorf("find the system calls of this processor: %w", err)
+	}
+	var programs [][]stage.Instruction
+	for _, make := range []func(*arch.Info, filterOptions) ([]bpf.Instruction, error){architectureFilter, namesFilter, argumentsFilter} {
+		program, err := make(info, o)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := bpf.Assemble(program)
+		if err != nil {
+			return nil, fmt.Errorf("assemble a seccomp filter: %w", err)
+		}
+		instructions := []stage.Instruction{}
+		for _, r := range raw {
+			instructions = append(instructions, stage.Instruction(r))
+		}
+		programs = append(programs, instructions)
+	}
+	return programs, nil
+}
+
+// architectureFilter kills who calls by another architecture's numbers, and
+// doesn't know calls that are newer than the table.
+func architectureFilter(info *arch.Info, _ filterOptions) ([]bpf.Instruction, error) {
+	newest := uint32(slices.Max(slices.Collect(maps.Values(info.SyscallNames))))
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: archOffset, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
+		bpf.RetConstant{Val: kill},
+		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1},
+		bpf.RetConstant{Val: kill},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest, SkipFalse: 1},
+		bpf.RetConstant{Val: notKnown},
+		bpf.RetConstant{Val: allow},
+	}, nil
+}
+
+func namesFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
+	no := refused
+	if !o.namespaced {
+		no = slices.Concat(refused, sharedIPC)
+	}
+	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
+		{Names: existing(info, no), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+		{Names: existing(info, unknown), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
+	}}
+	program, err := policy.Assemble()
+	if err != nil {
+		return nil, fmt.Errorf("assemble the filter of system calls: %w", err)
+	}
+	return program, nil
+}
+
+func existing(info *arch.Info, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, known := info.SyscallNames[name]
+		return !known
+	})
+}
+
+func argumentsFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
+	var program []bpf.Instruction
+	for _, r := range argumentRules(o) {
+		number, known := info.SyscallNames[r.call]
+		if !known {
+			continue
+		}
+		program = append(program, r.assemble(uint32(number))...)
+	}
+	if !o.connect {
+		program = append(program, refuseReceiver(info)...)
+	}
+	return append(program, bpf.RetConstant{Val: allow}), nil
+}
+
+// assemble leaves by its end when r does not decide.
+func (r rule) assemble(number uint32) []bpf.Instruction {
+	steps := []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
+	for _, c := range slices.Backward(r.conditions) {
+		offset := argsOffset + 8*c.arg
+		if c.high {
+			offset += 4 // the table knows little-endian machines only
+		}
+		test := bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipFalse: uint8(len(steps))}
+		if c.differ {
+			test = bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipTrue: uint8(len(steps))}
+		}
+		steps = append([]bpf.Instruction{
+			bpf.LoadAbsolute{Off: offset, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask}, test,
+		}, steps...)
+	}
+	return append([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(steps))},
+	}, steps...)
+}
+
+// refuseReceiver refuses sendto with an address, whose pointer is in two halves.
+func refuseReceiver(info *arch.Info) []bpf.Instruction {
+	var program []bpf.Instruction
+	for _, high := range []bool{false, true} {
+		address := condition{arg: 4, high: high, mask: anyBit, differ: true}
+		program = append(program, rule{"sendto", []condition{address}, notAllowed}.assemble(uint32(info.SyscallNames["sendto"]))...)
+	}
+	return program
+}

@@ -1,0 +1,240 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// gitState is what of a checkout's git folders commands may read only, and
+// what of it they must not see.
+type gitState struct {
+	folders     []string          // the gitdir, and the one that it shares with other worktrees
+	cleaned     map[string]string // configuration with credentials, and a copy without them
+	secretFiles []string          // files that the configuration includes or asks for credentials
+}
+
+// configLimit is the size of a configuration that is read.
+const configLimit = 1 << 20
+
+// readGitState looks at the .git of a workspace. Copies of configuration that
+// must be cleaned are put into scratch.
+func readGitState(workspace, scratch string) (gitState, error) {
+	s := gitState{cleaned: make(map[string]string)}
+	dotGit := filepath.Join(workspace, ".git")
+	info, err := os.Lstat(dotGit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return s, fmt.Errorf("look at .git: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return s, fmt.Errorf("%s is a symbolic link, which commands could replace; make it a folder, or a file that names one", dotGit)
+	}
+	s.folders = append(s.folders, dotGit)
+	gitDir := dotGit
+	if !info.IsDir() {
+		if gitDir, err = namedFolder(dotGit, "gitdir: "); err != nil {
+			return s, err
+		}
+		s.folders = append(s.folders, gitDir)
+	}
+	commonDir := gitDir
+	if shared, err := namedFolder(filepath.Join(gitDir, "commondir"), ""); err == nil {
+		commonDir = shared
+		s.folders = append(s.folders, commonDir)
+	}
+	return s, s.clean(configFiles(gitDir, commonDir), scratch)
+}
+
+// namedFolder is the folder that a file names after prefix.
+func namedFolder(file, prefix string) (string, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
+	}
+	name, ok := strings.CutPrefix(strings.TrimRight(string(raw), "\r\n"), prefix)
+	if !ok || name == "" {
+		return "", fmt.Errorf("%s does not name a git folder", file)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(file), name)
+	}
+	return filepath.EvalSymlinks(name)
+}
+
+// configFiles are the configurations of the repository and of its submodules.
+func configFiles(gitDir, commonDir string) []string {
+	files := []string{filepath.Join(commonDir, "config"), filepath.Join(gitDir, "config.worktree"), filepath.Join(commonDir, "config.worktree")}
+	_ = filepath.WalkDir(filepath.Join(commonDir, "modules"), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil
+		case entry.IsDir() && (entry.Name() == "objects" || entry.Name() == "refs" || entry.Name() == "logs"):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && (entry.Name() == "config" || entry.Name() == "config.worktree"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
+}
+
+func (s *gitState) clean(files []string, scratch string) error {
+	for i, file := range files {
+		raw, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read git configuration: %w", err)
+		}
+		if len(raw) > configLimit {
+			return fmt.Errorf("%s has more than %d bytes", file, configLimit)
+		}
+		cleaned, named, err := withoutCredentials(raw)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		for _, path := range named {
+			s.secretFiles = append(s.secretFiles, besides(file, path))
+		}
+		if cleaned == nil {
+			continue
+		}
+		copied := filepath.Join(scratch, fmt.Sprintf("config-%d", i))
+		if err := os.MkdirAll(scratch, 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(copied, cleaned, 0o600); err != nil {
+			return err
+		}
+		s.cleaned[file] = copied
+	}
+	return nil
+}
+
+// besides is a path of a configuration file, which may start at the user's
+// folder or at the file's.
+func besides(file, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
+
+// withoutCredentials is a git configuration without the keys that hold
+// credentials, run helpers that know them, or include other files, which may
+// hold some; nil when there are none. named are the files that it includes and
+// the stores of helpers.
+func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) {
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
+		return nil, nil, err
+	}
+	changed := false
+	for _, section := range c.Sections {
+		for _, options := range optionLists(section) {
+			kept := slices.DeleteFunc(slices.Clone(*options), func(o *config.Option) bool {
+				if isInclude(section) {
+					named = append(named, o.Value)
+				}
+				if store := storeFile.FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
+					named = append(named, store[1])
+				}
+				return isInclude(section) || holdsCredential(section.Name, o)
+			})
+			for _, o := range kept {
+				if plain, ok := withoutUserinfo(o.Value); ok {
+					o.Value, changed = plain, true
+				}
+			}
+			changed = changed || len(kept) < len(*options)
+			*options = kept
+		}
+		for _, sub := range section.Subsections {
+			if plain, ok := withoutUserinfo(sub.Name); ok {
+				sub.Name, changed = plain, true
+			}
+		}
+	}
+	if !changed {
+		return nil, named, nil
+	}
+	b := bytes.NewBuffer([]byte{}) // not nil when nothing is left
+	err = config.NewEncoder(b).Encode(c)
+	return b.Bytes(), named, err
+}
+
+// storeFile is the file of a credential helper (git-credential-store(1)).
+var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
+
+// readUserGitState looks at the configurations of git that are not a
+// repository's. One that cannot be read is taken for secret as a whole.
+func readUserGitState(homes []string, scratch string) (gitState, error) {
+	s := gitState{cleaned: make(map[string]string)}
+	files := []string{"/etc/gitconfig"}
+	for _, home := range homes {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
+	}
+	for i, file := range files {
+		err := s.clean([]string{file}, filepath.Join(scratch, fmt.Sprintf("user-%d", i)))
+		if errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrPermission) {
+			return s, err
+		}
+		if err != nil {
+			s.secretFiles = append(s.secretFiles, file)
+		}
+	}
+	return s, nil
+}
+
+func optionLists(section *config.Section) []*config.Options {
+	lists := []*config.Options{&section.Options}
+	for _, sub := range section.Subsections {
+		lists = append(lists, &sub.Options)
+	}
+	return lists
+}
+
+func isInclude(section *config.Section) bool {
+	return section.IsName("include") || section.IsName("includeif")
+}
+
+func holdsCredential(section string, o *config.Option) bool {
+	key := strings.ToLower(o.Key)
+	switch strings.ToLower(section) {
+	case "credential":
+		return true
+	case "http":
+		return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert", "proxysslkey"}, key)
+	}
+	return strings.Contains(key, "password") || strings.Contains(key, "token") || key == "smtppass"
+}
+
+// withoutUserinfo takes name and password out of a URL.
+func withoutUserinfo(text string) (string, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil || u.Host == "" {
+		return "", false
+	}
+	if _, secret := u.User.Password(); !secret && u.Scheme != "https" && u.Scheme != "http" {
+		return "", false // git@host is no secret
+	}
+	u.User = nil
+	return u.String(), true
+}

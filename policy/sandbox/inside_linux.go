@@ -1,0 +1,304 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// longestEvent bounds what the supervisor may say at once.
+const longestEvent = 1 << 20
+
+// errGone is why commands end and no more start when the supervisor is gone.
+var errGone = errors.New("the sandbox's supervisor is gone")
+
+// inside is the outer end of a supervisor.
+type inside struct {
+	cmd    *exec.Cmd
+	socket *os.File
+	stderr *bytes.Buffer
+	gone   chan struct{} // closed when nothing more comes from inside
+
+	sending sync.Mutex
+
+	mu       sync.Mutex
+	last     uint64
+	children map[uint64]*insideChild // that have not exited
+	closed   bool
+}
+
+// insideChild is a command that the supervisor started.
+type insideChild struct {
+	inside  *inside
+	command Command
+	id      uint64
+	started chan error
+	exited  chan struct{}
+	status  syscall.WaitStatus
+	lost    bool // the supervisor went away before the command
+}
+
+// startInside starts a process that confines itself as spec says and is
+// attributes' child. The error is an insideError when it says what it could not do.
+func startInside(start func(*exec.Cmd) error, spec stage.Spec, attributes *syscall.SysProcAttr) (*inside, stage.Report, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, stage.Report{}, err
+	}
+	in := &inside{socket: ours, stderr: new(bytes.Buffer), gone: make(chan struct{}), children: make(map[uint64]*insideChild)}
+	in.cmd = &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{stage.Name, stage.Build}, Env: []string{}, Dir: "/",
+		Stderr: in.stderr, ExtraFiles: []*os.File{theirs}, SysProcAttr: attributes, WaitDelay: closeWait,
+	}
+	err = start(in.cmd)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return nil, stage.Report{}, &insideError{"start in namespaces of its own", err.Error()}
+	}
+	report, err := in.build(spec)
+	if err != nil {
+		in.abandon()
+		return nil, report, err
+	}
+	go in.listen()
+	return in, report, nil
+}
+
+// insideError is what a process inside could not do.
+type insideError struct{ step, why string }
+
+func (e *insideError) Error() string { return e.step + ": " + e.why }
+
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	_ = unix.SetNonblock(fds[0], true) // so that reading it is the poller's
+	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), nil
+}
+
+// build hands over the spec and waits until the supervisor serves.
+func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
+	if err := in.send(spec, nil); err != nil {
+		return report, &insideError{"hand over what to confine", in.explain(err)}
+	}
+	if err := in.receive(&report); err != nil {
+		return report, &insideError{"confine", in.explain(err)}
+	}
+	if report.Failed != "" {
+		return report, &insideError{report.Failed, report.Error}
+	}
+	var ready stage.Event
+	if err := in.receive(&ready); err != nil {
+		return report, &insideError{"start the supervisor", in.explain(err)}
+	}
+	return report, nil
+}
+
+// explain adds what the process wrote before it ended.
+func (in *inside) explain(err error) string {
+	in.socket.Close()
+	_ = in.cmd.Wait()
+	in.cmd = nil
+	if said := bytes.TrimSpace(in.stderr.Bytes()); len(said) > 0 {
+		return string(said[:min(len(said), 500)])
+	}
+	return err.Error()
+}
+
+// abandon ends a process whose building failed.
+func (in *inside) abandon() {
+	if in.cmd == nil {
+		return
+	}
+	in.socket.Close()
+	_ = in.cmd.Process.Kill()
+	_ = in.cmd.Wait()
+}
+
+func (in *inside) send(message any, descriptor *os.File) error {
+	frame, err := stage.Frame(message)
+	if err != nil {
+		return err
+	}
+	in.sending.Lock()
+	defer in.sending.Unlock()
+	if descriptor == nil {
+		_, err := in.socket.Write(frame)
+		return err
+	}
+	n, err := in.sendWith(frame, descriptor)
+	if err != nil {
+		return err
+	}
+	_, err = in.socket.Write(frame[n:])
+	return err
+}
+
+func (in *inside) sendWith(frame []byte, descriptor *os.File) (n int, err error) {
+	conn, err := in.socket.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	passed, err := descriptor.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var sent error
+	control := func(fd uintptr) {
+		rights := unix.UnixRights(int(fd))
+		err = conn.Write(func(socket uintptr) bool {
+			n, sent = unix.SendmsgN(int(socket), frame, rights, nil, unix.MSG_NOSIGNAL)
+			return !errors.Is(sent, unix.EAGAIN)
+		})
+	}
+	if failed := passed.Control(control); failed != nil {
+		return 0, failed
+	}
+	return n, errors.Join(err, sent)
+}
+
+func (in *inside) receive(to any) error {
+	header := make([]byte, stage.HeaderSize)
+	if _, err := io.ReadFull(in.socket, header); err != nil {
+		return err
+	}
+	n := stage.BodySize(header)
+	if n > longestEvent {
+		return errors.New("what the supervisor says is too long")
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(in.socket, body); err != nil {
+		return err
+	}
+	return json.Unmarshal(body, to)
+}
+
+// listen hears the supervisor until it is gone.
+func (in *inside) listen() {
+	defer close(in.gone)
+	for {
+		var e stage.Event
+		if err := in.receive(&e); err != nil {
+			in.lose()
+			return
+		}
+		in.hear(e)
+	}
+}
+
+func (in *inside) hear(e stage.Event) {
+	in.mu.Lock()
+	c := in.children[e.ID]
+	if e.Exited || e.Error != "" {
+		delete(in.children, e.ID)
+	}
+	in.mu.Unlock()
+	switch {
+	case c == nil:
+	case e.Exited:
+		c.status = syscall.WaitStatus(e.Status)
+		close(c.exited)
+	case e.Error != "":
+		c.started <- errors.New(e.Error)
+	default:
+		c.started <- nil
+	}
+}
+
+// lose ends what waits for a supervisor that is gone.
+func (in *inside) lose() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	for id, c := range in.children {
+		delete(in.children, id)
+		c.lost = true
+		select {
+		case c.started <- errGone:
+		default:
+		}
+		close(c.exited)
+	}
+}
+
+// close ends the supervisor and with it all that it started.
+func (in *inside) close() {
+	if conn, err := in.socket.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
+	}
+	patience := time.AfterFunc(closeWait, func() { _ = in.cmd.Process.Kill() })
+	_ = in.cmd.Wait()
+	patience.Stop()
+	in.socket.Close()
+	<-in.gone
+}
+
+func (in *inside) child(c Command) *insideChild {
+	return &insideChild{inside: in, command: c, started: make(chan error, 1), exited: make(chan struct{})}
+}
+
+func (c *insideChild) start(stream *os.File, terminal bool) error {
+	if err := c.inside.know(c); err != nil {
+		return err
+	}
+	request := stage.Start{ID: c.id, Argv: raw(c.command.Argv), Dir: c.command.Dir, Env: raw(c.command.Env), Terminal: terminal}
+	if err := c.inside.send(stage.Request{Start: &request}, stream); err != nil {
+		c.inside.forget(c)
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return <-c.started
+}
+
+func (in *inside) know(c *insideChild) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return errGone
+	}
+	in.last++
+	c.id = in.last
+	in.children[c.id] = c
+	return nil
+}
+
+func (in *inside) forget(c *insideChild) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.children, c.id)
+}
+
+func raw(texts []string) [][]byte {
+	all := make([][]byte, len(texts))
+	for i, t := range texts {
+		all[i] = []byte(t)
+	}
+	return all
+}
+
+func (c *insideChild) awaitExit() { <-c.exited }
+
+func (c *insideChild) signal(sig syscall.Signal) {
+	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}, nil) // gone: so is the command
+}
+
+func (c *insideChild) reap() (Status, error) {
+	_ = c.inside.send(stage.Request{End: c.id}, nil)
+	if c.lost {
+		return Status{ExitCode: -1}, errGone
+	}
+	return statusOf(c.status), nil
+}

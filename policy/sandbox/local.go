@@ -1,0 +1,69 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// localChild is a command that this program started itself, unconfined.
+type localChild struct {
+	sandbox *Sandbox
+	cmd     *exec.Cmd
+}
+
+func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
+	path, err := LookPath(c.Argv[0], c.Dir, c.Env)
+	if err != nil {
+		return nil, err
+	}
+	return &localChild{s, &exec.Cmd{
+		Path: path,
+		Args: c.Argv,
+		Dir:  c.Dir,
+		// Never nil: that would hand down agent-ci's own environment.
+		Env:         append([]string{}, c.Env...),
+		SysProcAttr: processAttributes(),
+	}}, nil
+}
+
+func (c *localChild) start(stream *os.File, terminal bool) error {
+	c.cmd.Stdout, c.cmd.Stderr = stream, stream
+	if terminal {
+		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = stream, true // of file descriptor 0
+	}
+	return c.sandbox.starter.start(c.cmd)
+}
+
+func (c *localChild) awaitExit() {
+	if !awaitExit(c.cmd.Process.Pid) {
+		_ = c.cmd.Wait() // the id is let go early; reap has the result
+	}
+}
+
+func (c *localChild) signal(sig syscall.Signal) {
+	_ = syscall.Kill(-c.cmd.Process.Pid, sig) // ESRCH: nobody is left
+}
+
+func (c *localChild) reap() (Status, error) {
+	c.signal(syscall.SIGKILL)
+	var err error
+	if c.cmd.ProcessState == nil {
+		err = c.cmd.Wait()
+	}
+	if c.sandbox.AdoptOrphans {
+		reapGroup(c.cmd.Process.Pid)
+	}
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return Status{ExitCode: -1}, fmt.Errorf("wait for the command: %w", err)
+	}
+	wait, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok {
+		return Status{ExitCode: -1}, nil
+	}
+	return statusOf(wait), nil
+}

@@ -1,0 +1,297 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// The layers by name; tests do without one of them.
+const (
+	layerNamespaces = "namespaces"
+	layerLandlock   = "landlock"
+	layerSeccomp    = "seccomp"
+)
+
+// leastLandlock is the ABI version that confines alone: an older one lets files
+// outside be cut to nothing (Linux 6.2).
+const leastLandlock = 3
+
+// Open makes a Sandbox that confines commands as o says, by the strongest means
+// that the kernel gives when they are tried. The error is an UnavailableError
+// when that is less than what is asked for; then nothing was run. With the mode
+// DangerFullAccess nothing is confined. Close ends it; Scratch stays.
+func Open(ctx context.Context, o Options) (*Sandbox, error) {
+	if o.Mode == DangerFullAccess {
+		return openUnconfined(o)
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := makeScratch(o.Scratch); err != nil {
+		return nil, err
+	}
+	p, err := newPlan(o)
+	if err != nil {
+		return nil, err
+	}
+	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
+	for _, try := range []func(*Sandbox, *plan) error{openNamespaces, openLandlock} {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s := new(Sandbox)
+		err := try(s, p)
+		if refused := (*insideError)(nil); errors.As(err, &refused) {
+			unavailable.Missing = append(unavailable.Missing, refused.Error())
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.level.reaches(o.Require) {
+			return s, nil
+		}
+		unavailable.Reached = s.level
+		if err := s.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, unavailable
+}
+
+func openUnconfined(o Options) (*Sandbox, error) {
+	if !LevelNone.reaches(o.Require) {
+		return nil, &UnavailableError{
+			Reached: LevelNone, Asked: o.Require,
+			Remedy: fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", DangerFullAccess),
+		}
+	}
+	return &Sandbox{AdoptOrphans: true}, nil
+}
+
+func makeScratch(dir string) error {
+	for _, name := range []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "git"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return fmt.Errorf("make the sandbox's folders: %w", err)
+		}
+	}
+	for _, name := range []string{"tmp", "var-tmp"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0o777|os.ModeSticky); err != nil {
+			return fmt.Errorf("make the sandbox's folders: %w", err)
+		}
+	}
+	return nil
+}
+
+// openNamespaces confines by namespaces and seccomp, and by Landlock where
+// there is one.
+func openNamespaces(s *Sandbox, p *plan) error {
+	o := p.options
+	if slices.Contains(o.without, layerNamespaces) {
+		return &insideError{layerNamespaces, "left out"}
+	}
+	programs, err := filters(filterOptions{inet: o.Network != NetworkNone, namespaced: true, connect: true})
+	if err != nil {
+		return err
+	}
+	mounts := p.namespaceMounts()
+	spec := stage.Spec{
+		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback,
+		Mounts: mounts, Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
+	}
+	if abi := o.landlockABI(); abi > 0 {
+		spec.Landlock = &stage.Landlock{
+			Config: abi, Read: []string{"/"}, Write: p.writableInside(mounts), DenyNet: o.Network == NetworkNone,
+			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
+		}
+	}
+	report, err := s.enterNamespaces(spec)
+	if err != nil {
+		return err
+	}
+	s.level = LevelNamespaces
+	s.layers = append(s.layers, "namespaces (user, mount, pid, ipc, uts"+map[bool]string{true: ", net"}[spec.OwnNetwork]+")")
+	if spec.Landlock != nil {
+		s.level = LevelFull
+		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
+	}
+	s.addCommonLayers(spec)
+	s.env = []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}
+	if slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }) {
+		s.env = append(s.env, cacheVariables("/tmp/.cache")...)
+	}
+	s.tmp = filepath.Join(o.Scratch, "tmp")
+	return nil
+}
+
+// openLandlock confines by Landlock and seccomp.
+func openLandlock(s *Sandbox, p *plan) error {
+	o := p.options
+	abi := o.landlockABI()
+	if abi < leastLandlock {
+		return &insideError{layerLandlock, fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
+	}
+	programs, err := filters(filterOptions{inet: o.Network == NetworkFull, connect: o.Network == NetworkFull})
+	if err != nil {
+		return err
+	}
+	grants, err := p.landlockAlone(abi)
+	if err != nil {
+		return err
+	}
+	spec := stage.Spec{Landlock: grants, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
+	if _, err := s.enter(spec, &syscall.SysProcAttr{Setsid: true}); err != nil {
+		return err
+	}
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // this process shows no memory to the user's others
+	s.level, s.AdoptOrphans = LevelLandlock, true
+	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
+	s.addCommonLayers(spec)
+	s.tmp = filepath.Join(o.Scratch, "tmp")
+	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, cacheVariables(filepath.Join(o.Scratch, "cache"))...)
+	s.env = append(s.env, p.gitVariables()...)
+	return nil
+}
+
+func (s *Sandbox) addCommonLayers(spec stage.Spec) {
+	s.layers = append(s.layers, layerSeccomp, "no_new_privs", "no capabilities")
+	if spec.Processes > 0 {
+		s.layers = append(s.layers, fmt.Sprintf("at most %d processes (%s)", spec.Processes, map[bool]string{true: "pid_max", false: "RLIMIT_NPROC"}[spec.PIDMax]))
+	}
+}
+
+// enter starts the process inside.
+func (s *Sandbox) enter(spec stage.Spec, attributes *syscall.SysProcAttr) (stage.Report, error) {
+	if s.AdoptOrphans || !spec.Namespaced {
+		adoptOrphans()
+	}
+	hideDescriptors()
+	s.starter.open()
+	in, report, err := startInside(s.starter.start, spec, attributes)
+	if err != nil {
+		s.starter.stop()
+		return report, err
+	}
+	s.inside = in
+	return report, nil
+}
+
+// enterNamespaces starts the process in namespaces of its own. The maps of users
+// are written through /proc, where a process that shows nothing of itself may
+// write nothing.
+func (s *Sandbox) enterNamespaces(spec stage.Spec) (stage.Report, error) {
+	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err == nil && shown != 1 {
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+		defer func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }()
+	}
+	return s.enter(spec, namespaceAttributes(spec.OwnNetwork))
+}
+
+func (o Options) processes() int {
+	if o.Processes > 0 {
+		return o.Processes
+	}
+	return DefaultProcesses
+}
+
+func (o Options) landlockABI() int {
+	if slices.Contains(o.without, layerLandlock) {
+		return 0
+	}
+	return stage.LandlockABI()
+}
+
+// buildingCaps are the capabilities that building needs where the user is not 0
+// (capabilities(7)): CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_FSETID for
+// overlayfs, which goes on using them for what it copies, CAP_SETPCAP,
+// CAP_NET_ADMIN and CAP_SYS_ADMIN.
+var buildingCaps = []uintptr{0, 1, 3, 4, 8, 12, 21}
+
+// namespaceAttributes start a process in namespaces of its own. It keeps the
+// user's number. User 0 keeps all numbers that it has, so that files look as
+// they are.
+func namespaceAttributes(ownNetwork bool) *syscall.SysProcAttr {
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
+	if ownNetwork {
+		flags |= unix.CLONE_NEWNET
+	}
+	a := &syscall.SysProcAttr{
+		Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: flags,
+		AmbientCaps: buildingCaps,
+	}
+	users, groups := ownMap("uid"), ownMap("gid")
+	if os.Geteuid() == 0 && mayMapAll() && len(users) > 0 && len(groups) > 0 {
+		a.UidMappings, a.GidMappings, a.GidMappingsEnableSetgroups = users, groups, true
+		return a
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	return a
+}
+
+// mayMapAll says whether this process has the capabilities to map others'
+// numbers (user_namespaces(7)).
+func mayMapAll() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	const setgid, setuid = 1 << 6, 1 << 7
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&setgid != 0 && data[0].Effective&setuid != 0
+}
+
+// ownMap is the identity on the numbers that there are in this namespace.
+func ownMap(kind string) []syscall.SysProcIDMap {
+	table, err := os.ReadFile("/proc/self/" + kind + "_map")
+	if err != nil {
+		return nil
+	}
+	var all []syscall.SysProcIDMap
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			return nil
+		}
+		first, err1 := strconv.Atoi(fields[0])
+		size, err2 := strconv.Atoi(fields[2])
+		if err1 != nil || err2 != nil {
+			return nil
+		}
+		all = append(all, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
+	}
+	return all
+}
+
+// ownPIDMax says whether a pid namespace has a limit of its own (Linux 6.14).
+// On older kernels the setting is the machine's, so this can't be tried.
+func ownPIDMax() bool {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return false
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 6 || major == 6 && minor >= 14
+}
+
+// machineProcesses is how many processes there are now: outside namespaces
+// RLIMIT_NPROC counts those of the user that are not the run's, too.
+func machineProcesses() int {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return DefaultProcesses
+	}
+	return int(info.Procs)
+}

@@ -1,0 +1,462 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// confined opens a sandbox of a tier over a new workspace.
+func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Options) {
+	t.Helper()
+	base := t.TempDir()
+	o := Options{
+		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"),
+		Home: os.Getenv("HOME"), Environ: os.Environ(), Require: Level(tier), without: tiers[tier],
+	}
+	if err := os.Mkdir(o.Workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(&o)
+	}
+	box, err := Open(t.Context(), o)
+	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
+		t.Skipf("this kernel does not give the tier: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := RemoveScratch(o.Scratch); err != nil {
+			t.Error(err)
+		}
+	})
+	return box, o
+}
+
+func bash(o Options, text string, output io.Writer) Command {
+	return Command{Argv: []string{"sh", "-c", text}, Dir: o.Workspace, Output: output, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}}
+}
+
+// inside runs a script and returns what it printed; it has to succeed.
+func run(t testing.TB, box *Sandbox, o Options, text string) string {
+	t.Helper()
+	var output bytes.Buffer
+	status, err := box.Run(t.Context(), bash(o, text, &output))
+	if err != nil || status.ExitCode != 0 {
+		t.Fatalf("%s: %+v, %v\n%s", text, status, err, output.String())
+	}
+	return output.String()
+}
+
+func TestOrdinaryWork(t *testing.T) {
+	for _, work := range []struct {
+		name   string
+		needs  string
+		script string
+		want   string // in the output
+		not    string // the tier where it does not go
+	}{
+		{"go", "go", `printf 'module m\n\ngo 1.24\n' >go.mod; printf 'package m\nimport "testing"\nfunc TestX(*testing.T) {}\n' >m_test.go; go test ./...`, "ok", "landlock"},
+		{"go where the cache is empty", "go", `printf 'module m\n\ngo 1.24\n' >go.mod; printf 'package main\nfunc main() {}\n' >m.go; go build -o m && ./m && echo built`, "built", ""},
+		{"git", "git", `git init -q r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && echo x >f && git add f && git status --short && git log --oneline && git diff --cached`, "first", ""},
+		{"make in parallel", "make", `printf 'all: a b c d\na b c d:\n\t@echo $@ >$@.txt\n' >Makefile; make -s -j4 && ls *.txt | wc -l`, "4", ""},
+		{"python with processes", "python3", `python3 -c 'import multiprocessing as m
+with m.Pool(2) as p: print(sum(p.map(abs, [-1, -2, -3])))'`, "6", ""},
+		{"node", "node", `node -e 'console.log([1, 2].map(x => x * 2).join())'`, "2,4", ""},
+		{"a terminal of its own", "python3", `python3 -c 'import pty, sys; sys.exit(pty.spawn(["sh", "-c", "test -t 1 && echo terminal"]))'`, "terminal", "landlock"},
+		{"sub-shells and here-documents", "bash", `bash -c 'cat <<X | tr a-z A-Z; diff <(echo 1) <(echo 1)
+here
+X'`, "HERE", ""},
+		{"its own network", "python3", `python3 -c 'import socket, threading
+s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getsockname()); s.accept()[0].sendall(b"hi"); print(c.recv(2))'`, "hi", "landlock"},
+		{"temporary files", "mktemp", `f=$(mktemp) && echo kept >$f && cat $f`, "kept", ""},
+	} {
+		for tier := range tiers {
+			t.Run(work.name+"/"+tier, func(t *testing.T) {
+				if _, err := exec.LookPath(work.needs); err != nil {
+					t.Skipf("needs %s", work.needs)
+				}
+				if work.not == tier {
+					t.Skip("does not go in this tier; docs/security.md says why")
+				}
+				box, o := confined(t, tier, nil)
+				if got := run(t, box, o, work.script); !strings.Contains(got, work.want) {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
+	}
+}
+
+func TestATerminalInside(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			output := newScreen("name? ")
+			c := bash(o, "test -t 0 && stty size </dev/tty && printf 'name? '; read x; echo it is $x; exit 3", output)
+			c.TTY = window
+			p, err := box.Start(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-output.seen
+			if err := p.Type(t.Context(), "Ada\n"); err != nil {
+				t.Fatal(err)
+			}
+			status, err := p.Wait()
+			if got := output.buffer.String(); err != nil || status.ExitCode != 3 || !strings.Contains(got, "40 120") || !strings.Contains(got, "it is Ada") {
+				t.Errorf("%+v, %v, %q", status, err, got)
+			}
+		})
+	}
+}
+
+func TestCallsShareWhatIsTheRuns(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	box, o := confined(t, "namespaces", nil)
+	read, write := io.Pipe()
+	server, err := box.Start(bash(o, `exec python3 -c 'import socket
+s = socket.create_server(("127.0.0.1", 8080)); print("up", flush=True); s.accept()[0].sendall(b"served")'`, write))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(read).ReadString('\n'); err != nil || line != "up\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	if got := run(t, box, o, `python3 -c 'import socket
+print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/left; echo mine >/dev/shm/mine`); !strings.Contains(got, "served") {
+		t.Errorf("got %q", got)
+	}
+	if _, err := server.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine"); got != "left\nleft\nmine\n" {
+		t.Errorf("got %q", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(box.Tmp(), "left")); err != nil || string(got) != "left\n" {
+		t.Errorf("outside: %q, %v", got, err)
+	}
+}
+
+func TestHomeIsWrittenToInVain(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, ".cache/tool/entry"), "outside", 0o644)
+	box, o := confined(t, "namespaces", func(o *Options) { o.Home = home })
+	c := bash(o, `cat ~/.cache/tool/entry; echo changed >~/.cache/tool/entry; echo new >~/new; cat ~/.cache/tool/entry ~/new`, nil)
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+	var output bytes.Buffer
+	c.Output = &output
+	if status, err := box.Run(t.Context(), c); err != nil || status.ExitCode != 0 {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	if output.String() != "outsidechanged\nnew\n" {
+		t.Errorf("got %q", output.String())
+	}
+	if got, err := os.ReadFile(filepath.Join(home, ".cache/tool/entry")); err != nil || string(got) != "outside" {
+		t.Errorf("outside: %q, %v", got, err)
+	}
+}
+
+func TestConfinedCommandsEndLikeOthers(t *testing.T) {
+	for _, test := range []struct {
+		script string
+		want   Status
+	}{
+		{"exit 42", Status{ExitCode: 42}},
+		{"kill -KILL $$", Status{ExitCode: 137, Signal: "killed"}},
+		{"sleep 3600 & echo started", Status{}}, // what is left behind holds the output
+		{"(setsid sleep 3600 &) ; true", Status{}},
+		{"kill -TERM -1; kill -KILL 1; kill -TERM 1; kill -SEGV 1; exit 3", Status{ExitCode: 3}},
+	} {
+		for _, tier := range []string{"full", "namespaces"} {
+			t.Run(tier+"/"+test.script, func(t *testing.T) {
+				box, o := confined(t, tier, nil)
+				c := bash(o, test.script, nil)
+				if status, err := box.Run(t.Context(), c); err != nil || cmp.Diff(test.want, status) != "" {
+					t.Errorf("got %+v, %v", status, err)
+				}
+				if got := run(t, box, o, "echo on"); got != "on\n" {
+					t.Errorf("afterwards: %q", got)
+				}
+			})
+		}
+	}
+}
+
+func TestConfinedCommandsAreKilledAndInterrupted(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			for _, end := range []struct {
+				by   func(*Process)
+				want Status
+			}{{(*Process).Interrupt, Status{130, "interrupt"}}, {(*Process).Kill, Status{137, "killed"}}} {
+				up := make(chan struct{})
+				p, err := box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-up
+				end.by(p)
+				if status, err := p.Wait(); err != nil || status != end.want {
+					t.Errorf("got %+v, %v", status, err)
+				}
+			}
+		})
+	}
+}
+
+func TestCloseEndsAllInside(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			up := make(chan struct{})
+			// The pipe is held by one that left its group, too.
+			if _, err := box.Start(bash(o, "mkfifo p; setsid sh -c 'exec 3<>p; echo up; exec sleep 3600' & wait", cancelling(func() { close(up) }))); err != nil {
+				t.Fatal(err)
+			}
+			<-up
+			if err := box.Close(); err != nil {
+				t.Error(err)
+			}
+			f, err := os.OpenFile(filepath.Join(o.Workspace, "p"), os.O_WRONLY|0x800, 0) // O_NONBLOCK: fails when nobody reads
+			if err == nil {
+				f.Close()
+				t.Error("a process is left")
+			}
+			if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotStartInside(t *testing.T) {
+	box, o := confined(t, "namespaces", nil)
+	for name, c := range map[string]Command{
+		"nothing":         {Dir: "/"},
+		"no such program": {Argv: []string{"no-such-program"}, Dir: "/", Env: []string{"PATH=/bin"}},
+		"no directory":    {Argv: []string{"/bin/sh"}, Dir: "/no/such/directory"},
+		"NUL":             {Argv: []string{"/bin/sh", "\x00"}, Dir: "/"},
+	} {
+		if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if got := run(t, box, o, "printf '%s' \"$TMPDIR\""); got != "/tmp" {
+		t.Errorf("TMPDIR is %q", got)
+	}
+}
+
+func TestArgumentsNeedNotBeText(t *testing.T) {
+	box, o := confined(t, "namespaces", nil)
+	var output bytes.Buffer
+	c := bash(o, "", &output)
+	c.Argv = []string{"printf", "%s", "\xff\xfe<&>"}
+	if _, err := box.Run(t.Context(), c); err != nil || output.String() != "\xff\xfe<&>" {
+		t.Errorf("got %q, %v", output.String(), err)
+	}
+}
+
+func TestProcessesAreLimited(t *testing.T) {
+	box, o := confined(t, "namespaces", func(o *Options) { o.Processes = 400 }) // the kernel takes no fewer than 301
+	got := run(t, box, o, `i=0; while test $i -lt 500; do (sleep 3600 & ) 2>/dev/null || { echo refused; break; }; i=$((i+1)); done; true`)
+	if !strings.Contains(got, "refused") && !strings.Contains(got, "fork") && !strings.Contains(got, "Resource") {
+		t.Errorf("500 processes were started: %q", got)
+	}
+}
+
+func TestWhatIsRequiredMustBeThere(t *testing.T) {
+	o := Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: t.TempDir(), Scratch: t.TempDir()}
+	for _, test := range []struct {
+		name    string
+		change  func(*Options)
+		unready bool
+	}{
+		{"nothing is left", func(o *Options) { o.without = []string{layerNamespaces, layerLandlock} }, true},
+		{"more than there is", func(o *Options) { o.without, o.Require = []string{layerLandlock}, LevelFull }, true},
+		{"something of nothing", func(o *Options) { o.Mode, o.Require = DangerFullAccess, LevelLandlock }, true},
+		{"a mode that is none", func(o *Options) { o.Mode = "x" }, false},
+		{"a network that is none", func(o *Options) { o.Network = "x" }, false},
+		{"a level that is none", func(o *Options) { o.Require = "x" }, false},
+		{"a relative path", func(o *Options) { o.Writable = []string{"x"} }, false},
+		{"all of the file system", func(o *Options) { o.Writable = []string{"/"} }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := o
+			test.change(&o)
+			box, err := Open(t.Context(), o)
+			if err == nil {
+				_ = box.Close()
+				t.Fatal("it opened")
+			}
+			var unavailable *UnavailableError
+			if errors.As(err, &unavailable) != test.unready {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestALinkDoesNotGrantWhatItLeadsTo(t *testing.T) {
+	workspace, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(workspace, "build")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Options{
+		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: t.TempDir(), Writable: []string{filepath.Join(workspace, "build")},
+	})
+	if err == nil || !strings.Contains(err.Error(), "leads out") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestGitWithoutItsCredentials(t *testing.T) {
+	box, o := confined(t, "namespaces", func(o *Options) {
+		put(t, filepath.Join(o.Workspace, ".git/config"), "[core]\n\tbare = false\n[credential]\n\thelper = store\n[remote \"origin\"]\n\turl = https://user:"+secret+"@example.com/a.git\n"+
+			"[http \"https://example.com\"]\n\textraheader = AUTHORIZATION: basic "+secret+"\n[includeIf \"gitdir:/x\"]\n\tpath = creds\n", 0o644)
+		put(t, filepath.Join(o.Workspace, ".git/creds"), secret, 0o644)
+		put(t, filepath.Join(o.Workspace, ".git/modules/sub/config"), "[http]\n\textraheader = "+secret+"\n", 0o644)
+	})
+	got := run(t, box, o, "cat .git/config .git/creds .git/modules/sub/config")
+	if strings.Contains(got, secret) || !strings.Contains(got, "https://example.com/a.git") || !strings.Contains(got, "bare = false") || strings.Contains(got, "creds") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, "store"), secret, 0o644)
+	put(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = A\n[credential]\n\thelper = store --file "+filepath.Join(home, "store")+
+		"\n[url \"https://x:"+secret+"@github.com/\"]\n\tinsteadOf = https://github.com/\n", 0o644)
+	put(t, filepath.Join(home, ".config/git/config"), "[[[ "+secret, 0o644)
+	for _, tier := range []string{"namespaces", "landlock"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
+			got := run(t, box, o, "cd "+home+"; cat .gitconfig store .config/git/config 2>&1; true")
+			if strings.Contains(got, secret) || tier == "namespaces" && !strings.Contains(got, "name = A") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
+	workspace := t.TempDir()
+	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
+	_, err := Open(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: t.TempDir(), without: []string{layerNamespaces}})
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "persist-credentials: false") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWorktreesGitFolderIsReadOnly(t *testing.T) {
+	repository := t.TempDir()
+	put(t, filepath.Join(repository, "config"), "[core]\n", 0o644)
+	put(t, filepath.Join(repository, "worktrees/w/commondir"), "../..\n", 0o644)
+	box, o := confined(t, "namespaces", func(o *Options) {
+		put(t, filepath.Join(o.Workspace, ".git"), "gitdir: "+filepath.Join(repository, "worktrees/w")+"\n", 0o644)
+		o.Writable = []string{repository}
+	})
+	got := run(t, box, o, "cd "+repository+"; for f in worktrees/w/HEAD config hooks "+o.Workspace+"/.git; do touch $f 2>&1; done; cat config")
+	if strings.Count(got, "Read-only file system") != 4 || !strings.Contains(got, "[core]") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReadOnlyModeWritesNothing(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) {
+				o.Mode = ReadOnly
+				put(t, filepath.Join(o.Workspace, "f"), "content\n", 0o644)
+			})
+			if got := run(t, box, o, "cat f; echo x >f || echo refused; echo y >$TMPDIR/y && echo written"); !strings.HasPrefix(got, "content\n") || !strings.HasSuffix(got, "refused\nwritten\n") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, "before"), "before\n", 0o644)
+	scratch := filepath.Join(home, ".local/state:1/first") // the run directory may lie in the user's folder
+	first, o := confined(t, "namespaces", func(o *Options) { o.Home, o.Scratch = home, scratch })
+	run(t, first, o, "cd "+home+" && cat before && echo installed >tool && rm before")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what the later ones change is their own
+		later, o := confined(t, "namespaces", func(o *Options) { o.Home, o.Below = home, []string{scratch} })
+		if got := run(t, later, o, "cd "+home+" && cat tool && ls && echo changed >tool"); got != "installed\ntool\n" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func BenchmarkTrue(b *testing.B) {
+	for _, tier := range []string{"none", "full", "landlock", "namespaces"} {
+		b.Run(tier, func(b *testing.B) {
+			box, dir := new(Sandbox), b.TempDir()
+			if tier != "none" {
+				var o Options
+				box, o = confined(b, tier, nil)
+				dir = o.Workspace
+			} else {
+				defer box.Close()
+			}
+			for b.Loop() {
+				if _, err := box.Run(b.Context(), Command{Argv: []string{"/bin/true"}, Dir: dir}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		o := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: b.TempDir(), Scratch: b.TempDir(), Home: os.Getenv("HOME")}
+		b.StartTimer()
+		box, err := Open(b.Context(), o)
+		if err != nil {
+			b.Skip(err)
+		}
+		_ = box.Close()
+		b.StopTimer()
+		_ = RemoveScratch(o.Scratch)
+		b.StartTimer()
+	}
+}
+
+func TestLaterOpensAtTheFirstCommand(t *testing.T) {
+	unavailable := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "missing", "\x00")}
+	s := Later(t.Context(), unavailable)
+	if _, err := s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()}); !errors.Is(err, ErrNotStarted) {
+		t.Errorf("a sandbox that cannot be opened starts a command: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	closed := Later(t.Context(), unavailable)
+	if err := closed.Close(); err != nil {
+		t.Errorf("Close of what was never opened: %v", err)
+	}
+}

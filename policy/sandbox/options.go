@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Mode says what commands may change.
+type Mode string
+
+const (
+	// ReadOnly leaves them nothing but their own /tmp.
+	ReadOnly Mode = "read-only"
+	// WorkspaceWrite gives them the workspace and what Options.Writable names.
+	WorkspaceWrite Mode = "workspace-write"
+	// DangerFullAccess confines nothing.
+	DangerFullAccess Mode = "danger-full-access"
+)
+
+// Network says what commands reach.
+type Network string
+
+const (
+	// NetworkNone has no sockets but those between the commands' own processes.
+	NetworkNone Network = "none"
+	// NetworkLoopback has a loopback of the run's own. Without a network
+	// namespace it means NetworkNone.
+	NetworkLoopback Network = "loopback"
+	// NetworkFull has what the machine has.
+	NetworkFull Network = "full"
+)
+
+// Level names how far commands are confined.
+type Level string
+
+const (
+	// LevelNone means that nothing confines a command.
+	LevelNone Level = "none"
+	// LevelLandlock is Landlock and seccomp without namespaces.
+	LevelLandlock Level = "landlock"
+	// LevelNamespaces is namespaces and seccomp without Landlock.
+	LevelNamespaces Level = "namespaces"
+	// LevelFull is all of them.
+	LevelFull Level = "full"
+)
+
+// Levels lists the levels, the weakest first.
+func Levels() []Level { return []Level{LevelNone, LevelLandlock, LevelNamespaces, LevelFull} }
+
+// reaches says whether l is as strong as required; an empty one is anything.
+func (l Level) reaches(required Level) bool {
+	return required == "" || slices.Index(Levels(), l) >= slices.Index(Levels(), required)
+}
+
+// DefaultProcesses is how many processes a run may have at once.
+const DefaultProcesses = 4096
+
+// Options say how commands are confined. Paths are absolute.
+type Options struct {
+	Mode    Mode
+	Network Network
+	Require Level // Open fails where less is reached; empty asks for any confinement
+
+	// Workspace is the checkout. What git keeps of it is read-only: the folder
+	// .git, also where a file .git names another one.
+	Workspace string
+	Writable  []string // more that may be changed; what does not exist is passed over
+	Readable  []string // stays readable though it lies in something that is absent
+	DenyRead  []string // absent, besides the credentials
+
+	// Home is the user's folder. Commands may change what is in it, but what
+	// they change is their own and gone with the sandbox. Where the kernel
+	// can't do that it is read-only, and caches are moved by the environment.
+	Home string
+	// Scratch is a folder that belongs to this sandbox alone: it keeps /tmp and
+	// the changes of Home. A later sandbox that is given it finds both.
+	// RemoveScratch removes it.
+	Scratch string
+	// Below are the scratch folders of sandboxes that were closed before, the
+	// latest first: their changes of Home are seen and stay as they are.
+	Below []string
+
+	Environ   []string // of agent-ci; names further credentials
+	Processes int      // most processes at once; 0 means DefaultProcesses
+
+	without []string // layers to do without, for tests
+}
+
+// UnavailableError says that commands can't be confined as was asked.
+type UnavailableError struct {
+	Reached Level    // what there would have been
+	Asked   Level    // what was asked for
+	Missing []string // what the kernel refused, and with what words
+	Remedy  string   // what to do, a sentence
+}
+
+func (e *UnavailableError) Error() string {
+	what := "commands can't be confined here"
+	if e.Reached != LevelNone {
+		what = fmt.Sprintf("commands can be confined here as %q only, and %q is required", e.Reached, e.Asked)
+	}
+	if len(e.Missing) > 0 {
+		what += " (" + strings.Join(e.Missing, "; ") + ")"
+	}
+	return what + ". " + e.Remedy
+}
+
+const remedy = "Allow user namespaces or Landlock on this machine (kernel.unprivileged_userns_clone=1, " +
+	"kernel.apparmor_restrict_unprivileged_userns=0, or a kernel of 6.2 or newer with landlock in its list of security modules), " +
+	"or run without confinement by policy.sandbox: danger-full-access."
+
+// Probe finds out what Open would reach, by opening a sandbox and closing it.
+func Probe(ctx context.Context, o Options) (Level, []string, error) {
+	s, err := Open(ctx, o)
+	if err != nil {
+		return LevelNone, []string{}, err
+	}
+	return s.Level(), s.Layers(), s.Close()
+}
+
+// RemoveScratch removes a scratch folder, also where commands or the kernel
+// left folders in it that their owner may not change.
+func RemoveScratch(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+func (o Options) check() error {
+	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, o.Mode) {
+		return fmt.Errorf("sandbox mode %q is not known", o.Mode)
+	}
+	if !slices.Contains([]Network{NetworkNone, NetworkLoopback, NetworkFull}, o.Network) {
+		return fmt.Errorf("network %q is not known", o.Network)
+	}
+	if o.Require != "" && !slices.Contains(Levels(), o.Require) {
+		return fmt.Errorf("sandbox level %q is not known", o.Require)
+	}
+	named := slices.Concat([]string{o.Workspace, o.Scratch}, o.Below, o.Writable, o.Readable, o.DenyRead)
+	if o.Home != "" {
+		named = append(named, o.Home)
+	}
+	for _, path := range named {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("path %q of a sandbox is not absolute", path)
+		}
+	}
+	return nil
+}

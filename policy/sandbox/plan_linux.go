@@ -1,0 +1,242 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// replaced are the folders that commands have of their own, with nothing in
+// them that is not put there. The stage makes those of the kernel.
+var replaced = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
+
+// plan is what commands see of the file system.
+type plan struct {
+	options   Options
+	workspace string   // links resolved, as everything below
+	writable  []string // with the workspace
+	readable  []string
+	hidden    []string // what is there of the credentials and denied paths
+	sockets   []string
+	git       gitState // of the workspace
+	userGit   gitState
+	home      string
+	mounts    map[string]stage.Mount
+}
+
+// newPlan looks at the file system as it is now.
+func newPlan(o Options) (*plan, error) {
+	p := &plan{options: o, mounts: make(map[string]stage.Mount)}
+	if err := p.resolveGrants(); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.git, err = readGitState(p.workspace, filepath.Join(o.Scratch, "git")); err != nil {
+		return nil, err
+	}
+	if p.userGit, err = readUserGitState(o.homes(), filepath.Join(o.Scratch, "git")); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Concat(o.credentials(), p.git.secretFiles, p.userGit.secretFiles) {
+		p.hidden = append(p.hidden, existingForms(path)...)
+	}
+	for _, path := range hostSockets() {
+		p.sockets = append(p.sockets, existingForms(path)...)
+	}
+	if home, err := filepath.EvalSymlinks(o.Home); err == nil && o.Home != "" && home != "/" && !slices.Contains(replaced, home) {
+		p.home = home
+	}
+	return p, nil
+}
+
+func (p *plan) resolveGrants() (err error) {
+	o := p.options
+	if p.workspace, err = filepath.EvalSymlinks(o.Workspace); err != nil {
+		return fmt.Errorf("find the workspace: %w", err)
+	}
+	if o.Mode == WorkspaceWrite {
+		p.writable = append(p.writable, p.workspace)
+		for _, path := range o.Writable {
+			real, err := p.resolveGrant(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			p.writable = append(p.writable, real)
+		}
+	}
+	self, err := os.Executable() // the supervisor is this program, and commands know it as apply_patch
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	for _, path := range append([]string{self}, o.Readable...) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			p.readable = append(p.readable, real)
+		}
+	}
+	return nil
+}
+
+// resolveGrant follows the links of a path that commands may write to. One in
+// the workspace was perhaps made by them.
+func (p *plan) resolveGrant(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if within(path, []string{p.options.Workspace, p.workspace}) && !within(real, []string{p.workspace}) {
+		return "", fmt.Errorf("the writable path %s leads out of the workspace, to %s", path, real)
+	}
+	if real == "/" {
+		return "", fmt.Errorf("the writable path %s is the whole file system; use the mode %s instead", path, DangerFullAccess)
+	}
+	return real, nil
+}
+
+// existingForms is a path as it is written and with its links resolved; nothing
+// when nothing is there.
+func existingForms(path string) []string {
+	if _, err := os.Lstat(path); err != nil {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil // a link to nothing
+	}
+	return []string{real}
+}
+
+// within says whether path is one of the folders or lies below one.
+func within(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// namespaceMounts are the mounts that make the plan true, parents first.
+func (p *plan) namespaceMounts() []stage.Mount {
+	scratch := p.options.Scratch
+	p.put(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: filepath.Join(scratch, "tmp")})
+	for _, own := range []stage.Mount{
+		{Kind: stage.Writable, Path: "/var/tmp", Source: filepath.Join(scratch, "var-tmp")},
+		{Kind: stage.Hidden, Path: "/run"},
+		{Kind: stage.Hidden, Path: "/var/run"},
+	} {
+		if isFolder(own.Path) {
+			p.put(own)
+		}
+	}
+	if p.home != "" && !within(p.home, p.writable) {
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: filepath.Join(scratch, "home"), Below: p.homesBelow(), Optional: true})
+	}
+	for _, path := range p.readable {
+		p.putSource(stage.Readable, path, path)
+	}
+	p.putSource(stage.Readable, p.workspace, p.workspace)
+	for _, path := range p.writable {
+		p.putSource(stage.Writable, path, path)
+	}
+	p.protectGit()
+	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && p.options.Network == NetworkFull && within(resolver, replaced) {
+		p.putSource(stage.Readable, resolver, resolver)
+	}
+	p.hide()
+	return slices.SortedFunc(mapValues(p.mounts), func(a, b stage.Mount) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// homesBelow are the changes of the user's folder by earlier sandboxes.
+func (p *plan) homesBelow() []string {
+	var all []string
+	for _, scratch := range p.options.Below {
+		if changes := filepath.Join(scratch, "home"); isFolder(changes) {
+			all = append(all, changes)
+		}
+	}
+	return all
+}
+
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+func mapValues(m map[string]stage.Mount) func(func(stage.Mount) bool) {
+	return func(yield func(stage.Mount) bool) {
+		for _, mount := range m {
+			if !yield(mount) {
+				return
+			}
+		}
+	}
+}
+
+func (p *plan) put(m stage.Mount) { p.mounts[m.Path] = m }
+
+func (p *plan) putSource(kind stage.MountKind, path, source string) {
+	if info, err := os.Stat(source); err == nil {
+		p.put(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
+	}
+}
+
+func (p *plan) protectGit() {
+	for _, dir := range p.git.folders {
+		p.putSource(stage.Readable, dir, dir)
+	}
+	for _, cleaned := range []map[string]string{p.userGit.cleaned, p.git.cleaned} {
+		for path, copied := range cleaned {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				p.putSource(stage.Readable, real, copied)
+			}
+		}
+	}
+}
+
+// hide covers what commands must not read, where it would be seen.
+func (p *plan) hide() {
+	for _, path := range slices.Concat(p.hidden, p.sockets) {
+		info, err := os.Stat(path)
+		if err != nil || p.unseen(path) || within(path, []string{"/proc", "/sys", "/dev"}) {
+			continue
+		}
+		p.put(stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()})
+	}
+}
+
+// unseen says whether path lies in something that shows nothing of it.
+func (p *plan) unseen(path string) bool {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		m, mounted := p.mounts[dir]
+		switch {
+		case mounted && (m.Kind == stage.Hidden || m.Source != dir && m.Kind != stage.Overlay):
+			return true
+		case mounted:
+			return false
+		case dir == "/":
+			return false
+		}
+	}
+}
+
+// writableInside are the paths that Landlock lets commands write to in the
+// namespaces. Which of them are read-only, the mounts say.
+func (p *plan) writableInside(mounts []stage.Mount) []string {
+	paths := []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts"}
+	for _, m := range mounts {
+		if m.Kind == stage.Writable || m.Kind == stage.Overlay || m.Kind == stage.Empty {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,5 @@
+package sandbox
+
+func becomeProgram() {}
+
+func removeProgram() {}

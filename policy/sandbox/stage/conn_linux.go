@@ -1,0 +1,99 @@
+package stage
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// longestFrame bounds a request: arguments and environment together can't be
+// longer (execve(2)).
+const longestFrame = 16 << 20
+
+// conn is the inner end of the control socket.
+type conn struct {
+	fd      int
+	sending sync.Mutex
+}
+
+// receive reads a frame and the descriptor that came with it, -1 for none. The
+// error is io.EOF when the process outside is gone.
+func (c *conn) receive() (body []byte, fd int, err error) {
+	header := make([]byte, HeaderSize)
+	fd, err = c.receiveHeader(header)
+	if err != nil {
+		return nil, -1, err
+	}
+	n := BodySize(header)
+	if n > longestFrame {
+		return nil, fd, errors.New("a frame is too long")
+	}
+	body = make([]byte, n)
+	return body, fd, c.fill(body)
+}
+
+func (c *conn) receiveHeader(header []byte) (fd int, err error) {
+	oob := make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(c.fd, header, oob, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return -1, os.NewSyscallError("recvmsg", err)
+		case n == 0:
+			return -1, io.EOF
+		}
+		fd := passed(oob[:oobn])
+		return fd, c.fill(header[n:])
+	}
+}
+
+// passed is the descriptor in a control message, -1 for none.
+func passed(oob []byte) int {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) == 0 {
+		return -1
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return -1
+	}
+	return fds[0]
+}
+
+func (c *conn) fill(to []byte) error {
+	for len(to) > 0 {
+		n, err := unix.Read(c.fd, to)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return os.NewSyscallError("read", err)
+		case n == 0:
+			return io.ErrUnexpectedEOF
+		default:
+			to = to[n:]
+		}
+	}
+	return nil
+}
+
+func (c *conn) send(message any) error {
+	frame, err := Frame(message)
+	if err != nil {
+		return err
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	for len(frame) > 0 {
+		n, err := unix.Write(c.fd, frame)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("write", err)
+		}
+		frame = frame[max(n, 0):]
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package stage
+
+import (
+	"fmt"
+	"os"
+)
+
+func enter(string) {
+	fmt.Fprintln(os.Stderr, Name+": this system has no layers to confine with")
+	os.Exit(126)
+}

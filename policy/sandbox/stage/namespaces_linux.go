@@ -1,0 +1,413 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// buildNamespaces fills the namespaces that the process was started in.
+func buildNamespaces(s Spec, report *Report) error {
+	if err := at("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
+		return err
+	}
+	trees, err := cloneTrees(s.Mounts, report)
+	if err != nil {
+		return err
+	}
+	if err := at("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, still)); err != nil {
+		return err
+	}
+	if err := at("mount /dev", mountDevices(trees.devices)); err != nil {
+		return err
+	}
+	if err := at("mount /proc", mountProc()); err != nil {
+		return err
+	}
+	if err := placeAll(s.Mounts, trees, report); err != nil {
+		return err
+	}
+	if s.OwnNetwork && s.LoopbackUp {
+		if err := at("bring up loopback", loopbackUp()); err != nil {
+			return err
+		}
+	}
+	if err := at("lock /proc", lockProc(s)); err != nil {
+		return err
+	}
+	if err := at("enter /", unix.Chdir("/")); err != nil {
+		return err
+	}
+	return at("look at /", mustBeReadOnly("/"))
+}
+
+const (
+	still = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+)
+
+func setAttributes(dir int, path string, flags uint, set uint64) error {
+	return unix.MountSetattr(dir, path, flags, &unix.MountAttr{Attr_set: set})
+}
+
+func mustBeReadOnly(path string) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return err
+	}
+	if fs.Flags&unix.ST_RDONLY == 0 {
+		return errors.New("it is writable")
+	}
+	return nil
+}
+
+// trees are mounts that were taken from the file system as it is outside, and
+// wait to be put in their places. -1 stands for one that is not there.
+type trees struct {
+	mounts  []int // in the order of Spec.Mounts
+	devices map[string]int
+}
+
+// cloneTrees takes what must be taken before anything is covered.
+func cloneTrees(mounts []Mount, report *Report) (trees, error) {
+	t := trees{devices: make(map[string]int)}
+	for _, name := range devices {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err == nil {
+			t.devices[name] = fd
+		}
+	}
+	t.mounts = make([]int, len(mounts))
+	for _, overlays := range []bool{false, true} { // an overlay may cover what others are taken from
+		for i, m := range mounts {
+			if (m.Kind == Overlay) != overlays {
+				continue
+			}
+			fd, err := cloneTree(m)
+			if err != nil && !m.Optional {
+				return t, at(string(m.Kind)+" "+m.Path, err)
+			}
+			if err != nil {
+				report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
+			}
+			t.mounts[i] = fd
+		}
+	}
+	return t, nil
+}
+
+func cloneTree(m Mount) (fd int, err error) {
+	const recursive = unix.AT_EMPTY_PATH | unix.AT_RECURSIVE
+	switch m.Kind {
+	case Hidden:
+		if m.File {
+			return unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		}
+		return newTmpfs("0555")
+	case Empty:
+		return newTmpfs("1777")
+	case Overlay:
+		return newOverlay(m)
+	}
+	fd, err = unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return -1, err
+	}
+	attributes := uint64(plain)
+	if m.Kind == Readable {
+		attributes = still
+	}
+	return fd, setAttributes(fd, "", recursive, attributes)
+}
+
+func newTmpfs(mode string) (fd int, err error) {
+	return newMount("tmpfs", map[string]string{"mode": mode})
+}
+
+// newOverlay shows m.Path with the changes of Below and of Source over it. What
+// is below is mounted at the path first: the kernel wants no layers within each
+// other, and the folders with the changes often lie in the path.
+func newOverlay(m Mount) (fd int, err error) {
+	var changes []int
+	for _, dir := range append([]string{m.Source}, m.Below...) {
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(fd)
+		changes = append(changes, fd)
+	}
+	for _, below := range slices.Backward(changes[1:]) {
+		tree, err := overlay(m.Path, below)
+		if err != nil {
+			return -1, err
+		}
+		if err := moveTo(tree, m.Path); err != nil {
+			return -1, err
+		}
+	}
+	return overlay(m.Path, changes[0])
+}
+
+func overlay(lower string, changes int) (fd int, err error) {
+	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
+	return newMount("overlay", map[string]string{
+		"lowerdir": strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(lower), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
+	}, "userxattr")
+}
+
+func newMount(kind string, options map[string]string, flags ...string) (fd int, err error) {
+	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(context)
+	for key, value := range options {
+		if err := unix.FsconfigSetString(context, key, value); err != nil {
+			return -1, err
+		}
+	}
+	for _, flag := range flags {
+		if err := unix.FsconfigSetFlag(context, flag); err != nil {
+			return -1, err
+		}
+	}
+	if err := unix.FsconfigCreate(context); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, plain)
+}
+
+// placeAll puts the trees in their places and then closes those folders that
+// were open only for making places in them.
+func placeAll(mounts []Mount, t trees, report *Report) error {
+	var seal []string
+	for i, m := range mounts {
+		if t.mounts[i] < 0 {
+			continue
+		}
+		err := place(t.mounts[i], m.Path, m.File)
+		switch {
+		case err != nil && m.Optional:
+			report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
+		case err != nil:
+			return at(string(m.Kind)+" "+m.Path, err)
+		case m.Kind == Hidden && !m.File:
+			seal = append(seal, m.Path)
+		}
+	}
+	for _, path := range append(seal, "/dev") {
+		if err := sealPath(path); err != nil {
+			return at("close "+path, err)
+		}
+	}
+	return nil
+}
+
+// sealPath makes what is mounted at path read-only. Something else may have
+// been put there meanwhile, or above it: that has its own attributes.
+func sealPath(path string) error {
+	err := setAttributes(unix.AT_FDCWD, path, 0, still)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// place mounts a tree at path, which is made where it is missing.
+func place(tree int, path string, file bool) error {
+	err := moveTo(tree, path)
+	if !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	if err := makeMountPoint(path, file); err != nil {
+		return err
+	}
+	return moveTo(tree, path)
+}
+
+func moveTo(tree int, path string) error {
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+func makeMountPoint(path string, file bool) error {
+	if !file {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o444)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// devices are those of /dev that commands get.
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// mountDevices covers /dev with a folder that holds little.
+func mountDevices(nodes map[string]int) error {
+	dev, err := newTmpfs("0755")
+	if err != nil {
+		return err
+	}
+	if err := moveTo(dev, "/dev"); err != nil {
+		return err
+	}
+	for _, name := range devices {
+		if fd, ok := nodes[name]; ok {
+			if err := place(fd, "/dev/"+name, true); err != nil {
+				return err
+			}
+		}
+	}
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(target, "/dev/"+name); err != nil {
+			return err
+		}
+	}
+	shm, err := newTmpfs("1777")
+	if err != nil {
+		return err
+	}
+	if err := place(shm, "/dev/shm", false); err != nil {
+		return err
+	}
+	return mountTerminals()
+}
+
+func mountTerminals() error {
+	context, err := unix.Fsopen("devpts", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(context)
+	for _, option := range [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}} {
+		if err := unix.FsconfigSetString(context, option[0], option[1]); err != nil {
+			return err
+		}
+	}
+	if err := unix.FsconfigSetFlag(context, "newinstance"); err != nil {
+		return err
+	}
+	if err := unix.FsconfigCreate(context); err != nil {
+		return err
+	}
+	pts, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return err
+	}
+	return place(pts, "/dev/pts", false)
+}
+
+func mountProc() error {
+	proc, err := newMount("proc", nil)
+	if err != nil {
+		return err
+	}
+	return moveTo(proc, "/proc")
+}
+
+var (
+	procReadable = []string{"sys", "sysrq-trigger", "irq", "bus", "fs"}
+	procHidden   = []string{"kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug", "latency_stats", "acpi", "scsi", "asound"}
+)
+
+// lockProc writes the settings that the namespaces have of their own, and then
+// closes what in /proc speaks of the machine.
+func lockProc(s Spec) error {
+	if s.PIDMax && s.Processes > 0 {
+		_ = writeSetting("kernel/pid_max", s.Processes) // RLIMIT_NPROC is left where it can't be
+	}
+	if s.OwnNetwork {
+		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // as comfort: the network is the commands' own
+	}
+	limits := namespaceLimits()
+	for _, name := range procReadable {
+		if err := lockReadable("/proc/" + name); err != nil {
+			return err
+		}
+	}
+	for _, name := range procHidden {
+		if err := cover("/proc/" + name); err != nil {
+			return err
+		}
+	}
+	for _, f := range limits { // a new mount counts as a mount namespace until it has its place
+		_, _ = f.WriteString("0") // seccomp refuses new namespaces, too
+		f.Close()
+	}
+	return nil
+}
+
+// namespaceLimits are the settings of how many namespaces there may be below
+// this one, open for writing.
+func namespaceLimits() []*os.File {
+	var open []*os.File
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} {
+		if f, err := os.OpenFile("/proc/sys/user/max_"+kind+"_namespaces", os.O_WRONLY, 0); err == nil {
+			open = append(open, f)
+		}
+	}
+	return open
+}
+
+func writeSetting(name string, value int) error {
+	return os.WriteFile("/proc/sys/"+name, []byte(strconv.Itoa(value)), 0)
+}
+
+func lockReadable(path string) error {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := setAttributes(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, still); err != nil {
+		return err
+	}
+	return moveTo(tree, path)
+}
+
+// cover puts an empty file or folder over path, if there is one.
+func cover(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	var tree int
+	if info.IsDir() {
+		if tree, err = newTmpfs("0555"); err == nil {
+			err = setAttributes(tree, "", unix.AT_EMPTY_PATH, still)
+		}
+	} else {
+		tree, err = unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	}
+	if err != nil {
+		return err
+	}
+	return moveTo(tree, path)
+}
+
+func loopbackUp() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request)
+}

@@ -1,0 +1,144 @@
+// Package stage owns what happens inside a sandbox before and around the
+// commands: the early start of the process that holds a run's namespaces, the
+// mounts, the dropping of rights, Landlock, seccomp, and the supervisor that
+// starts commands on request. It is told everything by the process that started
+// it and decides nothing: which paths, which filter and which network a run has
+// is package sandbox's.
+//
+// Its init function takes over when the program was started under Name, before
+// the rest of the program is initialised, and never returns then. In a normal
+// start it returns at once. For the same reason the package imports the
+// standard library, golang.org/x/sys and go-landlock only.
+//
+// The start has two halves. The first builds: it makes the mounts, gives up all
+// rights on its thread and executes the program again, so that the second half,
+// the supervisor, is confined on every thread as its commands are.
+package stage
+
+import "encoding/json"
+
+// Name is the program name (argv[0]) under which init takes over.
+const Name = "agent-ci-sandbox"
+
+// ControlFD is the descriptor of the socket to the process outside.
+const ControlFD = 3
+
+// Spec says how the process confines itself. It is the first frame on the
+// control socket.
+type Spec struct {
+	Namespaced  bool            `json:"namespaced"` // the process stands in namespaces of its own
+	OwnNetwork  bool            `json:"own_network"`
+	LoopbackUp  bool            `json:"loopback_up"`
+	Mounts      []Mount         `json:"mounts"`
+	Processes   int             `json:"processes"`    // most processes at once; 0 leaves it
+	PIDMax      bool            `json:"pid_max"`      // the namespace has a pid_max of its own
+	ProcessBase int             `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
+	Landlock    *Landlock       `json:"landlock"`     // nil leaves it out
+	Filters     [][]Instruction `json:"filters"`      // of seccomp, in the order of installing
+}
+
+// Instruction is one of classic BPF (struct sock_filter).
+type Instruction struct {
+	Op     uint16 `json:"o"`
+	Jt, Jf uint8
+	K      uint32 `json:"k"`
+}
+
+// MountKind says what stands at a path.
+type MountKind string
+
+const (
+	// Hidden shows an empty read-only folder or an empty file.
+	Hidden MountKind = "hidden"
+	// Empty is a new empty tmpfs that commands can write to.
+	Empty MountKind = "empty"
+	// Readable shows Source, read-only.
+	Readable MountKind = "readable"
+	// Writable shows Source.
+	Writable MountKind = "writable"
+	// Overlay shows Path itself and over it the changes in the folders Below, the
+	// first topmost. What is changed now goes to Source. Each of these folders
+	// has the two that overlayfs needs, upper and work.
+	Overlay MountKind = "overlay"
+)
+
+// Mount is one path of the file system that differs from outside. A spec lists
+// parents before children.
+type Mount struct {
+	Kind     MountKind `json:"kind"`
+	Path     string    `json:"path"`
+	Source   string    `json:"source,omitempty"`
+	Below    []string  `json:"below,omitempty"`
+	File     bool      `json:"file,omitempty"`
+	Optional bool      `json:"optional,omitempty"` // its failing is no failure
+}
+
+// Landlock is what the ruleset grants. Paths that don't exist are passed over.
+type Landlock struct {
+	Config  int      `json:"config"`   // ABI version whose rights are handled
+	Read    []string `json:"read"`     // read and execute
+	Write   []string `json:"write"`    // everything
+	Use     []string `json:"use"`      // files that are read and written, devices
+	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
+}
+
+// Report is the answer to a Spec: the first frame from inside.
+type Report struct {
+	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
+	Errno   int      `json:"errno,omitempty"`
+	Error   string   `json:"error,omitempty"`
+	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
+}
+
+// Request asks the supervisor for one thing: one of the three is set.
+type Request struct {
+	Start  *Start  `json:"start,omitempty"` // a descriptor for the streams comes with it
+	Signal *Signal `json:"signal,omitempty"`
+	End    uint64  `json:"end,omitempty"` // kill what is left of this command's group and forget it
+}
+
+// Start asks for a command. Bytes, since neither arguments nor variables need
+// to be text.
+type Start struct {
+	ID   uint64   `json:"id"` // not 0, never used before
+	Argv [][]byte `json:"argv"`
+	Dir  string   `json:"dir"`
+	Env  [][]byte `json:"env"`
+	// Terminal says that the descriptor is one, for input and control too.
+	Terminal bool `json:"terminal,omitempty"`
+}
+
+// Signal asks for a signal to a command's process group.
+type Signal struct {
+	ID     uint64 `json:"id"`
+	Number int    `json:"number"`
+}
+
+// Event is what the supervisor tells: that a command was started or not, or
+// that it has exited.
+type Event struct {
+	ID      uint64 `json:"id"`
+	Started bool   `json:"started,omitempty"`
+	Error   string `json:"error,omitempty"` // why it did not start
+	Exited  bool   `json:"exited,omitempty"`
+	Status  uint32 `json:"status,omitempty"` // wait status
+}
+
+// Frame is the message as it goes over the control socket: a length of four
+// bytes, big endian, and JSON.
+func Frame(message any) ([]byte, error) {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	n := len(body)
+	return append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...), nil
+}
+
+// HeaderSize is the length of what stands before a frame's body.
+const HeaderSize = 4
+
+// BodySize reads a frame's header.
+func BodySize(header []byte) int {
+	return int(header[0])<<24 | int(header[1])<<16 | int(header[2])<<8 | int(header[3])
+}

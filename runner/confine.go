@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// The sandboxes of a run by their scratch folders. What setup commands change
+// of the user's folder, caches for the most part, the others see; what the
+// agent changes there only the agent sees.
+const (
+	setupScratch = "setup"
+	agentScratch = "agent"
+	sandboxes    = "sandboxes" // in the state folder
+)
+
+// place says where commands run and with what.
+type place struct {
+	scratch string // name below sandboxes
+	root    string // that they may write to
+	network string // "" is that of the job's policy
+}
+
+// confine finds out how commands can be confined here, before anything is run
+// or asked.
+func (r *run) confine(ctx context.Context) error {
+	for _, folder := range []string{outputsFolder, programsFolder} { // which commands see once they are there
+		if _, err := r.dir.makeFolder(folder); err != nil {
+			return err
+		}
+	}
+	level, layers, err := sandbox.Probe(ctx, r.sandboxOptions(place{scratch: "probe", root: r.checkout.Root()}))
+	r.removeScratch("probe")
+	if err != nil {
+		return confinementFailure(err)
+	}
+	r.confined = Confinement{string(level), layers}
+	return nil
+}
+
+// confinementFailure is the outcome of a sandbox that cannot be opened.
+func confinementFailure(err error) error {
+	var unavailable *sandbox.UnavailableError
+	switch {
+	case !errors.As(err, &unavailable):
+		return fmt.Errorf("open the sandbox: %w", err)
+	case unavailable.Reached != sandbox.LevelNone || unavailable.Asked != "" && len(unavailable.Missing) == 0:
+		return outcome.Stopf(outcome.SandboxUnavailable, "level", "%s", sentence(err.Error())).Because(err)
+	}
+	return outcome.Stopf(outcome.SandboxUnavailable, "kernel", "%s", sentence(err.Error())).Because(err)
+}
+
+// openSandbox opens the sandbox of a place.
+func (r *run) openSandbox(ctx context.Context, p place) (*sandbox.Sandbox, error) {
+	box, err := sandbox.Open(ctx, r.sandboxOptions(p))
+	if err != nil {
+		return nil, confinementFailure(err)
+	}
+	return box, nil
+}
+
+func (r *run) sandboxOptions(p place) sandbox.Options {
+	policy := r.job.Policy
+	network := policy.Network
+	if p.network != "" {
+		network = p.network
+	}
+	o := sandbox.Options{
+		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(network), Require: sandbox.Level(policy.Require),
+		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
+		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
+		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
+	}
+	if o.Mode == sandbox.ReadOnly && p.scratch != agentScratch {
+		o.Mode = sandbox.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+	}
+	if _, err := os.Lstat(r.scratch(setupScratch)); err == nil && p.scratch != setupScratch {
+		o.Below = []string{r.scratch(setupScratch)}
+	}
+	return o
+}
+
+// absolute are paths of the job: below the repository's root, or below the
+// user's folder (~/), or absolute.
+func (r *run) absolute(paths []string) []string {
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		switch rest, inHome := strings.CutPrefix(path, "~/"); {
+		case inHome:
+			all[i] = filepath.Join(r.env.get("HOME"), rest)
+		case filepath.IsAbs(path):
+			all[i] = path
+		default:
+			all[i] = filepath.Join(r.checkout.Root(), filepath.FromSlash(path))
+		}
+	}
+	return all
+}
+
+func (r *run) scratch(name string) string { return r.dir.join(stateFolder, sandboxes, name) }
+
+// removeScratch removes what commands left in their sandbox. What cannot be
+// removed stays in the run directory.
+func (r *run) removeScratch(name string) { _ = sandbox.RemoveScratch(r.scratch(name)) }
+
+// network is what commands reach: without confinement all that the machine does.
+func (r *run) network() string {
+	switch {
+	case r.confined.Level == string(sandbox.LevelNone):
+		return string(sandbox.NetworkFull)
+	case r.confined.Level == string(sandbox.LevelLandlock) && r.job.Policy.Network == string(sandbox.NetworkLoopback):
+		return string(sandbox.NetworkNone)
+	}
+	return r.job.Policy.Network
+}
+
+// confinementWords and networkWords tell the model what its commands may do.
+func (r *run) confinementWords() string {
+	switch {
+	case r.confined.Level == string(sandbox.LevelNone):
+		return "none: commands run with the rights of the user who started agent-ci"
+	case r.job.Policy.Sandbox == string(sandbox.ReadOnly):
+		return "read-only: commands may read the repository and write to $TMPDIR only"
+	}
+	return "workspace-write: commands may write in " + r.checkout.Root() + ", in $TMPDIR, and, for themselves, in the home folder; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
+}
+
+func (r *run) networkWords() string {
+	return map[string]string{
+		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
+		string(sandbox.NetworkLoopback): "loopback: 127.0.0.1 of these commands alone; nothing outside can be reached",
+		string(sandbox.NetworkFull):     "whatever this machine reaches",
+	}[r.network()]
+}

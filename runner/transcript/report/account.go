@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+func confinement(p transcript.Policy) []fact {
+	if p.Level == "" {
+		return nil
+	}
+	reached := field(p.Level)
+	if p.Level == unconfined {
+		reached = "none: commands ran with all rights of the user"
+	}
+	layers := field(strings.Join(p.Layers, ", "))
+	if layers == "" {
+		layers = "none"
+	}
+	return []fact{
+		{Name: "Reached", Value: reached},
+		{Name: "Layers", Value: layers},
+		{Name: "Asked for", Value: field(p.Sandbox)},
+		{Name: "Network", Value: field(p.Network)},
+		{Name: "Approval", Value: field(p.Approval)},
+	}
+}
+
+func refused(o *overview) string {
+	switch {
+	case o.refused == 0:
+		return "The policy refused no call."
+	case o.refused > len(o.refusals):
+		return fmt.Sprintf("The policy refused %s, of which the first %d are shown.", transcript.Count(o.refused, "call"), len(o.refusals))
+	}
+	return fmt.Sprintf("The policy refused %s.", transcript.Count(o.refused, "call"))
+}
+
+func usage(o *overview) []fact {
+	v := o.view
+	model := field(v.Model)
+	if v.Started.Scripted != "" {
+		model = "scripted answers"
+	}
+	all := []fact{
+		{Name: "Model", Value: model},
+		{Name: "Input", Value: fmt.Sprintf("%s tokens, %s of them cached", transcript.Thousands(v.Usage.Input), transcript.Thousands(v.Usage.Cached))},
+		{Name: "Output", Value: fmt.Sprintf("%s tokens, %s of them reasoning", transcript.Thousands(v.Usage.Output), transcript.Thousands(v.Usage.Reasoning))},
+		{Name: "Cost", Value: "not known: no price is recorded"},
+		{Name: "Model's time", Value: transcript.Duration(o.thinking)},
+		{Name: "Calls' time", Value: transcript.Duration(o.working)},
+		{Name: "Checks' time", Value: transcript.Duration(o.checking)},
+	}
+	if v.Retries > 0 {
+		all = append(all, fact{Name: "Repeated requests", Value: transcript.Thousands(int64(v.Retries))})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+func run(v *transcript.View) []fact {
+	all := []fact{
+		{Name: "Run", Value: field(v.Started.RunID), Link: link(v.Started.Link), Code: true},
+		{Name: "agent-ci", Value: field(v.Started.Version)},
+		{Name: "Task key", Value: field(v.Started.Key), Code: true},
+		{Name: "Repository", Value: field(v.Workspace.Repository), Code: true},
+		{Name: "Base", Value: field(v.Workspace.Base + " " + short(v.Workspace.BaseSHA)), Code: true},
+		{Name: "Branch", Value: field(v.Workspace.Branch), Code: true},
+		{Name: "Publish", Value: field(v.Started.Publish)},
+		{Name: "Events", Value: transcript.Thousands(v.Events)},
+		{Name: "Chain's end", Value: v.Head, Code: true},
+	}
+	if !v.StartedAt.IsZero() {
+		all = slices.Insert(all, 1, fact{Name: "Started", Value: v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+func setupRow(s transcript.Setup) transcript.Setup {
+	s.Name, s.Run = field(s.Name), field(s.Run)
+	return s
+}
+
+func published(p transcript.Publish) fact {
+	f := fact{Name: field(strings.ReplaceAll(p.Step, "_", " ")), Link: link(p.URL)}
+	var parts []string
+	for _, s := range []string{p.Operation, p.URL, p.Branch, short(p.HeadSHA), p.Remote} {
+		if s != "" {
+			parts = append(parts, field(s))
+		}
+	}
+	f.Value = strings.Join(parts, " · ")
+	return f
+}

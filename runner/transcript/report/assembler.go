@@ -1,0 +1,203 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// assembler makes entries of events. An entry comes out when it is whole and
+// all before it are.
+type assembler struct {
+	cut   cutter
+	start time.Time
+	// endless are the events that begin what no event ends; nil when that is
+	// not known yet.
+	endless map[int64]bool
+	queue   []*entry
+	calls   map[callKey][]*entry // without an end, oldest first
+	turns   map[turnKey]*entry   // without an answer
+	waiting map[int64]bool       // the events that begin these
+}
+
+type callKey struct {
+	agent, id string
+	number    int
+}
+
+type turnKey struct {
+	agent string
+	turn  int
+}
+
+func newAssembler(c cutter, endless map[int64]bool) *assembler {
+	return &assembler{cut: c, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}}
+}
+
+// add takes an event and gives the entries that are whole by it.
+func (a *assembler) add(e transcript.Event) ([]*entry, error) {
+	if a.start.IsZero() {
+		a.start = e.Time
+	}
+	tell, known := telling[e.Type]
+	if !known {
+		tell = (*assembler).unknown
+	}
+	if err := tell(a, e); err != nil {
+		return nil, fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return a.whole(), nil
+}
+
+func (a *assembler) whole() []*entry {
+	n := 0
+	for n < len(a.queue) && !a.queue[n].open {
+		n++
+	}
+	whole := a.queue[:n:n]
+	a.queue = a.queue[n:]
+	return whole
+}
+
+// rest gives the entries that are still waited for, and those after them.
+func (a *assembler) rest() []*entry {
+	rest := a.queue
+	a.queue = nil
+	return rest
+}
+
+// enter puts a new entry into the timeline.
+func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
+	a.cut.mark()
+	n := &entry{Seq: e.Seq, At: clock(a.start, e.Time), Kind: kind, Name: field(name)}
+	if e.Agent != transcript.MainAgent {
+		n.Agent = field(e.Agent)
+	}
+	a.queue = append(a.queue, n)
+	return n
+}
+
+// await keeps what comes after n back until n is whole.
+func (a *assembler) await(n *entry) {
+	n.open = !a.endless[n.Seq]
+	a.waiting[n.Seq] = true
+}
+
+func (a *assembler) ended(n *entry, seq int64) {
+	n.open, n.Until = false, seq
+	delete(a.waiting, n.Seq)
+}
+
+func (a *assembler) part(n *entry, title, text string) {
+	if text != "" {
+		n.Parts = append(n.Parts, part{Title: title, Text: cut(a.cut, text)})
+	}
+}
+
+func (a *assembler) unknown(e transcript.Event) error {
+	a.part(a.enter(e, "note", string(e.Type)), "Data", indented(e.Data))
+	return nil
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+func (a *assembler) toolStarted(e transcript.Event) error {
+	var started transcript.ToolStarted
+	if err := json.Unmarshal(e.Data, &started); err != nil {
+		return err
+	}
+	n := a.enter(e, "call", started.Tool)
+	n.Topic = field(transcript.Topic(started.Input))
+	n.End, n.Bad = "did not end", true
+	a.input(n, started.Input)
+	key := callKey{e.Agent, started.CallID, started.Number}
+	a.calls[key] = append(a.calls[key], n)
+	a.await(n)
+	return nil
+}
+
+// input shows the arguments of a call; those that are a patch as a diff.
+func (a *assembler) input(n *entry, input string) {
+	patch, alone := patchOf(input)
+	if patch != nil {
+		n.Diff = newDiff(a.cut, patch)
+		n.paths = n.Diff.paths
+		n.Open = true
+	}
+	if !alone {
+		a.part(n, "Arguments", transcript.Readable(input))
+	}
+}
+
+func (a *assembler) toolFinished(e transcript.Event) error {
+	var finished transcript.ToolFinished
+	if err := json.Unmarshal(e.Data, &finished); err != nil {
+		return err
+	}
+	key := callKey{e.Agent, finished.CallID, finished.Number}
+	if len(a.calls[key]) == 0 {
+		a.calls[key] = []*entry{a.enter(e, "call", finished.Tool)}
+	}
+	n := a.calls[key][0]
+	a.ended(n, e.Seq)
+	n.finish(a.cut, finished)
+	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
+		delete(a.calls, key)
+	}
+	return nil
+}
+
+func (a *assembler) modelRequest(e transcript.Event) error {
+	var request transcript.ModelRequest
+	if err := json.Unmarshal(e.Data, &request); err != nil {
+		return err
+	}
+	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
+	n.Topic = field(request.Model)
+	n.End, n.Bad = "no answer", true
+	a.settings(n, request.Settings)
+	for _, item := range request.Input {
+		role, text := sent(item)
+		a.part(n, "Sent as "+field(role), text)
+	}
+	a.turns[turnKey{e.Agent, request.Turn}] = n
+	a.await(n)
+	return nil
+}
+
+func (a *assembler) modelResponse(e transcript.Event) error {
+	var response transcript.ModelResponse
+	if err := json.Unmarshal(e.Data, &response); err != nil {
+		return err
+	}
+	key := turnKey{e.Agent, response.Turn}
+	n, asked := a.turns[key]
+	if !asked {
+		n = a.enter(e, "turn", fmt.Sprintf("Turn %d", response.Turn))
+	}
+	delete(a.turns, key)
+	a.ended(n, e.Seq)
+	n.Bad, n.seconds = response.Status != "completed", response.Seconds
+	n.End = transcript.Duration(response.Seconds) + " · " + tokens(response.Usage)
+	if n.Bad {
+		n.End = field(response.Status) + " · " + n.End
+	}
+	for _, item := range response.Output {
+		a.output(n, item)
+	}
+	return nil
+}
+
+// tokens are those of one response.
+func tokens(u transcript.Usage) string {
+	return fmt.Sprintf("%s in, %s out", transcript.Thousands(u.Input), transcript.Thousands(u.Output))
+}

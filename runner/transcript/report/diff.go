@@ -1,0 +1,260 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// diff is a patch as people read one.
+type diff struct {
+	Files  []fileDiff
+	Hidden string // how much is missing; empty when nothing is
+	paths  []string
+}
+
+type fileDiff struct {
+	Op, Path, MoveTo string
+	Hunks            []hunk
+}
+
+// hunk is one place of a file. Blocks alternate between what stays and what
+// changes.
+type hunk struct {
+	Place  string // the lines that the patch names to find it
+	Blocks []change
+}
+
+// change is lines that stay, or lines that give way to others.
+type change struct {
+	Keep     string
+	Old, New []line
+}
+
+// Changes says whether the lines give way to others.
+func (c change) Changes() bool { return len(c.Old)+len(c.New) > 0 }
+
+// line is a line of a file, in pieces of which those that changed are marked.
+type line []piece
+
+type piece struct {
+	Text   string
+	Marked bool
+}
+
+// patchOf finds the patch in the arguments of a call, in whatever form models
+// write one. Alone says that the arguments are nothing else.
+func patchOf(input string) (patch *v4a.Patch, alone bool) {
+	if patch, alone = patchIn(input); patch != nil || !strings.HasPrefix(strings.TrimSpace(input), "{") {
+		return patch, alone
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(input), &args) != nil {
+		return nil, false
+	}
+	if patch = operation(input); patch != nil {
+		return patch, true
+	}
+	for _, name := range []string{"input", "patch", "cmd", "command", "script"} {
+		for _, text := range texts(args[name]) {
+			if patch, alone = patchIn(text); patch != nil {
+				return patch, alone && len(args) == 1
+			}
+		}
+	}
+	return nil, false
+}
+
+// texts are a JSON string, or the strings of a list.
+func texts(raw json.RawMessage) []string {
+	var text string
+	var list []string
+	if json.Unmarshal(raw, &text) == nil {
+		return []string{text}
+	}
+	_ = json.Unmarshal(raw, &list) // no list: no text
+	return list
+}
+
+const (
+	patchBegin = "*** Begin Patch"
+	patchEnd   = "*** End Patch"
+)
+
+// patchIn finds a patch in a text, such as a command that applies it.
+func patchIn(text string) (patch *v4a.Patch, alone bool) {
+	from, to := strings.Index(text, patchBegin), strings.LastIndex(text, patchEnd)
+	if from < 0 || to < from {
+		return nil, false
+	}
+	to += len(patchEnd)
+	patch, err := v4a.Parse(text[from:to])
+	if err != nil {
+		return nil, false
+	}
+	return patch, strings.TrimSpace(text[:from]+text[to:]) == ""
+}
+
+// operation reads the arguments of the patch tool that is built into the API.
+func operation(input string) *v4a.Patch {
+	var o struct {
+		Type string `json:"type"`
+		Path string `json:"path"`
+		Diff string `json:"diff"`
+	}
+	if json.Unmarshal([]byte(input), &o) != nil {
+		return nil
+	}
+	op, isOperation := strings.CutSuffix(o.Type, "_file")
+	if op == "create" {
+		op = string(v4a.Add)
+	}
+	if !isOperation {
+		return nil
+	}
+	patch, err := v4a.ParseDiff(v4a.Op(op), o.Path, o.Diff)
+	if err != nil {
+		return nil
+	}
+	return patch
+}
+
+// newDiff shows as much of a patch as c allows.
+func newDiff(c cutter, p *v4a.Patch) *diff {
+	b := diffBuilder{left: c.most(patchWeight(p))}
+	d := &diff{paths: v4a.Paths(p)}
+	for _, s := range p.Sections {
+		d.Files = append(d.Files, b.file(s))
+		if b.left <= 0 {
+			break
+		}
+	}
+	if hidden := patchLines(p) - b.lines; hidden > 0 {
+		d.Hidden = transcript.Count(hidden, "line") + " of this patch not shown"
+	}
+	return d
+}
+
+func patchWeight(p *v4a.Patch) int {
+	bytes := 0
+	for _, s := range p.Sections {
+		bytes += 2 * lineBytes
+		for _, h := range hunks(s) {
+			bytes += lineBytes
+			for _, l := range h.Lines {
+				bytes += plainWeights.weigh(l.Text) + lineBytes
+			}
+		}
+	}
+	return bytes
+}
+
+func patchLines(p *v4a.Patch) int {
+	lines := 0
+	for _, s := range p.Sections {
+		for _, h := range hunks(s) {
+			lines += len(h.Lines)
+		}
+	}
+	return lines
+}
+
+// hunks are those of a section; an added file is one of inserted lines.
+func hunks(s v4a.Section) []v4a.Hunk {
+	if s.Op != v4a.Add || s.Content == "" {
+		return s.Hunks
+	}
+	var lines []v4a.Line
+	for text := range strings.SplitSeq(strings.TrimSuffix(s.Content, "\n"), "\n") {
+		lines = append(lines, v4a.Line{Kind: v4a.Insert, Text: text})
+	}
+	return []v4a.Hunk{{Lines: lines}}
+}
+
+// diffBuilder lays out a patch as long as there is room left.
+type diffBuilder struct {
+	left  int // bytes
+	lines int // so far
+}
+
+var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted"}
+
+func (b *diffBuilder) file(s v4a.Section) fileDiff {
+	f := fileDiff{Op: opName[s.Op], Path: field(s.Path), MoveTo: field(s.MoveTo)}
+	b.left -= 2 * lineBytes
+	for _, h := range hunks(s) {
+		if b.left <= 0 {
+			break
+		}
+		f.Hunks = append(f.Hunks, b.hunk(h))
+	}
+	return f
+}
+
+func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
+	out := hunk{Place: field(strings.Join(h.Context, " › "))}
+	b.left -= lineBytes
+	var run lines
+	for _, l := range h.Lines {
+		text := b.text(l.Text)
+		if b.left < 0 {
+			break
+		}
+		b.lines++
+		if run.endsBefore(l.Kind) {
+			out.Blocks = append(out.Blocks, run.change())
+			run = lines{}
+		}
+		run.add(l.Kind, text)
+	}
+	if !run.empty() {
+		out.Blocks = append(out.Blocks, run.change())
+	}
+	return out
+}
+
+// lines are those of one block of a hunk: some that stay, or some that change.
+type lines struct{ keep, old, fresh []string }
+
+func (r *lines) empty() bool { return len(r.keep)+len(r.old)+len(r.fresh) == 0 }
+
+// endsBefore says whether a line of a kind belongs to another block.
+func (r *lines) endsBefore(kind v4a.Kind) bool {
+	switch kind {
+	case v4a.Keep:
+		return len(r.old)+len(r.fresh) > 0
+	case v4a.Remove:
+		return len(r.keep)+len(r.fresh) > 0
+	}
+	return len(r.keep) > 0
+}
+
+func (r *lines) add(kind v4a.Kind, text string) {
+	switch kind {
+	case v4a.Keep:
+		r.keep = append(r.keep, text)
+	case v4a.Remove:
+		r.old = append(r.old, text)
+	case v4a.Insert:
+		r.fresh = append(r.fresh, text)
+	}
+}
+
+func (r *lines) change() change {
+	if len(r.keep) > 0 {
+		return change{Keep: strings.Join(r.keep, "\n")}
+	}
+	return compare(r.old, r.fresh)
+}
+
+// longLine is the most of one line of a diff, in UTF-16 units.
+const longLine = 2000
+
+func (b *diffBuilder) text(s string) string {
+	s = markdown.Show(markdown.Cut(s, longLine))
+	b.left -= plainWeights.weigh(s) + lineBytes
+	return s
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// entry is one item of the timeline: an event, or a turn or a call with the
+// event that ended it.
+type entry struct {
+	Seq   int64 // of the event that began it
+	Until int64 // of the event that ended it; 0 for an event alone or one without end
+	At    string
+	Kind  string // its class: turn, call, note
+	Agent string // empty for the run's own
+	Name  string
+	Topic string // what it is about, in a line
+	End   string // how it ended and how long it took
+	Bad   bool
+	Open  bool // shown unfolded
+
+	Message []block // what the agent says in it
+	Parts   []part
+	Diff    *diff
+	File    string // of the whole output
+
+	open    bool // its end is awaited
+	refused string
+	seconds float64
+	paths   []string // that its patch names
+}
+
+// part is a text of an entry under a title.
+type part struct {
+	Seq   int64 // of the event that it came with, where that is another than the entry's
+	Title string
+	Text  excerpt
+}
+
+// Folds says whether there is anything to fold.
+func (e *entry) Folds() bool { return len(e.Parts) > 0 || e.Diff != nil || e.File != "" }
+
+// clock is how long after the start an event came.
+func clock(start, at time.Time) string {
+	d := max(0, at.Sub(start)).Truncate(time.Second)
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	if h > 0 {
+		return fmt.Sprintf("%d:%02d:%02d", h, m, s)
+	}
+	return fmt.Sprintf("%d:%02d", m, s)
+}
+
+// finish ends a call.
+func (e *entry) finish(c cutter, f transcript.ToolFinished) {
+	e.seconds, e.refused = f.Seconds, refusal(f)
+	code, exited := f.Detail["exit_code"].(float64)
+	result := "ok"
+	switch {
+	case e.refused != "":
+		result = "refused"
+	case exited && code != 0:
+		result = fmt.Sprintf("exit %.0f", code)
+	case f.Failed:
+		result = "failed"
+	}
+	e.Bad = result != "ok"
+	e.End = result + " · " + transcript.Duration(f.Seconds)
+	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(c, f.Output)})
+	if f.File != "" {
+		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.Thousands(f.Bytes), field(f.File))
+	}
+}
+
+// refusal is the rule by which the policy refused a call; empty where it did not.
+func refusal(f transcript.ToolFinished) string {
+	switch rule := f.Detail["denied"].(type) {
+	case nil:
+		return ""
+	case string:
+		return field(rule)
+	case bool:
+		if !rule {
+			return ""
+		}
+	}
+	return "policy"
+}

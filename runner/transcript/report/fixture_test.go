@@ -1,0 +1,245 @@
+package report
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+var update = flag.Bool("update", false, "rewrite the fixtures")
+
+// The fixtures are files because the tests in a browser show them too.
+func TestFixtures(t *testing.T) {
+	for name, run := range map[string][]happening{"ordinary.jsonl": ordinary(), "hostile.jsonl": hostile()} {
+		path := filepath.Join("testdata", name)
+		got := recorded(t, run)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s differs (-want +got); go test ./runner/transcript/report -update rewrites it:\n%s", path, diff)
+		}
+	}
+}
+
+// happening is one event that a test records.
+type happening struct {
+	kind transcript.Type
+	data any
+}
+
+// recorded is the log of a run, as it lies on disk.
+func recorded(t testing.TB, run []happening) string {
+	t.Helper()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := transcript.Create(path, transcript.Options{Clock: func() time.Time {
+		now = now.Add(1700 * time.Millisecond)
+		return now
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range run {
+		if _, err := log.Append(h.kind, h.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func quoted(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func said(text string) json.RawMessage {
+	return json.RawMessage(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":` + quoted(text) + `}]}`)
+}
+
+func asked(turn int, items ...json.RawMessage) happening {
+	return happening{kind: transcript.TypeModelRequest, data: transcript.ModelRequest{Turn: turn, Model: "gpt-5.1-codex", Input: items}}
+}
+
+func answered(turn int, items ...json.RawMessage) happening {
+	return happening{kind: transcript.TypeModelResponse, data: transcript.ModelResponse{
+		Turn: turn, Status: "completed", Output: items, Seconds: 3.4 + float64(turn),
+		Usage: transcript.Usage{Input: 4200 + 900*int64(turn), Cached: 3100, Output: 310, Reasoning: 120},
+	}}
+}
+
+func called(turn, number int, tool, input string) happening {
+	return happening{kind: transcript.TypeToolStarted, data: transcript.ToolStarted{
+		Turn: turn, Number: number, CallID: fmt.Sprintf("call_%d", number), Tool: tool, Input: input, Offered: true,
+	}}
+}
+
+func ended(turn, number int, tool, output string, detail map[string]any) happening {
+	code, _ := detail["exit_code"].(int)
+	return happening{kind: transcript.TypeToolFinished, data: transcript.ToolFinished{
+		Turn: turn, Number: number, CallID: fmt.Sprintf("call_%d", number), Tool: tool,
+		Failed: code != 0 || detail["denied"] != nil, Output: output, Bytes: int64(len(output)), Seconds: 0.4 * float64(number), Detail: detail,
+	}}
+}
+
+const ordinaryPatch = `*** Begin Patch
+*** Update File: greet/greet.go
+@@ func Greet(name string) string {
+ 	name = strings.TrimSpace(name)
+-	return "Hello " + name
++	return "Hello, " + name + "!"
+ }
+@@
+-// Bye says good bye to name.
+-func Bye(name string) string { return "Bye " + name }
++// Farewell takes leave of name, politely.
++func Farewell(name string) string { return "Good bye, " + name + "." }
+*** Add File: greet/testdata/names.txt
++Ada
++Zoë
++
++名前
+*** Update File: docs/usage.md
+*** Move to: docs/greeting.md
+@@
+ # Usage
+-Run greet NAME.
++Run ` + "`greet NAME`" + `; it answers with a greeting.
+*** Delete File: greet/old.go
+*** End Patch
+`
+
+var (
+	reds   = []transcript.VerifyRow{{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", Seconds: 1.2, Log: "outputs/verify-0-1-tests.log"}, {Name: "make lint", Run: "make lint", Must: "no_worse", Before: "red", Seconds: 12.2}}
+	greens = []transcript.VerifyRow{{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", After: "green", Passed: true, Seconds: 1.3}, {Name: "make lint", Run: "make lint", Must: "no_worse", Before: "red", After: "red", Passed: true, Seconds: 12.4}}
+)
+
+// ordinary is a run with something of everything.
+func ordinary() []happening {
+	steps := func(states ...string) transcript.Plan {
+		texts := []string{"Read the failing test", "Mend the greeting", "Run the tests and the linter"}
+		var p transcript.Plan
+		for i, state := range states {
+			p.Steps = append(p.Steps, transcript.PlanStep{Step: texts[i], Status: state})
+		}
+		return p
+	}
+	settings := json.RawMessage(`{"instructions":"You work in a git checkout.\nGo on until the task is done.","tools":[{"type":"function","name":"exec_command"},{"type":"custom","name":"apply_patch"},{"type":"web_search"}]}`)
+	first := asked(1, json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Greet people politely.\nSee the issue."}]}`))
+	request := first.data.(transcript.ModelRequest)
+	request.Settings = settings
+	first.data = request
+	return []happening{
+		{kind: transcript.TypeRunStarted, data: transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.3.0", Key: "issue-7", Job: json.RawMessage(`{"version":1,"name":"issue-7"}`), Publish: "github", Link: "https://github.com/octo-org/widgets/actions/runs/42"}},
+		{kind: transcript.TypeTask, data: transcript.Task{Source: "issue", Title: "Greet people politely", Issue: "octo-org/widgets#7", URL: "https://github.com/octo-org/widgets/issues/7", Text: "`greet Ada` prints **Hello Ada**. It should have a comma and an exclamation mark:\n\n```\nHello, Ada!\n```\n\n- names keep their case\n- blanks around a name do not count"}},
+		{kind: transcript.TypeWorkspace, data: transcript.Workspace{Repository: "octo-org/widgets", Base: "main", BaseSHA: strings.Repeat("a1b2", 10), Branch: "agent-ci/issue-7", Path: "."}},
+		{kind: transcript.TypePolicy, data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}}},
+		{kind: transcript.TypeSetup, data: transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
+		{kind: transcript.TypeVerify, data: transcript.Verify{Passed: true, Rows: reds}},
+		first,
+		{kind: transcript.TypeModelRetry, data: transcript.ModelRetry{Turn: 1, Attempt: 1, Error: "HTTP 503: the server is overloaded", Wait: 2}},
+		answered(1, json.RawMessage(`{"type":"reasoning","encrypted_content":"gAAAA","summary":[{"type":"summary_text","text":"I should look at the test before I change the function."}]}`),
+			said("I look at the test and the function first.")),
+		called(1, 1, "update_plan", `{"plan":[{"step":"Read the failing test","status":"in_progress"}]}`),
+		{kind: transcript.TypePlan, data: steps("in_progress", "pending", "pending")},
+		ended(1, 1, "update_plan", "Plan updated", nil),
+		called(1, 2, "exec_command", `{"cmd":"go test ./...","workdir":"."}`),
+		called(1, 3, "read_file", `{"file_path":"greet/greet.go"}`),
+		ended(1, 3, "read_file", "L1: package greet\nL2: \nL3: import \"strings\"\n", nil),
+		ended(1, 2, "exec_command", "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\", want \"Hello, Ada!\"\nFAIL\n", map[string]any{"exit_code": 1}),
+		asked(2),
+		answered(2, json.RawMessage(`{"type":"web_search_call","status":"completed","action":{"type":"search","query":"polite greeting"}}`), said("The function lacks the comma. I mend it, and clean up what is **not used**.")),
+		called(2, 4, "apply_patch", ordinaryPatch),
+		ended(2, 4, "apply_patch", "Success. Updated the following files:\nM greet/greet.go\nA greet/testdata/names.txt\nM docs/greeting.md\nD greet/old.go\n", nil),
+		called(2, 5, "exec_command", `{"cmd":"git push --force origin main"}`),
+		ended(2, 5, "exec_command", "The rule no_push forbids this command: pushing is done by agent-ci after the run.", map[string]any{"denied": "no_push"}),
+		asked(3),
+		answered(3),
+		called(3, 6, "exec_command", `{"cmd":"go test -v ./... \\\n  | tail -n 200"}`),
+		{kind: transcript.TypeToolFinished, data: transcript.ToolFinished{
+			Turn: 3, Number: 6, CallID: "call_6", Tool: "exec_command", Output: numbered(200), Truncated: true, File: "outputs/call-6.txt", Bytes: 1_234_567, Seconds: 75,
+			Detail: map[string]any{"exit_code": 0},
+		}},
+		{kind: transcript.TypePlan, data: steps("completed", "completed", "completed")},
+		{kind: "compaction", data: map[string]any{"before": 120_000, "after": 9_000}},
+		asked(4),
+		answered(4, said("## What was done\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is.")),
+		{kind: transcript.TypeChange, data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Files: []transcript.ChangeFile{
+			{Path: "greet/greet.go", Status: "M", Insertions: 3, Deletions: 3},
+			{Path: "greet/testdata/names.txt", Status: "A", Insertions: 4},
+			{Path: "docs/greeting.md", Status: "A", Insertions: 2},
+			{Path: "greet/old.go", Status: "D", Deletions: 6},
+			{Path: "logo.png", Status: "A", Binary: true},
+		}}},
+		{kind: transcript.TypeVerify, data: transcript.Verify{Attempt: 1, Passed: true, Rows: greens}},
+		{kind: transcript.TypeWarning, data: transcript.Warning{Code: "comments_left_out", Message: "2 comments by people without a role in the repository were not read."}},
+		{kind: transcript.TypePublish, data: transcript.Publish{Step: "push", Branch: "agent-ci/issue-7", HeadSHA: strings.Repeat("c3d4", 10), Remote: "https://github.com/octo-org/widgets"}},
+		{kind: transcript.TypePublish, data: transcript.Publish{Step: "pull_request", Number: 8, URL: "https://github.com/octo-org/widgets/pull/8", Operation: "created"}},
+		{kind: transcript.TypeRunFinished, data: transcript.RunFinished{
+			Outcome: "changed", Reason: "pull_request", Message: "Pull request #8 was created; review it and merge.", Turns: 4, Calls: 6, Seconds: 151,
+			Summary: "## What was done\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is.",
+		}},
+	}
+}
+
+// evil tries what a text can try on a page.
+const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)><svg/onload=alert(1)> <!-- --> </pre></details></li></ol> javascript:alert(1) {{.}} &lt;b&gt; &#60;b> ]]> ` + "\u202eabc\u2066 \u200b\ufeff\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\a\x00\b ` ** <style>*{display:none}</style> <base href=//evil.example> <meta http-equiv=refresh content=0>"
+
+// hostile is a run in which every text tries to do something.
+func hostile() []happening {
+	block := "</script></style></title></textarea>\n```\n" + evil + "\n````\n# " + evil + "\n- " + evil + "\n**" + evil + "**\n`" + evil + "`\n"
+	patch := "*** Begin Patch\n*** Add File: " + strings.ReplaceAll(evil, "\x00", "") + "\n+" + evil + "\n*** Update File: a.html\n@@ " + evil + "\n-<b>old " + evil + "\n+<b>new " + evil + "\n*** End Patch"
+	return []happening{
+		{kind: transcript.TypeRunStarted, data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Publish: evil, Scripted: evil, Link: "javascript:alert(1)"}},
+		{kind: transcript.TypeTask, data: transcript.Task{Source: evil, Title: evil, Text: block, Issue: evil, URL: "javascript:alert(1)//https://a.example/b/c/pull/1"}},
+		{kind: transcript.TypeWorkspace, data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Branch: evil, Path: evil}},
+		{kind: transcript.TypePolicy, data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}}},
+		{kind: transcript.TypeSetup, data: transcript.Setup{Name: evil, Run: evil}},
+		{kind: transcript.TypeModelRequest, data: transcript.ModelRequest{Turn: 1, Model: evil, Settings: json.RawMessage(`{"instructions":` + quoted(evil) + `,"tools":[{"type":` + quoted(evil) + `}]}`), Input: []json.RawMessage{json.RawMessage(`{"role":` + quoted(evil) + `,"content":` + quoted(block) + `}`)}}},
+		answered(1, said(block), json.RawMessage(`{"type":`+quoted(evil)+`,"x":`+quoted(block)+`}`)),
+		{kind: transcript.TypePlan, data: transcript.Plan{Explanation: evil, Steps: []transcript.PlanStep{{Step: evil, Status: evil}, {Step: block, Status: "completed"}}}},
+		called(1, 1, evil, `{"cmd":`+quoted(block)+`,`+quoted(evil)+`:1}`),
+		ended(1, 1, evil, block, map[string]any{"exit_code": 3}),
+		called(1, 2, "apply_patch", patch),
+		ended(1, 2, "apply_patch", evil, map[string]any{"denied": evil}),
+		{kind: transcript.TypeChange, data: transcript.Change{Files: []transcript.ChangeFile{{Path: evil, Status: evil}}}},
+		{kind: transcript.TypeVerify, data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil}}}},
+		{kind: transcript.TypeWarning, data: transcript.Warning{Code: evil, Message: block}},
+		{kind: transcript.TypePublish, data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},
+		{kind: transcript.Type("new<kind>"), data: map[string]any{evil: block}},
+		{kind: transcript.TypeRunFinished, data: transcript.RunFinished{Outcome: evil, Reason: evil, Message: block, Summary: block}},
+	}
+}
+
+func numbered(lines int) string {
+	var b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&b, "=== RUN   TestGreet/case_%d\n", i+1)
+	}
+	return b.String()
+}

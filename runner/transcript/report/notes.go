@@ -1,0 +1,151 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// telling says how an event of each type gets into the timeline; others are
+// shown as their data.
+var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
+	transcript.TypeModelRequest:  (*assembler).modelRequest,
+	transcript.TypeModelResponse: (*assembler).modelResponse,
+	transcript.TypeToolStarted:   (*assembler).toolStarted,
+	transcript.TypeToolFinished:  (*assembler).toolFinished,
+	transcript.TypeRunStarted:    note("Run started", (*assembler).runStarted),
+	transcript.TypeTask:          note("Task", (*assembler).task),
+	transcript.TypeWorkspace:     note("Workspace", (*assembler).workspace),
+	transcript.TypePolicy:        note("Confinement", (*assembler).policy),
+	transcript.TypeSetup:         note("Setup", (*assembler).setup),
+	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
+	transcript.TypePlan:          note("Plan", (*assembler).plan),
+	transcript.TypeVerify:        note("Verification", (*assembler).verify),
+	transcript.TypeChange:        note("Change", (*assembler).change),
+	transcript.TypePublish:       note("Published", (*assembler).publish),
+	transcript.TypeWarning:       note("Warning", (*assembler).warning),
+	transcript.TypeRunFinished:   note("Run finished", (*assembler).runFinished),
+}
+
+// note is an entry for one event, which fill completes from its data.
+func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler, transcript.Event) error {
+	return func(a *assembler, e transcript.Event) error {
+		var data T
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		fill(a, a.enter(e, "note", name), data)
+		return nil
+	}
+}
+
+func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
+	n.Topic = field("agent-ci " + d.Version)
+	a.part(n, "Job", indented(d.Job))
+}
+
+func (a *assembler) task(n *entry, d transcript.Task) {
+	n.Topic = field(d.Title)
+	a.part(n, "Text", d.Text)
+}
+
+func (a *assembler) workspace(n *entry, d transcript.Workspace) {
+	n.Topic = field(strings.TrimSpace(d.Repository + " " + d.Base + " " + short(d.BaseSHA)))
+}
+
+func (a *assembler) policy(n *entry, d transcript.Policy) {
+	n.Topic = field(d.Level)
+	if len(d.Layers) > 0 {
+		n.Topic = field(d.Level + " (" + strings.Join(d.Layers, ", ") + ")")
+	}
+	n.Bad = d.Level == unconfined
+}
+
+func (a *assembler) setup(n *entry, d transcript.Setup) {
+	n.Topic, n.seconds, n.Bad = field(d.Name), d.Seconds, d.ExitCode != 0
+	n.End = fmt.Sprintf("exit %d · %s", d.ExitCode, transcript.Duration(d.Seconds))
+	a.part(n, "Command", d.Run)
+}
+
+func (a *assembler) retry(n *entry, d transcript.ModelRetry) {
+	n.Bad = true
+	n.Topic = field(fmt.Sprintf("turn %d, attempt %d", d.Turn, d.Attempt))
+	n.End = "waits " + transcript.Duration(d.Wait)
+	a.part(n, "Error", d.Error)
+}
+
+var stepSign = map[string]string{"completed": "✓", "in_progress": "◐"}
+
+func (a *assembler) plan(n *entry, d transcript.Plan) {
+	done := 0
+	var b strings.Builder
+	for _, step := range d.Steps {
+		sign, known := stepSign[step.Status]
+		if !known {
+			sign = "○"
+		}
+		if step.Status == "completed" {
+			done++
+		}
+		b.WriteString(sign + " " + step.Step + "\n")
+	}
+	n.Topic = fmt.Sprintf("%d of %s done", done, transcript.Count(len(d.Steps), "step"))
+	a.part(n, "Why", d.Explanation)
+	a.part(n, "Steps", b.String())
+}
+
+func (a *assembler) verify(n *entry, d transcript.Verify) {
+	n.Topic, n.End = fmt.Sprintf("attempt %d", d.Attempt), "passed"
+	if d.Attempt == 0 {
+		n.Topic, n.End = "before the change", ""
+	} else if !d.Passed {
+		n.End, n.Bad = "failed", true
+	}
+	var b strings.Builder
+	for _, row := range d.Rows {
+		now := row.After
+		if d.Attempt == 0 {
+			now = row.Before
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)\n", row.Name, now, transcript.Duration(row.Seconds))
+		n.seconds += row.Seconds
+	}
+	a.part(n, "Checks", b.String())
+}
+
+func (a *assembler) change(n *entry, d transcript.Change) {
+	n.Topic = fmt.Sprintf("%s, +%d −%d", transcript.Count(len(d.Files), "file"), d.Insertions, d.Deletions)
+	var b strings.Builder
+	for _, f := range d.Files {
+		b.WriteString(f.Status + " " + f.Path + "\n")
+	}
+	a.part(n, "Files", b.String())
+}
+
+func (a *assembler) publish(n *entry, d transcript.Publish) {
+	parts := []string{strings.ReplaceAll(d.Step, "_", " ")}
+	for _, p := range []string{d.Operation, d.Branch, short(d.HeadSHA), d.URL} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	n.Topic = field(strings.Join(parts, " "))
+}
+
+func (a *assembler) warning(n *entry, d transcript.Warning) {
+	n.Topic, n.Bad = field(d.Code), true
+	n.Message = prose(cutProse(a.cut, d.Message))
+}
+
+func (a *assembler) runFinished(n *entry, d transcript.RunFinished) {
+	n.Topic = field(d.Outcome + "/" + d.Reason)
+	n.End = transcript.Duration(d.Seconds)
+	n.Bad = outcome.Outcome(d.Outcome).ExitCode() != 0
+	n.Message = prose(cutProse(a.cut, d.Message))
+}
+
+// short is a commit's id as people write it.
+func short(sha string) string { return sha[:min(len(sha), 12)] }

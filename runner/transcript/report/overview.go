@@ -1,0 +1,70 @@
+package report
+
+import "github.com/agent-ci/agent-ci/runner/transcript"
+
+// mostRows is the most that a list or table of the overview shows.
+const mostRows = 200
+
+// overview is what the first reading finds.
+type overview struct {
+	view    *transcript.View
+	limit   int
+	endless map[int64]bool
+
+	entries   int
+	problems  int
+	refused   int
+	refusals  []reference // the first ones
+	patches   map[string][]int64
+	thinking  float64 // seconds
+	working   float64
+	checking  float64
+	lastEvent string
+}
+
+// reference is an entry named elsewhere on the page.
+type reference struct {
+	Seq               int64
+	Tool, Topic, Rule string
+}
+
+// mostPatches is how many calls are named beside a file.
+const mostPatches = 5
+
+// note takes from an entry what the overview tells.
+func (o *overview) note(e *entry) {
+	o.entries++
+	if e.Bad {
+		o.problems++
+	}
+	o.lastEvent = e.At
+	switch {
+	case e.Kind == "turn":
+		o.thinking += e.seconds
+	case e.Kind == "call":
+		o.working += e.seconds
+		o.call(e)
+	case e.Name == "Verification":
+		o.checking += e.seconds
+	}
+}
+
+func (o *overview) call(e *entry) {
+	if e.refused != "" {
+		o.refused++
+		if len(o.refusals) < mostRows {
+			o.refusals = append(o.refusals, reference{e.Seq, e.Name, e.Topic, e.refused})
+		}
+	}
+	if e.Bad {
+		return
+	}
+	if o.patches == nil {
+		o.patches = map[string][]int64{}
+	}
+	for _, path := range e.paths {
+		if calls := o.patches[path]; len(calls) < mostPatches && len(o.patches) < 10*mostRows {
+			o.patches[path] = append(calls, e.Seq)
+		}
+	}
+}

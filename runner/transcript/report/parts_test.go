@@ -1,0 +1,180 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestChangedWordsAreMarked(t *testing.T) {
+	show := func(l line) string {
+		var b strings.Builder
+		for _, p := range l {
+			if p.Marked {
+				b.WriteString("[" + p.Text + "]")
+				continue
+			}
+			b.WriteString(p.Text)
+		}
+		return b.String()
+	}
+	tests := []struct{ name, old, fresh, wantOld, wantNew string }{
+		{"a word", "return a + b", "return a - b", "return a [+] b", "return a [-] b"},
+		{"words with blanks between", "say hello big now", "say bye now", "say [hello big] now", "say [bye] now"},
+		{"what came", "f(x)", "f(x, y)", "f(x)", "f(x[, y])"},
+		{"equal", "same", "same", "same", "same"},
+		{"nothing in common", "alpha beta", "gamma delta", "alpha beta", "gamma delta"},
+		{"empty", "", "x", "", "x"},
+		{"too long to compare", strings.Repeat("a ", 200), strings.Repeat("a ", 201), strings.Repeat("a ", 200), strings.Repeat("a ", 201)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := compare([]string{test.old}, []string{test.fresh})
+			if got := show(c.Old[0]); got != test.wantOld {
+				t.Errorf("old: got %q, want %q", got, test.wantOld)
+			}
+			if got := show(c.New[0]); got != test.wantNew {
+				t.Errorf("new: got %q, want %q", got, test.wantNew)
+			}
+		})
+	}
+}
+
+func TestMarkedLinesKeepTheirText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old := rapid.StringMatching(`[ab. \t]{0,12}`).Draw(t, "old")
+		fresh := rapid.StringMatching(`[ab. \t]{0,12}`).Draw(t, "new")
+		c := compare([]string{old}, []string{fresh})
+		for _, side := range []struct {
+			got  line
+			want string
+		}{{c.Old[0], old}, {c.New[0], fresh}} {
+			text := ""
+			for _, p := range side.got {
+				text += p.Text
+			}
+			if text != side.want {
+				t.Fatalf("%q became %q", side.want, text)
+			}
+		}
+	})
+}
+
+func TestPatchesAreFound(t *testing.T) {
+	const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n x\n-y\n+z\n*** End Patch"
+	tests := []struct {
+		name, input  string
+		found, alone bool
+	}{
+		{"freeform", patch + "\n", true, true},
+		{"function", `{"input":` + quoted(patch) + `}`, true, true},
+		{"operation", `{"type":"update_file","path":"a.txt","diff":"@@\n x\n-y\n+z\n"}`, true, true},
+		{"creating operation", `{"type":"create_file","path":"a.txt","diff":"+z\n"}`, true, true},
+		{"in a command", `{"cmd":` + quoted("apply_patch <<'EOF'\n"+patch+"\nEOF\nrm -rf x") + `}`, true, false},
+		{"in an argv", `{"command":["apply_patch",` + quoted(patch) + `],"workdir":"."}`, true, false},
+		{"a broken one", "*** Begin Patch\n+x\n*** End Patch", false, false},
+		{"none", `{"cmd":"ls"}`, false, false},
+		{"no object", `{`, false, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			patch, alone := patchOf(test.input)
+			if (patch != nil) != test.found || alone != test.alone {
+				t.Errorf("found %v, alone %v", patch != nil, alone)
+			}
+		})
+	}
+}
+
+func TestDiffBlocks(t *testing.T) {
+	patch, _ := patchOf("*** Begin Patch\n*** Update File: a.txt\n@@ func f()\n keep\n \n-old\n+new\n-older\n \n*** End Patch")
+	d := newDiff(limit(textBytes), patch)
+	one := func(s string) []line { return []line{{{Text: s}}} }
+	want := []fileDiff{{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Place: "func f()", Blocks: []change{
+		{Keep: "keep\n"}, {Old: one("old"), New: one("new")}, {Old: one("older"), New: []line{}}, {Keep: ""},
+	}}}}}
+	if diff := cmp.Diff(want, d.Files); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if short := newDiff(limit(4*lineBytes), patch); short.Hidden != "6 lines of this patch not shown" {
+		t.Errorf("what is cut: %q", short.Hidden)
+	}
+}
+
+func TestProse(t *testing.T) {
+	text := func(s string) []span { return []span{{"text", s}} }
+	tests := []struct {
+		name, in string
+		want     []block
+	}{
+		{"paragraphs", "a\nb\n\nc", []block{{Kind: "p", Spans: text("a\nb")}, {Kind: "p", Spans: text("c")}}},
+		{"a heading", "# A #\nb", []block{{Kind: "h", Spans: text("A")}, {Kind: "p", Spans: text("b")}}},
+		{"items", "- a\n  more\n  - b\n3. c", []block{
+			{Kind: "li", Spans: []span{{"text", "• "}, {"text", "a"}, {"text", "\n"}, {"text", "  more"}}},
+			{Kind: "li", Depth: 1, Spans: []span{{"text", "• "}, {"text", "b"}}},
+			{Kind: "li", Spans: []span{{"text", "3. "}, {"text", "c"}}},
+		}},
+		{"code", "```go\n# x\n```\ny", []block{{Kind: "code", Text: "# x"}, {Kind: "p", Spans: text("y")}}},
+		{"code without an end", "```\nx", []block{{Kind: "code", Text: "x"}}},
+		{"code and bold", "a `b` **c** d", []block{{Kind: "p", Spans: []span{{"text", "a "}, {"code", "b"}, {"text", " "}, {"bold", "c"}, {"text", " d"}}}}},
+		{"marks without an end", "a `b **c", []block{{Kind: "p", Spans: text("a `b **c")}}},
+		{"nothing", " \n", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, prose(excerpt{Head: test.in})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := []struct {
+		name, in string
+		limit    int
+		want     excerpt
+	}{
+		{"all of it", "a\nb\n", 3, excerpt{Head: "a\nb"}},
+		{"ends at lines", "one\ntwo\nthree\nfour\nfive\nsix", 18, excerpt{Head: "one\ntwo", Hidden: "3 lines, 16 bytes not shown", Tail: "six"}},
+		{"one long line", strings.Repeat("x", 30), 9, excerpt{Head: "xxxxxx", Hidden: "21 bytes not shown", Tail: "xxx"}},
+		{"what is escaped counts", "<<<<<<", 15, excerpt{Head: "<<", Hidden: "3 bytes not shown", Tail: "<"}},
+		{"no character is split", "äääääää", 7, excerpt{Head: "ää", Hidden: "8 bytes not shown", Tail: "ä"}},
+		{"no room", "abc", 0, excerpt{Hidden: "3 bytes not shown"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, cut(limit(test.limit), test.in)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestScaleFillsThePage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lengths := rapid.SliceOfN(rapid.IntRange(0, 3000), 1, 50).Draw(t, "lengths")
+		room := rapid.IntRange(0, 50_000).Draw(t, "room")
+		s := &scale{}
+		sum := 0
+		for _, length := range lengths {
+			s.most(length)
+			sum += length
+		}
+		most := s.limit(room + fixedBytes)
+		taken := 0
+		for _, length := range lengths {
+			taken += min(length, most)
+		}
+		switch {
+		case taken > room:
+			t.Fatalf("%d bytes where there is room for %d", taken, room)
+		case sum > room && taken < room-len(lengths):
+			t.Fatalf("%d bytes where there is room for %d and more to show", taken, room)
+		case sum <= room && taken < sum:
+			t.Fatalf("%d bytes of %d, though there is room for %d", taken, sum, room)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Write reads a transcript twice from its start and writes it as an HTML page.
+// In memory it holds the numbers of the first reading and, of the second, the
+// calls that have not ended. Texts are cut, the longest ones first, so that a
+// page of up to 5,000 events has at most 6 MB. A torn last line is noted on the
+// page; other faults of the log are errors, as in transcript.Read.
+func Write(w io.Writer, log io.ReadSeeker) error {
+	templates, err := parse()
+	if err != nil {
+		return err
+	}
+	first, err := survey(log)
+	if err != nil {
+		return err
+	}
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: templates}
+	p.print("head", newPage(first))
+	if err := p.timeline(log, first); err != nil {
+		return err
+	}
+	p.print("foot", script)
+	return p.flush()
+}
+
+// survey is the first reading: what the page says before the timeline, and how
+// much of each text there is room for.
+func survey(log io.ReadSeeker) (*overview, error) {
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	room := &scale{}
+	first := &overview{}
+	entries := newAssembler(room, nil)
+	view, err := transcript.Survey(log, func(e transcript.Event) error {
+		all, err := entries.add(e)
+		for _, entry := range all {
+			first.note(entry)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries.rest() {
+		first.note(entry)
+	}
+	first.view = view
+	first.limit = room.limit(pageBytes)
+	first.endless = entries.waiting
+	return first, nil
+}
+
+// printer executes templates until the first error, which it keeps.
+type printer struct {
+	w         *bufio.Writer
+	templates *template.Template
+	err       error
+}
+
+func (p *printer) print(name string, data any) {
+	if p.err == nil {
+		p.err = p.templates.ExecuteTemplate(p.w, name, data)
+	}
+}
+
+func (p *printer) flush() error {
+	if p.err == nil {
+		p.err = p.w.Flush()
+	}
+	if p.err != nil {
+		return fmt.Errorf("write report: %w", p.err)
+	}
+	return nil
+}
+
+// timeline is the second reading, of the events that the first one saw.
+func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	entries := newAssembler(limit(first.limit), first.endless)
+	left := first.view.Events
+	for e, err := range transcript.Read(log) {
+		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) || left == 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		left--
+		all, err := entries.add(e)
+		if err != nil {
+			return err
+		}
+		p.entries(all)
+	}
+	p.entries(entries.rest())
+	return nil
+}
+
+func (p *printer) entries(all []*entry) {
+	for _, e := range all {
+		p.print("entry", e)
+	}
+}
