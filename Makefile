@@ -24,8 +24,8 @@ lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilit
 	@.ci/lint
 
 e2e: race build ## what needs more than Go and git: race detector, a release, the action by act, the report in a browser
-	.ci/release --dry-run
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
+	.ci/release --dry-run
 	@.ci/browser bin/agent-ci
 
 bench: build ## figures, with the machine they were measured on
