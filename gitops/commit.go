@@ -65,16 +65,17 @@ type CommitInfo struct {
 	Author  string // "name <address>"
 }
 
-// The trailers by which a commit of a run is known.
+// The trailers by which a commit of a run is known: its run, and the commit
+// that it was made on.
 const (
-	trailerRun  = "Agent-CI-Run"
-	trailerBase = "Agent-CI-Base"
+	TrailerRun  = "Agent-CI-Run"
+	TrailerBase = "Agent-CI-Base"
 )
 
 // Ours says that a run made the commit, on the base that it names: so nothing
 // of anybody else lies between the base and this tip.
 func (i *CommitInfo) Ours() bool {
-	return i.Trailer(trailerRun) != "" && len(i.Parents) == 1 && i.Trailer(trailerBase) == i.Parents[0]
+	return i.Trailer(TrailerRun) != "" && len(i.Parents) == 1 && i.Trailer(TrailerBase) == i.Parents[0]
 }
 
 // Trailer returns the value of a trailer, "" when there is none. Trailers are

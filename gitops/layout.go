@@ -65,17 +65,9 @@ func gitDirOf(dir string) (string, bool) {
 
 // readPointer reads a .git file: "gitdir: PATH".
 func readPointer(path string) (string, error) {
-	const longest = 1 << 16
-	info, err := os.Stat(path)
+	data, err := readBounded(path, 1<<16)
 	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() || info.Size() > longest {
-		return "", fmt.Errorf("%s is no .git file", path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("read .git file: %w", err)
 	}
 	target, ok := strings.CutPrefix(string(data), "gitdir: ")
 	if !ok {

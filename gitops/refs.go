@@ -189,17 +189,22 @@ func readHead(gitDir string) (string, error) {
 	return text, nil
 }
 
+// readSmall reads a file of one line.
 func readSmall(path string) (string, error) {
-	const most = 4 << 10
+	data, err := readBounded(path, 4<<10)
+	return strings.TrimSpace(string(data)), err
+}
+
+// readBounded reads a regular file of at most so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > most {
-		return "", fmt.Errorf("%s is no reference", path)
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, most)
 	}
-	data, err := os.ReadFile(path)
-	return strings.TrimSpace(string(data)), err
+	return os.ReadFile(path)
 }
 
 // reflog appends what happened to a reference to the log at path, where git

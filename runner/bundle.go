@@ -48,7 +48,7 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 			JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
 			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Step: o.Step,
 		},
-		env: environment(o.Environ), began: time.Now(), publish: publishGitHub,
+		env: environment(o.Environ), began: time.Now(),
 	}
 	defer r.close()
 	result := r.wholeBundle(ctx, o.RunDir)

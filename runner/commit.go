@@ -19,8 +19,6 @@ const (
 
 // The trailers by which a later run knows the commits of this one.
 const (
-	trailerRun        = "Agent-CI-Run"
-	trailerBase       = "Agent-CI-Base"
 	trailerTranscript = "Agent-CI-Transcript"
 	trailerInput      = "Agent-CI-Input" // digest of what people wrote for the task
 )
@@ -81,7 +79,7 @@ func (r *run) commitMessage(view *transcript.View, head string) string {
 	if closing := r.closing(); closing != "" {
 		paragraphs = append(paragraphs, closing)
 	}
-	trailers := []string{trailerRun + ": " + r.id, trailerBase + ": " + r.base.SHA, trailerTranscript + ": " + head}
+	trailers := []string{gitops.TrailerRun + ": " + r.id, gitops.TrailerBase + ": " + r.base.SHA, trailerTranscript + ": " + head}
 	if r.task.snapshot != "" {
 		trailers = append(trailers, trailerInput+": "+r.task.snapshot)
 	}

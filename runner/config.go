@@ -18,7 +18,7 @@ import (
 const defaultsFile = ".github/agent-ci.yml"
 
 // configLimit is how long a configuration file or a prompt may be, in bytes.
-const configLimit = 1 << 20
+const configLimit = job.MaxSize
 
 // configFile is a file that configures the run, from where it was taken.
 type configFile struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -18,9 +17,9 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if r.request == nil || !r.repo.known() || r.env.first(tokenNames...) == "" {
 		return nil
 	}
-	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	pull, err := r.findPullRequest(ctx)
 	if err != nil {
-		return forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err)
+		return err
 	}
 	if pull == nil {
 		return nil
@@ -53,6 +52,5 @@ func (r *run) sameInput(ctx context.Context) (bool, error) {
 	if commit == nil || r.task.snapshot == "" {
 		return false, nil
 	}
-	info := gitops.CommitInfo{Message: commit.Message}
-	return info.Trailer(trailerInput) == r.task.snapshot, nil
+	return infoOf(commit).Trailer(trailerInput) == r.task.snapshot, nil
 }

@@ -120,7 +120,7 @@ func (r *run) readScript() error {
 type toolbox struct {
 	sandbox    *sandbox.Sandbox
 	commands   *command.Tools
-	roots      []io.Closer
+	root       *os.Root // the working directory
 	registry   *tools.Registry
 	dispatcher *tools.Dispatcher
 }
@@ -144,7 +144,7 @@ func (r *run) equip(ctx context.Context) error {
 	all = append(all, commands.All()...)
 	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
-	r.tools = &toolbox{sandbox: box, commands: commands, roots: []io.Closer{root}, registry: registry}
+	r.tools = &toolbox{sandbox: box, commands: commands, root: root, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", sentence(err.Error())).Because(err)
 	}
@@ -172,9 +172,7 @@ func (r *run) ignored(ctx context.Context) files.Checkout {
 func (t *toolbox) close() error {
 	t.commands.Close()
 	err := t.sandbox.Close()
-	for _, root := range t.roots {
-		_ = root.Close()
-	}
+	_ = t.root.Close()
 	return err
 }
 

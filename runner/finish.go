@@ -135,7 +135,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	switch {
 	case r.changes.Empty():
 		return r.giveBackCheckout(ctx)
-	case r.publish == publishNone:
+	case r.publishMode() == publishNone:
 		return r.leaveInCheckout(ctx, stop)
 	}
 	if err := r.checkout.Restore(ctx, r.changes); err != nil {

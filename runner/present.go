@@ -15,7 +15,7 @@ import (
 // or updates it.
 func (r *run) present(ctx context.Context) error {
 	title, body, err := r.writeBody()
-	if err != nil || r.publish != publishGitHub {
+	if err != nil || r.publishMode() != publishGitHub {
 		return err
 	}
 	return r.proposePullRequest(ctx, title, body)
@@ -105,9 +105,9 @@ func (r *run) draft() bool { return !r.table.Passed || len(r.draftReasons()) > 0
 // proposePullRequest opens the pull request of the task's branch or brings the
 // one that is open up to date.
 func (r *run) proposePullRequest(ctx context.Context, title, body string) error {
-	open, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	open, err := r.findPullRequest(ctx)
 	if err != nil {
-		return r.notProposed(forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err))
+		return r.notProposed(err)
 	}
 	switch {
 	case open != nil && open.State == "open" && r.published.unchanged:

@@ -133,12 +133,12 @@ func progressLine(e transcript.Event) string {
 	if !shown {
 		return ""
 	}
-	return printable(words(e.Data))
+	return Printable(words(e.Data))
 }
 
-// printable removes what could steer a terminal or be taken for a workflow
+// Printable removes what could steer a terminal or be taken for a workflow
 // command: the words hold text of models, repositories and commands.
-func printable(text string) string {
+func Printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 {
 			return ' '

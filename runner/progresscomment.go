@@ -87,7 +87,7 @@ func (p *progressComment) show(ctx context.Context, state string) {
 // beginProgress puts the comment there once nothing stands in the way of the
 // run's work, taking the one of an earlier run over.
 func (r *run) beginProgress(ctx context.Context) error {
-	if r.request == nil || r.request.Number == 0 || r.publish != publishGitHub {
+	if r.request == nil || r.request.Number == 0 || r.publishMode() != publishGitHub {
 		return nil
 	}
 	p := &progressComment{write: r.writeProgress, now: time.Now, link: r.env.runLink(), stage: "starting"}

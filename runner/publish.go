@@ -57,8 +57,7 @@ func (r *run) publishMode() string {
 // choosePublishing makes sure, before the first turn, that a change could be
 // published: what stands in the way is cheaper to learn now.
 func (r *run) choosePublishing(ctx context.Context) error {
-	r.publish = r.publishMode()
-	if r.publish == publishNone {
+	if r.publishMode() == publishNone {
 		return nil
 	}
 	if err := r.wantsToken(); err != nil {
@@ -67,7 +66,7 @@ func (r *run) choosePublishing(ctx context.Context) error {
 	if err := r.canBranch(); err != nil {
 		return err
 	}
-	if r.publish == publishGitHub {
+	if r.publishMode() == publishGitHub {
 		if err := r.canPropose(ctx); err != nil {
 			return err
 		}
@@ -85,7 +84,7 @@ func (r *run) choosePublishing(ctx context.Context) error {
 // wantsToken ends a run on an issue that would stop short of the pull request
 // that its user most likely expects.
 func (r *run) wantsToken() error {
-	if r.options.Publish != "" || r.publish == publishGitHub || r.task.issue == nil {
+	if r.options.Publish != "" || r.publishMode() == publishGitHub || r.task.issue == nil {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "no_token",
@@ -130,12 +129,22 @@ func (r *run) canReachGitHub() error {
 	return nil
 }
 
+// findPullRequest is the pull request of the task's branch: the open one, else
+// the newest; nil when there is none.
+func (r *run) findPullRequest(ctx context.Context) (*github.PullRequest, error) {
+	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	if err != nil {
+		return nil, forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err)
+	}
+	return pull, nil
+}
+
 // notClosedByPerson ends a run whose pull request somebody closed: that is an
 // answer.
 func (r *run) notClosedByPerson(ctx context.Context) error {
-	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	pull, err := r.findPullRequest(ctx)
 	if err != nil {
-		return forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err)
+		return err
 	}
 	if pull == nil || pull.State == "open" || pull.Merged {
 		return nil
@@ -148,12 +157,13 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 type tip struct {
 	sha, tree, parent, author string
 	ours                      bool // made by runs alone
+	pushed                    bool // stands where a push goes, not in the checkout alone
 }
 
 // publishedTip asks GitHub, or looks into the repositories on this machine. It
 // is nil when there is no such branch.
 func (r *run) publishedTip(ctx context.Context) (*tip, error) {
-	if r.publish == publishGitHub {
+	if r.publishMode() == publishGitHub {
 		commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
 		if err != nil {
 			return nil, forgeFailure("The branch "+r.branch+" cannot be looked up", err)
@@ -161,8 +171,7 @@ func (r *run) publishedTip(ctx context.Context) (*tip, error) {
 		if commit == nil {
 			return nil, nil
 		}
-		info := gitops.CommitInfo{SHA: commit.SHA, Tree: gitops.Tree(commit.Tree), Parents: commit.Parents, Message: commit.Message, Author: commit.Author}
-		return tipOf(&info), nil
+		return tipOf(infoOf(commit), true), nil
 	}
 	here, err := r.checkout.Tip(ctx, r.branch)
 	if err != nil {
@@ -170,25 +179,30 @@ func (r *run) publishedTip(ctx context.Context) (*tip, error) {
 	}
 	path, local := r.origin().Local()
 	if !local {
-		return tipOf(here), nil
+		return tipOf(here, false), nil
 	}
 	there, err := gitops.ReadTip(ctx, path, r.branch)
 	switch {
 	case err != nil: // a push will say what is wrong with it
-		return tipOf(here), nil
+		return tipOf(here, false), nil
 	case here != nil && !here.Ours():
-		return tipOf(here), nil
+		return tipOf(here, false), nil
 	case there != nil:
-		return tipOf(there), nil
+		return tipOf(there, true), nil
 	}
-	return tipOf(here), nil
+	return tipOf(here, false), nil
 }
 
-func tipOf(info *gitops.CommitInfo) *tip {
+// infoOf is a commit of GitHub's as gitops tells of one.
+func infoOf(c *github.Commit) *gitops.CommitInfo {
+	return &gitops.CommitInfo{SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message, Author: c.Author}
+}
+
+func tipOf(info *gitops.CommitInfo, pushed bool) *tip {
 	if info == nil {
 		return nil
 	}
-	t := &tip{sha: info.SHA, tree: string(info.Tree), author: info.Author, ours: info.Ours()}
+	t := &tip{sha: info.SHA, tree: string(info.Tree), author: info.Author, ours: info.Ours(), pushed: pushed}
 	if len(info.Parents) == 1 {
 		t.parent = info.Parents[0]
 	}
@@ -255,7 +269,7 @@ func (r *run) publishChange(ctx context.Context) error {
 	if err := r.judgeChanges(); err != nil {
 		return err
 	}
-	if r.publish == publishNone || !r.table.Passed && r.job.OnVerifyFailed == "none" {
+	if r.publishMode() == publishNone || !r.table.Passed && r.job.OnVerifyFailed == "none" {
 		return nil
 	}
 	before, err := r.publishedTip(ctx)
@@ -287,7 +301,7 @@ func (r *run) release(ctx context.Context, before *tip) error {
 	if _, _, err := r.writeBody(); err != nil { // it is there also when the push is refused
 		return err
 	}
-	if r.publish == publishGitHub {
+	if r.publishMode() == publishGitHub {
 		return r.releaseToGitHub(ctx, commit, before)
 	}
 	if err := r.switchCheckout(ctx, commit); err != nil {
@@ -343,7 +357,7 @@ func (r *run) publishedAlready(ctx context.Context, before *tip) error {
 // before and nothing else.
 func (r *run) push(ctx context.Context, commit string, before *tip) error {
 	to := r.remote()
-	if r.publish == publishLocal {
+	if r.publishMode() == publishLocal {
 		to = r.origin()
 		if _, local := to.Local(); !local {
 			r.published.notPushed = "the checkout's origin is not on this machine"
@@ -365,7 +379,7 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 	}
 	defer pack.Close()
 	options := remote.PushOptions{Branch: r.branch, Commit: commit, Pack: pack, Git: gitops.FindGit(r.env.get("PATH"))}
-	if before != nil && r.pushedBefore(ctx, to) {
+	if before != nil && before.pushed {
 		options.Expected = before.sha
 	}
 	if err := remote.Push(ctx, to, options); err != nil {
@@ -373,17 +387,6 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 	}
 	r.published.remote = to.Name()
 	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
-}
-
-// pushedBefore says whether the tip that is known stands on the remote: in
-// local mode it may be here alone.
-func (r *run) pushedBefore(ctx context.Context, to remote.Remote) bool {
-	path, local := to.Local()
-	if !local {
-		return true
-	}
-	there, err := gitops.ReadTip(ctx, path, r.branch)
-	return err == nil && there != nil
 }
 
 func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, error) {

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -125,9 +124,8 @@ func (r *run) goOn(ctx context.Context) error {
 	if tip == nil {
 		return nil
 	}
-	info := gitops.CommitInfo{SHA: tip.SHA, Parents: tip.Parents, Message: tip.Message, Author: tip.Author}
-	if !info.Ours() {
-		return foreignCommit(r.branch, tipOf(&info))
+	if info := infoOf(tip); !info.Ours() {
+		return foreignCommit(r.branch, tipOf(info, true))
 	}
 	files, err := r.changedInPull(ctx, tip)
 	if err != nil {

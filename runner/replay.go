@@ -178,7 +178,7 @@ func withBody(r *run, failed error) (string, string, error) {
 func (r *run) replayPipeline(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	r.publish = publishNone
+	r.options.Publish = publishNone
 	for _, stage := range []func(context.Context) error{
 		func(context.Context) error { return r.knowModel() }, r.meetForge, r.readCommandRules, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
 	} {

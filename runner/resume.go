@@ -411,7 +411,7 @@ func (r *run) releaseAgain(ctx context.Context, before *tip) error {
 	if err := r.switchCheckout(ctx, before.sha); err != nil {
 		return err
 	}
-	if r.publish == publishLocal {
+	if r.publishMode() == publishLocal {
 		if err := r.push(ctx, before.sha, before); err != nil {
 			return err
 		}

@@ -107,7 +107,6 @@ type run struct {
 	base     gitops.Base
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
-	publish  string
 	branch   string
 
 	tools        *toolbox // while the agent works

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -160,7 +161,9 @@ func (r *run) annotations(result Result) []actions.Annotation {
 
 // foundAt is how compilers, linters and test programs say where: file:line:
 // message, or file:line:column: message.
-var foundAt = regexp.MustCompile(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
+var foundAt = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
+})
 
 // most annotations that are made of one check.
 const mostPlaces = 9
@@ -173,7 +176,7 @@ func (r *run) placesIn(row transcript.VerifyRow) []actions.Annotation {
 		return nil
 	}
 	var all []actions.Annotation
-	for _, m := range foundAt.FindAllStringSubmatch(tail, -1) {
+	for _, m := range foundAt().FindAllStringSubmatch(tail, -1) {
 		file := path.Join(r.job.Repository.Path, path.Clean(m[1]))
 		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == mostPlaces {
 			continue

@@ -229,7 +229,7 @@ func (r *run) usualBase(ctx context.Context, after *gitops.CommitInfo) (string, 
 	if after == nil {
 		return "", nil
 	}
-	branches, err := r.checkout.BranchesAt(after.Trailer(trailerBase))
+	branches, err := r.checkout.BranchesAt(after.Trailer(gitops.TrailerBase))
 	if err != nil {
 		return "", err
 	}

@@ -73,6 +73,6 @@ func showRun(dir, format string) (string, error) {
 }
 
 func failed(p process, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci report: %v\n", printable(err.Error()))
+	fmt.Fprintf(p.stderr, "agent-ci report: %v\n", runner.Printable(err.Error()))
 	return exitFailed
 }

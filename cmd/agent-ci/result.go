@@ -14,19 +14,19 @@ import (
 // on errs as well.
 func showResult(out, errs io.Writer, r runner.Result) {
 	for _, problem := range r.Problems {
-		fmt.Fprintln(errs, printable(problem))
+		fmt.Fprintln(errs, runner.Printable(problem))
 	}
 	for _, problem := range r.Errors {
-		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", printable(problem))
+		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", runner.Printable(problem))
 	}
-	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, printable(r.Message))
+	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, runner.Printable(r.Message))
 	showChange(out, r)
 	if r.Directory == "" {
 		return
 	}
 	line := func(name, value string) { fmt.Fprintf(out, "%-13s %s\n", name+":", value) }
 	if r.PullRequest.URL != "" {
-		line("pull request", fmt.Sprintf("%s (%s)", printable(r.PullRequest.URL), r.PullRequest.Operation))
+		line("pull request", fmt.Sprintf("%s (%s)", runner.Printable(r.PullRequest.URL), r.PullRequest.Operation))
 	}
 	if r.BodyFile != "" {
 		line("body", filepath.Join(r.Directory, r.BodyFile))
@@ -52,7 +52,7 @@ func confinement(c runner.Confinement) string {
 
 func showChange(out io.Writer, r runner.Result) {
 	if r.Branch != "" {
-		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", printable(r.Branch), r.HeadSHA)
+		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", runner.Printable(r.Branch), r.HeadSHA)
 	}
 	if r.Changes == nil {
 		return
@@ -70,9 +70,9 @@ func showChange(out io.Writer, r runner.Result) {
 
 func statLine(f transcript.ChangeFile) string {
 	if f.Binary {
-		return fmt.Sprintf("%s %s (binary)", f.Status, printable(f.Path))
+		return fmt.Sprintf("%s %s (binary)", f.Status, runner.Printable(f.Path))
 	}
-	return fmt.Sprintf("%s %s +%d -%d", f.Status, printable(f.Path), f.Insertions, f.Deletions)
+	return fmt.Sprintf("%s %s +%d -%d", f.Status, runner.Printable(f.Path), f.Insertions, f.Deletions)
 }
 
 func plural(n int, noun string) string {
@@ -80,15 +80,4 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// printable keeps text of models and repositories from steering a terminal or
-// starting a line of its own, which Actions could take for a command.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 {
-			return ' '
-		}
-		return c
-	}, text)
 }

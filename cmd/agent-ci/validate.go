@@ -76,16 +76,13 @@ func validate(_ context.Context, p process, args []string) int {
 	return status
 }
 
-// longestJob is how many bytes of a job file are read, as in a run.
-const longestJob = 1 << 20
-
 func check(file string) (job.Problems, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > longestJob {
-		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", file, longestJob)
+	if !info.Mode().IsRegular() || info.Size() > job.MaxSize {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", file, job.MaxSize)
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
 // DefaultAPIURL is the REST API of github.com.
@@ -71,7 +73,7 @@ func newHTTPClient(api *url.URL, token string, base http.RoundTripper) *http.Cli
 		base = defaultTransport()
 	}
 	bounded := &boundedTransport{base: base, limit: maxReply}
-	authorized := &tokenTransport{base: bounded, origin: originOf(api), token: token}
+	authorized := &tokenTransport{base: bounded, origin: origin.Of(api), token: token}
 	return &http.Client{
 		Transport:     &retryTransport{base: authorized, wait: waitFor, now: time.Now},
 		CheckRedirect: checkRedirect,

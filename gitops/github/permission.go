@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"sync"
 )
 
 // Permission is what an account may do in a repository.
@@ -19,7 +20,9 @@ type Permission struct {
 
 // loginPattern is what an account can be called: [bot] ends those of Apps, _
 // stands in those of enterprises.
-var loginPattern = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
+var loginPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
+})
 
 // Permission asks what an account may do in a repository. An account that is
 // not there has the level none.
@@ -29,7 +32,7 @@ func (c *Client) Permission(ctx context.Context, owner, name, login string) (Per
 	if err := checkRepository(what, owner, name); err != nil {
 		return none, err
 	}
-	if !loginPattern.MatchString(login) {
+	if !loginPattern().MatchString(login) {
 		return none, &Error{Kind: Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
 	}
 	request, err := c.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, login), nil)

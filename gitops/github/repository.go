@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	gh "github.com/google/go-github/v60/github"
 )
@@ -118,14 +119,14 @@ func commitFrom(commit *gh.Commit) *Commit {
 }
 
 var (
-	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
-	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+	ownerPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`) })
+	namePattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`) })
 )
 
 // checkRepository keeps names that would make another path of the URL from
 // being sent.
 func checkRepository(what call, owner, name string) error {
-	if ownerPattern.MatchString(owner) && namePattern.MatchString(name) && name != "." && name != ".." {
+	if ownerPattern().MatchString(owner) && namePattern().MatchString(name) && name != "." && name != ".." {
 		return nil
 	}
 	return &Error{

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
 const (
@@ -18,30 +18,19 @@ const (
 
 var errReplyTooLarge = fmt.Errorf("the reply is larger than %d MiB", maxReply>>20)
 
-// origin is where a token may go: scheme and host with port.
-type origin struct{ scheme, host string }
-
-func originOf(u *url.URL) origin {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return origin{scheme: u.Scheme, host: strings.ToLower(u.Hostname()) + ":" + port}
-}
-
 // tokenTransport adds the token to requests for one origin and takes any other
 // Authorization header off. It works below redirects, so that net/http has no
 // header it could carry to another host.
 type tokenTransport struct {
 	base   http.RoundTripper
-	origin origin
+	origin string // where the token may go
 	token  string
 }
 
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
-	if t.token != "" && originOf(req.URL) == t.origin {
+	if t.token != "" && origin.Of(req.URL) == t.origin {
 		req.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	return t.base.RoundTrip(req)
@@ -63,9 +52,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	if req.Method != first.Method {
 		return http.ErrUseLastResponse
 	}
-	from, to := originOf(first.URL), originOf(req.URL)
-	if from != to {
-		return &redirectError{fmt.Sprintf("%s points to another host, %s://%s", first.URL.Host, to.scheme, req.URL.Host)}
+	if origin.Of(first.URL) != origin.Of(req.URL) {
+		return &redirectError{fmt.Sprintf("%s points to another host, %s://%s", first.URL.Host, req.URL.Scheme, req.URL.Host)}
 	}
 	return nil
 }

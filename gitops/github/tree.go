@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // TreeFile is a file of a tree.
@@ -15,7 +16,9 @@ type TreeFile struct {
 	ID   string // of the blob, or the commit of a submodule
 }
 
-var objectID = regexp.MustCompile(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
+var objectID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
+})
 
 // Tree lists the files of a tree, or of the tree of a commit. A tree that is too
 // large for one answer (100,000 entries) is an error of kind Invalid.
@@ -61,7 +64,7 @@ func checkObject(what call, owner, name, id string) error {
 	if err := checkRepository(what, owner, name); err != nil {
 		return err
 	}
-	if !objectID.MatchString(id) {
+	if !objectID().MatchString(id) {
 		return &Error{Kind: Invalid, Doing: what.doing, Message: "that is not the id of an object", Remedy: "give all hex digits of it"}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
 const (
@@ -49,7 +51,7 @@ func newHTTPTransport(r Remote, endpoint *transport.Endpoint) (*httpTransport, e
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: headerTimeout,
 		},
-		origin: originOf(u), user: user, password: password,
+		origin: origin.Of(u), user: user, password: password,
 	}, nil
 }
 
@@ -61,7 +63,7 @@ func (t *httpTransport) git() transport.Transport {
 func (t *httpTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
-	if t.password != "" && originOf(req.URL) == t.origin {
+	if t.password != "" && origin.Of(req.URL) == t.origin {
 		req.SetBasicAuth(t.user, t.password)
 	}
 	resp, err := t.base.RoundTrip(req)
@@ -98,14 +100,6 @@ func (t *httpTransport) cloneURL() string {
 	return u.String()
 }
 
-func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
-}
-
 type redirectError struct{ why string }
 
 func (e *redirectError) Error() string { return "redirect not followed: " + e.why }
@@ -117,7 +111,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return &redirectError{"more than five in a row"}
 	}
 	upgraded := first.Scheme == "http" && req.URL.Scheme == "https" && first.Hostname() == req.URL.Hostname()
-	if upgraded || originOf(first) == originOf(req.URL) {
+	if upgraded || origin.Of(first) == origin.Of(req.URL) {
 		return nil
 	}
 	return &redirectError{fmt.Sprintf("%s points to another host, %s; use the URL of the repository there", first.Host, req.URL.Host)}

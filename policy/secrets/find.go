@@ -16,12 +16,9 @@ const (
 	shapeOverlap = 4 << 10
 )
 
-// Find names the values and shapes that stand in what from gives, sorted and
-// each once. Fragments are none of them.
-func (r *Redactor) Find(from io.Reader) ([]string, error) { return r.FindNew(from, nil) }
-
-// FindNew is Find without the shapes that stand in before as well: text that
-// was only moved. before may be nil.
+// FindNew names the values and shapes that stand in what from gives, sorted and
+// each once, without the shapes that stand in before as well: text that was
+// only moved. Fragments are none of them. before may be nil.
 func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	if r == nil {
 		return nil, nil

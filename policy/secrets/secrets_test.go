@@ -48,12 +48,12 @@ func TestFindSeesValuesAcrossReads(t *testing.T) {
 	r := NewRedactor([]Value{{Name: "KEY", Secret: secret}, {Name: "OTHER", Secret: "another-secret"}})
 	for _, before := range []int{0, 64<<10 - 5, 64<<10 + 1, 200_000} {
 		text := strings.Repeat("x", before) + secret + strings.Repeat("y", 100_000)
-		found, err := r.Find(strings.NewReader(text))
+		found, err := r.FindNew(strings.NewReader(text), nil)
 		if err != nil || !slices.Equal(found, []string{"KEY"}) {
 			t.Errorf("after %d bytes: found %v, %v; want KEY", before, found, err)
 		}
 	}
-	found, err := r.Find(strings.NewReader(strings.Repeat(secret[:10], 30_000)))
+	found, err := r.FindNew(strings.NewReader(strings.Repeat(secret[:10], 30_000)), nil)
 	if err != nil || len(found) > 0 {
 		t.Errorf("found %v, %v in text without the value", found, err)
 	}

@@ -80,7 +80,7 @@ func TestShapes(t *testing.T) {
 					t.Errorf("Redact(%q) = %q, want %q", text, got, want)
 				}
 			}
-			found, err := r.Find(strings.NewReader(strings.Repeat("x\n", 40_000) + token + "\n"))
+			found, err := r.FindNew(strings.NewReader(strings.Repeat("x\n", 40_000)+token+"\n"), nil)
 			if diff := cmp.Diff([]string{name}, found); diff != "" || err != nil {
 				t.Errorf("Find (-want +got):\n%s%v", diff, err)
 			}
@@ -142,7 +142,7 @@ func TestFragments(t *testing.T) {
 			}
 		}
 	}
-	found, err := r.Find(strings.NewReader(secret[7:]))
+	found, err := r.FindNew(strings.NewReader(secret[7:]), nil)
 	if err != nil || len(found) > 0 {
 		t.Errorf("a fragment stops a publish: %v, %v", found, err)
 	}

@@ -297,46 +297,37 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	return c.notStuck()
 }
 
-// A model that repeats a failing call is told at repeatsTold and stopped at
-// repeatsEnd.
-const (
-	repeatsTold = 3
-	repeatsEnd  = 5
-)
-
 func (c *Conversation) notStuck() error {
 	switch {
-	case c.repeats.count >= repeatsEnd:
+	case c.repeats.count >= tools.StuckEnd:
 		return outcome.Stopf(outcome.ModelFailed, "stuck_loop",
 			"The model made the same failing call of %s %d times in a row; see the transcript for why it failed.", c.repeats.call.Name, c.repeats.count)
-	case c.repeats.count >= repeatsTold && !c.repeats.told:
+	case c.repeats.count >= tools.StuckWarning && !c.repeats.told:
 		c.repeats.told = true
 		return c.Tell(fmt.Sprintf("You have made the same call of %s %d times in a row, and it failed each time in the same way. "+
-			"Read its output again and do something different; after %d the run is ended.", c.repeats.call.Name, c.repeats.count, repeatsEnd))
+			"Read its output again and do something different; after %d the run is ended.", c.repeats.call.Name, c.repeats.count, tools.StuckEnd))
 	}
 	return nil
 }
 
-// repeats counts identical failing calls in a row, once for each answer: a
-// model can learn only from answer to answer.
+// repeats follows the same failing call from answer to answer: a model can
+// learn only from one to the next, so that one answer counts once.
 type repeats struct {
-	call  tools.Call
-	count int
+	tools.Streak
+	call  tools.Call // the last one
+	count int        // how often in a row it failed
 	told  bool
 }
 
 func (r *repeats) see(calls []tools.Call, results []tools.Result) {
-	counted := false
 	for i, call := range calls {
-		same := r.call.Name == call.Name && r.call.Input == call.Input
-		switch {
-		case !results[i].Failed:
-			*r, counted = repeats{}, false
-		case !same:
-			*r, counted = repeats{call: call, count: 1}, true
-		case !counted:
-			r.count++
-			counted = true
+		failed := results[i].Failed
+		if failed && i > 0 && results[i-1].Failed && sameCall(calls[i-1], call) {
+			continue
 		}
+		r.call, r.count = call, r.Add(call, failed)
+		r.told = r.told && r.count > 1
 	}
 }
+
+func sameCall(a, b tools.Call) bool { return a.Name == b.Name && a.Input == b.Input }

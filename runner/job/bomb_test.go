@@ -49,7 +49,7 @@ func TestAliasOfWhatHoldsIt(t *testing.T) {
 
 // TestLargestFiles would be killed or time out if work grew faster than files.
 func TestLargestFiles(t *testing.T) {
-	room := maxSize - len(start)
+	room := MaxSize - len(start)
 	fill := func(piece string) string { return start + strings.Repeat(piece, room/len(piece)) }
 	var names strings.Builder
 	for i := 0; names.Len() < room-20; i++ {

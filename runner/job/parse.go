@@ -14,9 +14,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxSize bounds a file and the value of an assignment, in bytes. The parser
+// MaxSize bounds a file and the value of an assignment, in bytes. The parser
 // bounds depth itself, and what is no known key is not walked.
-const maxSize = 1 << 20
+const MaxSize = 1 << 20
 
 // syntaxError is what keeps data from being one YAML document, and where.
 type syntaxError struct {
@@ -60,8 +60,8 @@ func documents(data []byte) (first, second *yaml.Node, err error) {
 
 // checkText refuses what is no text, before a parser sees it.
 func checkText(data []byte) *syntaxError {
-	if len(data) > maxSize {
-		return &syntaxError{1, 1, fmt.Sprintf("is larger than %d KiB", maxSize>>10)}
+	if len(data) > MaxSize {
+		return &syntaxError{1, 1, fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
 	}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return &syntaxError{1, 1, "begins with a byte order mark; save it as UTF-8 without one"}

@@ -162,7 +162,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"UTF-16", "\xff\xfev\x00", []string{"job.yml:1:1: is not UTF-8 from here on"}},
 		{"byte order mark", "\xef\xbb\xbf" + start, []string{"job.yml:1:1: begins with a byte order mark; save it as UTF-8 without one"}},
 		{"control character", start + "name: a\x1bb\n", []string{"job.yml:3:8: holds the control character U+001B; write it as an escape in double quotes"}},
-		{"too large", start + "#" + strings.Repeat("x", maxSize), []string{"job.yml:1:1: is larger than 1024 KiB"}},
+		{"too large", start + "#" + strings.Repeat("x", MaxSize), []string{"job.yml:1:1: is larger than 1024 KiB"}},
 		{"too deep", start + "x: " + strings.Repeat("[", 20000), []string{"job.yml:3:1: is not YAML: exceeded max depth of 10000"}},
 		{"columns are characters", start + "model: {query: {é: [é], ü: []}}", []string{
 			"job.yml:3:20: model.query.é: must be text, not a list",

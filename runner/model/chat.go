@@ -65,24 +65,14 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	var answer *Response
-	err = watched(ctx, c.idle, func(ctx context.Context, alive func()) error {
-		sent, err := c.send(ctx, raw)
-		if err != nil {
-			return err
-		}
-		defer sent.Body.Close()
-		if r.Settings.Whole {
-			answer, err = readWholeChat(sent.Body, observe)
-			return err
-		}
-		answer, err = readChatStream(ssestream.NewDecoder(sent), observe, alive)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return exchange(ctx, c.idle,
+		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
+		func(sent *http.Response, alive func()) (*Response, error) {
+			if r.Settings.Whole {
+				return readWholeChat(sent.Body, observe)
+			}
+			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
+		})
 }
 
 func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {

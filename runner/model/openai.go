@@ -98,24 +98,14 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	var answer *Response
-	err = watched(ctx, o.idle, func(ctx context.Context, alive func()) error {
-		sent, err := o.send(ctx, raw)
-		if err != nil {
-			return err
-		}
-		defer sent.Body.Close()
-		if r.Settings.Whole {
-			answer, err = readWhole(sent.Body, observe)
-			return err
-		}
-		answer, err = readStream(ssestream.NewDecoder(sent), observe, alive)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return exchange(ctx, o.idle,
+		func(ctx context.Context) (*http.Response, error) { return o.send(ctx, raw) },
+		func(sent *http.Response, alive func()) (*Response, error) {
+			if r.Settings.Whole {
+				return readWhole(sent.Body, observe)
+			}
+			return readStream(ssestream.NewDecoder(sent), observe, alive)
+		})
 }
 
 // send posts the bytes of a request and gives the answer unread.
@@ -126,6 +116,28 @@ func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
 		return nil, requestFailure(err)
 	}
 	return sent, nil
+}
+
+// exchange sends a request and reads its answer, as long as something comes
+// within idle.
+func exchange(
+	ctx context.Context, idle time.Duration,
+	send func(context.Context) (*http.Response, error), read func(sent *http.Response, alive func()) (*Response, error),
+) (*Response, error) {
+	var answer *Response
+	err := watched(ctx, idle, func(ctx context.Context, alive func()) error {
+		sent, err := send(ctx)
+		if err != nil {
+			return err
+		}
+		defer sent.Body.Close()
+		answer, err = read(sent, alive)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
 }
 
 // watched runs work until it ends, ctx does, or work has not called alive for

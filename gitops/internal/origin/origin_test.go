@@ -1,0 +1,33 @@
+package origin
+
+import (
+	"net/url"
+	"testing"
+)
+
+func TestOf(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"https://api.github.com/x", "https://API.GitHub.com:443/y?z", true},
+		{"http://localhost/", "http://localhost:80/", true},
+		{"https://[::1]/", "https://[::1]:443/", true},
+		{"https://api.github.com/", "http://api.github.com/", false},
+		{"https://api.github.com/", "https://api.github.com:8443/", false},
+		{"https://api.github.com/", "https://github.com/", false},
+		{"https://api.github.com/", "https://api.github.com.evil.example/", false},
+	} {
+		a, err := url.Parse(c.a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := url.Parse(c.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := Of(a) == Of(b); same != c.same {
+			t.Errorf("%s and %s are of one origin: %v, want %v", c.a, c.b, same, c.same)
+		}
+	}
+}
