@@ -67,6 +67,7 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
 	r.endProgress(late, stop)
+	stop.Message = strings.TrimSpace(stop.Message + " " + r.resumeHint(stop))
 	result := r.result(stop, err)
 	r.conclude(&result)
 	return result
@@ -138,7 +139,11 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	case r.publishMode() == publishNone:
 		return r.leaveInCheckout(ctx, stop)
 	}
-	if err := r.checkout.Restore(ctx, r.changes); err != nil {
+	err := r.leaveAway()
+	if err == nil {
+		err = r.checkout.Restore(ctx, r.changes)
+	}
+	if err != nil {
 		r.warn("checkout_not_restored", "The checkout could not be put back (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
@@ -274,7 +279,7 @@ func (r *run) conclude(result *Result) {
 	}
 	if result.File != "" {
 		r.removeScratch("")
-		r.dir.remove(stateFolder) // not before: a run that is killed here can still go on
+		r.dropState(result.Outcome) // not before: a run that is killed here can still go on
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"

@@ -345,6 +345,9 @@ func (r *run) switchCheckout(ctx context.Context, commit string) error {
 // opened.
 func (r *run) publishedAlready(ctx context.Context, before *tip) error {
 	if !r.bundled() {
+		if err := r.leaveAway(); err != nil {
+			return err
+		}
 		if err := r.checkout.Restore(ctx, r.changes); err != nil {
 			return fmt.Errorf("put the checkout back: %w", err)
 		}

@@ -124,7 +124,8 @@ type run struct {
 	undone       bool          // a patch that was broken off was taken back
 	wholePatch   bool          // the last patch that began is applied
 	journalled   int64         // event after which the last patch began
-	elsewhere    bool          // the checkout is not the one that the run began in
+	away         string        // what has the work so far, when the checkout did not when the run went on
+	raised       []string      // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
