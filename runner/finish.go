@@ -126,6 +126,9 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if err := r.checkout.DropLocks(); err != nil {
 		r.warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
 	}
+	if r.movesIn {
+		return r.moveOut(ctx)
+	}
 	if r.snapshot == nil || r.published.commit != "" {
 		return r.giveBackCheckout(ctx)
 	}

@@ -82,7 +82,7 @@ func (r *run) checkoutAgain() string {
 func (r *run) findWork(ctx context.Context) (here bool, err error) {
 	left, _ := r.dir.root.ReadFile(awayFile)
 	r.away = string(left)
-	if r.past.finished != nil {
+	if r.past.finished != nil && len(left) == 0 {
 		r.away = inChange
 	}
 	raw, err := r.dir.root.ReadFile(markFile)
@@ -176,7 +176,22 @@ func (r *run) moveIn(ctx context.Context) error {
 		return err
 	}
 	r.dir.remove(awayFile)
+	r.movesIn = false
 	return nil
+}
+
+// moveOut gives the checkout back into which the work was being put.
+func (r *run) moveOut(ctx context.Context) string {
+	var err error
+	if r.snapshot != nil {
+		err = r.takeOut(ctx)
+	} else {
+		err = r.checkout.Restore(ctx, nil)
+	}
+	if err != nil {
+		r.warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
+	}
+	return "The work so far is in " + r.dir.path + "."
 }
 
 // keepUntrackedAgain keeps for verification what the end of a run removed.
@@ -244,14 +259,19 @@ func (r *run) keepMark() error {
 func (r *run) leaveAway() error { return r.dir.write(awayFile, []byte(inChange)) }
 
 // dropState removes the working files of a run that has ended. One whose work
-// stays in the checkout, to go on there, leaves the mark by which it is known.
+// stays in the checkout, to go on there, leaves the mark by which it is known;
+// one whose work was not in it yet leaves what has the work.
 func (r *run) dropState(o outcome.Outcome) {
-	mark, err := r.dir.root.ReadFile(markFile)
+	name := awayFile
+	if !r.movesIn {
+		name = markFile
+	}
+	left, err := r.dir.root.ReadFile(name)
 	r.dir.remove(stateFolder)
-	if err != nil || r.publishMode() != publishNone || r.changes.Empty() || !r.stopped(o) {
+	if err != nil || !r.stopped(o) || !r.movesIn && (r.publishMode() != publishNone || r.changes.Empty()) {
 		return
 	}
-	if err := r.dir.write(markFile, mark); err != nil {
+	if err := r.dir.write(name, left); err != nil {
 		r.dir.remove(stateFolder)
 	}
 }

@@ -195,7 +195,7 @@ func (r *run) recordResumed(context.Context) error {
 	if err := r.record(transcript.TypeRunResumed, event); err != nil {
 		return err
 	}
-	r.resumed = true
+	r.resumed, r.movesIn = true, r.away != "" && r.past.worked()
 	if err := r.log.Sync(); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}

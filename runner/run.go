@@ -125,6 +125,7 @@ type run struct {
 	wholePatch   bool          // the last patch that began is applied
 	journalled   int64         // event after which the last patch began
 	away         string        // what has the work so far, when the checkout did not when the run went on
+	movesIn      bool          // the work is not, or not all, in the checkout yet
 	raised       []string      // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written

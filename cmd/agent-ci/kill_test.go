@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// steps is how many things the model of the kill tests does, one in a turn.
-const steps = 30
+// stepwise is a model that does so many things, one in a turn. It knows from the
+// conversation alone what is done, and repeats a call that was broken off when
+// the runner tells it so.
+type stepwise int
 
-// stepwise is a model that knows from the conversation alone what is done. It
-// repeats a call that was broken off when the runner tells it so.
-func stepwise(w http.ResponseWriter, r *http.Request) {
+func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	var body struct {
 		Input []struct {
@@ -50,7 +50,7 @@ func stepwise(w http.ResponseWriter, r *http.Request) {
 		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
 	}
-	if done < steps {
+	if done < int(steps) {
 		item = step(done, tries)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -80,7 +80,7 @@ type killWorld struct {
 
 func newKillWorld(t *testing.T) *killWorld {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(stepwise))
+	server := httptest.NewServer(stepwise(30))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	w := &killWorld{t: t, dir: dir, env: []string{
@@ -130,6 +130,18 @@ func (w *killWorld) git(dir string, args ...string) string {
 // the output and whether the program ended by itself.
 func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
 	w.t.Helper()
+	return w.watched(func(program *os.Process) func() {
+		if after == 0 {
+			return func() {}
+		}
+		timer := time.AfterFunc(after, func() { _ = program.Kill() })
+		return func() { timer.Stop() }
+	}, args...)
+}
+
+// watched runs agent-ci beside what watch begins, and ends that with it.
+func (w *killWorld) watched(watch func(program *os.Process) (stop func()), args ...string) (string, bool) {
+	w.t.Helper()
 	cmd := exec.Command(binary, args...)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	var out strings.Builder
@@ -137,10 +149,7 @@ func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
-		defer timer.Stop()
-	}
+	defer watch(cmd.Process)()
 	err := cmd.Wait()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if err != nil && !status.Signaled() {
