@@ -67,7 +67,6 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
 	r.endProgress(late, stop)
-	stop.Message = strings.TrimSpace(stop.Message + " " + r.resumeHint(stop))
 	result := r.result(stop, err)
 	r.conclude(&result)
 	return result
@@ -98,7 +97,9 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 // published as a draft.
 func (r *run) publishedOverBudget() *outcome.Stop {
 	stop := *r.overBudget
-	stop.Message += " " + r.published.sentence(r.checkoutName())
+	if r.published.commit != "" {
+		stop.Message += " " + r.published.sentence(r.checkoutName())
+	}
 	return &stop
 }
 
@@ -276,6 +277,7 @@ func (r *run) conclude(result *Result) {
 	failed(r.record(transcript.TypeRunFinished, event))
 	failed(r.log.Sync())
 	result.TranscriptSHA256 = r.log.Head()
+	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
 	if err := r.dir.writeJSON(resultFile, result); err != nil {
 		failed(err)
 		result.File = ""

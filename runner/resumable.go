@@ -46,6 +46,9 @@ func (p *past) withinLimit() error {
 	return cannotResume("%s is used up; raise it with --set %s=…", key, key)
 }
 
+// agentBudgets are the reasons of a run whose agent a limit ended.
+var agentBudgets = []string{"turns", "tool_calls", "tokens", "cost", timeReason}
+
 // limitKey is the job key of a limit that ended a run for that reason.
 func limitKey(reason string) string {
 	if reason == "cost" {
@@ -113,13 +116,13 @@ func (r *run) stopped(o outcome.Outcome) bool {
 }
 
 // resumeHint tells a person how a run that was stopped goes on.
-func (r *run) resumeHint(stop *outcome.Stop) string {
-	if !r.stopped(stop.Outcome) {
+func (r *run) resumeHint(o outcome.Outcome, reason string) string {
+	if !r.stopped(o) {
 		return ""
 	}
 	command := "agent-ci resume " + r.dir.path
-	if stop.Outcome == outcome.BudgetExceeded {
-		command += " --set " + limitKey(stop.Reason) + "=…"
+	if o == outcome.BudgetExceeded {
+		command += " --set " + limitKey(reason) + "=…"
 	}
 	return "It can go on: " + command + "."
 }
