@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -148,6 +149,24 @@ func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
 	}
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Error(faults)
+	}
+}
+
+// tooLongWords are how endpoints without a code for it refuse a conversation.
+var tooLongWords = map[string]http.HandlerFunc{
+	"vLLM":      answer(400, "", `{"object":"error","message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","code":400}`),
+	"llama.cpp": answer(400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`),
+	"a proxy":   answer(413, "", "<html>"),
+}
+
+func TestATooLongRequestIsKnownByItsWords(t *testing.T) {
+	for name, handler := range tooLongWords {
+		f, server := talk(t, long(6, done), modeltest.Options{})
+		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+		server.Replace(6, handler)
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.compactions(t)) != 1 {
+			t.Errorf("%s: Run = %q, %v with %d compactions", name, said, err, len(f.compactions(t)))
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type Server struct {
 	faults   []string
 	replace  map[int]http.HandlerFunc
 	cut      map[int]int
+	silent   bool            // before a connection breaks
 	held     *model.Response // that the next request gets: it was cut before
 	compact  int             // how often the server compacted
 }
@@ -93,6 +94,14 @@ func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut[n] = events
+}
+
+// Stall is Cut for a server that falls silent instead, until the client leaves.
+func (s *Server) Stall(n, events int) {
+	s.Cut(n, events)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = true
 }
 
 // Compactions is how often the server made a conversation shorter.
@@ -153,21 +162,25 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case request.Settings.Whole:
 		writeWhole(w, answer)
 	default:
-		s.stream(w, answer, cut)
+		s.stream(w, r, answer, cut)
 	}
 }
 
 // stream sends an answer, and keeps it for the next request when it is cut.
-func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.mu.Lock()
-			s.held = answer
-			s.mu.Unlock()
-			panic(p)
-		}
-	}()
-	writeEvents(w, answer, cut)
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Response, cut int) {
+	s.mu.Lock()
+	if cut > 0 {
+		s.held = answer
+	}
+	var hold <-chan struct{}
+	if s.silent {
+		hold = r.Context().Done()
+	}
+	s.mu.Unlock()
+	writeEvents(w, answer, cut, hold)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = nil // there were no more events
 }
 
 // answer is the script's next, or the one that was cut.
@@ -205,6 +218,12 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	err := json.Unmarshal(raw, &body)
 	if err == nil {
 		_, err = pair(body.Input, false)
+	}
+	if err == nil && !s.options.Trusting {
+		var schema *requestSchema
+		if schema, err = compiledCompact(); err == nil {
+			err = schema.validate(raw)
+		}
 	}
 	if err != nil {
 		s.fault(fmt.Sprintf("compaction: %v", err))
