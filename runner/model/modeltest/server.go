@@ -180,7 +180,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Re
 	writeEvents(w, answer, cut, hold)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = nil // there were no more events
+	if s.held == answer { // there were no more events
+		s.held = nil
+	}
 }
 
 // answer is the script's next, or the one that was cut.
