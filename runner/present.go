@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -69,7 +70,7 @@ const draftMark = "<!-- agent-ci: draft -->\n"
 
 func (r *run) body(view *transcript.View) (string, error) {
 	body, err := transcript.Body(view, transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Closing: r.closing(),
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.dir.path)), Draft: r.draftReasons(), Closing: r.closing(),
 	})
 	if err == nil && r.draft() {
 		body = draftMark + body

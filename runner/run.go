@@ -139,6 +139,7 @@ type run struct {
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
 	group        string                          // the part of the log that is open
+	shownAs      string                          // folder of the transcript that the body names; empty for its own
 	bodyFile     string                          // of the pull request, once it is written
 }
 

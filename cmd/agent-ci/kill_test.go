@@ -226,6 +226,9 @@ func TestKilledRunsGoOn(t *testing.T) {
 		if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
 			t.Errorf("run %d: %s", n, text)
 		}
+		if text, ok := w.agent(0, "replay", out, "--frozen", "--quiet"); !ok || !strings.Contains(text, want) || !strings.Contains(text, ", 0 differences") {
+			t.Errorf("run %d: %s", n, text)
+		}
 	}
 	t.Logf("killed %d times, %d resumed runs ended well", killed, resumed)
 	if resumed == 0 {
