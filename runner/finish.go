@@ -273,9 +273,14 @@ func (r *run) conclude(result *Result) {
 			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
 		}
 	}
-	failed(r.start())
-	failed(r.record(transcript.TypeRunFinished, event))
-	failed(r.log.Sync())
+	unrecorded := r.start()
+	if unrecorded == nil {
+		unrecorded = r.record(transcript.TypeRunFinished, event)
+	}
+	if unrecorded == nil {
+		unrecorded = r.log.Sync()
+	}
+	failed(unrecorded)
 	result.TranscriptSHA256 = r.log.Head()
 	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
 	if err := r.dir.writeJSON(resultFile, result); err != nil {
@@ -284,7 +289,9 @@ func (r *run) conclude(result *Result) {
 	}
 	if result.File != "" {
 		r.removeScratch("")
-		r.dropState(result.Outcome) // not before: a run that is killed here can still go on
+	}
+	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
+		r.dropState(result.Outcome)
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"

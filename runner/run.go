@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -218,8 +219,15 @@ func endOf(ctx context.Context, err error) *outcome.Stop {
 		return stop
 	case errors.As(err, &stop):
 		return stop
+	case isFull(err):
+		return outcome.Stopf(outcome.InternalError, "disk_full", "The disk is full: %s; free some.", trimmed(err)).Because(err)
 	}
 	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
+}
+
+// isFull says whether there was no room to write.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func (r *run) warn(code, format string, args ...any) {
