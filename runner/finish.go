@@ -283,7 +283,11 @@ func (r *run) conclude(result *Result) {
 	failed(unrecorded)
 	result.TranscriptSHA256 = r.log.Head()
 	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
-	if err := r.dir.writeJSON(resultFile, result); err != nil {
+	err := r.dir.writeJSON(resultFile, result)
+	if err == nil {
+		err = syncIn(r.dir.root, ".")
+	}
+	if err != nil {
 		failed(err)
 		result.File = ""
 	}
