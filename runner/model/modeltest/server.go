@@ -212,7 +212,8 @@ func goesOn(request model.Request, cut *model.Response) bool {
 	})
 }
 
-// serveCompact stands one item for the whole conversation.
+// serveCompact repeats the messages that are not the model's and stands one item
+// for all else.
 func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	var body struct {
 		Input []json.RawMessage `json:"input"`
@@ -243,12 +244,23 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"id": fmt.Sprintf("cmp_%d", number), "object": "response.compaction", "created_at": 1,
-		"output": []any{map[string]any{"type": "compaction", "id": fmt.Sprintf("cmpi_%d", number), "encrypted_content": "opaque"}},
+		"output": append(messagesIn(body.Input), map[string]any{"type": "compaction", "id": fmt.Sprintf("cmpi_%d", number), "encrypted_content": "opaque"}),
 		"usage": map[string]any{
 			"input_tokens": 10, "input_tokens_details": map[string]any{"cached_tokens": 0},
 			"output_tokens": 5, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": 15,
 		},
 	})
+}
+
+func messagesIn(input []json.RawMessage) []any {
+	var messages []any
+	for _, raw := range input {
+		var item inputItem
+		if json.Unmarshal(raw, &item) == nil && item.Type == "message" && item.Role != "assistant" {
+			messages = append(messages, raw)
+		}
+	}
+	return messages
 }
 
 func (s *Server) record(r *http.Request, raw []byte) (int, http.HandlerFunc) {
