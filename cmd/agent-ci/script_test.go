@@ -231,17 +231,21 @@ func addIssue(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d\n", worldOf(ts).repo.AddIssue(issue))
 }
 
-// addFault makes the forge fail: fault METHOD PATH STATUS MESSAGE.
+// addFault makes the forge fail: fault METHOD PATH STATUS MESSAGE [TIMES].
 func addFault(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE")
+	if neg || len(args) != 4 && len(args) != 5 {
+		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES]")
 	}
-	var status int
-	_, err := fmt.Sscan(args[2], &status)
+	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
+	times := 100
+	if len(args) == 5 {
+		times, err = strconv.Atoi(args[4])
+		ts.Check(err)
+	}
 	body, err := json.Marshal(map[string]string{"message": args[3]})
 	ts.Check(err)
-	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, 100)
+	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, times)
 }
 
 // showPull prints a pull request: pull NUMBER; ! pull NUMBER when there is none.
