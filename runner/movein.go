@@ -104,6 +104,12 @@ func (r *run) findWork(ctx context.Context) (here bool, err error) {
 	case r.past.finished != nil && r.base.SHA != r.past.workspace.BaseSHA:
 		return false, cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(r.past.workspace.BaseSHA), short(r.base.SHA))
 	}
+	if r.past.finished != nil {
+		left, err := r.checkout.Changes(ctx, r.snapshot)
+		if err != nil || left.Empty() { // its user has thrown the work away, and wants it again
+			return false, err
+		}
+	}
 	r.away = ""
 	return true, nil
 }

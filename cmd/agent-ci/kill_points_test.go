@@ -173,7 +173,7 @@ func TestKilledWhileItEnds(t *testing.T) {
 	for n := range max(4, kills(t)/5) {
 		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
 		run := []string{"run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet"}
-		text, ended := w.watched(func(program *os.Process) func() {
+		text, _ := w.watched(func(program *os.Process) func() {
 			stop := time.AfterFunc(took/4+time.Duration(random.Int64N(int64(took/2))), func() { _ = program.Signal(syscall.SIGTERM) })
 			return func() { stop.Stop() }
 		}, run...)
@@ -185,8 +185,8 @@ func TestKilledWhileItEnds(t *testing.T) {
 			if rounds > 8 {
 				t.Fatalf("run %d does not end: %s", n, text)
 			}
-			text, ended = w.watched(w.stopThenKill(random, took, rounds), "resume", out, "--quiet")
-			if ended && strings.Contains(text, "before it had begun") {
+			var ended bool
+			if text, ended = w.watched(w.stopThenKill(random, took, rounds), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
 				out += "again"
 				run[6] = out
 				text, _ = w.agent(0, run...)
