@@ -66,6 +66,12 @@ var events = map[string]struct {
 			"id": 78, "user": account(a[1]), "path": a[2], "line": line, "diff_hunk": "@@ -1 +1 @@", "body": a[4], "created_at": "2026-02-01T00:00:00Z",
 		}}
 	}},
+	"opened": {"pull_request_target", 2, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "opened", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1])}
+	}},
+	"starred": {"watch", 1, func(_ *testscript.TestScript, a []string) object {
+		return object{"action": "started", "sender": account(a[0])}
+	}},
 	"dispatch": {"workflow_dispatch", 1, func(_ *testscript.TestScript, a []string) object {
 		key, value, _ := strings.Cut(a[0], "=")
 		return object{"inputs": object{key: value}, "sender": account("octocat")}

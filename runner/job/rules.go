@@ -135,7 +135,7 @@ var rules = []rule{
 	{path: "trust", about: "To whom the run listens."},
 	{path: "trust.roles", about: "Roles in the repository, asked from the API: who has one of them, or a greater one, may ask for work, and their comments are read. On a public repository everybody has read.", initial: []string{"write"}, form: role},
 	{path: "trust.bots", about: "Logins of bots that may ask for work and whose comments are read, such as renovate[bot]. No other bot is listened to, whatever its role.", form: login},
-	{path: "trust.forks", about: "Whether pull requests from forks are worked on. This version refuses them.", unsupported: true},
+	{path: "trust.forks", about: "Whether events of pull requests from forks may start a job that has a task of its own. Who caused the event still needs a role of trust.roles, and the run works on the base alone: nothing of the fork's branch is read, run or gone on with."},
 	{path: "trust.comments", about: "Whose comments the model sees: of those that trust.roles and trust.bots name, of everybody, of nobody.", initial: "trusted", values: []string{"trusted", "all", "none"}},
 
 	{path: "pull_request", about: "How a change is presented."},
