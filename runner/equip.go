@@ -276,7 +276,9 @@ func (r *run) briefAgent(ctx context.Context) error {
 	}
 	r.endProcesses()
 	r.conversation.Settings = r.modelSettings(definitions)
-	input, err := r.briefing(guides).Input()
+	briefing := r.briefing(guides)
+	briefing.Task.Images, briefing.Task.Missing = r.taskImages(ctx)
+	input, err := briefing.Input()
 	if err != nil {
 		return err
 	}
