@@ -142,7 +142,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 			late++
 			continue
 		}
-		counts, err := r.commentCounts(ctx, c)
+		counts, err := r.commentCounts(ctx, ref.Repository, c)
 		if err != nil {
 			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
 		}
@@ -168,28 +168,34 @@ func (r *run) afterTrigger(at time.Time) bool {
 	return r.request != nil && !r.request.At.IsZero() && at.After(r.request.At)
 }
 
-// trustedAssociations are the relations to a repository without which nobody
-// has a role in it (GraphQL's CommentAuthorAssociation).
-var trustedAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
+// knownAssociations are relations to a repository by which somebody plainly may
+// have a role in it (GraphQL's CommentAuthorAssociation). Others may have one too:
+// who keeps a membership to themselves is shown as a contributor.
+var knownAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
 
-// commentCounts asks for the role of who could have one. A person who names an
-// issue on their own machine may have no token to ask with: the association
-// decides then.
-func (r *run) commentCounts(ctx context.Context, c github.Comment) (bool, error) {
-	switch r.job.Trust.Comments {
-	case "all":
-		return true, nil
-	case "none":
+// mostAsked is up to how many accounts strangers' roles are asked for: an issue
+// that many wrote on must not use up the calls that the run needs.
+const mostAsked = 30
+
+// commentCounts asks for the role of the author, as for who asks for a run. A
+// person who names an issue may have no token that can ask: the repository's
+// owner is known without.
+func (r *run) commentCounts(ctx context.Context, repository string, c github.Comment) (bool, error) {
+	owns := c.Association == "OWNER" && !c.Author.Bot
+	switch trusted := r.job.Trust.Comments; {
+	case trusted != "trusted":
+		return trusted == "all", nil
+	case c.Author.Bot:
+	case r.env.first(tokenNames...) == "":
+		return owns, nil
+	case !slices.Contains(knownAssociations, c.Association) && len(r.permissions) >= mostAsked:
 		return false, nil
 	}
-	if r.request != nil {
-		if !c.Author.Bot && !slices.Contains(trustedAssociations, c.Association) {
-			return false, nil
-		}
-		why, err := r.distrust(ctx, c.Author)
-		return why == "", err
+	why, err := r.distrust(ctx, repository, c.Author)
+	if kind := github.KindOf(err); r.request == nil && (kind == github.Forbidden || kind == github.Unauthorized) {
+		return owns, nil
 	}
-	return slices.Contains(trustedAssociations, c.Association), nil
+	return why == "" && err == nil, err
 }
 
 // openIssue reads an issue that can be worked on.

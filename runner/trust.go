@@ -58,22 +58,23 @@ func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string,
 	if job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil {
 		return "", eventOfNoRepository()
 	}
-	why, err := r.distrust(ctx, github.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	why, err := r.distrust(ctx, r.env.get("GITHUB_REPOSITORY"), github.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
 	if err != nil {
 		return "", forgeFailure("The role of "+actor.Login+" cannot be asked for", err)
 	}
 	return why, nil
 }
 
-// distrust says why the words of an account do not count; "" when they do.
-func (r *run) distrust(ctx context.Context, who github.User) (string, error) {
+// distrust says why the words of an account in a repository do not count; ""
+// when they do.
+func (r *run) distrust(ctx context.Context, repository string, who github.User) (string, error) {
 	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
 		if slices.ContainsFunc(r.job.Trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
 			return "", nil
 		}
 		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
 	}
-	permission, err := r.permission(ctx, who.Login)
+	permission, err := r.permission(ctx, repository, who.Login)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +86,7 @@ func (r *run) distrust(ctx context.Context, who github.User) (string, error) {
 		role = permission.Level
 	}
 	return fmt.Sprintf("the account %s has the role %q in %s, and trust.roles is %s",
-		who.Login, role, r.env.get("GITHUB_REPOSITORY"), strings.Join(r.job.Trust.Roles, ", ")), nil
+		who.Login, role, repository, strings.Join(r.job.Trust.Roles, ", ")), nil
 }
 
 // roleCounts compares with the least of trust.roles. A role of the
@@ -95,13 +96,13 @@ func (r *run) roleCounts(p github.Permission) bool {
 	return slices.ContainsFunc(r.job.Trust.Roles, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
 }
 
-// permission asks once for each account.
-func (r *run) permission(ctx context.Context, login string) (github.Permission, error) {
-	key := strings.ToLower(login)
+// permission asks once for each account in a repository.
+func (r *run) permission(ctx context.Context, repository, login string) (github.Permission, error) {
+	key := strings.ToLower(repository + " " + login)
 	if known, asked := r.permissions[key]; asked {
 		return known, nil
 	}
-	owner, name := r.eventRepository()
+	owner, name, _ := strings.Cut(repository, "/")
 	p, err := r.forge.Permission(ctx, owner, name, login)
 	if err != nil {
 		return p, err
