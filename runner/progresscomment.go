@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -90,11 +93,42 @@ func (r *run) beginProgress(ctx context.Context) error {
 	if r.request == nil || r.request.Number == 0 || r.publishMode() != publishGitHub {
 		return nil
 	}
+	r.progressID = r.earlierProgress(ctx)
 	p := &progressComment{write: r.writeProgress, now: time.Now, link: r.env.runLink(), stage: "starting"}
 	p.show(ctx, p.running())
 	r.progress.Store(p)
 	return nil
 }
+
+// earlierProgress is the comment of an earlier run, 0 for none: the last of an
+// App or of the token's own account. A person's that looks like one stays as it
+// is. Not to know is no failure: the run then makes another comment.
+func (r *run) earlierProgress(ctx context.Context) int64 {
+	owner, name := r.eventRepository()
+	if r.request.OnPull {
+		if pull, err := r.forge.Issue(ctx, owner, name, r.request.Number); err == nil {
+			r.progressLike = slices.DeleteFunc(pull.Comments, func(c github.Comment) bool { return !isProgress(c) })
+		}
+	}
+	var us string
+	for _, c := range slices.Backward(r.progressLike) {
+		if c.Author.Bot {
+			return c.ID
+		}
+		if us == "" {
+			viewer, err := r.forge.Viewer(ctx)
+			if us = viewer.Login; err != nil || us == "" {
+				us = "nobody/"
+			}
+		}
+		if strings.EqualFold(c.Author.Login, us) {
+			return c.ID
+		}
+	}
+	return 0
+}
+
+func isProgress(c github.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
 
 func (r *run) writeProgress(ctx context.Context, body string) error {
 	owner, name := r.eventRepository()

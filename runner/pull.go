@@ -27,7 +27,7 @@ func (r *run) readPullTask(ctx context.Context) error {
 	pull := r.pull
 	r.job.PullRequest.Branch = pull.Head
 	r.task.name, r.task.url = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
-	in := input{title: pull.Title, parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+	in := input{title: r.pullTitle(), parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
 		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
 	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
 		number, _ := strconv.Atoi(m[1]) // digits alone match
@@ -45,6 +45,17 @@ func (r *run) readPullTask(ctx context.Context) error {
 	return r.takeInput(in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
+// pullTitle is the pull request's title as it was when it was asked for.
+func (r *run) pullTitle() string {
+	switch q := r.request; {
+	case q.Pull != nil:
+		return q.Pull.Title
+	case q.Issue != nil:
+		return q.Issue.Title
+	}
+	return r.pull.Title
+}
+
 // onPullBase makes sure that the pull request's own base configures the run.
 func (r *run) onPullBase() error {
 	if r.pull == nil || r.pull.Base == r.base.Branch {
@@ -55,7 +66,8 @@ func (r *run) onPullBase() error {
 }
 
 // originalIssue reads the issue of a run's branch; that it is gone, or closed
-// meanwhile, does not matter to the pull request.
+// meanwhile, does not matter to the pull request. The event does not tell what
+// stood there when it happened: an issue that was touched since is left out.
 func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	owner, name := r.eventRepository()
 	ref := job.Issue{Repository: owner + "/" + name, Number: number}
@@ -71,6 +83,10 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	name, url := r.task.name, r.task.url
 	r.adoptIssue(ref, issue)
 	r.task.name, r.task.url = name, url
+	if r.afterTrigger(issue.UpdatedAt) {
+		r.warn("edited_after_trigger", "%s was changed after more was asked for on the pull request; its text was not read.", ref)
+		return input{}, nil
+	}
 	return r.issueInput(ctx, ref, issue)
 }
 

@@ -136,6 +136,7 @@ type run struct {
 	published    published
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
+	progressLike []github.Comment                // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
 	bodyFile     string                          // of the pull request, once it is written
 }

@@ -133,11 +133,11 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
-		case strings.HasPrefix(c.Body, progressMark) && c.Author.Bot:
-			r.progressID = c.ID
+		case isProgress(c):
+			r.progressLike = append(r.progressLike, c)
 			continue
-		case strings.HasPrefix(c.Body, progressMark), r.request != nil && c.ID == r.request.WordsID:
-			continue // shown by a run, or what asked for this one
+		case r.request != nil && c.ID == r.request.WordsID:
+			continue // what asked for this run
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++
 			continue

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"comments": showComments,
 	"propose":  proposePull,
 	"fork":     makeFork,
+	"viewer":   nameViewer,
 	"output":   checkOutput,
 	"harmless": checkHarmless,
 }
@@ -56,7 +58,7 @@ var events = map[string]struct {
 	}},
 	"review": {"pull_request_review", 4, func(ts *testscript.TestScript, a []string) object {
 		return object{"action": "submitted", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1]), "review": object{
-			"id": 77, "user": account(a[1]), "state": a[2], "body": a[3], "submitted_at": "2026-02-01T00:00:00Z",
+			"id": 77, "user": account(a[1]), "state": a[2], "body": a[3], "submitted_at": cmp.Or(ts.Getenv("REVIEWED"), "2026-02-01T00:00:00Z"),
 		}}
 	}},
 	"line": {"pull_request_review_comment", 5, func(ts *testscript.TestScript, a []string) object {
@@ -160,6 +162,16 @@ func makeFork(ts *testscript.TestScript, neg bool, args []string) {
 	body, err := json.Marshal(pull)
 	ts.Check(err)
 	w.forge.On(http.MethodGet, fmt.Sprintf("/repos/%s/%s/pulls/%s", w.repo.Owner, w.repo.Name, args[0]), forgetest.Reply{Body: string(body)}, 100)
+}
+
+// nameViewer says whose the token is: viewer LOGIN.
+func nameViewer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: viewer LOGIN")
+	}
+	body, err := json.Marshal(account(args[0]))
+	ts.Check(err)
+	worldOf(ts).forge.On(http.MethodGet, "/user", forgetest.Reply{Body: string(body)}, 100)
 }
 
 func addComment(ts *testscript.TestScript, number, login, association, body string) object {
