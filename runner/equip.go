@@ -262,7 +262,10 @@ func (r *run) takePlan(p plan.Plan) error {
 // briefAgent begins the conversation: the standing orders, the facts of the
 // run, the repository's guides, the task.
 func (r *run) briefAgent(ctx context.Context) error {
-	guides, err := agent.ReadGuides(r.job.Repository.Path, r.readGuide)
+	guides, err := r.guides, error(nil)
+	if !r.joins() {
+		guides, err = agent.ReadGuides(r.job.Repository.Path, r.readGuide)
+	}
 	if err != nil {
 		return err
 	}

@@ -21,21 +21,15 @@ import (
 // issueInBranch is the issue that a run's branch was made for.
 var issueInBranch = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// readPullTask takes the task from what was said on a pull request of a run: the
-// issue that it was made for, and the words that ask for more.
+// readPullTask takes the task from what was said on a pull request: for one of a
+// run the issue that it was made for, and the words that ask for more.
 func (r *run) readPullTask(ctx context.Context) error {
 	pull := r.pull
 	r.job.PullRequest.Branch = pull.Head
 	r.task.name, r.task.url = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
-	in := input{title: r.pullTitle(), parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
-		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
-	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
-		number, _ := strconv.Atoi(m[1]) // digits alone match
-		about, err := r.originalIssue(ctx, number)
-		if err != nil {
-			return err
-		}
-		in.parts = append(about.parts, in.parts...)
+	in, err := r.pullInput(ctx)
+	if err != nil {
+		return err
 	}
 	words, err := r.requestParts(ctx)
 	if err != nil {
@@ -43,6 +37,25 @@ func (r *run) readPullTask(ctx context.Context) error {
 	}
 	in.parts = append(in.parts, words...)
 	return r.takeInput(in, fmt.Sprintf("Pull request #%d", pull.Number))
+}
+
+// pullInput is what the pull request is about.
+func (r *run) pullInput(ctx context.Context) (input, error) {
+	if r.joins() {
+		return r.readJoinTask(ctx)
+	}
+	pull := r.pull
+	in := input{title: r.pullTitle(), parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
+	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
+		number, _ := strconv.Atoi(m[1]) // digits alone match
+		about, err := r.originalIssue(ctx, number)
+		if err != nil {
+			return input{}, err
+		}
+		in.parts = append(about.parts, in.parts...)
+	}
+	return in, nil
 }
 
 // pullTitle is the pull request's title as it was when it was asked for.
@@ -129,7 +142,7 @@ func onLine(file string, line int, hunk, words string) string {
 // had made it: configuration and checks stay those of the base. It comes after
 // the baseline, and counts as part of the change.
 func (r *run) goOn(ctx context.Context) error {
-	if r.pull == nil {
+	if r.pull == nil || r.joins() {
 		return nil
 	}
 	owner, name := r.eventRepository()

@@ -92,6 +92,7 @@ type run struct {
 	request     *actions.Request // that the event makes; nil for other tasks
 	permissions map[string]github.Permission
 	pull        *github.PullRequest // that is gone on with
+	guides      []agent.Guide       // of its base, when the checkout stands on its head
 
 	job      *job.Job
 	prompt   string // from standard input
@@ -163,6 +164,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.openWorkspace,
 		r.readCommandRules,
 		r.notDoneAlready,
+		r.joinBranch,
 		r.choosePublishing,
 		r.confine,
 		r.begin,

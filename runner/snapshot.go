@@ -136,8 +136,8 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 		case isProgress(c):
 			r.progressLike = append(r.progressLike, c)
 			continue
-		case r.request != nil && c.ID == r.request.WordsID:
-			continue // what asked for this run
+		case strings.HasPrefix(c.Body, joinMark), r.request != nil && c.ID == r.request.WordsID:
+			continue // told by a run, or what asked for this one
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++
 			continue

@@ -139,9 +139,8 @@ func (r *run) refuseFork(ctx context.Context) error {
 			"Pull request #%d comes from a fork, whose branch no run goes on with: it belongs to somebody outside: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
 		return outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it to have it worked on: %s.", pull.Number, pull.URL)
-	case !strings.HasPrefix(pull.Head, runBranches):
-		return outcome.Stopf(outcome.Skipped, "foreign_branch",
-			"Pull request #%d is not of a run: only branches below %s are gone on with, never a person's: %s.", pull.Number, runBranches, pull.URL)
+	case r.joins():
+		return r.mayJoin(ctx)
 	}
 	return nil
 }

@@ -144,12 +144,13 @@ func ask(ts *testscript.TestScript, method, path string, body any) object {
 	return found
 }
 
-// proposePull opens a pull request as a person does: propose BRANCH.
+// proposePull opens a pull request as a person does: propose BRANCH [BASE].
 func proposePull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: propose BRANCH")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: propose BRANCH [BASE]")
 	}
-	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "head": args[0], "base": "main"})
+	base := append(args, "main")[1]
+	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "body": "Shouting is better.", "head": args[0], "base": base})
 }
 
 // makeFork lets a pull request come from a fork: fork NUMBER.
