@@ -32,7 +32,6 @@ var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"comments": showComments,
 	"propose":  proposePull,
 	"fork":     makeFork,
-	"viewer":   nameViewer,
 	"output":   checkOutput,
 	"harmless": checkHarmless,
 }
@@ -163,16 +162,6 @@ func makeFork(ts *testscript.TestScript, neg bool, args []string) {
 	body, err := json.Marshal(pull)
 	ts.Check(err)
 	w.forge.On(http.MethodGet, fmt.Sprintf("/repos/%s/%s/pulls/%s", w.repo.Owner, w.repo.Name, args[0]), forgetest.Reply{Body: string(body)}, 100)
-}
-
-// nameViewer says whose the token is: viewer LOGIN.
-func nameViewer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: viewer LOGIN")
-	}
-	body, err := json.Marshal(account(args[0]))
-	ts.Check(err)
-	worldOf(ts).forge.On(http.MethodGet, "/user", forgetest.Reply{Body: string(body)}, 100)
 }
 
 func addComment(ts *testscript.TestScript, number, login, association, body string) object {
