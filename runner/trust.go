@@ -122,7 +122,7 @@ func (r *run) permission(ctx context.Context, repository, login string) (github.
 // of outsiders wait for.
 func (r *run) refuseFork(ctx context.Context) error {
 	if r.request == nil {
-		return r.refuseForkEvent()
+		return r.refuseForkEvent(ctx)
 	}
 	if !r.request.OnPull {
 		return nil
@@ -145,15 +145,33 @@ func (r *run) refuseFork(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) refuseForkEvent() error {
-	pull := r.event.PullRequest
-	if pull == nil || r.job.Trust.Forks {
+func (r *run) refuseForkEvent(ctx context.Context) error {
+	if r.job.Trust.Forks {
 		return nil
 	}
-	head, here := pull.Head.Repository, r.env.get("GITHUB_REPOSITORY")
-	if head != nil && strings.EqualFold(head.FullName, here) {
-		return nil
+	head, what, err := r.eventHead(ctx)
+	if err != nil || what == "" || strings.EqualFold(head, r.env.get("GITHUB_REPOSITORY")) {
+		return err
 	}
-	return outcome.Stopf(outcome.Skipped, "fork",
-		"Pull request #%d comes from a fork, and its events start no run (trust.forks): %s.", pull.Number, pull.URL)
+	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)
+}
+
+// eventHead is the repository of the branch that the event is about, "" for one
+// that is gone, and what has that branch; "" for an event about none.
+func (r *run) eventHead(ctx context.Context) (repository, what string, err error) {
+	e := r.event
+	switch {
+	case e.PullRequest != nil:
+		return e.PullRequest.Head.Repository.Name(), fmt.Sprintf("Pull request #%d", e.PullRequest.Number), nil
+	case e.WorkflowRun != nil:
+		return e.WorkflowRun.HeadRepository.Name(), "What the workflow ran for", nil
+	case e.Issue == nil || !e.Issue.OfPull():
+		return "", "", nil
+	}
+	owner, name := r.eventRepository()
+	pull, err := r.forge.PullRequest(ctx, owner, name, e.Issue.Number)
+	if err != nil {
+		return "", "", forgeFailure(fmt.Sprintf("Pull request #%d cannot be read", e.Issue.Number), err)
+	}
+	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
 }
