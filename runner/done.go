@@ -14,7 +14,7 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if err := r.onPullBase(); err != nil {
 		return err
 	}
-	if r.request == nil || !r.repo.known() || r.env.first(tokenNames...) == "" {
+	if r.request == nil && r.askedAt.IsZero() || !r.repo.known() || r.env.first(tokenNames...) == "" {
 		return nil
 	}
 	pull, err := r.findPullRequest(ctx)
@@ -24,7 +24,7 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if pull == nil {
 		return nil
 	}
-	if pull.State == "open" && !r.request.Commanded {
+	if pull.State == "open" && !r.commanded() {
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, r.howToGoOn())
 	}
@@ -34,6 +34,14 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
 		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, r.howToGoOn())
+}
+
+// commanded says that somebody asked in words, which may ask for more.
+func (r *run) commanded() bool {
+	if r.request == nil {
+		return r.event.Comment != nil
+	}
+	return r.request.Commanded
 }
 
 func (r *run) howToGoOn() string {

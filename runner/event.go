@@ -61,7 +61,7 @@ func (r *run) findRequest(context.Context) error {
 	if request == nil {
 		return outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", sentence(why))
 	}
-	r.request = request
+	r.request, r.askedAt = request, request.At
 	return nil
 }
 

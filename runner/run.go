@@ -90,6 +90,7 @@ type run struct {
 	event       *actions.Event
 	eventErr    error            // why there is no event
 	request     *actions.Request // that the event makes; nil for other tasks
+	askedAt     time.Time        // when; what was written later does not count
 	permissions map[string]github.Permission
 	pull        *github.PullRequest // that is gone on with
 	guides      []agent.Guide       // of its base, when the checkout stands on its head

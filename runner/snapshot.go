@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -113,8 +114,8 @@ func (r *run) adoptIssue(ref job.Issue, issue *github.Issue) {
 // there then and count.
 func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue) (input, error) {
 	title, body := issue.Title, issue.Body
-	if asked := r.request; asked != nil && asked.Issue != nil && !asked.OnPull {
-		if title, body = asked.Issue.Title, asked.Issue.Body; title != issue.Title || body != issue.Body {
+	if then := r.asItWas(ref); then != nil {
+		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
 			r.warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
 		}
 	}
@@ -124,6 +125,23 @@ func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue
 		in.parts = append(in.parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
 	}
 	return in, err
+}
+
+// asItWas is an issue as the event has it that started the workflow; nil when the
+// event is about something else. That the job names the issue itself changes
+// nothing: somebody's label or comment asked for it.
+func (r *run) asItWas(ref job.Issue) *actions.Issue {
+	switch q := r.request; {
+	case q != nil && q.OnPull:
+		return nil
+	case q != nil:
+		return q.Issue
+	case r.event == nil || r.event.Issue == nil || !r.env.inActions():
+		return nil
+	case r.event.Issue.Number != ref.Number || !strings.EqualFold(ref.Repository, r.env.get("GITHUB_REPOSITORY")):
+		return nil
+	}
+	return r.event.Issue
 }
 
 // commentsThatCount are the comments of who is trusted, that were there when the
@@ -165,7 +183,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 }
 
 func (r *run) afterTrigger(at time.Time) bool {
-	return r.request != nil && !r.request.At.IsZero() && at.After(r.request.At)
+	return !r.askedAt.IsZero() && at.After(r.askedAt)
 }
 
 // knownAssociations are relations to a repository by which somebody plainly may

@@ -122,6 +122,15 @@ type WorkflowRun struct {
 	HeadRepository *Repository `json:"head_repository"`
 }
 
+// OnIssueAt is when something happened to the issue of the event: when it was
+// commented on, else when it changed.
+func (e *Event) OnIssueAt() time.Time {
+	if e.Comment != nil {
+		return e.Comment.CreatedAt
+	}
+	return e.Issue.UpdatedAt
+}
+
 // ErrNoEvent says that nothing tells which event started the workflow.
 var ErrNoEvent = errors.New("there is no event: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set")
 
