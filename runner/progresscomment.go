@@ -30,6 +30,7 @@ type progressComment struct {
 
 	plan  transcript.Plan
 	stage string
+	trace string // for a later run, not for people
 	shown string // the text that stands there
 	last  time.Time
 	err   error // of the last edit
@@ -78,6 +79,7 @@ func (p *progressComment) show(ctx context.Context, state string) {
 	if steps := transcript.Checklist(p.plan); steps != "" {
 		body += "\n" + steps
 	}
+	body += p.trace
 	if body == p.shown {
 		return
 	}
@@ -110,10 +112,18 @@ func (r *run) earlierProgress(ctx context.Context) int64 {
 			r.progressLike = slices.DeleteFunc(pull.Comments, func(c github.Comment) bool { return !isProgress(c) })
 		}
 	}
+	if c := r.ownProgress(ctx); c != nil {
+		return c.ID
+	}
+	return 0
+}
+
+// ownProgress is the comment of an earlier run among those that look like one.
+func (r *run) ownProgress(ctx context.Context) *github.Comment {
 	var us string
-	for _, c := range slices.Backward(r.progressLike) {
+	for i, c := range slices.Backward(r.progressLike) {
 		if c.Author.Bot {
-			return c.ID
+			return &r.progressLike[i]
 		}
 		if us == "" {
 			viewer, err := r.forge.Viewer(ctx)
@@ -122,10 +132,16 @@ func (r *run) earlierProgress(ctx context.Context) int64 {
 			}
 		}
 		if strings.EqualFold(c.Author.Login, us) {
-			return c.ID
+			return &r.progressLike[i]
 		}
 	}
-	return 0
+	return nil
+}
+
+// trace says in the progress comment that this input came to nothing on this
+// base: no branch tells a later run of it.
+func (r *run) trace() string {
+	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", r.task.snapshot, r.base.SHA)
 }
 
 func isProgress(c github.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
@@ -150,6 +166,9 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 		return
 	}
 	p.plan = r.plan
+	if stop.Outcome == outcome.NoChanges && r.task.snapshot != "" {
+		p.trace = r.trace()
+	}
 	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Plain(stop.Message))
 	if pull := r.published.pull; pull != nil {
 		state = fmt.Sprintf("agent-ci ended as **%s**%s: #%d was %s.\n", transcript.Plain(string(stop.Outcome)), p.run(), pull.Number, r.published.operation)
