@@ -28,6 +28,8 @@ func (p *past) resumable() error {
 		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
 	case p.onPull() && !p.worked():
 		return cannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
+	case p.onPull() && !strings.HasPrefix(p.workspace.Branch, runBranches):
+		return cannotResume("it went on with a person's pull request; ask there again")
 	case p.started.Scripted != "":
 		return cannotResume("its answers came from a scripted session; start it again")
 	}
@@ -112,7 +114,7 @@ func takeLimit(l *job.Limits, from job.Limits, key string) {
 // stopped says whether a run that ended so can go on.
 func (r *run) stopped(o outcome.Outcome) bool {
 	_, replayed := r.model.(*recordedAnswers)
-	return r.begun && r.checkout != nil && r.options.Replay == "" && !replayed && slices.Contains(goesOn, o)
+	return r.begun && r.checkout != nil && r.options.Replay == "" && !replayed && !r.joins() && slices.Contains(goesOn, o)
 }
 
 // resumeHint tells a person how a run that was stopped goes on.

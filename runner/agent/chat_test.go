@@ -191,6 +191,18 @@ func TestChatStreamsCutAtEveryChunk(t *testing.T) {
 	}
 }
 
+func TestChatShowsTheImagesOfTheTask(t *testing.T) {
+	f, server := chat(t)
+	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
+	if !strings.Contains(server.bodies[0], want) {
+		t.Errorf("the request lacks %s:\n%s", want, server.bodies[0])
+	}
+}
+
 func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
 	f, server := chat(t)
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}

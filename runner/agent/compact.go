@@ -176,7 +176,10 @@ func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
 
 // wordsOf are the words of a message that is not the model's.
 func wordsOf(item json.RawMessage) string {
-	var message inputMessage
+	var message struct {
+		Type, Role string
+		Content    []struct{ Text string }
+	}
 	if json.Unmarshal(item, &message) != nil || message.Type != "message" || message.Role == "assistant" {
 		return ""
 	}

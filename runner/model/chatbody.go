@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -155,7 +156,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		case item.Type == "message" && item.Role == "assistant":
 			messages = append(messages, chatMessage{Role: "assistant", Content: item.text()})
 		case item.Type == "message":
-			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.text()})
+			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.shown()})
 		case strings.HasSuffix(item.Type, "_call_output"):
 			text, seen := item.output()
 			messages = append(messages, chatMessage{Role: "tool", Content: text, CallID: item.CallID})
@@ -211,6 +212,22 @@ func (i chatItem) text() string {
 		text.WriteString(part.Text + part.Refusal)
 	}
 	return text.String()
+}
+
+// shown is the text of a message or, where it has images, its parts.
+func (i chatItem) shown() any {
+	if !slices.ContainsFunc(i.Content, func(p itemPart) bool { return p.Image != "" }) {
+		return i.text()
+	}
+	parts := make([]chatPart, 0, len(i.Content))
+	for _, part := range i.Content {
+		if part.Image != "" {
+			parts = append(parts, chatPart{Type: "image_url", Image: &chatImage{part.Image}})
+			continue
+		}
+		parts = append(parts, chatPart{Type: "text", Text: part.Text})
+	}
+	return parts
 }
 
 // call is a call as a function's, whatever form it was made in.
