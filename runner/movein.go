@@ -197,7 +197,7 @@ func (r *run) moveOut(ctx context.Context) string {
 	if err != nil {
 		r.warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
 	}
-	return "The work so far is in " + r.dir.path + "."
+	return "The work so far is kept; agent-ci resume " + r.dir.path + " tries again."
 }
 
 // keepUntrackedAgain keeps for verification what the end of a run removed.
@@ -274,7 +274,8 @@ func (r *run) dropState(o outcome.Outcome) {
 	}
 	left, err := r.dir.root.ReadFile(name)
 	r.dir.remove(stateFolder)
-	if err != nil || !r.stopped(o) || !r.movesIn && (r.publishMode() != publishNone || r.changes.Empty()) {
+	stays := r.stopped(o) && r.publishMode() == publishNone && !r.changes.Empty()
+	if err != nil || !r.movesIn && !stays {
 		return
 	}
 	if err := r.dir.write(name, left); err != nil {

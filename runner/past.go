@@ -27,6 +27,7 @@ type past struct {
 	commit    string                  // that was made of the change
 	change    *transcript.Change      // the last one
 	finished  *transcript.RunFinished // nil when it was killed
+	pending   bool                    // the run went on and ended before its work was in the checkout
 	elapsed   time.Duration           // while the run lived
 	first     time.Time               // event since it was started or resumed
 	verified  int                     // the last attempt

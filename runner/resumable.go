@@ -22,7 +22,7 @@ func (p *past) resumable() error {
 	switch {
 	case p.started == nil || p.workspace == nil:
 		return cannotResume("it was stopped before it had begun; start a new one")
-	case p.finished != nil && !slices.Contains(goesOn, outcome.Outcome(p.finished.Outcome)):
+	case p.finished != nil && !p.pending && !slices.Contains(goesOn, outcome.Outcome(p.finished.Outcome)):
 		return cannotResume("it has ended; look at %s, and start a new one", resultFile)
 	case strings.Contains(string(p.started.Job), redactedMark):
 		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
@@ -119,7 +119,7 @@ func (r *run) stopped(o outcome.Outcome) bool {
 
 // resumeHint tells a person how a run that was stopped goes on.
 func (r *run) resumeHint(o outcome.Outcome, reason string) string {
-	if !r.stopped(o) {
+	if !r.stopped(o) || r.movesIn { // the message says it already
 		return ""
 	}
 	command := "agent-ci resume " + r.dir.path

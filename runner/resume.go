@@ -93,6 +93,7 @@ func (r *run) reopen(o ResumeOptions) error {
 	if r.past.job.Limits, err = setLimits(r.past.limits, o.Set); err != nil {
 		return err
 	}
+	r.past.pending = r.dir.has(awayFile)
 	if err := r.past.resumable(); err != nil {
 		return err
 	}
