@@ -25,14 +25,19 @@ type deadly struct {
 	program *os.Process
 	at      int // the request that kills; 0 for none
 	after   bool
+	strike  func(program *os.Process) // in the place of a kill; the request is answered
 	count   int
 }
 
 func (d *deadly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.count++
-	program, kills, after := d.program, d.count == d.at, d.after
+	program, kills, after, strike := d.program, d.count == d.at, d.after, d.strike
 	d.mu.Unlock()
+	if kills && strike != nil {
+		strike(program)
+		kills = false
+	}
 	if kills && !after {
 		_ = program.Kill()
 		panic(http.ErrAbortHandler)
@@ -50,7 +55,14 @@ func (d *deadly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *deadly) aim(program *os.Process, at int, after bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.program, d.at, d.after, d.count = program, at, after, 0
+	d.program, d.at, d.after, d.strike, d.count = program, at, after, nil, 0
+}
+
+// plan is aim for something else than a kill.
+func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Process)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.program, d.at, d.strike, d.count = program, at, strike, 0
 }
 
 // TestKilledAtEachRequest kills a run, and what goes on with it, at each request
@@ -160,38 +172,26 @@ func TestKilledByItsCommands(t *testing.T) {
 func TestKilledWhileItEnds(t *testing.T) {
 	w := newKillWorld(t)
 	undisturbed := w.checkout("undisturbed")
-	began := time.Now()
 	if out, _ := w.agent(0, "run", "--prompt", "x", "--repo", undisturbed, "--out", "whole", "--publish", "local", "--quiet"); !strings.HasPrefix(out, "changed/committed") {
 		t.Fatalf("the undisturbed run ended in %s", out)
 	}
-	took := time.Since(began)
 	want := w.git(undisturbed, "rev-parse", "HEAD^{tree}")
 	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d, a run takes %s", seed, took)
+	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	stopped := 0
 	for n := range max(4, kills(t)/5) {
 		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
-		run := []string{"run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet"}
-		text, _ := w.watched(func(program *os.Process) func() {
-			stop := time.AfterFunc(took/4+time.Duration(random.Int64N(int64(took/2))), func() { _ = program.Signal(syscall.SIGTERM) })
-			return func() { stop.Stop() }
-		}, run...)
-		if strings.Contains(text, "changed/committed") {
-			continue
+		text, _ := w.watched(w.stopped(2+random.IntN(28), 0), "run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet")
+		if !strings.HasPrefix(text, "cancelled/sigterm") {
+			t.Fatalf("run %d was not stopped: %s", n, text)
 		}
-		stopped++
 		for rounds := 0; !strings.Contains(text, "changed/committed") && !strings.Contains(text, "it has ended"); rounds++ {
-			if rounds > 8 {
-				t.Fatalf("run %d does not end: %s", n, text)
+			at := 1 + random.IntN(4)
+			if rounds >= 4 {
+				at = 0
 			}
-			var ended bool
-			if text, ended = w.watched(w.stopThenKill(random, took, rounds), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
-				out += "again"
-				run[6] = out
-				text, _ = w.agent(0, run...)
-			}
-			if strings.Contains(text, "stuck_loop") || strings.Contains(text, "uncommitted changes") || strings.Contains(text, "internal_error") {
+			text, _ = w.watched(w.stopped(at, time.Duration(1+random.Int64N(int64(60*time.Millisecond)))), "resume", out, "--quiet")
+			if rounds > 8 || strings.Contains(text, "stuck_loop") || strings.Contains(text, "uncommitted changes") || strings.Contains(text, "internal_error") {
 				t.Fatalf("run %d: %s", n, text)
 			}
 		}
@@ -205,22 +205,17 @@ func TestKilledWhileItEnds(t *testing.T) {
 			t.Errorf("run %d left %v %s", n, err, raw)
 		}
 	}
-	t.Logf("%d runs were stopped", stopped)
-	if stopped == 0 {
-		t.Error("no run was ever stopped")
-	}
 }
 
-// stopThenKill sends SIGTERM and, a moment later, SIGKILL; after some rounds
-// neither.
-func (w *killWorld) stopThenKill(random *rand.Rand, took time.Duration, rounds int) func(*os.Process) func() {
-	before, between := time.Duration(random.Int64N(int64(took))), time.Duration(random.Int64N(int64(40*time.Millisecond)))
+// stopped sends SIGTERM at a request and SIGKILL so much later, if at all.
+func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func() {
 	return func(program *os.Process) func() {
-		if rounds >= 4 {
-			return func() {}
-		}
-		term := time.AfterFunc(before, func() { _ = program.Signal(syscall.SIGTERM) })
-		kill := time.AfterFunc(before+between, func() { _ = program.Kill() })
-		return func() { term.Stop(); kill.Stop() }
+		w.gate.plan(program, at, func(program *os.Process) {
+			_ = program.Signal(syscall.SIGTERM)
+			if kill > 0 {
+				time.AfterFunc(kill, func() { _ = program.Kill() })
+			}
+		})
+		return func() {}
 	}
 }

@@ -73,17 +73,19 @@ func step(n, try int) any {
 
 // killWorld is a repository and a model for runs that are killed.
 type killWorld struct {
-	t   *testing.T
-	dir string
-	env []string
+	t    *testing.T
+	dir  string
+	env  []string
+	gate *deadly // in front of the model
 }
 
 func newKillWorld(t *testing.T) *killWorld {
 	t.Helper()
-	server := httptest.NewServer(stepwise(30))
+	gate := &deadly{next: stepwise(30)}
+	server := httptest.NewServer(gate)
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	w := &killWorld{t: t, dir: dir, env: []string{
+	w := &killWorld{t: t, dir: dir, gate: gate, env: []string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 		"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_STREAM=false",
