@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -69,7 +70,7 @@ const draftMark = "<!-- agent-ci: draft -->\n"
 
 func (r *run) body(view *transcript.View) (string, error) {
 	body, err := transcript.Body(view, transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Closing: r.closing(),
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
 	})
 	if err == nil && r.draft() {
 		body = draftMark + body
@@ -77,10 +78,26 @@ func (r *run) body(view *transcript.View) (string, error) {
 	return body, err
 }
 
+// tell has a sentence said in the body of the pull request, below the summary:
+// what a reader must know and that is no reason for a draft. It is said once,
+// and must come before the body is written.
+func (r *run) tell(note string) {
+	if note = r.redactor.Redact(note); !slices.Contains(r.notes, note) {
+		r.notes = append(r.notes, note)
+	}
+}
+
+// doubt makes the pull request a draft, for a reason that the body says.
+func (r *run) doubt(reason string) {
+	if reason = r.redactor.Redact(reason); !slices.Contains(r.doubts, reason) {
+		r.doubts = append(r.doubts, reason)
+	}
+}
+
 // draftReasons say why the pull request is a draft, beside a red verification,
 // which the body tells itself.
 func (r *run) draftReasons() []string {
-	var reasons []string
+	reasons := slices.Clone(r.doubts)
 	if r.job.PullRequest.Draft {
 		reasons = append(reasons, "the job asks for one (pull_request.draft).")
 	}

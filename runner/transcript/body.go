@@ -34,6 +34,9 @@ type BodyOptions struct {
 	// Draft says why the pull request is a draft, a sentence for each reason. A
 	// red verification and unconfined commands are told without it.
 	Draft []string
+	// Notes are sentences that a reader must know and that are no reason for a
+	// draft.
+	Notes []string
 	// Closing stands last in the body, as it is: "Fixes #7", where the task came
 	// from. It is the only text here that may have an effect.
 	Closing string
@@ -79,7 +82,7 @@ func compose(v *View, o BodyOptions, comments int) (Posts, error) {
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range overview(v, o.Draft) {
+	for _, s := range overview(v, o) {
 		first.section(s)
 	}
 	pages := &book{pages: []*page{first}, most: 1 + comments, room: o.Limit - commentFrame(v)}
