@@ -36,10 +36,10 @@ func account(v *View, draft []string) []section {
 	}
 }
 
-func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
+func text(s string) string   { return markdown.Text(markdown.Cut(s, fieldWidth)) }
 func remark(s string) string { return markdown.Text(markdown.Cut(s, remarkWidth)) }
-func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
-func cell(s string) string { return markdown.CellCode(markdown.Cut(s, fieldWidth)) }
+func code(s string) string   { return markdown.Code(markdown.Cut(s, fieldWidth)) }
+func cell(s string) string   { return markdown.CellCode(markdown.Cut(s, fieldWidth)) }
 
 func scripted(v *View) section {
 	if v.Started.Scripted == "" {
@@ -214,6 +214,9 @@ func facts(v *View) section {
 	}
 	if v.Policy.Level != "" {
 		add("Confinement: %s", confinement(v.Policy))
+	}
+	if v.Task.Issue != "" {
+		add("Task: %s", code(v.Task.Issue))
 	}
 	if v.Workspace.BaseSHA != "" {
 		add("Base: %s", strings.TrimSpace(text(v.Workspace.Base)+" "+code(v.Workspace.BaseSHA)))

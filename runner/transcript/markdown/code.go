@@ -61,6 +61,14 @@ var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s
 // anywhere. A step that prints the body would run it.
 var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
 
+// slash is a command to a bot, which reads comments and bodies as they were
+// written, code and all: "/approve" at the start of a line. A path of several
+// parts is none.
+var slash = regexp.MustCompile(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+
+// ownMark begins the comments by which agent-ci knows what it wrote.
+const ownMark = "<!-- agent-ci:"
+
 // inertCode takes the effect from what has one even in code.
 func inertCode(s string) string {
 	if strings.Contains(s, "#") || strings.Contains(s, "://") || containsFold(s, "gh-") {
@@ -69,7 +77,10 @@ func inertCode(s string) string {
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
 		s = widen(s, command)
 	}
-	return s
+	if strings.Contains(s, "/") {
+		s = widen(s, slash)
+	}
+	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }
 
 // containsFold is for an ASCII part in lower case.
@@ -83,7 +94,7 @@ func containsFold(s, part string) bool {
 }
 
 // wide are the characters that a reference or a command can't do without.
-var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［")
+var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
 // widen writes such characters in full width in the last group of each match
 // that took part in it.
