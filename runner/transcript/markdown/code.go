@@ -71,16 +71,26 @@ const ownMark = "<!-- agent-ci:"
 
 // inertCode takes the effect from what has one even in code.
 func inertCode(s string) string {
-	if strings.Contains(s, "#") || strings.Contains(s, "://") || containsFold(s, "gh-") {
+	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
 		s = widen(s, closing)
 	}
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
 		s = widen(s, command)
 	}
-	if strings.Contains(s, "/") {
+	if beginsLine(s, '/') {
 		s = widen(s, slash)
 	}
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
+}
+
+// beginsLine says whether c is the first on some line, blanks aside.
+func beginsLine(s string, c byte) bool {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimLeft(line, " \t"); line != "" && line[0] == c {
+			return true
+		}
+	}
+	return false
 }
 
 // containsFold is for an ASCII part in lower case.
