@@ -85,13 +85,17 @@ func (r *run) compose(view *transcript.View) (transcript.Posts, error) {
 	return transcript.Posts{Body: body}, err
 }
 
-// bodyAlone is the body for a pull request whose comments can't be written.
+// bodyAlone writes the body for a pull request whose comments can't be written.
 func (r *run) bodyAlone() (string, error) {
 	view, err := r.view()
 	if err != nil {
 		return "", err
 	}
-	return transcript.Body(view, r.bodyOptions())
+	body, err := transcript.Body(view, r.bodyOptions())
+	if err != nil {
+		return "", err
+	}
+	return body, r.dir.write(pullRequestFile, []byte(body))
 }
 
 func (r *run) bodyOptions() transcript.BodyOptions {
@@ -215,7 +219,10 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts transcr
 	r.published.pull, r.published.operation = pull, "created"
 	r.decorate(ctx, pull, true)
 	posts = r.putComments(ctx, pull, nil, posts)
-	return r.editPullRequest(ctx, wanted.Title, posts.Body, wanted.Title, wanted.Body)
+	if err := r.editPullRequest(ctx, title, posts.Body, title, wanted.Body); err != nil {
+		r.warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
+	}
+	return nil
 }
 
 // wantsMore says whether there is more to a pull request than its body.
