@@ -55,7 +55,7 @@ func TestFinishedBodies(t *testing.T) {
 	}{
 		{"a person's", "My own words.", true},
 		{"of this commit", draftMark + commitMark(sha) + "Done.", true},
-		{"of another", commitMark("9" + sha[1:]) + "Done.", false},
+		{"of another", commitMark("9"+sha[1:]) + "Done.", false},
 		{"not finished", unfinished(commitMark(sha)+"Done.", sha), false},
 		{"edited on its page", "<!-- agent-ci: commit " + sha + " -->\r\nDone.", true},
 	} {

@@ -66,6 +66,12 @@ var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
 // parts is none.
 var slash = regexp.MustCompile(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
 
+// bot is the name of an agent or a bot that takes orders from whoever it lets,
+// in whatever text names it, code too; the account that writes a body may be one
+// of those. The list is of what is in wide use. Other names stay, since "@" is
+// common in code.
+var bot = regexp.MustCompile(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
+
 // ownMark begins the comments by which agent-ci knows what it wrote.
 const ownMark = "<!-- agent-ci:"
 
@@ -79,6 +85,9 @@ func inertCode(s string) string {
 	}
 	if beginsLine(s, '/') {
 		s = widen(s, slash)
+	}
+	if strings.Contains(s, "@") {
+		s = widen(s, bot)
 	}
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }

@@ -76,6 +76,7 @@ func TestFence(t *testing.T) {
 		{"a fence inside", "```go\nx\n```", "````\n```go\nx\n```\n````\n"},
 		{"a longer fence than ours", "````````", "`````````\n````````\n`````````\n"},
 		{"commands to bots", "/approve\n\t/lgtm cancel\nx /hold\n/bin/true\n/tmp: none", "```\n／approve\n\t／lgtm cancel\nx /hold\n/bin/true\n/tmp: none\n```\n"},
+		{"bots that are named", "x @Claude go\n@dependabot[bot] merge\n@property\n@openhands-agent", "```\nx ＠Claude go\n＠dependabot[bot] merge\n@property\n＠openhands-agent\n```\n"},
 		{"marks of our own", "<!-- agent-ci: template -->", "```\n＜!-- agent-ci: template -->\n```\n"},
 		{"workflow command", "a\n  ::stop-commands::x", "```\na\n  ：：stop-commands::x\n```\n"},
 	}
