@@ -61,6 +61,10 @@ var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s
 // anywhere. A step that prints the body would run it.
 var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
 
+// skip keeps CI from running where a squash merge makes the body a commit's
+// message.
+var skip = regexp.MustCompile(`(?i)(\[)(?:` + skipWords + `)\]`)
+
 // slash is a command to a bot, which reads comments and bodies as they were
 // written, code and all: "/approve" at the start of a line. A path of several
 // parts is none.
@@ -85,6 +89,9 @@ func inertCode(s string) string {
 	}
 	if beginsLine(s, '/') {
 		s = widen(s, slash)
+	}
+	if strings.Contains(s, "[") && strings.Contains(s, "]") {
+		s = widen(s, skip)
 	}
 	if strings.Contains(s, "@") {
 		s = widen(s, bot)
