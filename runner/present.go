@@ -71,6 +71,7 @@ func (r *run) title(view *transcript.View) string {
 const (
 	draftMark      = "<!-- agent-ci: draft -->\n"
 	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
+	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // all is there but the comments
 )
 
 func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
@@ -185,8 +186,9 @@ func isFinished(body, commit string) bool {
 	return !marked || strings.HasPrefix(rest, commit+" -->")
 }
 
-func unfinished(body, commit string) string {
-	return strings.Replace(body, commitMark(commit), unfinishedMark, 1)
+// markedAs is a body that is not finished for its commit.
+func (r *run) markedAs(body, mark string) string {
+	return strings.Replace(body, commitMark(r.published.commit), mark, 1)
 }
 
 // notProposed tells that the branch is there although the pull request is not.
@@ -205,7 +207,7 @@ func (r *run) notProposed(err error) error {
 func (r *run) createPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
 	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
 	if r.wantsMore(posts) {
-		wanted.Body = unfinished(posts.Body, r.published.commit)
+		wanted.Body = r.markedAs(posts.Body, unfinishedMark)
 	}
 	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	if wanted.Draft && noDrafts(err) {
@@ -218,7 +220,7 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts transcr
 	}
 	r.published.pull, r.published.operation = pull, "created"
 	r.decorate(ctx, pull, true)
-	posts = r.putComments(ctx, pull, nil, posts)
+	posts = r.putComments(ctx, pull, noComments, posts)
 	if err := r.editPullRequest(ctx, title, posts.Body, title, wanted.Body); err != nil {
 		r.warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
 	}
@@ -246,11 +248,7 @@ func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, t
 		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
 	}
 	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
-	comments, err := r.ownComments(ctx, open)
-	if err != nil {
-		return forgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", open.Number), err)
-	}
-	posts = r.putComments(ctx, open, comments, posts)
+	posts = r.putComments(ctx, open, r.ownComments, posts)
 	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
 	if err := r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body); err != nil {
 		return err
@@ -267,7 +265,7 @@ func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBod
 	if title != oldTitle {
 		edit.Title = &title
 	}
-	if body != strings.ReplaceAll(oldBody, "\r\n", "\n") {
+	if !sameText(body, oldBody) {
 		edit.Body = &body
 	}
 	if edit == (github.PullRequestUpdate{}) {
@@ -280,6 +278,13 @@ func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBod
 	}
 	r.published.pull = pull
 	return nil
+}
+
+// sameText says whether a text that GitHub gives back is the one that was sent:
+// its page ends lines otherwise, and blanks at the end are nothing.
+func sameText(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
 }
 
 // reason and sentence tell of a change that was published.

@@ -49,6 +49,7 @@ func TestNotesAndDoubtsAreSaidOnce(t *testing.T) {
 
 func TestFinishedBodies(t *testing.T) {
 	const sha = "0123456789012345678901234567890123456789"
+	r := &run{published: published{commit: sha}}
 	for _, test := range []struct {
 		name, body string
 		want       bool
@@ -56,7 +57,8 @@ func TestFinishedBodies(t *testing.T) {
 		{"a person's", "My own words.", true},
 		{"of this commit", draftMark + commitMark(sha) + "Done.", true},
 		{"of another", commitMark("9"+sha[1:]) + "Done.", false},
-		{"not finished", unfinished(commitMark(sha)+"Done.", sha), false},
+		{"not finished", r.markedAs(commitMark(sha)+"Done.", unfinishedMark), false},
+		{"without its comments", r.markedAs(draftMark+commitMark(sha)+"Done.", aloneMark), false},
 		{"edited on its page", "<!-- agent-ci: commit " + sha + " -->\r\nDone.", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

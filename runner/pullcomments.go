@@ -18,19 +18,25 @@ func (r *run) ownComments(ctx context.Context, pull *github.PullRequest) ([]gith
 	}
 	var own []github.Comment
 	for _, c := range all {
-		if strings.HasPrefix(c.Body, transcript.CommentMark) && (c.Author.Bot || c.Author.ID == pull.Author.ID) {
+		if author := c.Author; strings.HasPrefix(c.Body, transcript.CommentMark) && (author.Bot || author.ID == pull.Author.ID && author.ID != 0) {
 			own = append(own, c)
 		}
 	}
 	return own, nil
 }
 
-// putComments makes the comments those of the posts: the ones that are there are
+// noComments are those of a pull request that was opened just now.
+func noComments(context.Context, *github.PullRequest) ([]github.Comment, error) { return nil, nil }
+
+// putComments makes the comments that are there those of the posts: they are
 // edited where they differ, more are written below, and what is left of a longer
-// transcript is deleted. Where that fails, the posts are a body that stands alone
-// and is unfinished.
-func (r *run) putComments(ctx context.Context, pull *github.PullRequest, there []github.Comment, posts transcript.Posts) transcript.Posts {
-	err := r.writeComments(ctx, pull.Number, there, posts.Comments)
+// transcript is deleted. Where that fails, the posts are a body that stands alone,
+// and is not finished.
+func (r *run) putComments(ctx context.Context, pull *github.PullRequest, read func(context.Context, *github.PullRequest) ([]github.Comment, error), posts transcript.Posts) transcript.Posts {
+	there, err := read(ctx, pull)
+	if err == nil {
+		err = r.writeComments(ctx, pull.Number, there, posts.Comments)
+	}
 	if err == nil {
 		return posts
 	}
@@ -40,7 +46,7 @@ func (r *run) putComments(ctx context.Context, pull *github.PullRequest, there [
 		r.warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
 		alone = posts.Body
 	}
-	return transcript.Posts{Body: unfinished(alone, r.published.commit)}
+	return transcript.Posts{Body: r.markedAs(alone, aloneMark)}
 }
 
 func (r *run) writeComments(ctx context.Context, number int, there []github.Comment, wanted []string) error {
@@ -50,7 +56,7 @@ func (r *run) writeComments(ctx context.Context, number int, there []github.Comm
 		switch {
 		case i >= len(there):
 			_, err = r.forge.CreateComment(ctx, owner, name, number, text)
-		case strings.ReplaceAll(there[i].Body, "\r\n", "\n") != text:
+		case !sameText(there[i].Body, text):
 			err = r.forge.EditComment(ctx, owner, name, there[i].ID, text)
 		}
 		if err != nil {
