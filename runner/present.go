@@ -79,7 +79,7 @@ func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -
 // compose lays the run out for its pull request. There are comments only where
 // they can be written: before that the body stands alone.
 func (r *run) compose(view *transcript.View) (transcript.Posts, error) {
-	if r.publishMode() == publishGitHub && r.published.commit != "" {
+	if r.publishMode() == publishGitHub && r.published.commit != "" && !r.joins() {
 		return transcript.Compose(view, r.bodyOptions())
 	}
 	body, err := transcript.Body(view, r.bodyOptions())
@@ -101,9 +101,13 @@ func (r *run) bodyAlone() (string, error) {
 
 func (r *run) bodyOptions() transcript.BodyOptions {
 	options := transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Template: r.pullTemplate(),
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path),
 		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
 	}
+	if r.joins() { // it becomes a comment on a person's
+		return options
+	}
+	options.Template = r.pullTemplate()
 	if r.draft() {
 		options.Head = draftMark
 	}
@@ -165,6 +169,8 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 	case open != nil && open.State == "open" && r.published.unchanged && isFinished(open.Body, r.published.commit):
 		r.published.pull, r.published.operation = open, "none"
 		return nil
+	case r.joins():
+		return r.joinPullRequest(ctx, posts.Body)
 	case open != nil && open.State == "open":
 		err = r.updatePullRequest(ctx, open, title, posts)
 	default:

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -10,19 +12,23 @@ import (
 
 // ownComments are those that earlier runs continued the body in, oldest first.
 // The mark alone proves nothing, since anybody can write it: the author must be
-// the pull request's own, or a bot, for runs with another token.
+// the pull request's own, a bot, or the account of the token.
 func (r *run) ownComments(ctx context.Context, pull *github.PullRequest) ([]github.Comment, error) {
 	all, err := r.forge.Comments(ctx, r.repo.owner, r.repo.name, pull.Number)
 	if err != nil {
 		return nil, err
 	}
-	var own []github.Comment
-	for _, c := range all {
-		if author := c.Author; strings.HasPrefix(c.Body, transcript.CommentMark) && (author.Bot || author.ID == pull.Author.ID && author.ID != 0) {
-			own = append(own, c)
+	viewer := sync.OnceValue(func() int64 {
+		us, _ := r.forge.Viewer(ctx) // the token of an App belongs to nobody, and its comments are a bot's
+		return us.ID
+	})
+	return slices.DeleteFunc(all, func(c github.Comment) bool {
+		if !strings.HasPrefix(c.Body, transcript.CommentMark) {
+			return true
 		}
-	}
-	return own, nil
+		who := c.Author
+		return !who.Bot && (who.ID == 0 || who.ID != pull.Author.ID && who.ID != viewer())
+	}), nil
 }
 
 // noComments are those of a pull request that was opened just now.
