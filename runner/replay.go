@@ -180,11 +180,11 @@ func (p *replay) writeBody(failed error) (string, error) {
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
 	p.run.shownAs = filepath.Base(p.recorded.dir.path)
-	body, err := p.run.body(view)
+	posts, err := p.run.compose(view)
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
-	body = strings.ReplaceAll(body, p.run.checkout.Root(), p.recorded.past.workspace.Root)
+	body := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.past.workspace.Root)
 	return body, errors.Join(failed, p.run.dir.write(pullRequestFile, []byte(body)))
 }
 
@@ -347,7 +347,9 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 			return nil, err
 		}
 	}
-	if found.Body, err = p.recorded.body(view); err != nil {
+	options := p.recorded.bodyOptions()
+	options.Template = p.run.pullTemplate()
+	if found.Body, err = transcript.Body(view, options); err != nil {
 		return nil, err
 	}
 	return found, p.run.dir.write(pullRequestFile, []byte(found.Body))
