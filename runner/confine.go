@@ -98,7 +98,7 @@ func (r *run) absolute(paths []string) []string {
 		case filepath.IsAbs(path):
 			all[i] = path
 		default:
-			all[i] = filepath.Join(r.checkout.Root(), filepath.FromSlash(path))
+			all[i] = filepath.Join(r.root(), filepath.FromSlash(path))
 		}
 	}
 	return all

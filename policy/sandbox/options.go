@@ -91,6 +91,33 @@ type Options struct {
 	without []string // layers to do without, for tests
 }
 
+// WritableAt are the folders that commands may write to at a level, as they are
+// named and with their links resolved. What they write in the user's folder and
+// in /tmp is their own.
+func (o Options) WritableAt(level Level) []string {
+	var paths []string
+	switch level {
+	case LevelNone:
+		return nil
+	case LevelLandlock:
+		paths = []string{filepath.Join(o.Scratch, "tmp"), filepath.Join(o.Scratch, "cache")}
+	default:
+		paths = []string{"/tmp", "/var/tmp", "/dev/shm"}
+		if o.Home != "" {
+			paths = append(paths, o.Home)
+		}
+	}
+	if o.Mode == WorkspaceWrite {
+		paths = append(append(paths, o.Workspace), o.Writable...)
+	}
+	for _, path := range slices.Clone(paths) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			paths = append(paths, real)
+		}
+	}
+	return paths
+}
+
 // UnavailableError says that commands can't be confined as was asked.
 type UnavailableError struct {
 	Reached Level    // what there would have been

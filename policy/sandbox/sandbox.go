@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -77,7 +78,15 @@ type Command struct {
 	// streams and controlling terminal; without one it has pipes, and its
 	// standard input is empty.
 	TTY Window
+	// Streams are what the command gets as its standard streams instead of
+	// Output and TTY; nil for others. The caller closes them, after Start if it
+	// likes. What can be done with a descriptor, the command can do: pipes are
+	// safe to give, folders and files of the outside are not.
+	Streams *Streams
 }
+
+// Streams are a command's standard input, output and error.
+type Streams struct{ Input, Output, Error *os.File }
 
 // Window is the size of a terminal in characters.
 type Window struct{ Rows, Columns uint16 }

@@ -19,50 +19,50 @@ type conn struct {
 	sending sync.Mutex
 }
 
-// receive reads a frame and the descriptor that came with it, -1 for none. The
-// error is io.EOF when the process outside is gone.
-func (c *conn) receive() (body []byte, fd int, err error) {
+// receive reads a frame and the descriptors that came with it. The error is
+// io.EOF when the process outside is gone.
+func (c *conn) receive() (body []byte, fds []int, err error) {
 	header := make([]byte, HeaderSize)
-	fd, err = c.receiveHeader(header)
+	fds, err = c.receiveHeader(header)
 	if err != nil {
-		return nil, -1, err
+		return nil, nil, err
 	}
 	n := BodySize(header)
 	if n > longestFrame {
-		return nil, fd, errors.New("a frame is too long")
+		return nil, fds, errors.New("a frame is too long")
 	}
 	body = make([]byte, n)
-	return body, fd, c.fill(body)
+	return body, fds, c.fill(body)
 }
 
-func (c *conn) receiveHeader(header []byte) (fd int, err error) {
-	oob := make([]byte, unix.CmsgSpace(4))
+func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*MostStreams))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(c.fd, header, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return -1, os.NewSyscallError("recvmsg", err)
+			return nil, os.NewSyscallError("recvmsg", err)
 		case n == 0:
-			return -1, io.EOF
+			return nil, io.EOF
 		}
-		fd := passed(oob[:oobn])
-		return fd, c.fill(header[n:])
+		fds := passed(oob[:oobn])
+		return fds, c.fill(header[n:])
 	}
 }
 
-// passed is the descriptor in a control message, -1 for none.
-func passed(oob []byte) int {
+// passed are the descriptors in a control message.
+func passed(oob []byte) []int {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) == 0 {
-		return -1
+		return nil
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) == 0 {
-		return -1
+	if err != nil {
+		return nil
 	}
-	return fds[0]
+	return fds
 }
 
 func (c *conn) fill(to []byte) error {

@@ -90,9 +90,14 @@ type Report struct {
 	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
 }
 
+// MostStreams is how many descriptors may come with a Start.
+const MostStreams = 3
+
 // Request asks the supervisor for one thing: one of the three is set.
 type Request struct {
-	Start  *Start  `json:"start,omitempty"` // a descriptor for the streams comes with it
+	// Start comes with one descriptor for output and error, or with three for
+	// input, output and error.
+	Start  *Start  `json:"start,omitempty"`
 	Signal *Signal `json:"signal,omitempty"`
 	End    uint64  `json:"end,omitempty"` // kill what is left of this command's group and forget it
 }
@@ -104,7 +109,7 @@ type Start struct {
 	Argv [][]byte `json:"argv"`
 	Dir  string   `json:"dir"`
 	Env  [][]byte `json:"env"`
-	// Terminal says that the descriptor is one, for input and control too.
+	// Terminal says that the one descriptor is one, for input and control too.
 	Terminal bool `json:"terminal,omitempty"`
 }
 
