@@ -126,7 +126,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 		s.level = LevelFull
 		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
 	}
-	s.addCommonLayers(spec)
+	s.addCommonLayers(spec, report)
 	s.env = []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}
 	if slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }) {
 		s.env = append(s.env, cacheVariables("/tmp/.cache")...)
@@ -151,24 +151,30 @@ func openLandlock(s *Sandbox, p *plan) error {
 		return err
 	}
 	spec := stage.Spec{Landlock: grants, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
-	if _, err := s.enter(spec, &syscall.SysProcAttr{Setsid: true}); err != nil {
+	report, err := s.enter(spec, &syscall.SysProcAttr{Setsid: true})
+	if err != nil {
 		return err
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // this process shows no memory to the user's others
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
-	s.addCommonLayers(spec)
+	s.addCommonLayers(spec, report)
 	s.tmp = filepath.Join(o.Scratch, "tmp")
 	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, cacheVariables(filepath.Join(o.Scratch, "cache"))...)
 	s.env = append(s.env, p.gitVariables()...)
 	return nil
 }
 
-func (s *Sandbox) addCommonLayers(spec stage.Spec) {
+func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, layerSeccomp, "no_new_privs", "no capabilities")
-	if spec.Processes > 0 {
-		s.layers = append(s.layers, fmt.Sprintf("at most %d processes (%s)", spec.Processes, map[bool]string{true: "pid_max", false: "RLIMIT_NPROC"}[spec.PIDMax]))
+	by := limitByUser
+	switch {
+	case s.group != nil:
+		by = limitByCgroup
+	case report.PIDMax:
+		by = limitByPIDMax
 	}
+	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
 // enter starts the process inside.
@@ -178,13 +184,27 @@ func (s *Sandbox) enter(spec stage.Spec, attributes *syscall.SysProcAttr) (stage
 	}
 	hideDescriptors()
 	s.starter.open()
-	in, report, err := startInside(s.starter.start, spec, attributes)
+	in, report, err := s.startLimited(spec, attributes)
 	if err != nil {
 		s.starter.stop()
 		return report, err
 	}
 	s.inside = in
 	return report, nil
+}
+
+// startLimited starts the process in a cgroup of its own where there can be one.
+func (s *Sandbox) startLimited(spec stage.Spec, attributes *syscall.SysProcAttr) (*inside, stage.Report, error) {
+	if s.group = newProcessGroup(spec.Processes); s.group != nil {
+		attributes.UseCgroupFD, attributes.CgroupFD = true, int(s.group.dir.Fd())
+		in, report, err := startInside(s.starter.start, spec, attributes)
+		if err == nil {
+			return in, report, nil
+		}
+		s.group.remove()
+		s.group, attributes.UseCgroupFD = nil, false
+	}
+	return startInside(s.starter.start, spec, attributes)
 }
 
 // enterNamespaces starts the process in namespaces of its own. The maps of users

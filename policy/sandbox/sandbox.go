@@ -34,8 +34,9 @@ type Sandbox struct {
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
 
-	opened func() error // of Later; nil for others
-	inside *inside      // nil when nothing is confined
+	opened func() error  // of Later; nil for others
+	inside *inside       // nil when nothing is confined
+	group  *processGroup // of what is inside; may be nil
 	level  Level
 	layers []string
 	tmp    string
@@ -153,6 +154,7 @@ func (s *Sandbox) end() error {
 	if s.AdoptOrphans {
 		alive += endOrphans(closeWait)
 	}
+	s.group.remove()
 	if alive > 0 {
 		return fmt.Errorf("%d processes of the run's commands did not die within %s of being killed", alive, closeWait)
 	}

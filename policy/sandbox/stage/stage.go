@@ -88,6 +88,7 @@ type Report struct {
 	Errno   int      `json:"errno,omitempty"`
 	Error   string   `json:"error,omitempty"`
 	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
+	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
 
 // MostStreams is how many descriptors may come with a Start.
