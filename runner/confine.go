@@ -42,7 +42,7 @@ func (r *run) confine(ctx context.Context) error {
 		return confinementFailure(err)
 	}
 	r.confined = Confinement{string(level), layers}
-	return nil
+	return r.markGit()
 }
 
 // confinementFailure is the outcome of a sandbox that cannot be opened.

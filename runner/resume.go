@@ -204,6 +204,9 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	if r.past.workspace.Cloned && r.options.Dir == "" {
 		dir, r.cloned = r.dir.join(checkoutFolder), true
 	}
+	if err := r.gitUnchangedSince(); err != nil {
+		return err
+	}
 	if err := r.openCheckout(ctx, dir); err != nil {
 		return checkoutFailure(err)
 	}

@@ -107,6 +107,8 @@ type run struct {
 	base     gitops.Base
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
+	gitMark  *sandbox.GitMark // to compare with; nil where commands can't write .git
+	gitBad   bool             // it differs, and nothing of git is run on it
 	branch   string
 
 	tools        *toolbox // while the agent works

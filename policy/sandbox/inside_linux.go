@@ -165,6 +165,7 @@ func (in *inside) sendWith(frame []byte, descriptors []*os.File) (n int, err err
 }
 
 // withNumbers calls use with the numbers of files, which stay theirs meanwhile.
+// Programs expect streams that wait; this one's ends of pipes don't.
 func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	if len(files) == 0 {
 		use(numbers)
@@ -175,7 +176,11 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 		return err
 	}
 	var later error
-	err = conn.Control(func(fd uintptr) { later = withNumbers(files[1:], append(numbers, int(fd)), use) })
+	err = conn.Control(func(fd uintptr) {
+		if later = unix.SetNonblock(int(fd), false); later == nil {
+			later = withNumbers(files[1:], append(numbers, int(fd)), use)
+		}
+	})
 	return errors.Join(err, later)
 }
 
