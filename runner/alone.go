@@ -22,6 +22,8 @@ type AloneOptions struct {
 	Environ       []string
 	Reserved      []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version       string
+
+	bare bool // without the defaults of the base commit
 }
 
 // Alone is a sandbox for commands that a person gives, made and judged as that
@@ -73,7 +75,7 @@ func prepareAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, err
 	}
 	a := &Alone{run: r, dir: dir}
-	if err := r.readAlone(ctx); err != nil {
+	if err := r.readAlone(ctx, o.bare); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -101,7 +103,7 @@ func (o AloneOptions) keys() []string {
 }
 
 // readAlone finds the checkout, if there is one, and merges the job.
-func (r *run) readAlone(ctx context.Context) error {
+func (r *run) readAlone(ctx context.Context, bare bool) error {
 	for _, folder := range []string{outputsFolder, programsFolder} {
 		if _, err := r.dir.makeFolder(folder); err != nil {
 			return err
@@ -112,6 +114,10 @@ func (r *run) readAlone(ctx context.Context) error {
 	}
 	if r.openErr != nil && !errors.Is(r.openErr, gitops.ErrNotRepository) && !errors.Is(r.openErr, gitops.ErrNoCommit) {
 		return checkoutFailure(r.openErr)
+	}
+	if bare && r.checkout != nil {
+		r.openErr = r.checkout.Close()
+		r.checkout = nil
 	}
 	return r.loadJob()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -207,4 +208,20 @@ func withoutUserinfo(text string) (string, bool) {
 	}
 	u.User = nil
 	return u.String(), true
+}
+
+// GitCredentials names the files of a workspace's git configuration that hold
+// credentials, and those that it includes or that hold some for it. Copies
+// without them go to scratch.
+func GitCredentials(workspace, scratch string) ([]string, error) {
+	state, err := readGitState(workspace, scratch)
+	if err != nil {
+		return nil, err
+	}
+	files := slices.Collect(maps.Keys(state.cleaned))
+	for _, file := range state.secretFiles {
+		files = append(files, existingForms(file)...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
 }

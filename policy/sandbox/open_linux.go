@@ -295,12 +295,8 @@ func ownMap(kind string) []syscall.SysProcIDMap {
 // ownPIDMax says whether a pid namespace has a limit of its own (Linux 6.14).
 // On older kernels the setting is the machine's, so this can't be tried.
 func ownPIDMax() bool {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return false
-	}
 	var major, minor int
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+	if _, err := fmt.Sscanf(Kernel(), "%d.%d", &major, &minor); err != nil {
 		return false
 	}
 	return major > 6 || major == 6 && minor >= 14
@@ -314,4 +310,13 @@ func machineProcesses() int {
 		return DefaultProcesses
 	}
 	return int(info.Procs)
+}
+
+// Kernel is the release of this system's kernel.
+func Kernel() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
 }
