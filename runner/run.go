@@ -163,6 +163,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.readOutputSchema,
 		r.openWorkspace,
 		r.readCommandRules,
+		r.spareBase,
 		r.notDoneAlready,
 		r.choosePublishing,
 		r.confine,

@@ -33,3 +33,5 @@ func GitCredentials(string, string) ([]string, error) { return nil, nil }
 
 // Kernel is the release of this system's kernel, which nothing here depends on.
 func Kernel() string { return "" }
+
+func (*View) confine(Options, Level) error { return nil }
