@@ -52,6 +52,9 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	r.confined = Confinement{string(a.box.Level()), a.box.Layers()}
+	if err := r.markGit(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	return a, nil
 }
 
@@ -174,11 +177,11 @@ func (a *Alone) Start(c sandbox.Command) (*sandbox.Process, error) {
 }
 
 // Close ends all that was started and removes what it left outside the
-// checkout.
+// checkout. The error may be what commands did to git.
 func (a *Alone) Close() error {
 	var err error
 	if a.box != nil {
-		err = a.box.Close()
+		err = errors.Join(a.box.Close(), a.run.gitUnchanged())
 	}
 	r := a.run
 	r.removeScratch("")

@@ -16,18 +16,18 @@ import (
 // run that goes on.
 const gitMarkFile = stateFolder + "/git.json"
 
-// markGit notes what git keeps of the checkout, where the sandbox can't keep
-// commands from writing it. A run that goes on compares with what was noted
+// markGit notes what git keeps of the checkout and the sandbox can't keep
+// commands from writing. A run that goes on compares with what was noted
 // first.
 func (r *run) markGit() error {
-	if r.confined.Level != string(sandbox.LevelLandlock) {
+	if r.confined.Level == string(sandbox.LevelNone) {
 		return nil
 	}
 	if err := r.readGitMark(); err != nil || r.gitMark != nil {
 		return err
 	}
-	mark, err := sandbox.MarkGit(r.checkout.Root())
-	if err != nil {
+	mark, err := sandbox.MarkGit(r.root(), sandbox.Level(r.confined.Level))
+	if err != nil || mark == nil {
 		return err
 	}
 	r.gitMark = mark
@@ -76,7 +76,7 @@ func (r *run) gitUnchanged() error {
 		changed = append(changed[:shown], fmt.Sprintf("%d more", more))
 	}
 	return outcome.Stopf(outcome.PolicyViolation, gitChanged,
-		"Commands of the run changed what git keeps of the checkout, which without namespaces can only be found out afterwards: %s. "+
+		"Commands of the run changed what git keeps of the checkout, which can only be found out afterwards: %s. "+
 			"Nothing of git was run there; look at these files before you do, or throw the checkout away.", strings.Join(changed, "; "))
 }
 

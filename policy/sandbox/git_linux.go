@@ -24,9 +24,6 @@ type gitState struct {
 	secretFiles []string          // files that the configuration includes or asks for credentials
 }
 
-// configLimit is the size of a configuration that is read.
-const configLimit = 1 << 20
-
 // readGitState looks at the .git of a workspace. Copies of configuration that
 // must be cleaned are put into scratch.
 func readGitState(workspace, scratch string) (gitState, error) {

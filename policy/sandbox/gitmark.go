@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,27 +14,40 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
+
+// configLimit is the size of a configuration that is read.
+const configLimit = 1 << 20
 
 // GitMark is what git keeps of a workspace and what of it a program that runs
 // there later would obey: where the level lets commands write it, it is compared
 // afterwards. It can be kept as JSON.
 type GitMark struct {
 	Workspace string            `json:"workspace"`
-	Folders   []string          `json:"folders"` // .git, and those elsewhere that it names
+	Folders   []string          `json:"folders"` // every .git that is compared, and those elsewhere that it names
 	Entries   map[string]string `json:"entries"` // absolute path to what is there
-	Nested    []string          `json:"nested"`  // every other .git in the workspace
+	New       bool              `json:"new"`     // a .git that is not among them counts, too
 }
 
-// MarkGit looks at the git folders of a workspace.
-func MarkGit(workspace string) (*GitMark, error) {
+// MarkGit looks at what commands could write of git where a level is all that
+// confines them: at the level of Landlock every .git of the workspace, else
+// those of submodules, in which git of the repository above runs. It is nil when
+// there is nothing to compare.
+func MarkGit(workspace string, level Level) (*GitMark, error) {
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
-	m := &GitMark{Workspace: workspace, Entries: make(map[string]string)}
-	if m.Folders, err = gitFolders(workspace); err != nil {
-		return nil, err
+	m := &GitMark{Workspace: workspace, Entries: make(map[string]string), New: level == LevelLandlock}
+	if m.New {
+		if m.Folders, err = gitFolders(workspace); err != nil {
+			return nil, err
+		}
+		m.Folders = append(m.Folders, m.repositories()...)
+	} else if m.Folders = submodules(workspace); len(m.Folders) == 0 {
+		return nil, nil
 	}
 	return m, m.look()
 }
@@ -46,18 +60,55 @@ func (m *GitMark) look() error {
 			return fmt.Errorf("look at git's folder: %w", err)
 		}
 	}
-	return filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
+	return nil
+}
+
+// repositories are the .git below the workspace's own.
+func (m *GitMark) repositories() []string {
+	var found []string
+	_ = filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil // what can't be listed can't be run from, either
 		case path == filepath.Join(m.Workspace, ".git"):
 			return skip(entry)
 		case strings.EqualFold(entry.Name(), ".git") && path != m.Workspace:
-			m.Nested = append(m.Nested, path)
+			found = append(found, path)
 			return skip(entry)
 		}
 		return nil
 	})
+	return found
+}
+
+// submodules are the .git of the submodules that .gitmodules names, there or
+// not, and of theirs.
+func submodules(workspace string) []string {
+	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
+	if err != nil {
+		return nil
+	}
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
+		return nil
+	}
+	var found []string
+	for _, s := range c.Section("submodule").Subsections {
+		if path := filepath.FromSlash(s.Option("path")); path != "" && path != "." && filepath.IsLocal(path) {
+			below := filepath.Join(workspace, path)
+			found = append(append(found, filepath.Join(below, ".git")), submodules(below)...)
+		}
+	}
+	return found
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, configLimit))
 }
 
 func skip(entry fs.DirEntry) error {
@@ -160,9 +211,11 @@ func (m *GitMark) Changed() ([]string, error) {
 			changed = append(changed, m.shown(path)+" is new")
 		}
 	}
-	for _, path := range now.Nested {
-		if !slices.Contains(m.Nested, path) {
-			changed = append(changed, m.shown(path)+" is a new repository")
+	if m.New {
+		for _, path := range now.repositories() {
+			if !slices.Contains(m.Folders, path) {
+				changed = append(changed, m.shown(path)+" is a new repository")
+			}
 		}
 	}
 	return changed, nil

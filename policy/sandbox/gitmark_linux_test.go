@@ -45,6 +45,7 @@ func TestGitMark(t *testing.T) {
 		{"alternates", write(".git/objects/info/alternates", "/tmp\n"), []string{".git/objects/info/alternates was changed"}},
 		{"a submodule's configuration", write(".git/modules/deep/lib/config", "[alias]\n"), []string{".git/modules/deep/lib/config was changed"}},
 		{"a new submodule", write(".git/modules/n/HEAD", "x"), []string{".git/modules/n is new", ".git/modules/n/HEAD is new"}},
+		{"the configuration of a repository below", write("vendored/.git/config", "[core]\n\tfsmonitor = x\n"), []string{"vendored/.git/config is new"}},
 		{"a new repository", write("docs/.git/config", "[core]\n"), []string{"docs/.git is a new repository"}},
 		{"a new repository of another spelling", write("docs/.GIT/config", "[core]\n"), []string{"docs/.GIT is a new repository"}},
 		{"a file that names a repository", write("docs/.git", "gitdir: /tmp/x\n"), []string{"docs/.git is a new repository"}},
@@ -77,7 +78,7 @@ func TestGitMark(t *testing.T) {
 // kept is a mark as a run that goes on reads it.
 func kept(t *testing.T, dir string) *GitMark {
 	t.Helper()
-	mark, err := MarkGit(dir)
+	mark, err := MarkGit(dir, LevelLandlock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +109,46 @@ func TestGitMarkFollowsAFileThatNamesTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A submodule's .git lies in the work tree, where commands write in every tier,
+// and git of the repository above obeys what it names.
+func TestGitMarkOfSubmodules(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark, err := MarkGit(dir, LevelFull); mark != nil || err != nil {
+		t.Errorf("without submodules: %v, %v", mark, err)
+	}
+	for name, content := range map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n", "lib/.git": "gitdir: ../.git/modules/lib\n", "other/.git/HEAD": "x\n",
+		".gitmodules":     "[submodule \"lib\"]\n\tpath = lib\n[submodule \"late\"]\n\tpath = late\n[submodule \"out\"]\n\tpath = ../out\n",
+		"lib/.gitmodules": "[submodule \"deep\"]\n\tpath = deep\n", "lib/deep/.git": "gitdir: ../../.git/modules/lib/modules/deep\n",
+	} {
+		put(t, filepath.Join(dir, name), content, 0o644)
+	}
+	mark, err := MarkGit(dir, LevelFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n", 0o644)
+	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n", 0o644)
+	if got, err := mark.Changed(); len(got) > 0 || err != nil {
+		t.Errorf("repositories that are no submodules: %q, %v", got, err)
+	}
+	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n", 0o644)
+	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
+	must(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
+	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n", 0o644)
+	got, err := mark.Changed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"lib/.git was changed", "lib/deep/.git is gone", "late/.git is new", "late/.git/config is new"}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 }
