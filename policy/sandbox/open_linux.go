@@ -60,6 +60,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 			return nil, err
 		}
 		if s.level.reaches(o.Require) {
+			s.reachesOut = o.Network == NetworkFull
 			return s, nil
 		}
 		unavailable.Reached = s.level

@@ -40,7 +40,9 @@ type Sandbox struct {
 	level  Level
 	layers []string
 	tmp    string
-	env    []string
+	// reachesOut says that commands have the machine's network.
+	reachesOut bool
+	env        []string
 
 	mu       sync.Mutex
 	starter  starter
