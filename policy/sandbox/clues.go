@@ -56,19 +56,23 @@ var refusals = []struct {
 	why     string
 }{
 	{
-		[]string{"Read-only file system", "read-only file system", "EROFS"}, "mounts", false,
+		[]string{"Read-only file system", "read-only file system", "EROFS"},
+		"mounts", false,
 		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder only; .git is read-only, and the runner commits",
 	},
 	{
-		[]string{"Permission denied", "permission denied", "EACCES"}, "Landlock, or the file's own mode", false,
+		[]string{"Permission denied", "permission denied", "EACCES"},
+		"Landlock, or the file's own mode", false,
 		"what is outside of the workspace and $TMPDIR can't be changed, and credentials can't be read",
 	},
 	{
-		[]string{"Operation not permitted", "operation not permitted", "EPERM", "Bad system call", "bad system call"}, "seccomp, or a right that commands don't have", false,
+		[]string{"Operation not permitted", "operation not permitted", "EPERM", "Bad system call", "bad system call"},
+		"seccomp, or a right that commands don't have", false,
 		"tracing, mounts, new namespaces and user 0's rights are not there",
 	},
 	{
-		[]string{"Resource temporarily unavailable", "resource temporarily unavailable", "can't start new thread", "Cannot fork"}, "the limit of processes", false,
+		[]string{"Resource temporarily unavailable", "resource temporarily unavailable", "can't start new thread", "Cannot fork"},
+		"the limit of processes", false,
 		"start fewer at once",
 	},
 	{

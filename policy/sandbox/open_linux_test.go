@@ -113,7 +113,9 @@ func TestGitReadsItsRepository(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			box, o := confined(t, tier, func(o *Options) {
 				for _, args := range [][]string{
-					{"init", "-q"}, {"config", "user.name", "Script"}, {"config", "user.email", "script@example.invalid"},
+					{"init", "-q"},
+					{"config", "user.name", "Script"},
+					{"config", "user.email", "script@example.invalid"},
 					{"commit", "-q", "--allow-empty", "-m", "begin"},
 				} {
 					cmd := exec.Command("git", args...)
