@@ -20,13 +20,7 @@ import (
 // file or a folder would take the command out of the sandbox.
 type running struct {
 	process *sandbox.Process
-	after   func() // what is done once it has ended
-}
-
-func (r *running) finish() (sandbox.Status, error) {
-	status, err := r.process.Wait()
-	r.after()
-	return status, err
+	after   func() // what is done once all of it has ended
 }
 
 // startPiped starts a command whose output and error stay apart.

@@ -73,11 +73,7 @@ func runSandboxed(ctx context.Context, p process, args []string) int {
 	for _, warning := range box.Warnings() {
 		fmt.Fprintf(p.stderr, "agent-ci sandbox: warning: %s\n", warning)
 	}
-	status = runIn(box, p, argv, signals)
-	if err := box.Close(); err != nil {
-		fmt.Fprintf(p.stderr, "agent-ci sandbox: %v\n", err)
-	}
-	return status
+	return runIn(box, p, argv, signals)
 }
 
 // sandboxFailure tells why a command was not run.
@@ -93,7 +89,8 @@ func sandboxFailure(p process, err error) int {
 	return exitFailed
 }
 
-// runIn runs a command to its end, with a terminal where p has one.
+// runIn runs a command to its end, with a terminal where p has one, and closes
+// the box.
 func runIn(box *runner.Alone, p process, argv []string, signals <-chan os.Signal) int {
 	start := startPiped
 	if onTerminal(p) {
@@ -101,26 +98,32 @@ func runIn(box *runner.Alone, p process, argv []string, signals <-chan os.Signal
 	}
 	running, err := start(box, p, argv)
 	if err != nil {
-		return sandboxFailure(p, err)
+		return sandboxFailure(p, errors.Join(err, box.Close()))
 	}
-	pass(running, signals)
-	status, err := running.finish()
+	pass(running.process, signals)
+	status, err := running.process.Wait()
+	left := box.Close() // before the end of its output is waited for: what it left running may hold it
+	running.after()
+	for _, problem := range []error{err, left} {
+		if problem != nil {
+			fmt.Fprintf(p.stderr, "agent-ci sandbox: %v\n", problem)
+		}
+	}
 	if err != nil {
-		fmt.Fprintf(p.stderr, "agent-ci sandbox: %v\n", err)
 		return exitFailed
 	}
 	return status.ExitCode
 }
 
 // pass gives the command the signals that this process gets, until it ends.
-func pass(running *running, signals <-chan os.Signal) {
+func pass(running *sandbox.Process, signals <-chan os.Signal) {
 	for {
 		select {
 		case s := <-signals:
 			if number, ok := s.(syscall.Signal); ok {
-				running.process.Signal(number)
+				running.Signal(number)
 			}
-		case <-running.process.Done():
+		case <-running.Done():
 			return
 		}
 	}

@@ -124,7 +124,8 @@ func (m *GitMark) lookAt(folder string) error {
 			return nil
 		}
 		if err != nil {
-			return err
+			m.Entries[path] = "unreadable" // also where a command made it so
+			return skip(entry)
 		}
 		below, err := filepath.Rel(folder, path)
 		if err != nil {
@@ -159,6 +160,10 @@ func moduleChangesByItself(below string) bool {
 		strings.Contains(below, "/objects/") && !strings.Contains(below, "/objects/info")
 }
 
+// longestCompared bounds what is read of one file: a command can make one of
+// any size. Git's own are smaller.
+const longestCompared = 256 << 20
+
 // contentOf tells a file by its kind, mode and content.
 func contentOf(path string, entry fs.DirEntry) (string, error) {
 	info, err := entry.Info()
@@ -183,10 +188,10 @@ func contentOf(path string, entry fs.DirEntry) (string, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if _, err := io.Copy(sum, io.LimitReader(f, longestCompared)); err != nil {
 		return "", err
 	}
-	return info.Mode().String() + " " + hex.EncodeToString(sum.Sum(nil)), nil
+	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // Changed looks again and names what differs, each with how, paths relative to

@@ -129,10 +129,16 @@ func (v *View) Hides(real string) (why string) {
 			return ""
 		}
 	}
-	if e := v.at(real); !e.shown {
-		return e.why
+	return v.at(real).hidden()
+}
+
+// hidden says why commands don't see what lies at the entry's path outside:
+// nothing is shown there, or something else.
+func (e viewed) hidden() (why string) {
+	if e.shown && !slices.Contains(e.sources, e.path) {
+		return whyOthers
 	}
-	return ""
+	return e.why
 }
 
 // HiddenBelow lists what is not shown in a folder, by paths relative to it.
@@ -142,7 +148,7 @@ func (v *View) HiddenBelow(dir string) []string {
 	}
 	var hidden []string
 	for _, e := range v.entries {
-		if below, err := filepath.Rel(dir, e.path); err == nil && filepath.IsLocal(below) && below != "." && !e.shown {
+		if below, err := filepath.Rel(dir, e.path); err == nil && filepath.IsLocal(below) && below != "." && e.hidden() != "" {
 			hidden = append(hidden, filepath.ToSlash(below))
 		}
 	}

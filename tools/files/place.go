@@ -225,9 +225,9 @@ func (s spot) open() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := s.view.Hides(realPath(file)); why != "" {
+	if err := s.mayShow(realPath(file)); err != nil {
 		file.Close()
-		return nil, refusal(fmt.Sprintf("%s can't be read: %s", s.name, why))
+		return nil, err
 	}
 	return file, nil
 }
@@ -244,10 +244,25 @@ func (s spot) hiddenIn(root *os.Root) ([]string, error) {
 	}
 	defer dir.Close()
 	real := realPath(dir)
-	if why := s.view.Hides(real); why != "" {
-		return nil, refusal(fmt.Sprintf("%s can't be read: %s", s.name, why))
+	if err := s.mayShow(real); err != nil {
+		return nil, err
 	}
 	return s.view.HiddenBelow(real), nil
+}
+
+// mayShow refuses what commands don't see, and git's own, by where it really
+// lies.
+func (s spot) mayShow(real string) error {
+	if s.view == nil {
+		return nil
+	}
+	if inGitDirectory(real) {
+		return refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", s.name))
+	}
+	if why := s.view.Hides(real); why != "" {
+		return refusal(fmt.Sprintf("%s can't be read: %s", s.name, why))
+	}
+	return nil
 }
 
 // realPath is where an open file lies, which the kernel tells; empty on systems
