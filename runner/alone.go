@@ -184,7 +184,6 @@ func (a *Alone) Close() error {
 		err = errors.Join(a.box.Close(), a.run.gitUnchanged())
 	}
 	r := a.run
-	r.removeScratch("")
 	r.close()
 	return errors.Join(err, removeDirectory(r.dir.path))
 }
