@@ -510,6 +510,7 @@ func TestMoreConnectionsWait(t *testing.T) {
 		})
 	}
 	clients.Wait()
+	b.proxy.Close()
 	if counting.most > 2 {
 		t.Errorf("%d connections were open at once", counting.most)
 	}

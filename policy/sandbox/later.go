@@ -28,6 +28,7 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 	}
 	defer s.mu.Unlock()
 	s.AdoptOrphans, s.inside, s.level, s.layers, s.tmp, s.env = opened.AdoptOrphans, opened.inside, opened.level, opened.layers, opened.tmp, opened.env
+	s.stopServing = opened.stopServing
 	return nil
 }
 

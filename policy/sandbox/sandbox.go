@@ -40,6 +40,8 @@ type Sandbox struct {
 	tmp    string
 	env    []string
 
+	stopServing func() // of the proxy; nil without one
+
 	mu       sync.Mutex
 	starter  starter
 	live     map[*Process]struct{} // nil until the first start
@@ -139,6 +141,9 @@ func (s *Sandbox) end() error {
 	alive := killAll(left)
 	if s.inside != nil {
 		s.inside.close()
+	}
+	if s.stopServing != nil {
+		s.stopServing()
 	}
 	s.starter.stop()
 	if s.AdoptOrphans {
