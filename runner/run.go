@@ -83,7 +83,8 @@ type run struct {
 	redactor *secrets.Redactor
 	rules    *rules.Set   // on commands
 	asked    int          // questions that the agent put to people
-	denied   atomic.Int64 // commands that the policy refused
+	denied   atomic.Int64 // commands and hosts that the policy refused
+	hosts    hosts        // that commands asked for
 	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 

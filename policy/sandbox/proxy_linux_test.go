@@ -65,7 +65,9 @@ func (w world) serveProxy(l net.Listener) func() {
 // counts as reached.
 func proxyAttempts() []attempt {
 	connect := func(name, host string) attempt {
-		return attempt{name: name, do: func(w world) error { return turnedAway(fmt.Sprintf("CONNECT %s:%d HTTP/1.1\r\nHost: x\r\n\r\n", host, w.TCP)) }}
+		return attempt{name: name, do: func(w world) error {
+			return turnedAway(fmt.Sprintf("CONNECT %s:%d HTTP/1.1\r\nHost: x\r\n\r\n", host, w.TCP))
+		}}
 	}
 	return []attempt{
 		connect("connect to the machine's loopback through the proxy", "127.0.0.1"),
@@ -92,7 +94,9 @@ func proxyAttempts() []attempt {
 		{name: "the metadata service through the proxy", do: func(world) error {
 			return turnedAway("GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n")
 		}},
-		{name: "a host that is not listed", do: func(world) error { return turnedAway("CONNECT evil.example.com:443 HTTP/1.1\r\nHost: " + openHost + "\r\n\r\n") }},
+		{name: "a host that is not listed", do: func(world) error {
+			return turnedAway("CONNECT evil.example.com:443 HTTP/1.1\r\nHost: " + openHost + "\r\n\r\n")
+		}},
 		{name: "a second request behind one that is let through", do: func(world) error {
 			return turnedAway("GET http://"+openHost+"/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://evil.example.com/ HTTP/1.1\r\nHost: "+openHost+"\r\n\r\n")
 		}},
