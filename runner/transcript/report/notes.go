@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -72,8 +73,10 @@ func (a *assembler) setup(n *entry, d transcript.Setup) {
 }
 
 func (a *assembler) network(n *entry, d transcript.Network) {
-	n.Topic, n.Bad = field(d.Target), !d.Allowed
-	n.End = map[bool]string{true: "allowed", false: "refused"}[d.Allowed]
+	n.Topic, n.Bad, n.End = field(d.Target), !d.Allowed, "allowed"
+	if !d.Allowed {
+		n.End, n.refused = "refused", cmp.Or(field(d.Rule), "no rule allows it")
+	}
 	a.part(n, "By", d.By+", "+d.Protocol)
 	a.part(n, "Why", strings.TrimSpace(d.Rule+" "+d.Reason))
 }
