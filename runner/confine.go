@@ -25,8 +25,8 @@ const (
 
 // place says where commands run and with what.
 type place struct {
-	scratch string // name below sandboxes
-	root    string // that they may write to
+	scratch string      // name below sandboxes
+	root    string      // that they may write to
 	network job.Network // zero for that of the job's policy
 	key     string      // of the job, where the network stands
 }
