@@ -2,8 +2,10 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,15 +32,17 @@ func (r *run) serveHosts(key string, network job.Network, by string) func(net.Li
 	}
 }
 
-// mostHosts bounds what commands can write into the transcript by asking.
+// mostHosts bounds what commands can write into the transcript by asking: so many
+// hosts that are let through, and so many that are refused.
 const mostHosts = 500
 
 // hosts is what commands asked for on the network. The zero value is ready.
 type hosts struct {
 	mu     sync.Mutex
 	seen   map[transcript.Network]bool
-	untold []string // refusals that the model has not heard of
-	missed int      // of these, that were too many
+	counts map[bool]int // of these, by whether they were let through
+	untold []string     // refusals that the model has not heard of
+	missed int          // of these, that were too many
 }
 
 // take records what is new in what was asked for, before it has an effect.
@@ -55,33 +59,43 @@ func (h *hosts) take(r *run, by string, asked proxy.Request) error {
 	if h.seen[event] {
 		return nil
 	}
-	if len(h.seen) >= mostHosts {
-		r.warn("many_hosts", "Commands asked for more than %d hosts; the transcript has the first of them.", mostHosts)
-		return nil
+	if h.counts[asked.Allowed] == mostHosts {
+		return tooMany(r, asked.Allowed)
 	}
 	if h.seen == nil {
-		h.seen = make(map[transcript.Network]bool)
+		h.seen, h.counts = make(map[transcript.Network]bool), make(map[bool]int)
 	}
 	h.seen[event] = true
+	h.counts[asked.Allowed]++
 	if !asked.Allowed {
 		r.denied.Add(1)
 	}
 	return r.record(transcript.TypeNetwork, event)
 }
 
+// tooMany keeps what is not in the transcript from being reached. Of refusals
+// the first tell enough.
+func tooMany(r *run, allowed bool) error {
+	if !allowed {
+		r.warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		return nil
+	}
+	r.warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
+	return errTooManyHosts
+}
+
+var errTooManyHosts = errors.New("more hosts than the transcript takes")
+
 // tell keeps a refusal for the model.
 func (h *hosts) tell(words string) {
 	const most = 5
-	for _, before := range h.untold {
-		if before == words {
-			return
-		}
-	}
-	if len(h.untold) == most {
+	switch {
+	case slices.Contains(h.untold, words):
+	case len(h.untold) == most:
 		h.missed++
-		return
+	default:
+		h.untold = append(h.untold, words)
 	}
-	h.untold = append(h.untold, words)
 }
 
 // Before refuses nothing: which commands run is the judge's.

@@ -55,8 +55,10 @@ func (in *inside) receiveRights(header, oob []byte) (n int, rights []byte, err e
 	var failed error
 	size := 0
 	err = conn.Read(func(fd uintptr) bool {
-		n, size, _, _, failed = unix.Recvmsg(int(fd), header, oob, unix.MSG_CMSG_CLOEXEC)
-		return !errors.Is(failed, unix.EAGAIN) && !errors.Is(failed, unix.EINTR)
+		for failed = unix.EINTR; errors.Is(failed, unix.EINTR); {
+			n, size, _, _, failed = unix.Recvmsg(int(fd), header, oob, unix.MSG_CMSG_CLOEXEC)
+		}
+		return !errors.Is(failed, unix.EAGAIN)
 	})
 	return n, oob[:max(size, 0)], errors.Join(err, failed)
 }

@@ -70,7 +70,8 @@ type Command struct {
 	Argv []string // Argv[0] is looked up in the PATH of Env
 	Dir  string   // absolute
 	// Env is all of the environment, NAME=value; none when empty. A confined
-	// command sees the sandbox's own TMPDIR, TMP and TEMP besides.
+	// command sees the sandbox's own TMPDIR, TMP and TEMP besides, and the
+	// variables that name its proxy.
 	Env []string
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
