@@ -113,6 +113,8 @@ func (r *run) proposePullRequest(ctx context.Context, title, body string) error 
 	case open != nil && open.State == "open" && r.published.unchanged:
 		r.published.pull, r.published.operation = open, "none"
 		return nil
+	case r.joins():
+		return r.joinPullRequest(ctx, body)
 	case open != nil && open.State == "open":
 		err = r.updatePullRequest(ctx, open, title, body)
 	default:

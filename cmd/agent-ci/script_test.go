@@ -92,6 +92,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"capture": capture,
 	}
 	maps.Copy(commands, eventCommands)
+	maps.Copy(commands, attachmentCommands)
 	return commands
 }
 
