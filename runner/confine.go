@@ -146,10 +146,8 @@ func (r *run) network() string {
 		return string(sandbox.NetworkFull)
 	case r.confined.Level == string(sandbox.LevelLandlock) && r.job.Policy.Network.Mode == string(sandbox.NetworkLoopback):
 		return string(sandbox.NetworkNone)
-	case r.job.Policy.Network.Listed():
-		return "allow list: " + strings.Join(r.job.Policy.Network.Allow, ", ")
 	}
-	return r.job.Policy.Network.Mode
+	return r.job.Policy.Network.String()
 }
 
 // confinementWords and networkWords tell the model what its commands may do.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -22,6 +23,14 @@ func (n Network) Listed() bool { return len(n.Allow) > 0 }
 
 // IsZero says that nothing is set.
 func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
+
+// String is the network for a reader: the word, or "allow list:" and its hosts.
+func (n Network) String() string {
+	if n.Listed() {
+		return "allow list: " + strings.Join(n.Allow, ", ")
+	}
+	return n.Mode
+}
 
 // allowedHosts is the form of a list in JSON.
 type allowedHosts struct {
