@@ -142,6 +142,8 @@ type run struct {
 	progressLike []github.Comment                // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
 	bodyFile     string                          // of the pull request, once it is written
+	notes        []string                        // that the body of the pull request tells, see tell
+	doubts       []string                        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the
