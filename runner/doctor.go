@@ -129,7 +129,7 @@ func systemName() string {
 func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
 	p := r.job.Policy
 	c := &d.Confinement
-	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network, p.Require, string(sandbox.LevelNone)
+	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
 	c.Settings, c.Layers = sandbox.Settings(), []string{}
 	options := r.sandboxOptions(place{scratch: "probe", root: r.root()})
 	defer r.removeScratch("probe")

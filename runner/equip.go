@@ -152,6 +152,9 @@ func (r *run) equip(ctx context.Context) error {
 		r.linkPatchTool()
 	}
 	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.offeredBesides())}
+	if r.job.Policy.Network.Listed() {
+		r.tools.dispatcher.Hooks = append(r.tools.dispatcher.Hooks, &r.hosts)
+	}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
 }

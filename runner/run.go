@@ -83,7 +83,8 @@ type run struct {
 	redactor *secrets.Redactor
 	rules    *rules.Set   // on commands
 	asked    int          // questions that the agent put to people
-	denied   atomic.Int64 // commands that the policy refused
+	denied   atomic.Int64 // commands and hosts that the policy refused
+	hosts    hosts        // that commands asked for
 	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
@@ -143,6 +144,8 @@ type run struct {
 	progressLike []github.Comment                // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
 	bodyFile     string                          // of the pull request, once it is written
+	notes        []string                        // that the body of the pull request tells, see tell
+	doubts       []string                        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the

@@ -39,7 +39,7 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	}
 	s := script{
 		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
-		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network},
+		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network, key: fmt.Sprintf("setup[%d].network", i)},
 	}
 	took, err := r.runScript(ctx, s)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -29,6 +30,7 @@ type inside struct {
 	socket *os.File
 	stderr *bytes.Buffer
 	gone   chan struct{} // closed when nothing more comes from inside
+	proxy  net.Listener  // that the spec asked for; nil without
 
 	sending sync.Mutex
 
@@ -95,7 +97,12 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 	if err := in.send(spec); err != nil {
 		return report, &insideError{"hand over what to confine", in.explain(err)}
 	}
-	if err := in.receive(&report); err != nil {
+	if spec.ProxyPort == 0 {
+		err = in.receive(&report)
+	} else {
+		in.proxy, err = in.receiveListener(&report)
+	}
+	if err != nil {
 		return report, &insideError{"confine", in.explain(err)}
 	}
 	if report.Failed != "" {
@@ -121,6 +128,9 @@ func (in *inside) explain(err error) string {
 
 // abandon ends a process whose building failed.
 func (in *inside) abandon() {
+	if in.proxy != nil {
+		_ = in.proxy.Close()
+	}
 	if in.cmd == nil {
 		return
 	}
@@ -185,15 +195,19 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 }
 
 func (in *inside) receive(to any) error {
-	header := make([]byte, stage.HeaderSize)
-	if _, err := io.ReadFull(in.socket, header); err != nil {
+	return in.receiveRest(make([]byte, stage.HeaderSize), 0, to)
+}
+
+// receiveRest receives a message of which the first n bytes are there.
+func (in *inside) receiveRest(header []byte, n int, to any) error {
+	if _, err := io.ReadFull(in.socket, header[n:]); err != nil {
 		return err
 	}
-	n := stage.BodySize(header)
-	if n > longestEvent {
+	size := stage.BodySize(header)
+	if size > longestEvent {
 		return errors.New("what the supervisor says is too long")
 	}
-	body := make([]byte, n)
+	body := make([]byte, size)
 	if _, err := io.ReadFull(in.socket, body); err != nil {
 		return err
 	}

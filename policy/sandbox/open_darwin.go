@@ -19,6 +19,9 @@ func Open(_ context.Context, o Options) (*Sandbox, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.Mode == DangerFullAccess && o.Network == NetworkProxied {
+		return nil, unconfinedProxy(o)
+	}
 	if o.Mode == DangerFullAccess && LevelNone.reaches(o.Require) {
 		return &Sandbox{AdoptOrphans: true}, nil
 	}

@@ -46,6 +46,9 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 		return nil, err
 	}
 	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
+	if o.Network == NetworkProxied {
+		unavailable.Remedy = remedyProxied
+	}
 	for _, try := range []func(*Sandbox, *plan) error{openNamespaces, openLandlock} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -72,6 +75,9 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 }
 
 func openUnconfined(o Options) (*Sandbox, error) {
+	if o.Network == NetworkProxied {
+		return nil, unconfinedProxy(o)
+	}
 	if !LevelNone.reaches(o.Require) {
 		return nil, &UnavailableError{
 			Reached: LevelNone, Asked: o.Require,
@@ -108,7 +114,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 	}
 	mounts := p.namespaceMounts()
 	spec := stage.Spec{
-		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback,
+		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
 		Mounts: mounts, Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
 	}
 	if abi := o.landlockABI(); abi > 0 {
@@ -116,6 +122,9 @@ func openNamespaces(s *Sandbox, p *plan) error {
 			Config: abi, Read: []string{"/"}, Write: p.writableInside(mounts), DenyNet: o.Network == NetworkNone,
 			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
 		}
+	}
+	if o.Network == NetworkProxied {
+		spec.ProxyPort = proxyPort
 	}
 	report, err := s.enterNamespaces(spec)
 	if err != nil {
@@ -132,6 +141,11 @@ func openNamespaces(s *Sandbox, p *plan) error {
 	if slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }) {
 		s.env = append(s.env, cacheVariables("/tmp/.cache")...)
 	}
+	if s.inside.proxy != nil {
+		s.stopServing = o.Serve(s.inside.proxy)
+		s.env = append(s.env, proxyVariables()...)
+		s.layers = append(s.layers, "a proxy for the hosts of a list")
+	}
 	s.tmp = filepath.Join(o.Scratch, "tmp")
 	return nil
 }
@@ -140,6 +154,9 @@ func openNamespaces(s *Sandbox, p *plan) error {
 func openLandlock(s *Sandbox, p *plan) error {
 	o := p.options
 	abi := o.landlockABI()
+	if o.Network == NetworkProxied {
+		return &insideError{layerLandlock, "it knows ports, not hosts"}
+	}
 	if abi < leastLandlock {
 		return &insideError{layerLandlock, fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
 	}

@@ -44,6 +44,8 @@ type Sandbox struct {
 	reachesOut bool
 	env        []string
 
+	stopServing func() // of the proxy; nil without one
+
 	mu       sync.Mutex
 	starter  starter
 	live     map[*Process]struct{} // nil until the first start
@@ -72,7 +74,8 @@ type Command struct {
 	Argv []string // Argv[0] is looked up in the PATH of Env
 	Dir  string   // absolute
 	// Env is all of the environment, NAME=value; none when empty. A confined
-	// command sees the sandbox's own TMPDIR, TMP and TEMP besides.
+	// command sees the sandbox's own TMPDIR, TMP and TEMP besides, and the
+	// variables that name its proxy.
 	Env []string
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
@@ -151,6 +154,9 @@ func (s *Sandbox) end() error {
 	alive := killAll(left)
 	if s.inside != nil {
 		s.inside.close()
+	}
+	if s.stopServing != nil {
+		s.stopServing()
 	}
 	s.starter.stop()
 	if s.AdoptOrphans {

@@ -81,19 +81,28 @@ func (c *conn) fill(to []byte) error {
 	return nil
 }
 
-func (c *conn) send(message any) error {
+func (c *conn) send(message any) error { return c.sendWith(message, -1) }
+
+// sendWith sends a descriptor with the message, -1 for none.
+func (c *conn) sendWith(message any, descriptor int) error {
 	frame, err := Frame(message)
 	if err != nil {
 		return err
 	}
+	var rights []byte
+	if descriptor >= 0 {
+		rights = unix.UnixRights(descriptor)
+	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	for len(frame) > 0 {
-		n, err := unix.Write(c.fd, frame)
+		n, err := unix.SendmsgN(c.fd, frame, rights, nil, unix.MSG_NOSIGNAL)
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return os.NewSyscallError("write", err)
+			return os.NewSyscallError("sendmsg", err)
 		}
-		frame = frame[max(n, 0):]
+		if n > 0 {
+			frame, rights = frame[n:], nil
+		}
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type Spec struct {
 	Namespaced  bool            `json:"namespaced"` // the process stands in namespaces of its own
 	OwnNetwork  bool            `json:"own_network"`
 	LoopbackUp  bool            `json:"loopback_up"`
+	ProxyPort   int             `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
 	Mounts      []Mount         `json:"mounts"`
 	Processes   int             `json:"processes"`    // most processes at once; 0 leaves it
 	PIDMax      bool            `json:"pid_max"`      // the namespace has a pid_max of its own
@@ -82,7 +83,8 @@ type Landlock struct {
 	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
 }
 
-// Report is the answer to a Spec: the first frame from inside.
+// Report is the answer to a Spec: the first frame from inside. Where the spec has
+// a ProxyPort, the listener comes with it; nobody inside keeps it.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
 	Errno   int      `json:"errno,omitempty"`
