@@ -36,7 +36,11 @@ const (
 // resumeCheckout opens the checkout. Where the work so far does not stand in it,
 // moveIn puts it there.
 func (r *run) resumeCheckout(ctx context.Context) error {
-	if err := r.openCheckout(ctx, r.checkoutAgain()); err != nil {
+	dir := r.checkoutAgain()
+	if err := r.gitUnchangedSince(dir); err != nil {
+		return err
+	}
+	if err := r.openCheckout(ctx, dir); err != nil {
 		return checkoutFailure(err)
 	}
 	for _, name := range r.dir.leftovers() {

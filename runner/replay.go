@@ -193,7 +193,7 @@ func (r *run) replayPipeline(ctx context.Context) error {
 	defer stop()
 	r.options.Publish = publishNone
 	for _, stage := range []func(context.Context) error{
-		r.knowRecorded, r.meetForge, r.readCommandRules, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
+		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
 	} {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)

@@ -167,7 +167,7 @@ func (r *run) adoptPast() {
 func (r *run) proceed(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {
