@@ -105,13 +105,15 @@ func (r *run) findWorkDir() error {
 func (r *run) baseName() string { return nameOf(r.base) }
 
 // wantsClone says whether the run works on another repository than the
-// checkout's, or there is no checkout.
+// checkout's or on another base than it is on, or there is no checkout.
 func (r *run) wantsClone() bool {
 	switch {
 	case !r.repo.known():
 		return false
 	case r.checkout == nil:
 		return errors.Is(r.openErr, gitops.ErrNotRepository)
+	case r.pull != nil && r.pull.Base != r.base.Branch:
+		return true // a comment's event does not tell the workflow which branch to check out
 	}
 	here := nameInURL(r.checkout.Origin(), r.repo.serverURL)
 	if here == "" && r.env.inActions() && strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()) {
