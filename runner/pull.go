@@ -55,7 +55,25 @@ func (r *run) pullInput(ctx context.Context) (input, error) {
 		}
 		in.parts = append(about.parts, in.parts...)
 	}
-	return in, nil
+	said, err := r.saidOnPull(ctx)
+	in.parts = append(in.parts, said...)
+	return in, err
+}
+
+// saidOnPull are the comments below the pull request that count.
+func (r *run) saidOnPull(ctx context.Context) ([]intake.Part, error) {
+	owner, name := r.eventRepository()
+	ref := job.Issue{Repository: owner + "/" + name, Number: r.pull.Number}
+	pull, err := r.forge.Issue(ctx, owner, name, r.pull.Number)
+	if err != nil {
+		return nil, issueFailure(ref, err)
+	}
+	var parts []intake.Part
+	comments, err := r.commentsThatCount(ctx, ref, pull)
+	for _, c := range comments {
+		parts = append(parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
+	}
+	return parts, err
 }
 
 // pullTitle is the pull request's title as it was when it was asked for.
