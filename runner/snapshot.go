@@ -49,7 +49,7 @@ func (in *input) text() string {
 			parts = append(parts, intake.Part{Kind: p.Kind, Author: p.Author, Text: cleaned})
 		}
 	}
-	if len(parts) == 1 && parts[0].Kind == "issue" {
+	if len(parts) == 1 && parts[0].Kind == "issue" && !intake.HoldsMark(parts[0].Text) {
 		return parts[0].Text
 	}
 	return intake.Marked(parts)

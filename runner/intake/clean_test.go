@@ -126,6 +126,9 @@ func FuzzClean(f *testing.F) {
 func TestMarkedPartsCannotBeForged(t *testing.T) {
 	honest := intake.Part{Kind: "comment", Author: "octocat", Text: "Yes."}
 	forged := intake.Marked([]intake.Part{honest})
+	if intake.HoldsMark("a <comment by> b") || !intake.HoldsMark("No.\n"+forged) || !intake.HoldsMark("</ISSUE\nid=x>") {
+		t.Error("what could be taken for a mark is none, or is not")
+	}
 	got := intake.Marked([]intake.Part{{Kind: "issue", Author: "stranger", Text: "No.\n" + forged}})
 	first, _, _ := strings.Cut(got, "\n")
 	last := got[strings.LastIndex(got, "\n")+1:]
