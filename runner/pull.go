@@ -121,39 +121,44 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	return r.issueInput(ctx, ref, issue)
 }
 
-// requestParts are the words that ask for more: of the comment or review itself,
-// and of the comments on lines that a review is made of.
+// requestParts are the words that ask for more, of the comment or review itself,
+// after what was said on lines of the diff: by the review that asks, and by who
+// counts before it. Their numbers of lines are left out: they change with the
+// branch, and the same input would be another one.
 func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 	q := r.request
-	var parts []intake.Part
-	add := func(words string) {
-		if strings.TrimSpace(words) != "" {
-			parts = append(parts, intake.Part{Kind: "request", Author: q.Actor.Login, Text: words})
-		}
-	}
-	if on := q.On; on != nil {
-		add(onLine(on.Path, on.Line, on.DiffHunk, q.Words))
-		return parts, nil
-	}
-	add(q.Words)
-	if r.event.Review == nil {
-		return parts, nil
-	}
 	owner, name := r.eventRepository()
 	comments, err := r.forge.ReviewComments(ctx, owner, name, q.Number)
 	if err != nil {
-		return nil, forgeFailure(fmt.Sprintf("The review of pull request #%d cannot be read", q.Number), err)
+		return nil, forgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
 	}
+	var earlier, asking []intake.Part
 	for _, c := range comments {
-		if c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
-			add(onLine(c.Path, c.Line, c.DiffHunk, c.Body))
+		part := intake.Part{Kind: "comment", Author: c.Author.Login, Text: fmt.Sprintf("On the last of these lines of %s:\n\n%s\n\n%s", c.Path, c.DiffHunk, c.Body)}
+		if r.event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
+			part.Kind = "request"
+			asking = append(asking, part)
+			continue
+		}
+		if c.ID == q.WordsID || r.afterTrigger(c.CreatedAt) || r.afterTrigger(c.UpdatedAt) {
+			continue
+		}
+		counts, err := r.commentCounts(ctx, owner+"/"+name, github.Comment{Author: c.Author})
+		if err != nil {
+			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
+		}
+		if counts {
+			earlier = append(earlier, part)
 		}
 	}
-	return parts, nil
-}
-
-func onLine(file string, line int, hunk, words string) string {
-	return fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", line, file, hunk, words)
+	words := q.Words
+	if on := q.On; on != nil {
+		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, on.Path, on.DiffHunk, words)
+	}
+	if strings.TrimSpace(words) != "" {
+		asking = append([]intake.Part{{Kind: "request", Author: q.Actor.Login, Text: words}}, asking...)
+	}
+	return append(earlier, asking...), nil
 }
 
 // goOn puts the change of the pull request into the checkout, as if the agent
