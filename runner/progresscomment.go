@@ -30,10 +30,11 @@ type progressComment struct {
 
 	plan  transcript.Plan
 	stage string
-	trace string // for a later run, not for people
-	shown string // the text that stands there
-	last  time.Time
-	err   error // of the last edit
+	trace string    // for a later run, not for people
+	shown string    // the text that stands there
+	last  time.Time // when the last edit was over
+	fails int       // edits that failed since one that did not
+	err   error     // of the last edit
 }
 
 // stages are what a run is doing, by the events that tell of it.
@@ -45,7 +46,8 @@ var stages = map[transcript.Type]string{
 }
 
 // take notes what an event tells and shows it, if the last edit is long enough
-// ago. The next event shows what was not.
+// ago: longer each time that one failed, since a server that does not answer
+// holds up the run. The next event shows what was not.
 func (p *progressComment) take(e transcript.Event) {
 	if e.Type == transcript.TypePlan {
 		_ = json.Unmarshal(e.Data, &p.plan) // written by this process
@@ -54,7 +56,7 @@ func (p *progressComment) take(e transcript.Event) {
 		p.stage = stage
 	}
 	now := p.now()
-	if p.last.IsZero() || now.Sub(p.last) < progressEvery {
+	if p.last.IsZero() || now.Sub(p.last) < progressEvery<<min(p.fails, 5) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
@@ -83,9 +85,10 @@ func (p *progressComment) show(ctx context.Context, state string) {
 	if body == p.shown {
 		return
 	}
+	p.err = p.write(ctx, body)
 	p.last = p.now()
-	if p.err = p.write(ctx, body); p.err == nil {
-		p.shown = body
+	if p.fails++; p.err == nil {
+		p.shown, p.fails = body, 0
 	}
 }
 
