@@ -95,7 +95,7 @@ func (p *progressComment) show(ctx context.Context, state string) {
 // beginProgress puts the comment there once nothing stands in the way of the
 // run's work, taking the one of an earlier run over.
 func (r *run) beginProgress(ctx context.Context) error {
-	if r.request == nil || r.request.Number == 0 || r.publishMode() != publishGitHub {
+	if r.progressOn() == 0 || r.publishMode() != publishGitHub {
 		return nil
 	}
 	r.progressID = r.earlierProgress(ctx)
@@ -105,13 +105,25 @@ func (r *run) beginProgress(ctx context.Context) error {
 	return nil
 }
 
+// progressOn is the issue or pull request that an event asked for, by itself or
+// in a workflow that names its issue; 0 for none.
+func (r *run) progressOn() int {
+	switch {
+	case r.request != nil:
+		return r.request.Number
+	case !r.askedAt.IsZero() && r.task.issue != nil:
+		return r.task.issue.Number
+	}
+	return 0
+}
+
 // earlierProgress is the comment of an earlier run, 0 for none: the last of an
 // App or of the token's own account. A person's that looks like one stays as it
 // is. Not to know is no failure: the run then makes another comment.
 func (r *run) earlierProgress(ctx context.Context) int64 {
 	owner, name := r.eventRepository()
-	if r.request.OnPull {
-		if pull, err := r.forge.Issue(ctx, owner, name, r.request.Number); err == nil {
+	if r.pull != nil {
+		if pull, err := r.forge.Issue(ctx, owner, name, r.pull.Number); err == nil {
 			r.progressLike = slices.DeleteFunc(pull.Comments, func(c github.Comment) bool { return !isProgress(c) })
 		}
 	}
@@ -154,7 +166,7 @@ func (r *run) writeProgress(ctx context.Context, body string) error {
 	if r.progressID != 0 {
 		return r.forge.EditComment(ctx, owner, name, r.progressID, body)
 	}
-	comment, err := r.forge.CreateComment(ctx, owner, name, r.request.Number, body)
+	comment, err := r.forge.CreateComment(ctx, owner, name, r.progressOn(), body)
 	if err == nil {
 		r.progressID = comment.ID
 	}
