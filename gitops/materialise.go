@@ -68,6 +68,9 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, tree Tree) erro
 	if err := os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates), 0o666); err != nil {
 		return err
 	}
+	if err := c.lendFetched(gitDir); err != nil {
+		return err
+	}
 	ids, err := c.newObjects(ctx, &ChangeSet{Base: c.base, Tree: tree})
 	if err != nil {
 		return err
