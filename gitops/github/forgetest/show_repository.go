@@ -103,10 +103,17 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 		"html_url": f.pageURL(r) + "/commit/" + c.sha, "message": c.message, "parents": parents,
 		"author": showSignature(c.author), "committer": showSignature(c.committer),
 		"tree": object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
-		"verification": object{
-			"verified": false, "reason": "unsigned", "signature": nil, "payload": nil, "verified_at": nil,
-		},
+		"verification": f.showVerification(c),
 	}
+}
+
+func (f *Forge) showVerification(c commit) object {
+	if f.signed[c.sha] {
+		return object{
+			"verified": true, "reason": "valid", "signature": "-----BEGIN PGP SIGNATURE-----", "payload": "tree " + c.tree, "verified_at": c.committer.date,
+		}
+	}
+	return object{"verified": false, "reason": "unsigned", "signature": nil, "payload": nil, "verified_at": nil}
 }
 
 func showSignature(s signature) object {
