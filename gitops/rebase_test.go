@@ -31,7 +31,7 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 	snap := snapshot(t, c)
 	change(r)
 	cs := changes(t, c, snap)
-	onto, err := c.UseBase(gitops.BaseSpec{Branch: "main", SHA: after})
+	onto, err := c.BaseAt("main", after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +196,12 @@ func TestAddPack(t *testing.T) {
 	if !c.HasCommit(tip) {
 		t.Fatal("the commit is not here")
 	}
-	onto, err := c.UseBase(gitops.BaseSpec{Branch: "main", SHA: tip})
+	onto, err := c.BaseAt("main", tip)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "tree")
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: onto.Tree}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: onto.Tree, Base: onto}); err != nil {
 		t.Fatal(err)
 	}
 	fresh := repo{t, dir}
