@@ -101,10 +101,30 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.canPropose(ctx); err != nil {
 		return err
 	}
+	if bundle.Change == nil || len(bundle.Change.Files) == 0 {
+		return r.publishNothing(ctx, bundle)
+	}
 	if err := r.unpackBundle(ctx, bundle); err != nil {
 		return err
 	}
 	return r.publishChange(ctx)
+}
+
+// publishNothing is the end of a run that changed nothing: a pull request of its
+// task that is open is closed.
+func (r *run) publishNothing(ctx context.Context, bundle *transcript.View) error {
+	if err := r.closeVanished(ctx); err != nil {
+		return err
+	}
+	stop := nothingToPublish(bundle.Finished)
+	if p := r.published; p.pull != nil {
+		stop.Message += fmt.Sprintf(" Pull request #%d, which nothing is left of, was closed: %s.", p.pull.Number, p.pull.URL)
+	}
+	return stop
+}
+
+func nothingToPublish(end *transcript.RunFinished) *outcome.Stop {
+	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
 }
 
 // bundled says that the run publishes what another made: its work tree is not
@@ -132,15 +152,22 @@ func (r *run) openBundle() (*transcript.View, error) {
 	if view.Finished == nil {
 		return nil, badBundle("its run has not ended")
 	}
-	return view, publishable(view)
+	return view, r.publishable(view)
 }
 
-// publishable says whether a run ended with something to publish.
-func publishable(view *transcript.View) error {
+// publishable says whether a run ended with something to publish. That the agent
+// found nothing to change says something of the task's pull request, which a
+// token can look up.
+func (r *run) publishable(view *transcript.View) error {
 	end := view.Finished
 	switch outcome.Outcome(end.Outcome) {
-	case outcome.NoChanges, outcome.Skipped:
-		return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
+	case outcome.NoChanges:
+		if end.Reason == "nothing_to_do" && view.Change != nil && len(view.Change.Files) == 0 && r.env.first(tokenNames...) != "" {
+			return nil
+		}
+		return nothingToPublish(end)
+	case outcome.Skipped:
+		return nothingToPublish(end)
 	case outcome.Changed, outcome.VerifyFailed:
 		if view.Change == nil || len(view.Change.Files) == 0 {
 			return badBundle("it tells of no change")
@@ -196,11 +223,19 @@ func (r *run) openBase(ctx context.Context, bundle *transcript.View) error {
 	if err != nil {
 		return checkoutFailure(err)
 	}
-	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundle.Workspace.BaseSHA})
+	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
 	if err != nil {
 		return checkoutFailure(err)
 	}
 	return nil
+}
+
+// bundleBase is the commit that the change of a bundle is on.
+func bundleBase(bundle *transcript.View) string {
+	if bundle.Change != nil && bundle.Change.BaseSHA != "" {
+		return bundle.Change.BaseSHA
+	}
+	return bundle.Workspace.BaseSHA
 }
 
 // findBundleBase names the branch that the pull request goes to. A run on a

@@ -34,10 +34,16 @@ func (r *run) commitChange(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now := time.Now()
-	commit, err := r.checkout.WriteCommit(ctx, r.changes, gitops.CommitOptions{
-		Message: r.commitMessage(view, head), Author: r.signature("AUTHOR", now), Committer: r.signature("COMMITTER", now),
-	})
+	message, now := r.commitMessage(view, head), time.Now()
+	commit, made, err := r.commitOnGitHub(ctx, message)
+	if err != nil {
+		return "", err
+	}
+	if !made {
+		commit, err = r.checkout.WriteCommit(ctx, r.changes, gitops.CommitOptions{
+			Message: message, Author: r.signature("AUTHOR", now), Committer: r.signature("COMMITTER", now), Sign: r.signer(),
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("commit the change: %w", err)
 	}

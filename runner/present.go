@@ -96,7 +96,7 @@ func (r *run) draftReasons() []string {
 	if len(before) > 0 {
 		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
 	}
-	return reasons
+	return append(reasons, r.driftReasons()...)
 }
 
 // draft says whether the pull request must not be merged as it is.
@@ -135,7 +135,7 @@ func (r *run) notProposed(err error) error {
 		return err
 	}
 	told := *stop
-	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s.", r.branch, r.dir.join(pullRequestFile))
+	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s; by hand: %s", r.branch, r.dir.join(pullRequestFile), r.proposeByHand())
 	return &told
 }
 
@@ -146,6 +146,9 @@ func (r *run) createPullRequest(ctx context.Context, title, body string) error {
 		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
 		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
+	}
+	if github.PullRequestExists(err) { // another run was faster
+		return r.adoptPullRequest(ctx, title, body)
 	}
 	if err != nil {
 		return forgeFailure("The pull request cannot be opened", err)

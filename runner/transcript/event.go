@@ -266,6 +266,9 @@ type Change struct {
 	Insertions int          `json:"insertions"`
 	Deletions  int          `json:"deletions"`
 	Patch      string       `json:"patch"` // path below the run directory
+	// BaseSHA is the commit that the change is on, where that is not the one of
+	// the workspace: the base moved.
+	BaseSHA string `json:"base_sha,omitempty"`
 	SHA256     string       `json:"sha256"`
 }
 
