@@ -217,7 +217,7 @@ func (p published) sentence(where string) string {
 		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
 	case p.pull != nil && p.operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.pull.Number, p.pull.URL)
-	case p.unchanged:
+	case p.unchanged && p.operation != "created":
 		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.branch, short(p.commit))
 	case p.pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)

@@ -65,9 +65,10 @@ func (r Reply) write(w http.ResponseWriter) {
 }
 
 // Watch calls before and after with each request, before anything is done about
-// it and after it was carried out, before its answer; nil calls nothing. A
-// request that a fault answers is not carried out.
-func (f *Forge) Watch(before, after func(Request)) {
+// it and after it was carried out, before its answer; nil calls nothing. Where
+// before gives false the connection ends, and nothing is done. A request that a
+// fault answers is not carried out either.
+func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.before, f.after = before, after
@@ -79,8 +80,8 @@ func (f *Forge) watched(w http.ResponseWriter, c *call, request Request, serve f
 	f.mu.Lock()
 	before, after := f.before, f.after
 	f.mu.Unlock()
-	if before != nil {
-		before(request)
+	if before != nil && !before(request) {
+		panic(http.ErrAbortHandler)
 	}
 	if after == nil {
 		serve(w)

@@ -47,7 +47,7 @@ type Forge struct {
 	mu           sync.Mutex
 	repositories []*Repository
 	faults       []*fault
-	before       func(Request)
+	before       func(Request) bool
 	after        func(Request)
 	signed       map[string]bool // commits that the forge signed
 	requests     []Request
