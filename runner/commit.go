@@ -95,15 +95,13 @@ func (r *run) commitMessage(view *transcript.View, head string) string {
 	return strings.Join(append(paragraphs, strings.Join(trailers, "\n")), "\n\n") + "\n"
 }
 
-// closing closes the issue that the task came from, once the change is merged.
+// closing closes the issue that the task came from, once the change is merged;
+// "" for one of another repository, which is not this one's to close.
 func (r *run) closing() string {
-	if r.task.issue == nil {
+	if r.task.issue == nil || !strings.EqualFold(r.task.issue.Repository, r.repo.full()) {
 		return ""
 	}
-	if strings.EqualFold(r.task.issue.Repository, r.repo.full()) {
-		return fmt.Sprintf("Fixes #%d", r.task.issue.Number)
-	}
-	return "Fixes " + r.task.issue.String()
+	return fmt.Sprintf("Fixes #%d", r.task.issue.Number)
 }
 
 // coAuthor is who wrote the issue, by the address under which GitHub knows

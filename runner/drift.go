@@ -91,7 +91,7 @@ func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) 
 	if r.drift.inCheckout == nil {
 		r.drift.inCheckout = r.changes
 	}
-	r.warn("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, short(r.base.SHA), short(tip))
+	r.warnInBody("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, short(r.base.SHA), short(tip))
 	r.base, r.changes = base, moved
 	if err := r.followRules(); err != nil {
 		return err
@@ -212,4 +212,13 @@ func (r *run) movedTo() string {
 		return ""
 	}
 	return r.base.SHA
+}
+
+// warnInBody is a warning that the pull request shows, also that of a bundle,
+// whose transcript is closed.
+func (r *run) warnInBody(code, format string, args ...any) {
+	r.warn(code, format, args...)
+	if r.bundled() {
+		r.tell(fmt.Sprintf(format, args...))
+	}
 }

@@ -45,7 +45,7 @@ func (r *run) openDirectory() error {
 	r.redact()
 	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{
 		Redact: func(text string) string { return r.redactor.Redact(text) }, // the redactor may learn more
-		Sink:   r.tell,
+		Sink:   r.showEvent,
 	})
 	if err != nil {
 		return fmt.Errorf("begin transcript: %w", err)

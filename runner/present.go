@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -14,27 +15,28 @@ import (
 // present writes the body of the pull request and, in the mode github, opens
 // or updates it.
 func (r *run) present(ctx context.Context) error {
-	title, body, err := r.writeBody()
+	title, posts, err := r.writeBody()
 	if err != nil || r.publishMode() != publishGitHub {
 		return err
 	}
-	return r.proposePullRequest(ctx, title, body)
+	return r.proposePullRequest(ctx, title, posts)
 }
 
-// writeBody writes the body of the pull request to the run directory.
-func (r *run) writeBody() (title, body string, err error) {
+// writeBody writes the body of the pull request to the run directory, and gives
+// it with the comments that go on with it.
+func (r *run) writeBody() (title string, posts transcript.Posts, err error) {
 	view, err := r.view()
 	if err != nil {
-		return "", "", err
+		return "", posts, err
 	}
-	if body, err = r.body(view); err != nil {
-		return "", "", err
+	if posts, err = r.compose(view); err != nil {
+		return "", posts, err
 	}
-	if err := r.dir.write(pullRequestFile, []byte(body)); err != nil {
-		return "", "", err
+	if err := r.dir.write(pullRequestFile, []byte(posts.Body)); err != nil {
+		return "", posts, err
 	}
 	r.bodyFile = pullRequestFile
-	return r.title(view), body, nil
+	return r.title(view), posts, nil
 }
 
 // view is what people are shown of the run so far. It is read from the file, so
@@ -63,24 +65,69 @@ func (r *run) title(view *transcript.View) string {
 	return transcript.Title(view)
 }
 
-// draftMark stands in the body of a pull request that a run made a draft, so
-// that a later run may make it ready: a draft that a person wants stays one.
-const draftMark = "<!-- agent-ci: draft -->\n"
+// Marks that no page shows, at the start of the body. A draft that a run made may
+// be made ready by a later one: a draft that a person wants stays one. The commit
+// is the one that the body and its comments were finished for.
+const (
+	draftMark      = "<!-- agent-ci: draft -->\n"
+	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
+)
 
-func (r *run) body(view *transcript.View) (string, error) {
-	body, err := transcript.Body(view, transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Closing: r.closing(),
-	})
-	if err == nil && r.draft() {
-		body = draftMark + body
+func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
+
+// compose lays the run out for its pull request. There are comments only where
+// they can be written: before that the body stands alone.
+func (r *run) compose(view *transcript.View) (transcript.Posts, error) {
+	if r.publishMode() == publishGitHub && r.published.commit != "" {
+		return transcript.Compose(view, r.bodyOptions())
 	}
-	return body, err
+	body, err := transcript.Body(view, r.bodyOptions())
+	return transcript.Posts{Body: body}, err
+}
+
+// bodyAlone is the body for a pull request whose comments can't be written.
+func (r *run) bodyAlone() (string, error) {
+	view, err := r.view()
+	if err != nil {
+		return "", err
+	}
+	return transcript.Body(view, r.bodyOptions())
+}
+
+func (r *run) bodyOptions() transcript.BodyOptions {
+	options := transcript.BodyOptions{
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Template: r.pullTemplate(),
+		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
+	}
+	if r.draft() {
+		options.Head = draftMark
+	}
+	if r.published.commit != "" && r.publishMode() == publishGitHub {
+		options.Head += commitMark(r.published.commit)
+	}
+	return options
+}
+
+// tell has a sentence said in the body of the pull request, below the summary:
+// what a reader must know and that is no reason for a draft. It is said once,
+// and must come before the body is written.
+func (r *run) tell(note string) {
+	if note = r.redactor.Redact(note); !slices.Contains(r.notes, note) {
+		r.notes = append(r.notes, note)
+	}
+}
+
+// doubt makes the pull request a draft, for a reason that the body says.
+func (r *run) doubt(reason string) {
+	if reason = r.redactor.Redact(reason); !slices.Contains(r.doubts, reason) {
+		r.doubts = append(r.doubts, reason)
+	}
 }
 
 // draftReasons say why the pull request is a draft, beside a red verification,
 // which the body tells itself.
 func (r *run) draftReasons() []string {
-	var reasons []string
+	reasons := slices.Clone(r.doubts)
 	if r.job.PullRequest.Draft {
 		reasons = append(reasons, "the job asks for one (pull_request.draft).")
 	}
@@ -104,28 +151,38 @@ func (r *run) draft() bool { return !r.table.Passed || len(r.draftReasons()) > 0
 
 // proposePullRequest opens the pull request of the task's branch or brings the
 // one that is open up to date.
-func (r *run) proposePullRequest(ctx context.Context, title, body string) error {
+func (r *run) proposePullRequest(ctx context.Context, title string, posts transcript.Posts) error {
 	open, err := r.findPullRequest(ctx)
 	if err != nil {
 		return r.notProposed(err)
 	}
 	switch {
-	case open != nil && open.State == "open" && r.published.unchanged:
+	case open != nil && open.State == "open" && r.published.unchanged && isFinished(open.Body, r.published.commit):
 		r.published.pull, r.published.operation = open, "none"
 		return nil
 	case open != nil && open.State == "open":
-		err = r.updatePullRequest(ctx, open, title, body)
+		err = r.updatePullRequest(ctx, open, title, posts)
 	default:
-		err = r.createPullRequest(ctx, title, body)
+		err = r.createPullRequest(ctx, title, posts)
 	}
 	if err != nil {
 		return r.notProposed(err)
 	}
-	r.decorate(ctx)
 	return r.record(transcript.TypePublish, transcript.Publish{
 		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
 		Number: r.published.pull.Number, URL: r.published.pull.URL, Operation: r.published.operation,
 	})
+}
+
+// isFinished says whether a body tells of the commit with all that goes with it.
+// A body without a mark is a person's, which stays while nothing changes.
+func isFinished(body, commit string) bool {
+	_, rest, marked := strings.Cut(body, "<!-- agent-ci: commit ")
+	return !marked || strings.HasPrefix(rest, commit+" -->")
+}
+
+func unfinished(body, commit string) string {
+	return strings.Replace(body, commitMark(commit), unfinishedMark, 1)
 }
 
 // notProposed tells that the branch is there although the pull request is not.
@@ -139,8 +196,13 @@ func (r *run) notProposed(err error) error {
 	return &told
 }
 
-func (r *run) createPullRequest(ctx context.Context, title, body string) error {
-	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: body, Draft: r.draft()}
+// createPullRequest opens it with a body that says so until its comments and the
+// rest are there: a run that is killed in between is made good by the next one.
+func (r *run) createPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
+	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
+	if r.wantsMore(posts) {
+		wanted.Body = unfinished(posts.Body, r.published.commit)
+	}
 	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	if wanted.Draft && noDrafts(err) {
 		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
@@ -148,13 +210,21 @@ func (r *run) createPullRequest(ctx context.Context, title, body string) error {
 		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	}
 	if github.PullRequestExists(err) { // another run was faster
-		return r.adoptPullRequest(ctx, title, body)
+		return r.adoptPullRequest(ctx, title, posts)
 	}
 	if err != nil {
 		return forgeFailure("The pull request cannot be opened", err)
 	}
 	r.published.pull, r.published.operation = pull, "created"
-	return nil
+	r.decorate(ctx, pull, true)
+	posts = r.putComments(ctx, pull, nil, posts)
+	return r.editPullRequest(ctx, wanted.Title, posts.Body, wanted.Title, wanted.Body)
+}
+
+// wantsMore says whether there is more to a pull request than its body.
+func (r *run) wantsMore(posts transcript.Posts) bool {
+	p := r.job.PullRequest
+	return len(posts.Comments)+len(p.Labels)+len(p.Assignees)+len(p.Reviewers)+len(p.Teams) > 0 || p.Milestone != ""
 }
 
 // noDrafts says whether GitHub refuses a pull request because it is a draft:
@@ -163,39 +233,49 @@ func noDrafts(err error) bool {
 	return github.KindOf(err) == github.Invalid && strings.Contains(err.Error(), "Draft pull requests are not supported")
 }
 
-func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title, body string) error {
-	pull, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, open.Number, github.PullRequestUpdate{Title: &title, Body: &body})
-	if err != nil {
-		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", open.Number), err)
+// updatePullRequest brings an open one up to date. Its body comes last: it names
+// the commit that all is finished for.
+func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title string, posts transcript.Posts) error {
+	r.published.pull, r.published.operation = open, "updated"
+	wanted, madeDraft := r.draft(), strings.HasPrefix(open.Body, strings.TrimSpace(draftMark))
+	if wanted {
+		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
 	}
-	r.published.pull, r.published.operation = pull, "updated"
-	madeDraft := strings.HasPrefix(open.Body, draftMark)
-	if wanted := r.draft(); wanted != pull.Draft && (wanted || madeDraft) {
-		r.decorated("draft", r.forge.SetDraft(ctx, pull, wanted))
+	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
+	comments, err := r.ownComments(ctx, open)
+	if err != nil {
+		return forgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", open.Number), err)
+	}
+	posts = r.putComments(ctx, open, comments, posts)
+	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
+	if err := r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body); err != nil {
+		return err
+	}
+	if !wanted && madeDraft {
+		r.decorated("draft", r.forge.SetDraft(ctx, r.published.pull, false))
 	}
 	return nil
 }
 
-// decorate adds what the job asks for. What fails is a warning: the pull
-// request is there.
-func (r *run) decorate(ctx context.Context) {
-	wanted, number := r.job.PullRequest, r.published.pull.Number
-	owner, name := r.repo.owner, r.repo.name
-	if len(wanted.Labels) > 0 {
-		r.decorated("labels", r.forge.AddLabels(ctx, owner, name, number, wanted.Labels))
+// editPullRequest sends of title and body what is not there yet.
+func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBody string) error {
+	var edit github.PullRequestUpdate
+	if title != oldTitle {
+		edit.Title = &title
 	}
-	if len(wanted.Assignees) > 0 {
-		r.decorated("assignees", r.forge.AddAssignees(ctx, owner, name, number, wanted.Assignees))
+	if body != strings.ReplaceAll(oldBody, "\r\n", "\n") {
+		edit.Body = &body
 	}
-	if len(wanted.Reviewers)+len(wanted.Teams) > 0 {
-		r.decorated("reviewers", r.forge.RequestReviewers(ctx, owner, name, number, wanted.Reviewers, wanted.Teams))
+	if edit == (github.PullRequestUpdate{}) {
+		return nil
 	}
-}
-
-func (r *run) decorated(what string, err error) {
+	number := r.published.pull.Number
+	pull, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, number, edit)
 	if err != nil {
-		r.warn("pull_request_"+what, "The pull request's %s could not be set: %v", what, err)
+		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", number), err)
 	}
+	r.published.pull = pull
+	return nil
 }
 
 // reason and sentence tell of a change that was published.

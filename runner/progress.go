@@ -19,8 +19,8 @@ func (r *run) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// tell shows an event to who watches: as a line of JSON, or in words.
-func (r *run) tell(e transcript.Event) {
+// showEvent shows an event to who watches: as a line of JSON, or in words.
+func (r *run) showEvent(e transcript.Event) {
 	if w := r.options.Events; w != nil {
 		line, err := e.Line()
 		if err == nil {

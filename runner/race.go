@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // lostRace is the end of a run whose branch somebody moved while it was about
@@ -91,7 +92,7 @@ func (r *run) noteChecks() {
 
 // adoptPullRequest brings the pull request up to date that another run opened
 // between the look for one and the opening.
-func (r *run) adoptPullRequest(ctx context.Context, title, body string) error {
+func (r *run) adoptPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
 	open, err := r.findPullRequest(ctx)
 	if err != nil {
 		return err
@@ -99,5 +100,5 @@ func (r *run) adoptPullRequest(ctx context.Context, title, body string) error {
 	if open == nil || open.State != "open" {
 		return outcome.Stopf(outcome.ForgeFailed, string(github.Invalid), "GitHub says that there is a pull request of %s, and lists none; run again.", r.branch)
 	}
-	return r.updatePullRequest(ctx, open, title, body)
+	return r.updatePullRequest(ctx, open, title, posts)
 }

@@ -152,7 +152,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		found.Tree = string(r.changes.Tree)
 	}
 	if r.conversation != nil {
-		if _, found.Body, err = withBody(r, err); err != nil && found.Body == "" {
+		if found.Body, err = withBody(r, err); err != nil && found.Body == "" {
 			return nil, err
 		}
 	}
@@ -167,12 +167,12 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 }
 
 // withBody writes the body of the pull request and keeps the error of the run.
-func withBody(r *run, failed error) (string, string, error) {
-	title, body, err := r.writeBody()
+func withBody(r *run, failed error) (string, error) {
+	_, posts, err := r.writeBody()
 	if failed != nil {
-		return title, body, failed
+		return posts.Body, failed
 	}
-	return title, body, err
+	return posts.Body, err
 }
 
 func (r *run) replayPipeline(ctx context.Context) error {
@@ -326,7 +326,9 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 			return nil, err
 		}
 	}
-	if found.Body, err = p.recorded.body(view); err != nil {
+	options := p.recorded.bodyOptions()
+	options.Template = p.run.pullTemplate()
+	if found.Body, err = transcript.Body(view, options); err != nil {
 		return nil, err
 	}
 	return found, p.run.dir.write(pullRequestFile, []byte(found.Body))

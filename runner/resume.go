@@ -79,7 +79,7 @@ func (r *run) reopen(path string) error {
 	}
 	log, torn, err := transcript.Reopen(dir.join(transcriptFile), transcript.Options{
 		Redact: func(text string) string { return r.redactor.Redact(text) },
-		Sink:   r.tell,
+		Sink:   r.showEvent,
 	})
 	if err != nil {
 		return cannotResume("%s", trimmed(err)).Because(err)

@@ -141,6 +141,8 @@ type run struct {
 	progressID   int64                           // of the comment, once it is there
 	group        string                          // the part of the log that is open
 	bodyFile     string                          // of the pull request, once it is written
+	notes        []string                        // that the body of the pull request tells, see tell
+	doubts       []string                        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the

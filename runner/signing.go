@@ -72,11 +72,11 @@ func (r *run) commitOnGitHub(ctx context.Context, message string) (sha string, m
 		return "", false, nil
 	}
 	if r.publishMode() != publishGitHub {
-		r.warn("unsigned", "The commit is not signed: it is GitHub that signs it, and it is made here.")
+		r.warnInBody("unsigned", "The commit is not signed: it is GitHub that signs it, and it is made here.")
 		return "", false, nil
 	}
 	if path, odd := r.notForAPI(); odd {
-		r.warn("unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", jsonPath(path))
+		r.warnInBody("unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", jsonPath(path))
 		return "", false, nil
 	}
 	tree, err := r.treeOnGitHub(ctx)
@@ -84,7 +84,7 @@ func (r *run) commitOnGitHub(ctx context.Context, message string) (sha string, m
 		return "", false, forgeFailure("The commit cannot be made on GitHub", err)
 	}
 	if tree != string(r.changes.Tree) {
-		r.warn("unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", short(tree), short(string(r.changes.Tree)))
+		r.warnInBody("unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", short(tree), short(string(r.changes.Tree)))
 		return "", false, nil
 	}
 	commit, err := r.forge.CreateCommit(ctx, r.repo.owner, r.repo.name, message, tree, r.base.SHA)
@@ -92,7 +92,7 @@ func (r *run) commitOnGitHub(ctx context.Context, message string) (sha string, m
 		return "", false, forgeFailure("The commit cannot be made on GitHub", err)
 	}
 	if !commit.Verified {
-		r.warn("unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
+		r.warnInBody("unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
 	}
 	r.published.onGitHub = true
 	return commit.SHA, true, nil

@@ -92,6 +92,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"capture": capture,
 	}
 	maps.Copy(commands, eventCommands)
+	maps.Copy(commands, pullCommands)
 	return commands
 }
 
@@ -101,6 +102,8 @@ type world struct {
 	forge *forgetest.Forge
 	repo  *forgetest.Repository
 	model *modeltest.Server
+	// counted is how many of the forge's requests were looked at already.
+	counted int
 }
 
 type worldKey struct{}
@@ -231,17 +234,23 @@ func addIssue(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d\n", worldOf(ts).repo.AddIssue(issue))
 }
 
-// addFault makes the forge fail: fault METHOD PATH STATUS MESSAGE.
+// addFault makes the forge fail, 100 times or as often as is said: fault METHOD
+// PATH STATUS MESSAGE [TIMES].
 func addFault(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE")
+	if neg || len(args) < 4 || len(args) > 5 {
+		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES]")
 	}
 	var status int
 	_, err := fmt.Sscan(args[2], &status)
 	ts.Check(err)
+	times := 100
+	if len(args) == 5 {
+		times, err = strconv.Atoi(args[4])
+		ts.Check(err)
+	}
 	body, err := json.Marshal(map[string]string{"message": args[3]})
 	ts.Check(err)
-	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, 100)
+	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, times)
 }
 
 // showPull prints a pull request: pull NUMBER; ! pull NUMBER when there is none.
@@ -256,7 +265,10 @@ func showPull(ts *testscript.TestScript, neg bool, args []string) {
 		if neg {
 			ts.Fatalf("there is a pull request #%s", args[0])
 		}
-		fmt.Fprintf(ts.Stdout(), "state: %s\ndraft: %v\ntitle: %s\nhead: %s\nbase: %s\n\n%s\n", p.State, p.Draft, p.Title, p.Head, p.Base, p.Body)
+		fmt.Fprintf(ts.Stdout(), "state: %s\ndraft: %v\ntitle: %s\nhead: %s\nbase: %s\n", p.State, p.Draft, p.Title, p.Head, p.Base)
+		fmt.Fprintf(ts.Stdout(), "labels: %s\nassignees: %s\nreviewers: %s\nteams: %s\nmilestone: %s\n", strings.Join(p.Labels, " "),
+			strings.Join(p.Assignees, " "), strings.Join(p.Reviewers, " "), strings.Join(p.Teams, " "), p.Milestone)
+		fmt.Fprintf(ts.Stdout(), "\n%s\n", p.Body)
 		return
 	}
 	if !neg {

@@ -31,6 +31,10 @@ type PullRequest struct {
 	Base           string // the branch that it is to be merged into
 	Author         User
 	Labels         []string
+	Assignees      []string // logins
+	Reviewers      []string // logins that are asked for a review and gave none yet
+	Teams          []string // slugs, likewise
+	Milestone      string   // title; empty for none
 }
 
 // NewPullRequest is a pull request to be created. Head and Base are branches of
@@ -211,6 +215,23 @@ func pullRequestFrom(pull *gh.PullRequest) *PullRequest {
 		HeadSHA: pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
 		Base:   pull.GetBase().GetRef(),
 		Author: userFrom(pull.GetUser()),
-		Labels: labelNames(pull.Labels),
+		Labels: labelNames(pull.Labels), Assignees: logins(pull.Assignees), Milestone: pull.GetMilestone().GetTitle(),
+		Reviewers: logins(pull.RequestedReviewers), Teams: slugs(pull.RequestedTeams),
 	}
+}
+
+func logins(users []*gh.User) []string {
+	var list []string
+	for _, user := range users {
+		list = append(list, user.GetLogin())
+	}
+	return list
+}
+
+func slugs(teams []*gh.Team) []string {
+	var list []string
+	for _, team := range teams {
+		list = append(list, team.GetSlug())
+	}
+	return list
 }

@@ -186,7 +186,6 @@ var notYetSupported = map[string]string{
 	"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", none, loopback, full`,
 	"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only none, loopback, full",
 	"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
-	"pull_request: {milestone: v1}":                        "pull_request.milestone: is not supported yet; leave it out",
 	"mcp_servers: {docs: {url: x}}":                        "mcp_servers: is not supported yet; leave it out",
 	"hooks: {after: x}":                                    "hooks: is not supported yet; leave it out",
 }

@@ -46,6 +46,7 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),
 	"POST /repos/{owner}/{repo}/issues/{number}/comments":           ofIssue(createComment),
 	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":              editComment,
+	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":             deleteComment,
 	"POST /repos/{owner}/{repo}/issues/{number}/labels":             ofIssue(addLabels),
 	"POST /repos/{owner}/{repo}/issues/{number}/assignees":          ofIssue(addAssignees),
 	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
@@ -100,7 +101,7 @@ func (f *Forge) admit(c *call) (answer, bool) {
 		return failure(http.StatusUnauthorized, "Requires authentication"), true
 	case writes && c.repository.Archived:
 		return failure(http.StatusForbidden, "Repository was archived so is read-only."), true
-	case writes && !json.Valid(c.body):
+	case writes && c.Method != http.MethodDelete && !json.Valid(c.body):
 		return failure(http.StatusBadRequest, "Problems parsing JSON"), true
 	}
 	return answer{}, false

@@ -61,15 +61,36 @@ var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s
 // anywhere. A step that prints the body would run it.
 var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
 
+// slash is a command to a bot, which reads comments and bodies as they were
+// written, code and all: "/approve" at the start of a line. A path of several
+// parts is none.
+var slash = regexp.MustCompile(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+
+// ownMark begins the comments by which agent-ci knows what it wrote.
+const ownMark = "<!-- agent-ci:"
+
 // inertCode takes the effect from what has one even in code.
 func inertCode(s string) string {
-	if strings.Contains(s, "#") || strings.Contains(s, "://") || containsFold(s, "gh-") {
+	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
 		s = widen(s, closing)
 	}
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
 		s = widen(s, command)
 	}
-	return s
+	if beginsLine(s, '/') {
+		s = widen(s, slash)
+	}
+	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
+}
+
+// beginsLine says whether c is the first on some line, blanks aside.
+func beginsLine(s string, c byte) bool {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimLeft(line, " \t"); line != "" && line[0] == c {
+			return true
+		}
+	}
+	return false
 }
 
 // containsFold is for an ASCII part in lower case.
@@ -83,7 +104,7 @@ func containsFold(s, part string) bool {
 }
 
 // wide are the characters that a reference or a command can't do without.
-var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［")
+var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
 // widen writes such characters in full width in the last group of each match
 // that took part in it.

@@ -43,7 +43,7 @@ func Headline(s string) string {
 		if m := headingLine.FindStringSubmatch(line); m != nil {
 			line = ""
 			if heading == "" {
-				heading = m[1]
+				heading = m[2]
 			}
 		}
 		if line = withoutMarks(line); line != "" {

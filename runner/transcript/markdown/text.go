@@ -51,10 +51,10 @@ func HTML(s string) string {
 }
 
 // startsBlock says whether a line that begins with s would be more than a
-// paragraph or, with "::", a workflow command. What isMarkup escapes anywhere
+// paragraph or, with "::" and "/", a command. What isMarkup escapes anywhere
 // is not asked for again; neither is an ordered list's number, see isMarkup.
 func startsBlock(s string) bool {
-	return s != "" && strings.IndexByte("#-+=:", s[0]) >= 0
+	return s != "" && strings.IndexByte("#-+=:/", s[0]) >= 0
 }
 
 // isMarkup says whether s[i] means something in running text.
