@@ -311,6 +311,9 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue = &issue
 	}
+	if job.ValidateKey(bundle.Task.Actor) == nil {
+		r.task.actor, r.task.actorID = bundle.Task.Actor, bundle.Task.ActorID
+	}
 	if job.ValidateKey(bundle.Task.Author) == nil {
 		r.task.author = &github.User{Login: bundle.Task.Author, ID: bundle.Task.AuthorID}
 	}

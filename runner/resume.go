@@ -125,7 +125,7 @@ func (r *run) concludeAgain() Result {
 	}
 	result := Result{
 		Version: ResultVersion, Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason, Message: end.Message, ExitCode: end.ExitCode,
-		RunID: r.past.started.RunID, BaseSHA: view.Workspace.BaseSHA, PullRequest: PullRequest{Operation: "none"},
+		RunID: r.past.started.RunID, BaseSHA: bundleBase(view), PullRequest: PullRequest{Operation: "none"},
 		Plan: append([]transcript.PlanStep{}, view.Plan.Steps...), Usage: end.Usage, CostUSD: end.CostUSD, Verify: []VerifyRow{},
 		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: Confinement{string(sandbox.LevelNone), []string{}}, Summary: end.Summary,
 		TranscriptSHA256: r.log.Head(), Worked: view.Turns > 0, Directory: r.dir.path, File: resultFile,
@@ -164,7 +164,7 @@ func (r *run) adoptPast() {
 	r.redact()
 	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged()
 	r.branch = p.workspace.Branch
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor}
+	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor, actorID: p.task.ActorID}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}

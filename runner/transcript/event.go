@@ -93,6 +93,7 @@ type Task struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
 	Actor    string `json:"actor,omitempty"`   // the account that asked
+	ActorID  int64  `json:"actor_id,omitempty"`
 	// Author and AuthorID are the account that wrote the issue; not of a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
