@@ -17,7 +17,7 @@ import (
 
 // Limits of a pack that comes from somebody else.
 const (
-	packBytes   = 1 << 30 // of all objects, unpacked
+	packBytes   = 256 << 20 // of all objects, unpacked
 	packObjects = 200_000
 	packDepth   = 256     // folders within folders
 	packEntries = 500_000 // files and folders that the tree unfolds into, besides the base's

@@ -137,6 +137,9 @@ func badBundle(format string, args ...any) error {
 
 // openBundle checks the chain of the transcript and reads what it says.
 func (r *run) openBundle() (*transcript.View, error) {
+	if err := r.dir.plain(); err != nil {
+		return nil, badBundle("%s", trimmed(err))
+	}
 	head, err := r.checkChain()
 	if err != nil {
 		return nil, badBundle("%s", trimmed(err))
@@ -153,6 +156,33 @@ func (r *run) openBundle() (*transcript.View, error) {
 		return nil, badBundle("its run has not ended")
 	}
 	return view, r.publishable(view)
+}
+
+// bundleFiles are how large the files of a bundle may be that are read or
+// written here, in bytes.
+var bundleFiles = map[string]int64{
+	transcriptFile: 1 << 30, resultFile: 16 << 20, packFile: 256 << 20, patchFile: 1 << 40, pullRequestFile: 1 << 40, publishFile: 1 << 40,
+}
+
+// plain makes sure that a directory from elsewhere has files where files belong:
+// no links, which lead to others, and no pipes, which never end.
+func (d *directory) plain() error {
+	for name, most := range bundleFiles {
+		info, err := d.root.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no plain file", name)
+		case info.Size() > most:
+			return fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+		}
+	}
+	if info, err := d.root.Lstat(stateFolder); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is no folder", stateFolder)
+	}
+	return nil
 }
 
 // publishable says whether a run ended with something to publish. That the agent
@@ -224,10 +254,22 @@ func (r *run) openBase(ctx context.Context, bundle *transcript.View) error {
 		return checkoutFailure(err)
 	}
 	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
-	if err != nil {
-		return checkoutFailure(err)
+	var unknown *gitops.UnknownBaseError
+	if errors.As(err, &unknown) && r.fetchBundleBase(ctx, bundle) == nil {
+		r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
 	}
-	return nil
+	return checkoutFailureOrNil(err)
+}
+
+// fetchBundleBase fetches the commit that the bundle builds on, which a shallow
+// checkout of a later one does not have. That it belongs to the base branch is
+// made sure of before anything is published.
+func (r *run) fetchBundleBase(ctx context.Context, bundle *transcript.View) error {
+	r.job = &job.Job{} // which repository this is says the environment or the checkout
+	if err := r.meetForge(ctx); err != nil {
+		return err
+	}
+	return r.fetchCommit(ctx, bundleBase(bundle), true)
 }
 
 // bundleBase is the commit that the change of a bundle is on.
