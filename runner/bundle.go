@@ -98,6 +98,9 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.findBundleBase(ctx, bundle); err != nil {
 		return err
 	}
+	if err := r.canSign(); err != nil {
+		return err
+	}
 	if err := r.canPropose(ctx); err != nil {
 		return err
 	}

@@ -152,8 +152,10 @@ func (r *run) fetchCommit(ctx context.Context, sha string, alone bool) error {
 	if r.base.SHA != "" {
 		options.Have = []string{r.base.SHA}
 	}
-	err := remote.Fetch(ctx, r.remote(), options, func(pack io.Reader, shallow []string) error {
-		return r.checkout.AddPack(ctx, pack, shallow)
+	err := patiently(ctx, func() error {
+		return remote.Fetch(ctx, r.remote(), options, func(pack io.Reader, shallow []string) error {
+			return r.checkout.AddPack(ctx, pack, shallow)
+		})
 	})
 	if err != nil {
 		return remoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", short(sha), r.remote().Name()), err)

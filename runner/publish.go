@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -161,8 +162,8 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 type tip struct {
 	sha, tree, parent, author string
 	run                       string // that made it
-	ours                      bool // made by runs alone
-	pushed                    bool // stands where a push goes, not in the checkout alone
+	ours                      bool   // made by runs alone
+	pushed                    bool   // stands where a push goes, not in the checkout alone
 }
 
 // publishedTip asks GitHub, or looks into the repositories on this machine. It
@@ -444,21 +445,44 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 			return nil
 		}
 	}
-	pack, err := r.packForPush(ctx, commit)
-	if err != nil {
-		return err
-	}
-	defer pack.Close()
-	options := remote.PushOptions{Branch: r.branch, Commit: commit, Pack: pack, Git: gitops.FindGit(r.env.get("PATH"))}
+	options := remote.PushOptions{Branch: r.branch, Commit: commit, Git: gitops.FindGit(r.env.get("PATH"))}
 	if before != nil && before.pushed {
 		options.Expected = before.sha
 	}
-	if err := remote.Push(ctx, to, options); err != nil {
+	if err := patiently(ctx, func() error { return r.pushOnce(ctx, to, options) }); err != nil {
 		return remoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", r.branch, to.Name()), err)
 	}
 	r.published.remote = to.Name()
 	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
 }
+
+func (r *run) pushOnce(ctx context.Context, to remote.Remote, options remote.PushOptions) error {
+	pack, err := r.packForPush(ctx, options.Commit)
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	options.Pack = pack
+	return remote.Push(ctx, to, options)
+}
+
+// patiently does again what a git server could not be reached for: a push under
+// a lease and a fetch can be done twice.
+func patiently(ctx context.Context, do func() error) error {
+	for pause := time.Second; ; pause *= 2 {
+		err := do()
+		if !errors.Is(err, remote.ErrUnreachable) || pause > longestPause {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+const longestPause = 4 * time.Second
 
 func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, error) {
 	name := stateFolder + "/push.pack"

@@ -408,7 +408,14 @@ func ofRun(env []string, folder string) bool {
 // branch had moved.
 func (r *run) releaseAgain(ctx context.Context, before *tip) error {
 	r.published.commit, r.published.branch = before.sha, r.branch
-	if err := r.switchCheckout(ctx, before.sha); err != nil {
+	put := r.switchCheckout
+	switch {
+	case r.drift.inCheckout != nil:
+		put = func(ctx context.Context, _ string) error { return r.restoreCheckout(ctx) }
+	case r.publishMode() == publishGitHub:
+		put = r.switchToPushed
+	}
+	if err := put(ctx, before.sha); err != nil {
 		return err
 	}
 	if r.publishMode() == publishLocal {

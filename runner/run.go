@@ -135,8 +135,8 @@ type run struct {
 	kept         bool   // the change set is written to the run directory
 	bundleHead   string // of the chain of the run whose bundle is published
 	published    published
-	drift        drift       // of the base, while the work was done
-	key          *sshsig.Key // that the commit is signed with; nil for none
+	drift        drift                           // of the base, while the work was done
+	key          *sshsig.Key                     // that the commit is signed with; nil for none
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
 	group        string                          // the part of the log that is open

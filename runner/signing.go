@@ -198,7 +198,7 @@ func (r *run) pointOnGitHub(ctx context.Context, commit string, before *tip) err
 	if before != nil {
 		options.Expected = before.sha
 	}
-	if err := remote.Push(ctx, r.remote(), options); err != nil {
+	if err := patiently(ctx, func() error { return remote.Push(ctx, r.remote(), options) }); err != nil {
 		return remoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", r.branch, r.remote().Name()), err)
 	}
 	return nil

@@ -56,7 +56,7 @@ func (k *Key) Sign(namespace string, message []byte) (string, error) {
 		return "", fmt.Errorf("sign with the SSH key: %w", err)
 	}
 	return armored(append([]byte(magic), ssh.Marshal(struct {
-		Version                                          uint32
+		Version                                         uint32
 		PublicKey, Namespace, Reserved, Hash, Signature string
 	}{version, string(k.signer.PublicKey().Marshal()), namespace, "", hash, string(ssh.Marshal(signature))})...)), nil
 }

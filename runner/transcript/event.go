@@ -270,7 +270,7 @@ type Change struct {
 	// BaseSHA is the commit that the change is on, where that is not the one of
 	// the workspace: the base moved.
 	BaseSHA string `json:"base_sha,omitempty"`
-	SHA256     string       `json:"sha256"`
+	SHA256  string `json:"sha256"`
 }
 
 // ChangeFile is one file of the change set. Modes and ids are git's; both are

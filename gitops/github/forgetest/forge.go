@@ -37,12 +37,12 @@ type Forge struct {
 	APIURL string // of the REST API; the GraphQL API is at URL/api/graphql
 	Token  string
 
-	t    testing.TB
+	t      testing.TB
 	user   User
 	scopes []string
-	git  string // the program
-	root string // of the bare repositories
-	mux  *http.ServeMux
+	git    string // the program
+	root   string // of the bare repositories
+	mux    *http.ServeMux
 
 	mu           sync.Mutex
 	repositories []*Repository

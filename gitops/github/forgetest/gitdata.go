@@ -132,8 +132,10 @@ func createCommit(f *Forge, c *call) answer {
 	}
 	date := f.now().Format("2006-01-02T15:04:05Z")
 	address := fmt.Sprintf("%d+%s@users.noreply.github.com", f.user.ID, f.user.Login)
-	env := []string{"GIT_AUTHOR_NAME=" + f.user.Login, "GIT_AUTHOR_EMAIL=" + address, "GIT_AUTHOR_DATE=" + date,
-		"GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com", "GIT_COMMITTER_DATE=" + date}
+	env := []string{
+		"GIT_AUTHOR_NAME=" + f.user.Login, "GIT_AUTHOR_EMAIL=" + address, "GIT_AUTHOR_DATE=" + date,
+		"GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com", "GIT_COMMITTER_DATE=" + date,
+	}
 	out, err := c.repository.runGitWith(env, sent.Message, args...)
 	if err != nil {
 		return failure(http.StatusInternalServerError, err.Error())

@@ -102,7 +102,7 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 		"sha": c.sha, "node_id": "C_forgetest_" + c.sha, "url": f.commitURL(r, c.sha),
 		"html_url": f.pageURL(r) + "/commit/" + c.sha, "message": c.message, "parents": parents,
 		"author": showSignature(c.author), "committer": showSignature(c.committer),
-		"tree": object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
+		"tree":         object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
 		"verification": f.showVerification(c),
 	}
 }
