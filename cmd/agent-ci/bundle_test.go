@@ -246,11 +246,7 @@ func TestBundleOnAnOlderBase(t *testing.T) {
 // commit alone, which is not the one that the bundle is on.
 func TestBundleInAShallowCheckout(t *testing.T) {
 	b := newBundle(t)
-	seed := filepath.Join(b.publishing.dir, "seed")
-	b.write("seed/other.txt", "other\n")
-	b.git(seed, "add", "--all")
-	b.git(seed, "commit", "--quiet", "--message=moved")
-	b.git(seed, "push", "--quiet", b.repo.Dir, "main")
+	b.moveBase()
 	shallow := filepath.Join(b.publishing.dir, "clone1")
 	if err := os.RemoveAll(shallow); err != nil {
 		t.Fatal(err)

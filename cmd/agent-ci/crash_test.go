@@ -93,6 +93,16 @@ func (w *publishing) run(session string, sets ...string) (*exec.Cmd, *strings.Bu
 	return cmd, out
 }
 
+// moveBase pushes a commit to the base branch.
+func (w *publishing) moveBase() {
+	w.t.Helper()
+	seed := filepath.Join(w.dir, "seed")
+	w.write("seed/other.txt", "other\n")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=moved")
+	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+}
+
 func (w *publishing) finish(session string, sets ...string) string {
 	w.t.Helper()
 	cmd, out := w.run(session, sets...)
@@ -112,17 +122,23 @@ func TestKilledWhilePublishing(t *testing.T) {
 		t.Skip("takes a run for each request")
 	}
 	for _, c := range []struct {
-		name string
-		sets []string
+		name  string
+		sets  []string
+		moves bool // the base, after the first run has its checkout
 	}{
-		{"pushed", nil},
-		{"made by the API", []string{"pull_request.commit.sign=github"}},
+		{"pushed", nil, false},
+		{"made by the API", []string{"pull_request.commit.sign=github"}, false},
+		{"onto a base that moved", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sets := append([]string{"pull_request.labels=[bot]", "pull_request.assignees=[hubot]"}, c.sets...)
 			w := newPublishing(t)
-			if out := w.finish("louder", sets...); !strings.HasPrefix(out, "changed/pull_request: ") {
-				t.Fatalf("the undisturbed run ended in %s", out)
+			cmd, out := w.run("louder", sets...)
+			if c.moves {
+				w.moveBase()
+			}
+			if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "changed/pull_request: ") {
+				t.Fatalf("the undisturbed run ended in %s, %v", out, err)
 			}
 			requests := w.forge.Requests()
 			first := slices.IndexFunc(requests, changes)
@@ -131,7 +147,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 			for n := first; n < len(requests); n++ {
 				for _, moment := range []string{"before", "after"} {
 					t.Run(fmt.Sprintf("%s %s %s (%d)", moment, requests[n].Method, requests[n].Path, n), func(t *testing.T) {
-						killAt(t, n, moment, want, sets)
+						killAt(t, n, moment, want, c.moves, sets)
 					})
 				}
 			}
@@ -139,9 +155,12 @@ func TestKilledWhilePublishing(t *testing.T) {
 	}
 }
 
-func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, sets []string) {
+func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, moves bool, sets []string) {
 	w := newPublishing(t)
 	cmd, out := w.run("louder", sets...)
+	if moves {
+		w.moveBase()
+	}
 	var mu sync.Mutex
 	count := 0
 	kill := func() bool {
