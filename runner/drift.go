@@ -190,13 +190,13 @@ func (r *run) verifyOnNewBase(ctx context.Context, old gitops.Base) error {
 	return r.verify(ctx, attempt+2)
 }
 
-// driftReasons say why a change on a base that moved is a draft.
-func (r *run) driftReasons() []string {
-	if r.drift.verifiedOn == "" {
-		return nil
+// doubtDrift makes the pull request a draft where the checks ran on another base
+// than it is on.
+func (r *run) doubtDrift() {
+	if r.drift.verifiedOn != "" {
+		r.doubt(fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
+			short(r.drift.verifiedOn), short(r.base.SHA), r.base.Branch))
 	}
-	return []string{fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
-		short(r.drift.verifiedOn), short(r.base.SHA), r.base.Branch)}
 }
 
 // inCheckout is the change as the work tree holds it.

@@ -143,7 +143,7 @@ func (r *run) draftReasons() []string {
 	if len(before) > 0 {
 		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
 	}
-	return append(reasons, r.driftReasons()...)
+	return reasons
 }
 
 // draft says whether the pull request must not be merged as it is.

@@ -287,6 +287,7 @@ func (r *run) publishChange(ctx context.Context) error {
 	case r.heldBack():
 		return nil
 	}
+	r.doubtDrift()
 	if err := r.mayPushWorkflows(ctx); err != nil {
 		return err
 	}
