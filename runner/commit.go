@@ -85,7 +85,11 @@ func (r *run) commitMessage(view *transcript.View, head string) string {
 	if closing := r.closing(); closing != "" {
 		paragraphs = append(paragraphs, closing)
 	}
-	trailers := []string{gitops.TrailerRun + ": " + r.id, gitops.TrailerBase + ": " + r.base.SHA, trailerTranscript + ": " + head}
+	trailers := []string{gitops.TrailerRun + ": " + r.id}
+	if !r.joins() { // with both a later run would take the branch for its own, and push over it
+		trailers = append(trailers, gitops.TrailerBase+": "+r.base.SHA)
+	}
+	trailers = append(trailers, trailerTranscript+": "+head)
 	if r.task.snapshot != "" {
 		trailers = append(trailers, trailerInput+": "+r.task.snapshot)
 	}

@@ -187,16 +187,18 @@ func (r *run) readDefaults() ([]byte, bool, error) {
 // commit counts, so that nothing that an agent or a pull request wrote can
 // configure a run; a person's own machine may use a file that is not committed
 // yet, and is told so.
-func (r *run) readConfig(name string) (configFile, error) {
+func (r *run) readConfig(name string) (configFile, error) { return r.readWithin(name, configLimit) }
+
+func (r *run) readWithin(name string, limit int64) (configFile, error) {
 	file, err := r.locate(name)
 	if err != nil {
 		return file, err
 	}
 	if file.inside == "" {
-		file.content, err = readFile(file.path)
+		file.content, err = readFile(file.path, limit)
 		return file, notReadable(name, err)
 	}
-	base, err := r.checkout.ReadBase(file.inside, configLimit)
+	base, err := r.checkout.ReadBase(file.inside, limit)
 	switch {
 	case err == nil && r.env.inActions():
 		file.content = base
@@ -207,7 +209,7 @@ func (r *run) readConfig(name string) (configFile, error) {
 		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
 			"%s is not in the base commit %s; in Actions configuration is read from there alone: commit the file first.", name, short(r.base.SHA))
 	}
-	disk, diskErr := readFile(file.path)
+	disk, diskErr := readFile(file.path, limit)
 	switch {
 	case diskErr != nil && err == nil: // deleted here: the commit counts
 		file.content = base
@@ -242,13 +244,13 @@ func (r *run) locate(name string) (configFile, error) {
 	return file, nil
 }
 
-func readFile(path string) ([]byte, error) {
+func readFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, configLimit+1))
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 func notReadable(name string, err error) error {

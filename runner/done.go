@@ -3,19 +3,23 @@ package runner
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
 // notDoneAlready ends a run that an event asked for when its work is there: an
 // open pull request for the same task, unless somebody asks for more in words,
-// or one that was made of the same input.
+// one that was made of the same input, or the word that it came to nothing.
 func (r *run) notDoneAlready(ctx context.Context) error {
 	if err := r.onPullBase(); err != nil {
 		return err
 	}
-	if r.request == nil || !r.repo.known() || r.env.first(tokenNames...) == "" {
+	if r.request == nil && r.askedAt.IsZero() || !r.repo.known() || r.env.first(tokenNames...) == "" {
 		return nil
+	}
+	if err := r.notFruitless(ctx); err != nil {
+		return err
 	}
 	pull, err := r.findPullRequest(ctx)
 	if err != nil {
@@ -24,7 +28,7 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if pull == nil {
 		return nil
 	}
-	if pull.State == "open" && !r.request.Commanded {
+	if pull.State == "open" && !r.commanded() {
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, r.howToGoOn())
 	}
@@ -34,6 +38,27 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
 		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, r.howToGoOn())
+}
+
+// notFruitless ends a run whose like came to nothing, as the comment that showed
+// its progress says.
+func (r *run) notFruitless(ctx context.Context) error {
+	if r.pull != nil || r.task.snapshot == "" || len(r.progressLike) == 0 {
+		return nil
+	}
+	last := r.ownProgress(ctx)
+	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(r.trace())) {
+		return nil
+	}
+	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, r.howToGoOn())
+}
+
+// commanded says that somebody asked in words, which may ask for more.
+func (r *run) commanded() bool {
+	if r.request == nil {
+		return r.event.Comment != nil
+	}
+	return r.request.Commanded
 }
 
 func (r *run) howToGoOn() string {

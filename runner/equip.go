@@ -262,7 +262,10 @@ func (r *run) takePlan(p plan.Plan) error {
 // briefAgent begins the conversation: the standing orders, the facts of the
 // run, the repository's guides, the task.
 func (r *run) briefAgent(ctx context.Context) error {
-	guides, err := agent.ReadGuides(r.job.Repository.Path, r.readGuide)
+	guides, err := r.guides, error(nil)
+	if !r.joins() {
+		guides, err = agent.ReadGuides(r.job.Repository.Path, r.readGuide)
+	}
 	if err != nil {
 		return err
 	}
@@ -276,7 +279,9 @@ func (r *run) briefAgent(ctx context.Context) error {
 	}
 	r.endProcesses()
 	r.conversation.Settings = r.modelSettings(definitions)
-	input, err := r.briefing(guides).Input()
+	briefing := r.briefing(guides)
+	briefing.Task.Images, briefing.Task.Missing = r.taskImages(ctx)
+	input, err := briefing.Input()
 	if err != nil {
 		return err
 	}

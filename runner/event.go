@@ -51,9 +51,9 @@ func (r *run) findRequest(context.Context) error {
 		return outcome.Stopf(outcome.InvalidInput, "no_event",
 			"task.from is event and there is none: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set; give a task, or run in GitHub Actions.")
 	case r.eventErr != nil:
-		return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", trimmed(r.eventErr)).Because(r.eventErr)
+		return unusableEvent(r.eventErr)
 	case job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil:
-		return outcome.Stopf(outcome.InvalidInput, "event", "The event is of no repository: GITHUB_REPOSITORY is not OWNER/REPO; run in GitHub Actions.")
+		return eventOfNoRepository()
 	}
 	request, why := r.event.Request(actions.Triggers{
 		Labels: r.job.Trigger.Labels, Assignees: r.job.Trigger.Assignees, Command: r.job.Trigger.Command, Prefix: runBranches,
@@ -61,8 +61,16 @@ func (r *run) findRequest(context.Context) error {
 	if request == nil {
 		return outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", sentence(why))
 	}
-	r.request = request
+	r.request, r.askedAt = request, request.At
 	return nil
+}
+
+func unusableEvent(err error) error {
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", trimmed(err)).Because(err)
+}
+
+func eventOfNoRepository() error {
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event is of no repository: GITHUB_REPOSITORY is not OWNER/REPO; run in GitHub Actions.")
 }
 
 // eventRepository is where the event happened.

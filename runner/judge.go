@@ -63,7 +63,7 @@ func (r *run) readRulesFile(name string) ([]byte, error) {
 	if file.inside != "" {
 		return r.checkout.ReadBase(file.inside, configLimit)
 	}
-	return readFile(file.path)
+	return readFile(file.path, configLimit)
 }
 
 // commandJudge decides on the agent's commands and counts what it refuses.

@@ -71,6 +71,7 @@ func (r *run) title(view *transcript.View) string {
 const (
 	draftMark      = "<!-- agent-ci: draft -->\n"
 	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
+	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // all is there but the comments
 )
 
 func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
@@ -78,27 +79,35 @@ func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -
 // compose lays the run out for its pull request. There are comments only where
 // they can be written: before that the body stands alone.
 func (r *run) compose(view *transcript.View) (transcript.Posts, error) {
-	if r.publishMode() == publishGitHub && r.published.commit != "" {
+	if r.publishMode() == publishGitHub && r.published.commit != "" && !r.joins() {
 		return transcript.Compose(view, r.bodyOptions())
 	}
 	body, err := transcript.Body(view, r.bodyOptions())
 	return transcript.Posts{Body: body}, err
 }
 
-// bodyAlone is the body for a pull request whose comments can't be written.
+// bodyAlone writes the body for a pull request whose comments can't be written.
 func (r *run) bodyAlone() (string, error) {
 	view, err := r.view()
 	if err != nil {
 		return "", err
 	}
-	return transcript.Body(view, r.bodyOptions())
+	body, err := transcript.Body(view, r.bodyOptions())
+	if err != nil {
+		return "", err
+	}
+	return body, r.dir.write(pullRequestFile, []byte(body))
 }
 
 func (r *run) bodyOptions() transcript.BodyOptions {
 	options := transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Template: r.pullTemplate(),
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path),
 		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
 	}
+	if r.joins() { // it becomes a comment on a person's
+		return options
+	}
+	options.Template = r.pullTemplate()
 	if r.draft() {
 		options.Head = draftMark
 	}
@@ -160,6 +169,8 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 	case open != nil && open.State == "open" && r.published.unchanged && isFinished(open.Body, r.published.commit):
 		r.published.pull, r.published.operation = open, "none"
 		return nil
+	case r.joins():
+		return r.joinPullRequest(ctx, posts.Body)
 	case open != nil && open.State == "open":
 		err = r.updatePullRequest(ctx, open, title, posts)
 	default:
@@ -181,8 +192,9 @@ func isFinished(body, commit string) bool {
 	return !marked || strings.HasPrefix(rest, commit+" -->")
 }
 
-func unfinished(body, commit string) string {
-	return strings.Replace(body, commitMark(commit), unfinishedMark, 1)
+// markedAs is a body that is not finished for its commit.
+func (r *run) markedAs(body, mark string) string {
+	return strings.Replace(body, commitMark(r.published.commit), mark, 1)
 }
 
 // notProposed tells that the branch is there although the pull request is not.
@@ -201,7 +213,7 @@ func (r *run) notProposed(err error) error {
 func (r *run) createPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
 	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
 	if r.wantsMore(posts) {
-		wanted.Body = unfinished(posts.Body, r.published.commit)
+		wanted.Body = r.markedAs(posts.Body, unfinishedMark)
 	}
 	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	if wanted.Draft && noDrafts(err) {
@@ -217,8 +229,11 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts transcr
 	}
 	r.published.pull, r.published.operation = pull, "created"
 	r.decorate(ctx, pull, true)
-	posts = r.putComments(ctx, pull, nil, posts)
-	return r.editPullRequest(ctx, wanted.Title, posts.Body, wanted.Title, wanted.Body)
+	posts = r.putComments(ctx, pull, noComments, posts)
+	if err := r.editPullRequest(ctx, title, posts.Body, title, wanted.Body); err != nil {
+		r.warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
+	}
+	return nil
 }
 
 // wantsMore says whether there is more to a pull request than its body.
@@ -242,11 +257,7 @@ func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, t
 		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
 	}
 	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
-	comments, err := r.ownComments(ctx, open)
-	if err != nil {
-		return forgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", open.Number), err)
-	}
-	posts = r.putComments(ctx, open, comments, posts)
+	posts = r.putComments(ctx, open, r.ownComments, posts)
 	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
 	if err := r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body); err != nil {
 		return err
@@ -263,7 +274,7 @@ func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBod
 	if title != oldTitle {
 		edit.Title = &title
 	}
-	if body != strings.ReplaceAll(oldBody, "\r\n", "\n") {
+	if !sameText(body, oldBody) {
 		edit.Body = &body
 	}
 	if edit == (github.PullRequestUpdate{}) {
@@ -276,6 +287,13 @@ func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBod
 	}
 	r.published.pull = pull
 	return nil
+}
+
+// sameText says whether a text that GitHub gives back is the one that was sent:
+// its page ends lines otherwise, and blanks at the end are nothing.
+func sameText(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
 }
 
 // reason and sentence tell of a change that was published.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -27,6 +30,7 @@ type progressComment struct {
 
 	plan  transcript.Plan
 	stage string
+	trace string // for a later run, not for people
 	shown string // the text that stands there
 	last  time.Time
 	err   error // of the last edit
@@ -75,6 +79,7 @@ func (p *progressComment) show(ctx context.Context, state string) {
 	if steps := transcript.Checklist(p.plan); steps != "" {
 		body += "\n" + steps
 	}
+	body += p.trace
 	if body == p.shown {
 		return
 	}
@@ -90,11 +95,56 @@ func (r *run) beginProgress(ctx context.Context) error {
 	if r.request == nil || r.request.Number == 0 || r.publishMode() != publishGitHub {
 		return nil
 	}
+	r.progressID = r.earlierProgress(ctx)
 	p := &progressComment{write: r.writeProgress, now: time.Now, link: r.env.runLink(), stage: "starting"}
 	p.show(ctx, p.running())
 	r.progress.Store(p)
 	return nil
 }
+
+// earlierProgress is the comment of an earlier run, 0 for none: the last of an
+// App or of the token's own account. A person's that looks like one stays as it
+// is. Not to know is no failure: the run then makes another comment.
+func (r *run) earlierProgress(ctx context.Context) int64 {
+	owner, name := r.eventRepository()
+	if r.request.OnPull {
+		if pull, err := r.forge.Issue(ctx, owner, name, r.request.Number); err == nil {
+			r.progressLike = slices.DeleteFunc(pull.Comments, func(c github.Comment) bool { return !isProgress(c) })
+		}
+	}
+	if c := r.ownProgress(ctx); c != nil {
+		return c.ID
+	}
+	return 0
+}
+
+// ownProgress is the comment of an earlier run among those that look like one.
+func (r *run) ownProgress(ctx context.Context) *github.Comment {
+	var us string
+	for i, c := range slices.Backward(r.progressLike) {
+		if c.Author.Bot {
+			return &r.progressLike[i]
+		}
+		if us == "" {
+			viewer, err := r.forge.Viewer(ctx)
+			if us = viewer.Login; err != nil || us == "" {
+				us = "nobody/"
+			}
+		}
+		if strings.EqualFold(c.Author.Login, us) {
+			return &r.progressLike[i]
+		}
+	}
+	return nil
+}
+
+// trace says in the progress comment that this input came to nothing on this
+// base: no branch tells a later run of it.
+func (r *run) trace() string {
+	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", r.task.snapshot, r.base.SHA)
+}
+
+func isProgress(c github.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
 
 func (r *run) writeProgress(ctx context.Context, body string) error {
 	owner, name := r.eventRepository()
@@ -116,6 +166,9 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 		return
 	}
 	p.plan = r.plan
+	if stop.Outcome == outcome.NoChanges && r.task.snapshot != "" {
+		p.trace = r.trace()
+	}
 	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Plain(stop.Message))
 	if pull := r.published.pull; pull != nil {
 		state = fmt.Sprintf("agent-ci ended as **%s**%s: #%d was %s.\n", transcript.Plain(string(stop.Outcome)), p.run(), pull.Number, r.published.operation)

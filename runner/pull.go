@@ -21,21 +21,15 @@ import (
 // issueInBranch is the issue that a run's branch was made for.
 var issueInBranch = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// readPullTask takes the task from what was said on a pull request of a run: the
-// issue that it was made for, and the words that ask for more.
+// readPullTask takes the task from what was said on a pull request: for one of a
+// run the issue that it was made for, and the words that ask for more.
 func (r *run) readPullTask(ctx context.Context) error {
 	pull := r.pull
 	r.job.PullRequest.Branch = pull.Head
 	r.task.name, r.task.url = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
-	in := input{title: pull.Title, parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
-		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
-	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
-		number, _ := strconv.Atoi(m[1]) // digits alone match
-		about, err := r.originalIssue(ctx, number)
-		if err != nil {
-			return err
-		}
-		in.parts = append(about.parts, in.parts...)
+	in, err := r.pullInput(ctx)
+	if err != nil {
+		return err
 	}
 	words, err := r.requestParts(ctx)
 	if err != nil {
@@ -43,6 +37,36 @@ func (r *run) readPullTask(ctx context.Context) error {
 	}
 	in.parts = append(in.parts, words...)
 	return r.takeInput(in, fmt.Sprintf("Pull request #%d", pull.Number))
+}
+
+// pullInput is what the pull request is about.
+func (r *run) pullInput(ctx context.Context) (input, error) {
+	if r.joins() {
+		return r.readJoinTask(ctx)
+	}
+	pull := r.pull
+	in := input{title: r.pullTitle(), parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
+	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
+		number, _ := strconv.Atoi(m[1]) // digits alone match
+		about, err := r.originalIssue(ctx, number)
+		if err != nil {
+			return input{}, err
+		}
+		in.parts = append(about.parts, in.parts...)
+	}
+	return in, nil
+}
+
+// pullTitle is the pull request's title as it was when it was asked for.
+func (r *run) pullTitle() string {
+	switch q := r.request; {
+	case q.Pull != nil:
+		return q.Pull.Title
+	case q.Issue != nil:
+		return q.Issue.Title
+	}
+	return r.pull.Title
 }
 
 // onPullBase makes sure that the pull request's own base configures the run.
@@ -55,7 +79,8 @@ func (r *run) onPullBase() error {
 }
 
 // originalIssue reads the issue of a run's branch; that it is gone, or closed
-// meanwhile, does not matter to the pull request.
+// meanwhile, does not matter to the pull request. The event does not tell what
+// stood there when it happened: an issue that was touched since is left out.
 func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	owner, name := r.eventRepository()
 	ref := job.Issue{Repository: owner + "/" + name, Number: number}
@@ -71,6 +96,10 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	name, url := r.task.name, r.task.url
 	r.adoptIssue(ref, issue)
 	r.task.name, r.task.url = name, url
+	if r.afterTrigger(issue.UpdatedAt) {
+		r.warn("edited_after_trigger", "%s was changed after more was asked for on the pull request; its text was not read.", ref)
+		return input{}, nil
+	}
 	return r.issueInput(ctx, ref, issue)
 }
 
@@ -113,7 +142,7 @@ func onLine(file string, line int, hunk, words string) string {
 // had made it: configuration and checks stay those of the base. It comes after
 // the baseline, and counts as part of the change.
 func (r *run) goOn(ctx context.Context) error {
-	if r.pull == nil {
+	if r.pull == nil || r.joins() {
 		return nil
 	}
 	owner, name := r.eventRepository()

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -10,27 +12,37 @@ import (
 
 // ownComments are those that earlier runs continued the body in, oldest first.
 // The mark alone proves nothing, since anybody can write it: the author must be
-// the pull request's own, or a bot, for runs with another token.
+// the pull request's own, a bot, or the account of the token.
 func (r *run) ownComments(ctx context.Context, pull *github.PullRequest) ([]github.Comment, error) {
 	all, err := r.forge.Comments(ctx, r.repo.owner, r.repo.name, pull.Number)
 	if err != nil {
 		return nil, err
 	}
-	var own []github.Comment
-	for _, c := range all {
-		if strings.HasPrefix(c.Body, transcript.CommentMark) && (c.Author.Bot || c.Author.ID == pull.Author.ID) {
-			own = append(own, c)
+	viewer := sync.OnceValue(func() int64 {
+		us, _ := r.forge.Viewer(ctx) // the token of an App belongs to nobody, and its comments are a bot's
+		return us.ID
+	})
+	return slices.DeleteFunc(all, func(c github.Comment) bool {
+		if !strings.HasPrefix(c.Body, transcript.CommentMark) {
+			return true
 		}
-	}
-	return own, nil
+		who := c.Author
+		return !who.Bot && (who.ID == 0 || who.ID != pull.Author.ID && who.ID != viewer())
+	}), nil
 }
 
-// putComments makes the comments those of the posts: the ones that are there are
+// noComments are those of a pull request that was opened just now.
+func noComments(context.Context, *github.PullRequest) ([]github.Comment, error) { return nil, nil }
+
+// putComments makes the comments that are there those of the posts: they are
 // edited where they differ, more are written below, and what is left of a longer
-// transcript is deleted. Where that fails, the posts are a body that stands alone
-// and is unfinished.
-func (r *run) putComments(ctx context.Context, pull *github.PullRequest, there []github.Comment, posts transcript.Posts) transcript.Posts {
-	err := r.writeComments(ctx, pull.Number, there, posts.Comments)
+// transcript is deleted. Where that fails, the posts are a body that stands alone,
+// and is not finished.
+func (r *run) putComments(ctx context.Context, pull *github.PullRequest, read func(context.Context, *github.PullRequest) ([]github.Comment, error), posts transcript.Posts) transcript.Posts {
+	there, err := read(ctx, pull)
+	if err == nil {
+		err = r.writeComments(ctx, pull.Number, there, posts.Comments)
+	}
 	if err == nil {
 		return posts
 	}
@@ -40,7 +52,7 @@ func (r *run) putComments(ctx context.Context, pull *github.PullRequest, there [
 		r.warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
 		alone = posts.Body
 	}
-	return transcript.Posts{Body: unfinished(alone, r.published.commit)}
+	return transcript.Posts{Body: r.markedAs(alone, aloneMark)}
 }
 
 func (r *run) writeComments(ctx context.Context, number int, there []github.Comment, wanted []string) error {
@@ -50,7 +62,7 @@ func (r *run) writeComments(ctx context.Context, number int, there []github.Comm
 		switch {
 		case i >= len(there):
 			_, err = r.forge.CreateComment(ctx, owner, name, number, text)
-		case strings.ReplaceAll(there[i].Body, "\r\n", "\n") != text:
+		case !sameText(there[i].Body, text):
 			err = r.forge.EditComment(ctx, owner, name, there[i].ID, text)
 		}
 		if err != nil {

@@ -109,6 +109,8 @@ func (p *past) resumable() error {
 		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
 	case p.onPull() && !p.worked():
 		return cannotResume("it was killed before the change of its pull request was in the checkout; start a new one")
+	case p.onPull() && !strings.HasPrefix(p.workspace.Branch, runBranches):
+		return cannotResume("it went on with a person's pull request; ask there again")
 	case p.started.Scripted != "":
 		return cannotResume("its answers came from a scripted session; start it again")
 	}

@@ -91,8 +91,10 @@ type run struct {
 	event       *actions.Event
 	eventErr    error            // why there is no event
 	request     *actions.Request // that the event makes; nil for other tasks
+	askedAt     time.Time        // when; what was written later does not count
 	permissions map[string]github.Permission
 	pull        *github.PullRequest // that is gone on with
+	guides      []agent.Guide       // of its base, when the checkout stands on its head
 
 	job      *job.Job
 	prompt   string // from standard input
@@ -139,6 +141,7 @@ type run struct {
 	key          *sshsig.Key                     // that the commit is signed with; nil for none
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
+	progressLike []github.Comment                // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
 	bodyFile     string                          // of the pull request, once it is written
 	notes        []string                        // that the body of the pull request tells, see tell
@@ -167,6 +170,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.openWorkspace,
 		r.readCommandRules,
 		r.notDoneAlready,
+		r.joinBranch,
 		r.choosePublishing,
 		r.confine,
 		r.begin,

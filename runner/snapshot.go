@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -113,8 +114,8 @@ func (r *run) adoptIssue(ref job.Issue, issue *github.Issue) {
 // there then and count.
 func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue) (input, error) {
 	title, body := issue.Title, issue.Body
-	if asked := r.request; asked != nil && asked.Issue != nil && !asked.OnPull {
-		if title, body = asked.Issue.Title, asked.Issue.Body; title != issue.Title || body != issue.Body {
+	if then := r.asItWas(ref); then != nil {
+		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
 			r.warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
 		}
 	}
@@ -126,6 +127,23 @@ func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue
 	return in, err
 }
 
+// asItWas is an issue as the event has it that started the workflow; nil when the
+// event is about something else. That the job names the issue itself changes
+// nothing: somebody's label or comment asked for it.
+func (r *run) asItWas(ref job.Issue) *actions.Issue {
+	switch q := r.request; {
+	case q != nil && q.OnPull:
+		return nil
+	case q != nil:
+		return q.Issue
+	case r.event == nil || r.event.Issue == nil || !r.env.inActions():
+		return nil
+	case r.event.Issue.Number != ref.Number || !strings.EqualFold(ref.Repository, r.env.get("GITHUB_REPOSITORY")):
+		return nil
+	}
+	return r.event.Issue
+}
+
 // commentsThatCount are the comments of who is trusted, that were there when the
 // task was asked for and were not edited since.
 func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *github.Issue) ([]github.Comment, error) {
@@ -133,16 +151,16 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
-		case strings.HasPrefix(c.Body, progressMark) && c.Author.Bot:
-			r.progressID = c.ID
+		case isProgress(c):
+			r.progressLike = append(r.progressLike, c)
 			continue
-		case strings.HasPrefix(c.Body, progressMark), r.request != nil && c.ID == r.request.WordsID:
-			continue // shown by a run, or what asked for this one
+		case strings.HasPrefix(c.Body, joinMark), r.request != nil && c.ID == r.request.WordsID:
+			continue // told by a run, or what asked for this one
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++
 			continue
 		}
-		counts, err := r.commentCounts(ctx, c)
+		counts, err := r.commentCounts(ctx, ref.Repository, c)
 		if err != nil {
 			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
 		}
@@ -165,31 +183,37 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 }
 
 func (r *run) afterTrigger(at time.Time) bool {
-	return r.request != nil && !r.request.At.IsZero() && at.After(r.request.At)
+	return !r.askedAt.IsZero() && at.After(r.askedAt)
 }
 
-// trustedAssociations are the relations to a repository without which nobody
-// has a role in it (GraphQL's CommentAuthorAssociation).
-var trustedAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
+// knownAssociations are relations to a repository by which somebody plainly may
+// have a role in it (GraphQL's CommentAuthorAssociation). Others may have one too:
+// who keeps a membership to themselves is shown as a contributor.
+var knownAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
 
-// commentCounts asks for the role of who could have one. A person who names an
-// issue on their own machine may have no token to ask with: the association
-// decides then.
-func (r *run) commentCounts(ctx context.Context, c github.Comment) (bool, error) {
-	switch r.job.Trust.Comments {
-	case "all":
-		return true, nil
-	case "none":
+// mostAsked is up to how many accounts strangers' roles are asked for: an issue
+// that many wrote on must not use up the calls that the run needs.
+const mostAsked = 30
+
+// commentCounts asks for the role of the author, as for who asks for a run. A
+// person who names an issue may have no token that can ask: the repository's
+// owner is known without.
+func (r *run) commentCounts(ctx context.Context, repository string, c github.Comment) (bool, error) {
+	owns := c.Association == "OWNER" && !c.Author.Bot
+	switch trusted := r.job.Trust.Comments; {
+	case trusted != "trusted":
+		return trusted == "all", nil
+	case c.Author.Bot:
+	case r.env.first(tokenNames...) == "":
+		return owns, nil
+	case !slices.Contains(knownAssociations, c.Association) && len(r.permissions) >= mostAsked:
 		return false, nil
 	}
-	if r.request != nil {
-		if !c.Author.Bot && !slices.Contains(trustedAssociations, c.Association) {
-			return false, nil
-		}
-		why, err := r.distrust(ctx, c.Author)
-		return why == "", err
+	why, err := r.distrust(ctx, repository, c.Author)
+	if kind := github.KindOf(err); r.request == nil && (kind == github.Forbidden || kind == github.Unauthorized) {
+		return owns, nil
 	}
-	return slices.Contains(trustedAssociations, c.Association), nil
+	return why == "" && err == nil, err
 }
 
 // openIssue reads an issue that can be worked on.

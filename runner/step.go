@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -103,6 +104,12 @@ func (r *run) setOutputs(step *actions.Step, result Result) error {
 	if result.Output != "" {
 		output, unread := r.dir.root.ReadFile(result.Output)
 		values["structured-output"], err = string(output), errors.Join(err, unread)
+	}
+	for _, name := range []string{"plan", "structured-output"} {
+		if len(values[name]) > actions.MaxOutput { // half of it would be no JSON
+			values[name] = ""
+			err = errors.Join(err, fmt.Errorf("the output %s is left empty, since it is longer than %d bytes; the run directory has it", name, actions.MaxOutput))
+		}
 	}
 	for _, name := range Outputs {
 		err = errors.Join(err, step.SetOutput(name, values[name]))

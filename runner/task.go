@@ -192,6 +192,9 @@ func (r *run) readIssue(ctx context.Context) error {
 		return outcome.Stopf(outcome.InvalidInput, "no_repository",
 			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", r.job.Task.Issue, ref.Number)
 	}
+	if r.asItWas(ref) != nil {
+		r.askedAt = r.event.OnIssueAt()
+	}
 	issue, err := r.openIssue(ctx, ref)
 	if err != nil {
 		return err

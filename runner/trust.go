@@ -2,47 +2,79 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
 // ranks orders the roles that GitHub gives in a repository.
 var ranks = map[string]int{"read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
 
+// writersEvents are the events that only people and programs with write
+// permission can cause, or nobody at all. Whoever causes another has to have a
+// role that counts, whether the event brings the task or the job has one.
+var writersEvents = map[string]bool{
+	"push": true, "create": true, "delete": true, "release": true, "schedule": true, "deployment": true,
+	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
+}
+
 // trustActor ends a run that somebody asked for who may not. It costs a call of
 // the API and nothing else.
 func (r *run) trustActor(ctx context.Context) error {
-	if r.request == nil || r.request.Actor.Login == "" {
+	name := r.env.get("GITHUB_EVENT_NAME")
+	switch {
+	case r.request == nil && !r.env.inActions(), writersEvents[name], errors.Is(r.eventErr, actions.ErrNoEvent):
 		return nil
+	case r.eventErr != nil:
+		return unusableEvent(r.eventErr)
 	}
-	if r.env.first(tokenNames...) == "" {
-		return outcome.Stopf(outcome.InvalidInput, "no_token",
-			"Who asks can only be judged with a token: set GITHUB_TOKEN.")
+	actor, trigger := r.event.Sender, "event "+name
+	if r.request != nil {
+		actor, trigger = r.request.Actor, r.request.Trigger
 	}
-	actor := r.request.Actor
-	why, err := r.distrust(ctx, github.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	why, err := r.distrustActor(ctx, actor)
 	if err != nil {
-		return forgeFailure("The role of "+actor.Login+" cannot be asked for", err)
+		return err
 	}
 	if why != "" {
-		return outcome.Stopf(outcome.Skipped, "untrusted_actor", "%s; nothing was done (%s).", sentence(why), r.request.Trigger)
+		return outcome.Stopf(outcome.Skipped, "untrusted_actor", "%s; nothing was done (%s).", sentence(why), trigger)
 	}
 	return r.refuseFork(ctx)
 }
 
-// distrust says why the words of an account do not count; "" when they do.
-func (r *run) distrust(ctx context.Context, who github.User) (string, error) {
+func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string, error) {
+	if actor.Login == "" {
+		return "the event does not say who caused it", nil
+	}
+	if r.env.first(tokenNames...) == "" {
+		return "", outcome.Stopf(outcome.InvalidInput, "no_token", "Who asks can only be judged with a token: set GITHUB_TOKEN.")
+	}
+	if job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil {
+		return "", eventOfNoRepository()
+	}
+	why, err := r.distrust(ctx, r.env.get("GITHUB_REPOSITORY"), github.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	if err != nil {
+		return "", forgeFailure("The role of "+actor.Login+" cannot be asked for", err)
+	}
+	return why, nil
+}
+
+// distrust says why the words of an account in a repository do not count; ""
+// when they do.
+func (r *run) distrust(ctx context.Context, repository string, who github.User) (string, error) {
 	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
 		if slices.ContainsFunc(r.job.Trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
 			return "", nil
 		}
 		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
 	}
-	permission, err := r.permission(ctx, who.Login)
+	permission, err := r.permission(ctx, repository, who.Login)
 	if err != nil {
 		return "", err
 	}
@@ -54,7 +86,7 @@ func (r *run) distrust(ctx context.Context, who github.User) (string, error) {
 		role = permission.Level
 	}
 	return fmt.Sprintf("the account %s has the role %q in %s, and trust.roles is %s",
-		who.Login, role, r.env.get("GITHUB_REPOSITORY"), strings.Join(r.job.Trust.Roles, ", ")), nil
+		who.Login, role, repository, strings.Join(r.job.Trust.Roles, ", ")), nil
 }
 
 // roleCounts compares with the least of trust.roles. A role of the
@@ -64,13 +96,13 @@ func (r *run) roleCounts(p github.Permission) bool {
 	return slices.ContainsFunc(r.job.Trust.Roles, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
 }
 
-// permission asks once for each account.
-func (r *run) permission(ctx context.Context, login string) (github.Permission, error) {
-	key := strings.ToLower(login)
+// permission asks once for each account in a repository.
+func (r *run) permission(ctx context.Context, repository, login string) (github.Permission, error) {
+	key := strings.ToLower(repository + " " + login)
 	if known, asked := r.permissions[key]; asked {
 		return known, nil
 	}
-	owner, name := r.eventRepository()
+	owner, name, _ := strings.Cut(repository, "/")
 	p, err := r.forge.Permission(ctx, owner, name, login)
 	if err != nil {
 		return p, err
@@ -83,8 +115,15 @@ func (r *run) permission(ctx context.Context, login string) (github.Permission, 
 }
 
 // refuseFork ends a run on the pull request of a fork, whose branch belongs to
-// somebody outside.
+// somebody outside. trust.forks lets a task of the job's own run on the event:
+// it works on the base, and nothing of the head comes near it. Going on with the
+// branch is refused always: a branch of a fork cannot be pushed to, and its
+// commits on one of this repository would get past the approval that workflows
+// of outsiders wait for.
 func (r *run) refuseFork(ctx context.Context) error {
+	if r.request == nil {
+		return r.refuseForkEvent(ctx)
+	}
 	if !r.request.OnPull {
 		return nil
 	}
@@ -97,12 +136,42 @@ func (r *run) refuseFork(ctx context.Context) error {
 	switch {
 	case !strings.EqualFold(pull.HeadRepository, owner+"/"+name):
 		return outcome.Stopf(outcome.Skipped, "fork",
-			"Pull request #%d comes from a fork, and those are not worked on (trust.forks): %s.", pull.Number, pull.URL)
+			"Pull request #%d comes from a fork, whose branch no run goes on with: it belongs to somebody outside: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
 		return outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it to have it worked on: %s.", pull.Number, pull.URL)
-	case !strings.HasPrefix(pull.Head, runBranches):
-		return outcome.Stopf(outcome.Skipped, "foreign_branch",
-			"Pull request #%d is not of a run: only branches below %s are gone on with, never a person's: %s.", pull.Number, runBranches, pull.URL)
+	case r.joins():
+		return r.mayJoin(ctx)
 	}
 	return nil
+}
+
+func (r *run) refuseForkEvent(ctx context.Context) error {
+	if r.job.Trust.Forks {
+		return nil
+	}
+	head, what, err := r.eventHead(ctx)
+	if err != nil || what == "" || strings.EqualFold(head, r.env.get("GITHUB_REPOSITORY")) {
+		return err
+	}
+	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)
+}
+
+// eventHead is the repository of the branch that the event is about, "" for one
+// that is gone, and what has that branch; "" for an event about none.
+func (r *run) eventHead(ctx context.Context) (repository, what string, err error) {
+	e := r.event
+	switch {
+	case e.PullRequest != nil:
+		return e.PullRequest.Head.Repository.Name(), fmt.Sprintf("Pull request #%d", e.PullRequest.Number), nil
+	case e.WorkflowRun != nil:
+		return e.WorkflowRun.HeadRepository.Name(), "What the workflow ran for", nil
+	case e.Issue == nil || !e.Issue.OfPull():
+		return "", "", nil
+	}
+	owner, name := r.eventRepository()
+	pull, err := r.forge.PullRequest(ctx, owner, name, e.Issue.Number)
+	if err != nil {
+		return "", "", forgeFailure(fmt.Sprintf("Pull request #%d cannot be read", e.Issue.Number), err)
+	}
+	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
 }

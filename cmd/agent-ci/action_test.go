@@ -156,6 +156,7 @@ type workflow struct {
 	Concurrency *yaml.Node
 	Jobs        map[string]struct {
 		Permissions map[string]string
+		Concurrency *yaml.Node
 		Timeout     int `yaml:"timeout-minutes"`
 		Steps       []struct {
 			Uses, Run string
@@ -173,10 +174,13 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 	if err := yaml.Unmarshal(raw, &w); err != nil {
 		t.Fatal(err)
 	}
-	if w.Permissions == nil || w.Concurrency == nil {
-		t.Error("permissions and concurrency are not both set")
+	if w.Permissions == nil {
+		t.Error("permissions are not set")
 	}
 	for name, job := range w.Jobs {
+		if w.Concurrency == nil && job.Concurrency == nil {
+			t.Errorf("%s runs beside itself", name)
+		}
 		if job.Timeout == 0 {
 			t.Errorf("%s has no timeout", name)
 		}

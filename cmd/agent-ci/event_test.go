@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ var events = map[string]struct {
 	}},
 	"review": {"pull_request_review", 4, func(ts *testscript.TestScript, a []string) object {
 		return object{"action": "submitted", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1]), "review": object{
-			"id": 77, "user": account(a[1]), "state": a[2], "body": a[3], "submitted_at": "2026-02-01T00:00:00Z",
+			"id": 77, "user": account(a[1]), "state": a[2], "body": a[3], "submitted_at": cmp.Or(ts.Getenv("REVIEWED"), "2026-02-01T00:00:00Z"),
 		}}
 	}},
 	"line": {"pull_request_review_comment", 5, func(ts *testscript.TestScript, a []string) object {
@@ -65,6 +66,15 @@ var events = map[string]struct {
 		return object{"action": "created", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1]), "comment": object{
 			"id": 78, "user": account(a[1]), "path": a[2], "line": line, "diff_hunk": "@@ -1 +1 @@", "body": a[4], "created_at": "2026-02-01T00:00:00Z",
 		}}
+	}},
+	"opened": {"pull_request_target", 2, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "opened", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1])}
+	}},
+	"ran": {"workflow_run", 2, func(_ *testscript.TestScript, a []string) object {
+		return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": a[0]}}, "sender": account(a[1])}
+	}},
+	"starred": {"watch", 1, func(_ *testscript.TestScript, a []string) object {
+		return object{"action": "started", "sender": account(a[0])}
 	}},
 	"dispatch": {"workflow_dispatch", 1, func(_ *testscript.TestScript, a []string) object {
 		key, value, _ := strings.Cut(a[0], "=")
@@ -136,12 +146,13 @@ func ask(ts *testscript.TestScript, method, path string, body any) object {
 	return found
 }
 
-// proposePull opens a pull request as a person does: propose BRANCH.
+// proposePull opens a pull request as a person does: propose BRANCH [BASE].
 func proposePull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: propose BRANCH")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: propose BRANCH [BASE]")
 	}
-	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "head": args[0], "base": "main"})
+	base := append(args, "main")[1]
+	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "body": "Shouting is better.", "head": args[0], "base": base})
 }
 
 // makeFork lets a pull request come from a fork: fork NUMBER.

@@ -15,6 +15,7 @@ import (
 // machine with as few programs as the script needs.
 type release struct {
 	root, programs, temp string
+	server               string // where the workflow runs
 }
 
 func newRelease(t *testing.T, asset, checksum string) *release {
@@ -53,7 +54,7 @@ func (r *release) write(t *testing.T, path, content string) {
 func (r *release) get(t *testing.T) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(r.programs, "bash"), filepath.Join(r.root, ".ci/get"))
-	cmd.Env = []string{"PATH=" + r.programs, "RUNNER_TEMP=" + r.temp, "GITHUB_OUTPUT=" + filepath.Join(r.temp, "output"), "GH_TOKEN=x"}
+	cmd.Env = []string{"GITHUB_SERVER_URL=" + r.server, "PATH=" + r.programs, "RUNNER_TEMP=" + r.temp, "GITHUB_OUTPUT=" + filepath.Join(r.temp, "output"), "GH_TOKEN=x"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -77,12 +78,30 @@ func TestReleaseIsTakenByItsChecksum(t *testing.T) {
 	}
 }
 
+func TestAttestation(t *testing.T) {
+	for name, c := range map[string]struct{ gh, server, says string }{
+		"holds":            {"#!/bin/bash\nexit 0\n", "https://github.com", "checksum and attestation are right"},
+		"gh is too old":    {"#!/bin/bash\nexit 1\n", "https://github.com", "not verified: gh is too old"},
+		"on another forge": {"#!/bin/bash\nexit 1\n", "https://git.example.com", "not verified: the token is not one of github.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRelease(t, program, fmt.Sprintf("%x", sha256.Sum256([]byte(program))))
+			r.server = c.server
+			r.write(t, filepath.Join(r.programs, "gh"), c.gh)
+			if out, err := r.get(t); err != nil || !strings.Contains(out, c.says) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
 func TestAlteredReleaseIsNotRun(t *testing.T) {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(program)))
+	const refuses = "#!/bin/bash\n[ \"$3\" = --help ]\n"
 	for name, c := range map[string]struct{ asset, checksum, gh string }{
 		"another binary": {"#!/bin/bash\necho evil\n", sum, ""},
 		"no checksum":    {program, "", ""},
-		"no attestation": {program, sum, "#!/bin/bash\nexit 1\n"},
+		"no attestation": {program, sum, refuses},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRelease(t, c.asset, c.checksum)

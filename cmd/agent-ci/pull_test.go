@@ -16,6 +16,7 @@ var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"milestone": addMilestone,
 	"tick":      tickBoxes,
 	"members":   setCollaborators,
+	"drafted":   makeDraft,
 }
 
 // countRequests checks how many requests arrived since the last time that it was
@@ -71,4 +72,14 @@ func setCollaborators(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: members LOGIN…")
 	}
 	worldOf(ts).repo.Collaborators = args
+}
+
+// makeDraft makes a pull request a draft, as a person does: drafted NUMBER.
+func makeDraft(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: drafted NUMBER")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.Draft = true })
 }

@@ -94,6 +94,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	}
 	maps.Copy(commands, eventCommands)
 	maps.Copy(commands, pullCommands)
+	maps.Copy(commands, attachmentCommands)
 	return commands
 }
 

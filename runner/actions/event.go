@@ -26,6 +26,7 @@ type Event struct {
 	Comment       *Comment       `json:"comment"`
 	Review        *Review        `json:"review"`
 	PullRequest   *PullRequest   `json:"pull_request"`
+	WorkflowRun   *WorkflowRun   `json:"workflow_run"`
 	Inputs        map[string]any `json:"inputs"`         // of workflow_dispatch
 	ClientPayload map[string]any `json:"client_payload"` // of repository_dispatch
 }
@@ -55,6 +56,11 @@ type Issue struct {
 	User        Account         `json:"user"`
 	UpdatedAt   time.Time       `json:"updated_at"`
 	PullRequest json.RawMessage `json:"pull_request"` // there for a pull request only
+}
+
+// OfPull says whether it is a pull request.
+func (i *Issue) OfPull() bool {
+	return len(i.PullRequest) > 0 && string(i.PullRequest) != "null"
 }
 
 // Comment is a comment on an issue or pull request, or on a line of a diff.
@@ -101,6 +107,28 @@ type End struct {
 // Repository is where a branch is.
 type Repository struct {
 	FullName string `json:"full_name"`
+}
+
+// Name is OWNER/REPO, "" for a repository that is gone.
+func (r *Repository) Name() string {
+	if r == nil {
+		return ""
+	}
+	return r.FullName
+}
+
+// WorkflowRun is a run of another workflow, which may have been for a fork.
+type WorkflowRun struct {
+	HeadRepository *Repository `json:"head_repository"`
+}
+
+// OnIssueAt is when something happened to the issue of the event: when it was
+// commented on, else when it changed.
+func (e *Event) OnIssueAt() time.Time {
+	if e.Comment != nil {
+		return e.Comment.CreatedAt
+	}
+	return e.Issue.UpdatedAt
 }
 
 // ErrNoEvent says that nothing tells which event started the workflow.

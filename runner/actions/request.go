@@ -90,7 +90,7 @@ func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	}
 	return &Request{
 		Trigger: "comment", Actor: e.Comment.User, At: e.Comment.CreatedAt, Issue: e.Issue, Number: e.Issue.Number,
-		OnPull: len(e.Issue.PullRequest) > 0 && string(e.Issue.PullRequest) != "null",
+		OnPull: e.Issue.OfPull(),
 		Words:  words, WordsID: e.Comment.ID, Commanded: true,
 	}, ""
 }

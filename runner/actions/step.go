@@ -24,7 +24,7 @@ type Step struct {
 // step's summary
 // (https://docs.github.com/actions/reference/limits). An output gets a part of it.
 const (
-	maxOutput  = 64 << 10
+	MaxOutput  = 64 << 10
 	maxSummary = 1000 << 10
 )
 
@@ -35,7 +35,7 @@ func (s *Step) SetOutput(name, value string) error {
 	if s.OutputFile == "" {
 		return nil
 	}
-	value = Cut(value, maxOutput)
+	value = Cut(value, MaxOutput)
 	delimiter := rand.Text()
 	for strings.Contains(value, delimiter) {
 		delimiter = rand.Text()

@@ -10,11 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// inputMessage is an item that the runner puts into the conversation.
+// inputMessage is an item that the runner puts into the conversation. Content
+// is of inputText and inputImage.
 type inputMessage struct {
-	Type    string      `json:"type"`
-	Role    string      `json:"role"`
-	Content []inputText `json:"content"`
+	Type    string `json:"type"`
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
 }
 
 type inputText struct {
@@ -23,7 +24,7 @@ type inputText struct {
 }
 
 func message(role, text string) inputMessage {
-	return inputMessage{"message", role, []inputText{{"input_text", text}}}
+	return inputMessage{"message", role, []any{inputText{"input_text", text}}}
 }
 
 // callOutput answers one call in the form in which it was made. Output is text,
@@ -119,10 +120,13 @@ func content(result tools.Result) any {
 	}
 	list := []any{inputText{"input_text", result.Output}}
 	for _, image := range result.Images {
-		url := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
-		list = append(list, inputImage{"input_image", url, "auto"})
+		list = append(list, imageOf(image))
 	}
 	return list
+}
+
+func imageOf(image tools.Image) inputImage {
+	return inputImage{"input_image", "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data), "auto"}
 }
 
 // commandsOf are the commands of a result. Words that came in their place stand

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"unicode"
@@ -83,31 +84,32 @@ func withoutComments(text string) (string, int) {
 	}
 }
 
+// withoutHTMLComments looks again at what a removed comment stood between: at
+// once, since a text may have thousands that are made of each other.
 func withoutHTMLComments(text string) (string, int) {
-	var b strings.Builder
+	var kept []byte
 	removed := 0
 	for {
 		start := strings.Index(text, "<!--")
 		if start < 0 {
-			b.WriteString(text)
-			return b.String(), removed
+			return string(append(kept, text...)), removed
 		}
-		b.WriteString(text[:start])
-		text = text[start:]
+		kept, text = append(kept, text[:start]...), text[start:]
 		switch end := commentEnd(text); {
 		case end > 0:
-			text = text[end:]
+			half := min(len(kept), len("<!-"))
+			text = string(kept[len(kept)-half:]) + text[end:]
+			kept = kept[:len(kept)-half]
 			removed++
-		case blockStart.MatchString(lastLine(b.String())):
-			return b.String(), removed + 1
+		case blockStart.Match(lastLine(kept)):
+			return string(kept), removed + 1
 		default: // it is shown as it stands; apart, it can become no comment
-			b.WriteString("<! --")
-			text = text[len("<!--"):]
+			kept, text = append(kept, "<! --"...), text[len("<!--"):]
 		}
 	}
 }
 
-func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
+func lastLine(text []byte) []byte { return text[bytes.LastIndexByte(text, '\n')+1:] }
 
 // commentEnd is where the comment that text begins with ends, 0 when it does
 // not. An HTML parser also ends one at <!-->, <!---> and --!>; the longest of

@@ -9,7 +9,7 @@ import (
 
 // Part is one piece of text with who wrote it.
 type Part struct {
-	Kind   string // issue, comment, review, request
+	Kind   string // issue, pull_request, comment, request, note
 	Author string
 	Text   string // cleaned
 }

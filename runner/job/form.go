@@ -55,6 +55,7 @@ var (
 	repositoryForm = &form{about: "OWNER/REPO", check: ValidateRepository, pattern: repositoryPattern}
 	issueForm      = &form{about: "OWNER/REPO#N, #N or N", check: checkIssue, pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*`}
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
+	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
 	rulesFile      = &form{about: "path of a file", check: checkRulesFile}
@@ -118,6 +119,13 @@ func checkRelativeFile(s string) error {
 		return errors.New("must be a path relative to the job file, with slashes")
 	}
 	return checkFilledLine(s)
+}
+
+func checkImage(s string) error {
+	if strings.HasPrefix(s, "https://") {
+		return checkFilledLine(s)
+	}
+	return checkRelativeFile(s)
 }
 
 func checkRulesFile(s string) error {

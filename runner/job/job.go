@@ -37,7 +37,8 @@ type Task struct {
 	PromptFile   string   `json:"prompt_file"` // relative to the job file
 	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N or N; see ParseIssue
 	From         string   `json:"from"`
-	Images       []string `json:"images"`
+	Images       []string `json:"images"`        // files relative to the job file, or addresses
+	Attachments  string   `json:"attachments"`   // images, none
 	Expects      string   `json:"expects"`       // change, answer
 	Questions    string   `json:"questions"`     // assume
 	OutputSchema string   `json:"output_schema"` // file, relative to the job file

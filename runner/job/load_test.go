@@ -32,7 +32,7 @@ func mustSet(t *testing.T, assignments ...string) Layer {
 func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 	want := &Job{
 		Version:    1,
-		Task:       Task{Prompt: "x", Images: []string{}, Expects: "change", Questions: "assume"},
+		Task:       Task{Prompt: "x", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"},
 		Repository: Repository{Path: "."},
 		Setup:      []SetupStep{},
 		Model: Model{
@@ -120,7 +120,7 @@ func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
 	file := jobFile("version: 1\ntask: {title: t, issue: 7}\n")
 	flags := Layer{Kind: Values, Values: []Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
 	got := mustLoad(t, file, flags).Task
-	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Expects: "change", Questions: "assume"}
+	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("task (-want +got):\n%s", diff)
 	}

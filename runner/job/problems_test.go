@@ -182,10 +182,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 // notYetSupported are files, without their version, that use what the format
 // has and this version doesn't, with the one problem of each.
 var notYetSupported = map[string]string{
-	"task: {prompt: x, images: [a.png]}":                   "task.images: is not supported yet; leave it out",
 	"setup: [{run: x, network: {allow: [a.example.com]}}]": `setup[0].network: {allow: [...]} is not supported yet; this version takes only "", none, loopback, full`,
 	"policy: {network: {allow: [a.example.com]}}":          "policy.network: {allow: [...]} is not supported yet; this version takes only none, loopback, full",
-	"trust: {forks: true}":                                 "trust.forks: is not supported yet; leave it out",
 	"mcp_servers: {docs: {url: x}}":                        "mcp_servers: is not supported yet; leave it out",
 	"hooks: {after: x}":                                    "hooks: is not supported yet; leave it out",
 }

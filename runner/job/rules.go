@@ -38,7 +38,8 @@ var rules = []rule{
 	{path: "task.prompt_file", about: "File that holds the task as text, relative to the job file.", form: relativeFile},
 	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N, or N or \"#N\" in the repository. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
 	{path: "task.from", about: "event: take the task from the event that started the workflow, which is what a job without a task does in GitHub Actions.", values: []string{"", "event"}},
-	{path: "task.images", about: "Images that go to the model with the task.", unsupported: true},
+	{path: "task.images", about: "Images that go to the model with the task: PNG, JPEG or GIF files, relative to the job file, or https addresses of images on GitHub.", form: imageForm, example: "[docs/mockup.png]"},
+	{path: "task.attachments", about: "What goes to the model of what is attached to the issue and to comments that count: images on GitHub's own hosts (at most 8, of 10 MiB each), or none. Say none for a model that takes no images.", initial: "images", values: []string{"images", "none"}},
 	{path: "task.expects", about: "Whether the task ends in a change or in an answer.", initial: "change", values: []string{"change", "answer"}},
 	{path: "task.questions", about: "What the model does about what it would ask: assume the likely answer and say so, or ask on the issue and end the run as needs_input. Without an issue it assumes.", initial: "assume", values: []string{"assume", "ask"}},
 	{path: "task.output_schema", about: "File with a JSON Schema, relative to the job file. A last request then gives a JSON object that fits it, which is written to output.json in the run directory.", form: relativeFile},
@@ -135,7 +136,7 @@ var rules = []rule{
 	{path: "trust", about: "To whom the run listens."},
 	{path: "trust.roles", about: "Roles in the repository, asked from the API: who has one of them, or a greater one, may ask for work, and their comments are read. On a public repository everybody has read.", initial: []string{"write"}, form: role},
 	{path: "trust.bots", about: "Logins of bots that may ask for work and whose comments are read, such as renovate[bot]. No other bot is listened to, whatever its role.", form: login},
-	{path: "trust.forks", about: "Whether pull requests from forks are worked on. This version refuses them.", unsupported: true},
+	{path: "trust.forks", about: "Whether events of pull requests from forks may start a job that has a task of its own. Who caused the event still needs a role of trust.roles, and the run works on the base alone: nothing of the fork's branch is read, run or gone on with."},
 	{path: "trust.comments", about: "Whose comments the model sees: of those that trust.roles and trust.bots name, of everybody, of nobody.", initial: "trusted", values: []string{"trusted", "all", "none"}},
 
 	{path: "pull_request", about: "How a change is presented."},

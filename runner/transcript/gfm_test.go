@@ -103,7 +103,7 @@ var effects = regexp.MustCompile(`(?i)@[a-z0-9]|#[0-9]|\bgh-[0-9]|://|www\.`)
 
 // raw are what acts on a body as it was written, whatever is code in it: bots'
 // commands, workflow commands, and closing keywords after a squash.
-var raw = regexp.MustCompile(`(?mi)^[ \t]*::|##\[|^[ \t]*/[a-z][\w-]*(?:[ \t]|$)|(?:close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(?:#[0-9]|gh-[0-9]|https?://)`)
+var raw = regexp.MustCompile(`(?mi)^[ \t]*::|##\[|\[(?:skip|no)[ -]ci\]|@(?:claude|dependabot)|^[ \t]*/[a-z][\w-]*(?:[ \t]|$)|(?:close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(?:#[0-9]|gh-[0-9]|https?://)`)
 
 // wantProven fails unless a post is what it was meant to be: closing is what it
 // may close, links what it may link to.
@@ -243,7 +243,7 @@ var nasty = []string{
 	"", "plain\ntext", "</details>\n```\n@octocat #1", "> ```\n>\n- `a\n1. <details>", "```````````\n~~~\n`````", "\x1b[31m\u202e\xff\r\n\rx",
 	"@octo/core, a@b.example, <a@b.example>, mailto:a@b.example, www.a.example, https://a.example/o/r/issues/1",
 	"fixes #1\ncloses: o/r#2\nresolves https://github.com/o/r/issues/3\nFIXED GH-4\nfix\n#5",
-	"/approve\n  /lgtm cancel\n/usr/bin/true\n/agent-ci go on", "::error::x\n##[group]x\n::stop-commands::y",
+	"x [skip ci] [NO-CI]\n[skip ci](https://a.example)", "@claude run it\n@Dependabot merge", "/approve\n  /lgtm cancel\n/usr/bin/true\n/agent-ci go on", "::error::x\n##[group]x\n::stop-commands::y",
 	"![i](https://evil.example/i.png) [x](javascript:alert(1)) <img src=x onerror=y> <svg/onload=z>", "[^1]\n\n[^1]: a note\n\n[x]: https://a.example\n[x]",
 	"- [x] done\n- [ ] not\n\n    indented\n\n\tcode", "| a | b |\n|---|---|\n| `|` | ~~x~~ |", "<!-- agent-ci: template -->\n- [x] a\n<!-- agent-ci: end of template -->\n<!-- agent-ci: draft -->",
 	"a\n===\nb\n---\n***\n___", "&#64;octocat &commat;x &num;1 &lt;b&gt; &amp;amp;", "\\@a \\#1 \\`x\\` \\", "$x$ $$y$$ $`z`$ :tada: ```math\nx\n```",

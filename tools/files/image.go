@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/files/internal/picture"
+	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
 // largestImage is up to how many bytes an image file is read.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,9 @@ func (f *Forge) note(route string, c *call) {
 	}
 	described, known := all[route]
 	if !known {
+		if !strings.HasSuffix(route, "/milestones") {
+			f.undescribed = append(f.undescribed, route+": there is no such call")
+		}
 		return
 	}
 	for name := range c.URL.Query() {
@@ -61,6 +65,18 @@ func (f *Forge) note(route string, c *call) {
 			f.undescribed = append(f.undescribed, fmt.Sprintf("%s: %s", route, wrong))
 		}
 	}
+}
+
+// noteUnknown notes a call of the API that the forge does not know: it can't say
+// that GitHub does.
+func (f *Forge) noteUnknown(r *http.Request) {
+	path, ofAPI := strings.CutPrefix(r.URL.Path, restPrefix)
+	if !ofAPI {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.undescribed = append(f.undescribed, fmt.Sprintf("%s %s: the forge knows no such call", r.Method, path))
 }
 
 // wrongBody says why a body has none of the forms that it may have.

@@ -19,6 +19,8 @@ func TestUndescribedRequests(t *testing.T) {
 		{"PATCH", "/pulls/1", `{"titel": "T"}`},
 		{"PATCH", "/pulls/1", `{"title": 7}`},
 		{"POST", "/issues/1/labels", `7`},
+		{"GET", "/milestones", ""},
+		{"GET", "/stargazers", ""},
 	} {
 		w.send(t, "Bearer "+w.Token, request.method, w.APIURL+widgets+request.path, request.body)
 	}
@@ -33,6 +35,7 @@ func TestUndescribedRequests(t *testing.T) {
 	}
 	want := []string{
 		"there is no parameter heads", "the body lacks head", "the body has no field titel", "the body's title is none of string", "the body is no object",
+		"the forge knows no such call",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -64,8 +64,10 @@ func (f *Forge) route() {
 			f.answerREST(w, r, pattern, handle)
 		})
 	}
+	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answerViewer)
 	f.mux.HandleFunc("POST "+graphQLPath, f.answerGraphQL)
 	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		f.noteUnknown(r)
 		f.send(w, callOf(r), notFound())
 	})
 }

@@ -61,10 +61,20 @@ var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s
 // anywhere. A step that prints the body would run it.
 var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
 
+// skip keeps CI from running where a squash merge makes the body a commit's
+// message.
+var skip = regexp.MustCompile(`(?i)(\[)(?:` + skipWords + `)\]`)
+
 // slash is a command to a bot, which reads comments and bodies as they were
 // written, code and all: "/approve" at the start of a line. A path of several
 // parts is none.
 var slash = regexp.MustCompile(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+
+// bot is the name of an agent or a bot that takes orders from whoever it lets,
+// in whatever text names it, code too; the account that writes a body may be one
+// of those. The list is of what is in wide use. Other names stay, since "@" is
+// common in code.
+var bot = regexp.MustCompile(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
 
 // ownMark begins the comments by which agent-ci knows what it wrote.
 const ownMark = "<!-- agent-ci:"
@@ -79,6 +89,12 @@ func inertCode(s string) string {
 	}
 	if beginsLine(s, '/') {
 		s = widen(s, slash)
+	}
+	if strings.Contains(s, "[") && strings.Contains(s, "]") {
+		s = widen(s, skip)
+	}
+	if strings.Contains(s, "@") {
+		s = widen(s, bot)
 	}
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }

@@ -28,6 +28,7 @@ func TestText(t *testing.T) {
 		{"numbered list", "1. a", `1\. a`},
 		{"quote", "> a", "&gt; a"},
 		{"workflow command", "::error::x", `\::error::x`},
+		{"skips CI, after a squash", "[Skip CI] [skip it] [ci-skip", `&#91;Skip CI\] \[skip it\] \[ci-skip`},
 		{"command to a bot", "/approve", `\/approve`},
 		{"old workflow command", "##[error]x", `\##&#8203;\[error\]x`},
 		{"several lines", "a\n\n# b\r\n\tc", "a # b c"},
@@ -76,6 +77,8 @@ func TestFence(t *testing.T) {
 		{"a fence inside", "```go\nx\n```", "````\n```go\nx\n```\n````\n"},
 		{"a longer fence than ours", "````````", "`````````\n````````\n`````````\n"},
 		{"commands to bots", "/approve\n\t/lgtm cancel\nx /hold\n/bin/true\n/tmp: none", "```\n／approve\n\t／lgtm cancel\nx /hold\n/bin/true\n/tmp: none\n```\n"},
+		{"skips CI, after a squash", "git commit -m 'x [ci skip]' a[no]", "```\ngit commit -m 'x ［ci skip]' a[no]\n```\n"},
+		{"bots that are named", "x @Claude go\n@dependabot[bot] merge\n@property\n@openhands-agent", "```\nx ＠Claude go\n＠dependabot[bot] merge\n@property\n＠openhands-agent\n```\n"},
 		{"marks of our own", "<!-- agent-ci: template -->", "```\n＜!-- agent-ci: template -->\n```\n"},
 		{"workflow command", "a\n  ::stop-commands::x", "```\na\n  ：：stop-commands::x\n```\n"},
 	}

@@ -93,6 +93,10 @@ func writeInert(b *strings.Builder, s string, i int) int {
 		return write(b, "&#124;", 1)
 	case '$': // GitHub's own advice against mathematics
 		return write(b, "<span>$</span>", 1)
+	case '[':
+		if m := skip.FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
+			return write(b, "&#91;", 1)
+		}
 	case '@':
 		return write(b, "@"+apart, 1)
 	case '#':

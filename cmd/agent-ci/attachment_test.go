@@ -1,0 +1,101 @@
+package main_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+// attachmentCommands serve images as GitHub's pages do.
+var attachmentCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"paint":      paintImage,
+	"envsubst":   substitute,
+	"attach":     attachFile,
+	"lead":       leadTo,
+	"stranger":   startStranger,
+	"authorized": checkAuthorized,
+}
+
+// substitute writes a file with its variables filled in: envsubst FROM TO.
+func substitute(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: envsubst FROM TO")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
+}
+
+// paintImage writes a PNG: paint FILE WIDTH HEIGHT.
+func paintImage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: paint FILE WIDTH HEIGHT")
+	}
+	width, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	height, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	var b bytes.Buffer
+	ts.Check(png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o600))
+}
+
+// attachFile lets the forge's pages have a file, of a type that it may not be:
+// attach PATH FILE TYPE.
+func attachFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: attach PATH FILE TYPE")
+	}
+	reply := forgetest.Reply{Header: http.Header{"Content-Type": {args[2]}}, Body: ts.ReadFile(args[1])}
+	worldOf(ts).forge.On(http.MethodGet, args[0], reply, 100)
+}
+
+// leadTo lets a page of the forge lead elsewhere: lead PATH ADDRESS.
+func leadTo(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lead PATH ADDRESS")
+	}
+	reply := forgetest.Reply{Status: http.StatusFound, Header: http.Header{"Location": {args[1]}}}
+	worldOf(ts).forge.On(http.MethodGet, args[0], reply, 100)
+}
+
+// startStranger starts a server that nobody must ask, and sets STRANGER to its
+// address.
+func startStranger(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: stranger")
+	}
+	t := worldOf(ts).t
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a server that is not GitHub's was asked for %s", r.URL)
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("STRANGER", server.URL)
+}
+
+// checkAuthorized says whether a page was asked for with the token:
+// authorized PATH.
+func checkAuthorized(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: authorized PATH")
+	}
+	asked := ""
+	for _, request := range worldOf(ts).forge.Requests() {
+		if request.Path == args[0] {
+			asked += fmt.Sprint(request.Authorized, " ")
+			if request.Authorized == neg {
+				ts.Fatalf("%s was asked for with the token: %v", args[0], request.Authorized)
+			}
+		}
+	}
+	if asked == "" {
+		ts.Fatalf("%s was not asked for", args[0])
+	}
+}

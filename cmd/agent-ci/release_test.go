@@ -1,0 +1,76 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReleaseIsPublished runs the half of .ci/release that a dry run leaves out,
+// with a forge that is a repository on this machine and a gh that notes what it
+// was asked.
+func TestReleaseIsPublished(t *testing.T) {
+	root, programs, bare := t.TempDir(), t.TempDir(), t.TempDir()
+	script, err := os.ReadFile("../../.ci/release")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := filepath.Join(t.TempDir(), "asked")
+	for path, content := range map[string]string{
+		filepath.Join(root, ".ci/release"):                         string(script),
+		filepath.Join(root, ".gitignore"):                          "/dist/\n",
+		filepath.Join(root, "dist/version"):                        "v1.2.3\n",
+		filepath.Join(root, "dist/checksums.txt"):                  "0  agent-ci-linux-amd64\n",
+		filepath.Join(root, "dist/agent-ci-linux-amd64"):           "binary",
+		filepath.Join(root, "dist/agent-ci-linux-amd64.spdx.json"): "{}",
+		filepath.Join(programs, "gh"):                              "#!/bin/sh\necho \"$@\" >>" + asked + "\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do := func(dir, name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = dir
+		cmd.Env = []string{
+			"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + programs,
+			"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@example.invalid", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@example.invalid",
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	do(bare, "git", "init", "--quiet", "--bare")
+	do(root, "git", "init", "--quiet", "--initial-branch=main")
+	do(root, "git", "add", "--all")
+	do(root, "git", "commit", "--quiet", "--message=begin")
+	do(root, "git", "remote", "add", "origin", bare)
+	do(root, "git", "push", "--quiet", "origin", "main")
+	before := do(bare, "git", "rev-parse", "main")
+
+	do(root, "bash", ".ci/release", "v1.2.3", "publish")
+	if got := do(bare, "git", "show", "--name-only", "--format=%s", "v1.2.3"); got != "Release v1.2.3\n\ndist/checksums.txt\ndist/version" {
+		t.Errorf("the tag is on %q", got)
+	}
+	if got := do(bare, "git", "rev-parse", "v1.2.3^"); got != before {
+		t.Errorf("the release stands on %s, not on %s", got, before)
+	}
+	if got := do(bare, "git", "rev-parse", "main"); got != before {
+		t.Errorf("main moved to %s", got)
+	}
+	calls, err := os.ReadFile(asked)
+	want := "auth setup-git\nrelease create v1.2.3 --verify-tag --title v1.2.3 --generate-notes " +
+		"dist/agent-ci-linux-amd64 dist/agent-ci-linux-amd64.spdx.json dist/checksums.txt\n"
+	if err != nil || string(calls) != want {
+		t.Errorf("gh was asked %q, %v", calls, err)
+	}
+}

@@ -1,0 +1,172 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
+)
+
+const (
+	// MaxAttachment is how long an image may be, in bytes: GitHub takes no longer
+	// one (https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/attaching-files).
+	MaxAttachment = 10 << 20
+
+	attachmentTimeout = 20 * time.Second
+)
+
+// Attachments fetches what people attached to issues and comments. Only places
+// of GitHub's own are asked, and only those are gone on to: an address in an
+// issue is a stranger's word. They may be used from several goroutines.
+type Attachments struct {
+	server     *url.URL // where the web pages are
+	repository string   // OWNER/REPO whose attachments the token may open
+	client     *http.Client
+}
+
+// NewAttachments makes it for the server of the web pages. transport may be nil.
+func NewAttachments(server, repository, token string, transport http.RoundTripper) (*Attachments, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return nil, &Error{Kind: Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
+	}
+	if transport == nil {
+		transport = defaultTransport()
+	}
+	a := &Attachments{server: u, repository: repository}
+	a.client = &http.Client{
+		Transport: &attachmentTransport{base: transport, token: strings.TrimSpace(token), opens: a.opens},
+		Timeout:   attachmentTimeout,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects || !a.leadsTo(req.URL) {
+				return &redirectError{"it leads away from GitHub, to " + req.URL.Host}
+			}
+			return nil
+		},
+	}
+	return a, nil
+}
+
+// attachmentTransport adds the token where it opens something, and nowhere else:
+// it works below redirects, as tokenTransport does.
+type attachmentTransport struct {
+	base  http.RoundTripper
+	token string
+	opens func(*url.URL) bool
+}
+
+func (t *attachmentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Del("Authorization")
+	req.Header.Del("Referer")
+	if t.token != "" && t.opens(req.URL) {
+		req.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	return t.base.RoundTrip(req)
+}
+
+// Paths of a server that lead to attachments. Files of repositories are asked
+// for without the token: an issue could name one of a private repository.
+var (
+	attachmentPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
+	})
+	repositoryAsset = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
+	})
+	otherPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
+	})
+)
+
+// contentHosts are where github.com keeps what its pages show. S3 is where an
+// attachment leads to.
+var (
+	contentHosts = []string{
+		"user-images.githubusercontent.com", "private-user-images.githubusercontent.com", "raw.githubusercontent.com",
+		"camo.githubusercontent.com", "media.githubusercontent.com",
+	}
+	storeHosts = []string{"objects.githubusercontent.com", "github-production-user-asset-6210df.s3.amazonaws.com"}
+)
+
+// opens says whether the token is needed for u and belongs there.
+func (a *Attachments) opens(u *url.URL) bool {
+	if origin.Of(u) != origin.Of(a.server) {
+		return false
+	}
+	m := repositoryAsset().FindStringSubmatch(u.Path)
+	return attachmentPath().MatchString(u.Path) || m != nil && strings.EqualFold(m[1], a.repository)
+}
+
+// ours says whether u is a place of GitHub's where images of people are.
+func (a *Attachments) ours(u *url.URL) bool {
+	switch {
+	case u.User != nil || u.Scheme != a.server.Scheme:
+		return false
+	case origin.Of(u) == origin.Of(a.server):
+		return path.Clean(u.Path) == u.Path &&
+			(attachmentPath().MatchString(u.Path) || repositoryAsset().MatchString(u.Path) || otherPath().MatchString(u.Path))
+	case strings.EqualFold(a.server.Host, "github.com"):
+		return slices.Contains(contentHosts, strings.ToLower(u.Host))
+	}
+	return strings.HasSuffix(strings.ToLower(u.Host), "."+strings.ToLower(a.server.Host))
+}
+
+// leadsTo says whether a redirect to u is followed.
+func (a *Attachments) leadsTo(u *url.URL) bool {
+	onGitHub := strings.EqualFold(a.server.Host, "github.com")
+	return a.ours(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
+}
+
+// Fetch gets what is at an address, at most MaxAttachment bytes. The error says
+// why not, without the address.
+func (a *Attachments) Fetch(ctx context.Context, address string) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil || !a.ours(u) {
+		return nil, fmt.Errorf("it is at no place of %s where images are", a.server.Host)
+	}
+	if strings.Contains(u.Path, "/blob/") && origin.Of(u) == origin.Of(a.server) {
+		u.RawQuery = "raw=true" // the file, not its page
+	}
+	u.Fragment = ""
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "image/*")
+	req.Header.Set("User-Agent", defaultUserAgent)
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, withoutAddress(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %d", u.Host, resp.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxAttachment+1))
+	switch {
+	case err != nil:
+		return nil, withoutAddress(err)
+	case len(data) > MaxAttachment:
+		return nil, fmt.Errorf("it has more than %d MiB", MaxAttachment>>20)
+	}
+	return data, nil
+}
+
+// withoutAddress leaves the address out of an error: the one that a redirect
+// leads to is signed.
+func withoutAddress(err error) error {
+	if failed, ok := err.(*url.Error); ok {
+		return failed.Err
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package github
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// web answers requests by their address, and notes which of them had a token.
+type web struct {
+	answers map[string]string // a body, or "-> ADDRESS"
+	asked   []string
+}
+
+func (w *web) RoundTrip(req *http.Request) (*http.Response, error) {
+	note := req.URL.String()
+	if req.Header.Get("Authorization") != "" {
+		note += " with " + req.Header.Get("Authorization")
+	}
+	w.asked = append(w.asked, note)
+	answer, found := w.answers[req.URL.String()]
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: req}
+	if to, redirects := strings.CutPrefix(answer, "-> "); redirects {
+		resp.StatusCode = http.StatusFound
+		resp.Header.Set("Location", to)
+	} else if !found {
+		resp.StatusCode = http.StatusNotFound
+	}
+	return resp, nil
+}
+
+const asset = "https://github.com/user-attachments/assets/12345678-1234-1234-1234-123456789abc"
+
+func TestAttachmentsGoToGitHubAlone(t *testing.T) {
+	const (
+		signed = "https://github-production-user-asset-6210df.s3.amazonaws.com/1/2.png?X-Amz-Signature=a"
+		jwt    = "https://private-user-images.githubusercontent.com/1/2.png?jwt=a"
+		old    = "https://github.com/Octo/widgets/assets/7/12345678-1234-1234-1234-123456789abc"
+		others = "https://github.com/octo/secrets/assets/7/12345678-1234-1234-1234-123456789abc"
+		blob   = "https://github.com/octo/widgets/blob/main/a.png"
+		raw    = "https://raw.githubusercontent.com/octo/secrets/main/a.png"
+	)
+	token := " with Bearer t"
+	for name, c := range map[string]struct {
+		address string
+		answers map[string]string
+		asked   []string
+		want    string // the content, or part of the error
+	}{
+		"attachment":           {asset, map[string]string{asset: "-> " + signed, signed: "image"}, []string{asset + token, signed}, "image"},
+		"private attachment":   {asset, map[string]string{asset: "-> " + jwt, jwt: "image"}, []string{asset + token, jwt}, "image"},
+		"asset here":           {old, map[string]string{old: "image"}, []string{old + token}, "image"},
+		"asset elsewhere":      {others, map[string]string{others: "image"}, []string{others}, "image"},
+		"file's page":          {blob + "#x", map[string]string{blob + "?raw=true": "-> " + raw, raw: "image"}, []string{blob + "?raw=true", raw}, "image"},
+		"raw file":             {raw, map[string]string{raw: "image"}, []string{raw}, "image"},
+		"not there":            {asset, nil, []string{asset + token}, "github.com answered 404"},
+		"too long":             {raw, map[string]string{raw: strings.Repeat("x", MaxAttachment+1)}, []string{raw}, "more than 10 MiB"},
+		"longest":              {raw, map[string]string{raw: strings.Repeat("x", MaxAttachment)}, []string{raw}, strings.Repeat("x", MaxAttachment)},
+		"elsewhere":            {"https://example.com/a.png", nil, nil, "no place of github.com"},
+		"looks alike":          {"https://github.com.example.com/user-attachments/assets/a", nil, nil, "no place"},
+		"a user in it":         {"https://github.com@example.com/user-attachments/assets/a", nil, nil, "no place"},
+		"user before it":       {"https://x:y@github.com/user-attachments/assets/a", nil, nil, "no place"},
+		"not encrypted":        {strings.Replace(asset, "https", "http", 1), nil, nil, "no place"},
+		"another port":         {strings.Replace(asset, "github.com", "github.com:8443", 1), nil, nil, "no place"},
+		"a page":               {"https://github.com/octo/widgets/settings", nil, nil, "no place"},
+		"way out of the path":  {"https://github.com/user-attachments/assets/../../octo/raw/../x", nil, nil, "no place"},
+		"the API":              {"https://api.github.com/user", nil, nil, "no place"},
+		"another store":        {"https://github-cloud.s3.amazonaws.com/a", nil, nil, "no place"},
+		"led away":             {asset, map[string]string{asset: "-> https://example.com/a.png"}, []string{asset + token}, "leads away from GitHub, to example.com"},
+		"led inside":           {asset, map[string]string{asset: "-> http://169.254.169.254/"}, []string{asset + token}, "leads away"},
+		"led to be logged in":  {asset, map[string]string{asset: "-> /login"}, []string{asset + token}, "leads away"},
+		"led round in circles": {asset, map[string]string{asset: "-> " + asset}, slicesOf(asset+token, 6), "leads away"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &web{answers: c.answers}
+			a, err := NewAttachments("https://github.com", "octo/widgets", "t", w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := a.Fetch(t.Context(), c.address)
+			if err == nil && string(got) != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %.20q, %v, want %.40q", got, err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "https://") {
+				t.Errorf("the error holds an address: %v", err)
+			}
+			if diff := cmp.Diff(c.asked, w.asked); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func slicesOf(s string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = s
+	}
+	return all
+}
+
+func TestAttachmentsOfAnotherServer(t *testing.T) {
+	a, err := NewAttachments("https://git.example.com", "octo/widgets", "t", &web{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]bool{
+		"https://git.example.com/user-attachments/assets/a-1": true,
+		"https://git.example.com/storage/user/7/files/a":      true,
+		"https://media.git.example.com/user/7/files/a":        true,
+		"https://MEDIA.git.example.com/user/7/files/a":        true,
+		"https://evilgit.example.com/user/7":                  false,
+		"https://example.com/a":                               false,
+		"https://raw.githubusercontent.com/o/r/main/a.png":    false,
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.ours(u); got != want {
+			t.Errorf("%s is a place of the server's: %v", address, got)
+		}
+	}
+	for _, server := range []string{"", "git.example.com", "http://git.example.com", "ftp://git.example.com"} {
+		if _, err := NewAttachments(server, "o/r", "", nil); err == nil {
+			t.Errorf("%q is taken for a server", server)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// joins says that the run goes on with a person's pull request: its change
+// becomes one commit on top of that person's, pushed only if it is next.
+// Configuration stays that of the branch that the pull request goes to.
+func (r *run) joins() bool {
+	return r.pull != nil && !strings.HasPrefix(r.pull.Head, runBranches)
+}
+
+// mayJoin ends a run that would push where more than a pull request hangs on
+// it, or that leaves the push to another one, which knows of no person's branch.
+func (r *run) mayJoin(ctx context.Context) error {
+	pull := r.pull
+	stop := func(why string) error {
+		return outcome.Stopf(outcome.Skipped, "foreign_branch", "Pull request #%d is a person's, and %s: %s.", pull.Number, why, pull.URL)
+	}
+	if r.options.Publish == publishNone {
+		return stop("only a run that publishes its change itself goes on with one")
+	}
+	owner, name := r.eventRepository()
+	found, err := r.forge.Repository(ctx, owner, name)
+	switch {
+	case err != nil:
+		return forgeFailure("The default branch of "+owner+"/"+name+" cannot be asked for", err)
+	case found.DefaultBranch == pull.Head:
+		return stop("its branch is the default branch, to which no run pushes")
+	}
+	return nil
+}
+
+// readJoinTask takes the task from a person's pull request, as it was when more
+// was asked for, and what was said there by who counts.
+func (r *run) readJoinTask(ctx context.Context) (input, error) {
+	pull, q := r.pull, r.request
+	owner, name := r.eventRepository()
+	ref := job.Issue{Repository: owner + "/" + name, Number: pull.Number}
+	described := pull.Body
+	switch {
+	case q.Pull != nil:
+		described = q.Pull.Body
+	case q.Issue != nil:
+		described = q.Issue.Body
+	}
+	title, _, _ := strings.Cut(q.Words, "\n") // of the commit: the pull request has one
+	if strings.TrimSpace(title) == "" {
+		title = r.pullTitle()
+	}
+	described = r.pullTitle() + "\n\n" + described
+	in := input{title: title, parts: []intake.Part{
+		{Kind: "pull_request", Author: pull.Author.Login, Text: described},
+		{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf(
+			"The checkout holds the branch of this pull request with its commits; it goes to %s. Your change becomes one commit on top of them. Add what is asked for below, and leave the rest as its author made it.", pull.Base)},
+	}}
+	issue, err := r.forge.Issue(ctx, owner, name, pull.Number)
+	if err != nil {
+		return input{}, issueFailure(ref, err)
+	}
+	comments, err := r.commentsThatCount(ctx, ref, issue)
+	for _, c := range comments {
+		in.parts = append(in.parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
+	}
+	return in, err
+}
+
+// joinBranch puts the checkout on the end of the person's branch. What
+// configures the run was read from the base by now, and the guides are here.
+func (r *run) joinBranch(ctx context.Context) error {
+	if !r.joins() {
+		return nil
+	}
+	owner, name := r.eventRepository()
+	tip, err := r.forge.Branch(ctx, owner, name, r.pull.Head)
+	switch {
+	case err != nil:
+		return forgeFailure("The branch "+r.pull.Head+" cannot be looked up", err)
+	case tip == nil:
+		return outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", r.pull.Head, r.pull.Number, r.pull.URL)
+	}
+	if r.guides, err = agent.ReadGuides(r.job.Repository.Path, r.readGuide); err != nil {
+		return err
+	}
+	err = r.standOn(ctx, tip.SHA)
+	var unknown *gitops.UnknownBaseError
+	if errors.As(err, &unknown) && !r.cloned { // a workflow's checkout mostly has one commit
+		if err := r.clone(ctx); err != nil {
+			return err
+		}
+		err = r.standOn(ctx, tip.SHA)
+	}
+	if err != nil {
+		return checkoutFailure(err)
+	}
+	r.branch, r.job.PullRequest.Branch = r.pull.Head, r.pull.Head
+	// A person's branch gets what is done and passes, and nothing else.
+	r.job.OnVerifyFailed, r.job.Limits.OnBudget = "none", "keep"
+	return r.findWorkDir()
+}
+
+func (r *run) standOn(ctx context.Context, sha string) error {
+	base, err := r.checkout.SetBase(ctx, gitops.BaseSpec{Branch: r.pull.Base, SHA: sha})
+	if err == nil {
+		r.base = base
+	}
+	return err
+}
+
+// joinMark begins the comment that tells of a commit, by which a later run knows
+// that no person said it.
+const joinMark = "<!-- agent-ci: commit -->\n"
+
+// joinPullRequest tells of the commit in a comment: title, text and state of the
+// pull request are its author's.
+func (r *run) joinPullRequest(ctx context.Context, body string) error {
+	owner, name := r.eventRepository()
+	if _, err := r.forge.CreateComment(ctx, owner, name, r.pull.Number, joinMark+strings.TrimPrefix(body, draftMark)); err != nil {
+		r.warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
+	}
+	r.published.pull, r.published.operation = r.pull, "updated"
+	return r.record(transcript.TypePublish, transcript.Publish{
+		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
+		Number: r.pull.Number, URL: r.pull.URL, Operation: r.published.operation,
+	})
+}
