@@ -73,7 +73,7 @@ func (r *run) mayPushWorkflows(ctx context.Context) error {
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, and the token lacks the scope workflow; give it that scope, or keep workflow files out of the task.", file)
 	}
-	if who, err := r.forge.Viewer(ctx); err == nil && who == github.ActionsBot {
+	if who, err := r.forge.ActingAs(ctx); err == nil && who == github.ActionsBot {
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, which GITHUB_TOKEN of GitHub Actions may never push; give the token of an app with the permission workflows: write, or a personal one.", file)
 	}

@@ -450,7 +450,7 @@ func TestForgeTellsOfTheToken(t *testing.T) {
 	if client.LacksScope("workflow") {
 		t.Error("a scope is missed before anything is known")
 	}
-	if login, err := client.Viewer(t.Context()); err != nil || login != github.ActionsBot {
+	if login, err := client.ActingAs(t.Context()); err != nil || login != github.ActionsBot {
 		t.Errorf("got %q, %v", login, err)
 	}
 	if _, err := client.Repository(t.Context(), "octo", "widgets"); err != nil {

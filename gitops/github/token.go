@@ -40,8 +40,9 @@ func (c *Client) LacksScope(scope string) bool {
 	return !slices.ContainsFunc(strings.Split(*scopes, ","), func(each string) bool { return strings.TrimSpace(each) == scope })
 }
 
-// Viewer is the login of the account that the token acts as.
-func (c *Client) Viewer(ctx context.Context) (string, error) {
+// ActingAs is the login that the token acts under: also that of an app or of GitHub
+// Actions, which Viewer does not tell.
+func (c *Client) ActingAs(ctx context.Context) (string, error) {
 	what := call{doing: "ask whose token it is", permission: "metadata: read"}
 	request, err := c.rest.NewRequest(http.MethodPost, c.graphQL, graphQLRequest{Query: `query { viewer { login } }`, Variables: map[string]string{}})
 	if err != nil {
