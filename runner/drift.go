@@ -24,9 +24,10 @@ type drift struct {
 }
 
 // followBase puts the change on the newest commit of its base branch, each file
-// merged three ways, and verifies it there.
+// merged three ways, and verifies it there. What goes on top of a person's
+// commits stays there.
 func (r *run) followBase(ctx context.Context) error {
-	if r.publishMode() != publishGitHub {
+	if r.publishMode() != publishGitHub || r.joins() {
 		return nil
 	}
 	for range mostRebases {

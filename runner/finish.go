@@ -120,6 +120,9 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.checkout == nil {
 		return ""
 	}
+	if r.gitSpoiled() {
+		return r.keepSpoiled(ctx)
+	}
 	if err := r.checkout.DropLocks(); err != nil {
 		r.warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
 	}

@@ -180,7 +180,7 @@ func (r *run) replayPipeline(ctx context.Context) error {
 	defer stop()
 	r.options.Publish = publishNone
 	for _, stage := range []func(context.Context) error{
-		func(context.Context) error { return r.knowModel() }, r.meetForge, r.readCommandRules, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
+		func(context.Context) error { return r.knowModel() }, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
 	} {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)

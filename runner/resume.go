@@ -183,7 +183,7 @@ func (r *run) adoptPast() {
 func (r *run) proceed(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {
@@ -205,6 +205,9 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	}
 	if r.past.workspace.Cloned && r.options.Dir == "" {
 		dir, r.cloned = r.dir.join(checkoutFolder), true
+	}
+	if err := r.gitUnchangedSince(); err != nil {
+		return err
 	}
 	if err := r.openCheckout(ctx, dir); err != nil {
 		return checkoutFailure(err)

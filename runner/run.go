@@ -84,7 +84,8 @@ type run struct {
 	redactor *secrets.Redactor
 	rules    *rules.Set   // on commands
 	asked    int          // questions that the agent put to people
-	denied   atomic.Int64 // commands that the policy refused
+	denied   atomic.Int64 // commands and hosts that the policy refused
+	hosts    hosts        // that commands asked for
 	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
@@ -110,6 +111,8 @@ type run struct {
 	base     gitops.Base
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
+	gitMark  *sandbox.GitMark // to compare with; nil where commands can't write .git
+	gitBad   bool             // it differs, and nothing of git is run on it
 	branch   string
 
 	tools        *toolbox // while the agent works
@@ -169,6 +172,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.readOutputSchema,
 		r.openWorkspace,
 		r.readCommandRules,
+		r.spareBase,
 		r.notDoneAlready,
 		r.joinBranch,
 		r.choosePublishing,

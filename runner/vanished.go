@@ -25,7 +25,7 @@ func closedByRun(pull *github.PullRequest) bool {
 // closeVanished closes the open pull request of a task that a later run found
 // nothing to change for. One that holds a person's commit is left alone.
 func (r *run) closeVanished(ctx context.Context) error {
-	if r.publishMode() != publishGitHub || r.job.Task.Expects == "answer" || r.overBudget != nil || r.branch == "" {
+	if r.publishMode() != publishGitHub || r.job.Task.Expects == "answer" || r.overBudget != nil || r.branch == "" || r.joins() {
 		return nil
 	}
 	pull, err := r.findPullRequest(ctx)

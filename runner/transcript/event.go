@@ -32,6 +32,7 @@ const (
 	TypeWorkspace     Type = "workspace"      // Workspace
 	TypePolicy        Type = "policy"         // Policy
 	TypeSetup         Type = "setup"          // Setup
+	TypeNetwork       Type = "network"        // Network
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
@@ -126,6 +127,17 @@ type Setup struct {
 	ExitCode int     `json:"exit_code"`
 	Seconds  float64 `json:"seconds"`
 	Log      string  `json:"log"` // path below the run directory
+}
+
+// Network is a host that commands asked the proxy for, and what became of it. It
+// is told once for each that differs.
+type Network struct {
+	By       string `json:"by"`       // the sandbox: agent, setup, verify-N
+	Target   string `json:"target"`   // host and port; as it was asked for where that can't be read
+	Protocol string `json:"protocol"` // http, https
+	Allowed  bool   `json:"allowed"`
+	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
+	Reason   string `json:"reason"`
 }
 
 // ModelRequest holds only what is new in a request, and the digest of all of it.
