@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,13 +202,26 @@ func (r *run) publishable(view *transcript.View) error {
 		return nothingToPublish(end)
 	case outcome.Skipped:
 		return nothingToPublish(end)
-	case outcome.Changed, outcome.VerifyFailed:
+	case outcome.Changed, outcome.VerifyFailed, outcome.BudgetExceeded:
+		if end.Outcome == string(outcome.BudgetExceeded) && !draftOnBudget(view) {
+			break
+		}
 		if view.Change == nil || len(view.Change.Files) == 0 {
 			return badBundle("it tells of no change")
 		}
 		return nil
 	}
 	return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+}
+
+// draftOnBudget says whether a limit ended the agent's work, and its job wants
+// what there was by then.
+func draftOnBudget(view *transcript.View) bool {
+	var made job.Job
+	if err := json.Unmarshal(view.Started.Job, &made); err != nil {
+		return false
+	}
+	return made.Limits.OnBudget == "draft" && slices.Contains(agentBudgets, view.Finished.Reason)
 }
 
 // errUnfinished says that a run was killed: its chain may be whole, but nothing
@@ -351,6 +365,10 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	}
 	if isDigest(bundle.Task.Snapshot) {
 		r.task.snapshot = bundle.Task.Snapshot
+	}
+	if bundle.Finished.Outcome == string(outcome.BudgetExceeded) {
+		r.overBudget = outcome.Stopf(outcome.BudgetExceeded, bundle.Finished.Reason,
+			"The agent was stopped before it was done: %s was used up.", limitKey(bundle.Finished.Reason))
 	}
 	r.task.key, r.task.title = bundle.Started.Key, bundle.Task.Title
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {

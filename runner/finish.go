@@ -95,7 +95,9 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 // published as a draft.
 func (r *run) publishedOverBudget() *outcome.Stop {
 	stop := *r.overBudget
-	stop.Message += " " + r.published.sentence(r.checkoutName())
+	if r.published.commit != "" {
+		stop.Message += " " + r.published.sentence(r.checkoutName())
+	}
 	return &stop
 }
 
@@ -126,6 +128,9 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if err := r.checkout.DropLocks(); err != nil {
 		r.warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
 	}
+	if r.movesIn {
+		return r.moveOut(ctx)
+	}
 	if r.snapshot == nil || r.published.commit != "" {
 		return r.giveBackCheckout(ctx)
 	}
@@ -139,8 +144,8 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	case r.publishMode() == publishNone:
 		return r.leaveInCheckout(ctx, stop)
 	}
-	if err := r.checkout.Restore(ctx, r.inCheckout()); err != nil {
-		r.warn("checkout_not_restored", "The checkout could not be put back (%v); what the agent changed still stands in it.", err)
+	if err := r.restoreCheckout(ctx); err != nil {
+		r.warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", r.dir.join(patchFile))
@@ -265,17 +270,29 @@ func (r *run) conclude(result *Result) {
 			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
 		}
 	}
-	failed(r.start())
-	failed(r.record(transcript.TypeRunFinished, event))
-	failed(r.log.Sync())
+	unrecorded := r.start()
+	if unrecorded == nil {
+		unrecorded = r.record(transcript.TypeRunFinished, event)
+	}
+	if unrecorded == nil {
+		unrecorded = r.log.Sync()
+	}
+	failed(unrecorded)
 	result.TranscriptSHA256 = r.log.Head()
-	if err := r.dir.writeJSON(resultFile, result); err != nil {
+	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
+	err := r.dir.writeJSON(resultFile, result)
+	if err == nil {
+		err = syncIn(r.dir.root, ".")
+	}
+	if err != nil {
 		failed(err)
 		result.File = ""
 	}
 	if result.File != "" {
 		r.removeScratch("")
-		r.dir.remove(stateFolder) // not before: a run that is killed here can still go on
+	}
+	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
+		r.dropState(result.Outcome)
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -48,13 +49,23 @@ func (r *run) readGitMark() error {
 	return nil
 }
 
-// gitUnchangedSince is gitUnchanged for a run that goes on, before anything
-// reads the checkout.
-func (r *run) gitUnchangedSince() error {
-	if err := r.readGitMark(); err != nil {
+// gitUnchangedSince is gitUnchanged for a run that goes on in dir, before
+// anything reads the checkout. What was noted of another folder says nothing of
+// this one.
+func (r *run) gitUnchangedSince(dir string) error {
+	if err := r.readGitMark(); err != nil || r.gitMark == nil {
 		return err
 	}
-	return r.gitUnchanged()
+	here, err := filepath.Abs(dir)
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err == nil && here == r.gitMark.Workspace {
+		return r.gitUnchanged()
+	}
+	r.gitMark = nil
+	r.dir.remove(gitMarkFile)
+	return nil
 }
 
 // gitUnchanged ends the run when commands changed what git obeys or publishes

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -101,7 +102,7 @@ func (r *run) bodyAlone() (string, error) {
 
 func (r *run) bodyOptions() transcript.BodyOptions {
 	options := transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path),
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.dir.path)),
 		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
 	}
 	if r.joins() { // it becomes a comment on a person's
@@ -140,7 +141,7 @@ func (r *run) draftReasons() []string {
 	if r.job.PullRequest.Draft {
 		reasons = append(reasons, "the job asks for one (pull_request.draft).")
 	}
-	if r.overBudget != nil {
+	if r.overBudget != nil && !r.bundled() { // else the body tells how the run ended
 		reasons = append(reasons, "a budget ended the work before it was done: "+r.overBudget.Message)
 	}
 	var before []string
@@ -156,7 +157,9 @@ func (r *run) draftReasons() []string {
 }
 
 // draft says whether the pull request must not be merged as it is.
-func (r *run) draft() bool { return !r.table.Passed || len(r.draftReasons()) > 0 }
+func (r *run) draft() bool {
+	return !r.table.Passed || r.overBudget != nil || len(r.draftReasons()) > 0
+}
 
 // proposePullRequest opens the pull request of the task's branch or brings the
 // one that is open up to date.

@@ -384,7 +384,11 @@ func (r *run) takeOverTip(ctx context.Context) error {
 
 // restoreCheckout puts the checkout back to where it was before the run.
 func (r *run) restoreCheckout(ctx context.Context) error {
-	if err := r.checkout.Restore(ctx, r.inCheckout()); err != nil {
+	err := r.leaveAway()
+	if err == nil {
+		err = r.checkout.Restore(ctx, r.inCheckout())
+	}
+	if err != nil {
 		return fmt.Errorf("put the checkout back: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -130,7 +131,9 @@ type run struct {
 	undone       bool          // a patch that was broken off was taken back
 	wholePatch   bool          // the last patch that began is applied
 	journalled   int64         // event after which the last patch began
-	elsewhere    bool          // the checkout is not the one that the run began in
+	away         string        // what has the work so far, when the checkout did not when the run went on
+	movesIn      bool          // the work is not, or not all, in the checkout yet
+	raised       []string      // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
@@ -146,6 +149,7 @@ type run struct {
 	progressID   int64                           // of the comment, once it is there
 	progressLike []github.Comment                // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
+	shownAs      string                          // folder of the transcript that the body names; empty for its own
 	bodyFile     string                          // of the pull request, once it is written
 	notes        []string                        // that the body of the pull request tells, see tell
 	doubts       []string                        // for which it is a draft, see doubt
@@ -228,8 +232,15 @@ func endOf(ctx context.Context, err error) *outcome.Stop {
 		return stop
 	case errors.As(err, &stop):
 		return stop
+	case isFull(err):
+		return outcome.Stopf(outcome.InternalError, "disk_full", "The disk is full: %s; free some.", trimmed(err)).Because(err)
 	}
 	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
+}
+
+// isFull says whether there was no room to write.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func (r *run) warn(code, format string, args ...any) {

@@ -93,10 +93,8 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	if len(r.job.Verify) == 0 {
 		return nil
 	}
-	if r.verifiesClean() {
-		if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.dir.join(stateFolder, "untracked")); err != nil {
-			return fmt.Errorf("keep the untracked files for verification: %w", err)
-		}
+	if err := r.keepUntracked(ctx); err != nil {
+		return err
 	}
 	results, err := r.verifyTree(ctx, 0, r.base.Tree)
 	if err != nil {
@@ -115,6 +113,18 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	}
 	r.table = transcript.Verify{Rows: r.baseline, Passed: true}
 	return r.record(transcript.TypeVerify, r.table)
+}
+
+// keepUntracked keeps what is not tracked before the first turn for checks that
+// run on a fresh tree.
+func (r *run) keepUntracked(ctx context.Context) error {
+	if len(r.job.Verify) == 0 || !r.verifiesClean() {
+		return nil
+	}
+	if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.dir.join(keptUntracked)); err != nil {
+		return fmt.Errorf("keep the untracked files for verification: %w", err)
+	}
+	return nil
 }
 
 // verifiesClean says that checks run on a fresh tree, not in the checkout.
@@ -141,7 +151,7 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
 		defer r.dir.remove(folder)
 		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
-			Dir: r.dir.join(folder), Tree: tree, Base: r.base, Untracked: r.dir.join(stateFolder, "untracked"),
+			Dir: r.dir.join(folder), Tree: tree, Base: r.base, Untracked: r.dir.join(keptUntracked),
 		}); err != nil {
 			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}

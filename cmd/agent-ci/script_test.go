@@ -253,8 +253,7 @@ func addFault(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
 		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]")
 	}
-	var status int
-	_, err := fmt.Sscan(args[2], &status)
+	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	times := 100
 	header := http.Header{}

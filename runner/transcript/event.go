@@ -62,7 +62,9 @@ type RunStarted struct {
 	// Scripted names the scripted session that stands in for the model; empty
 	// when a model is asked.
 	Scripted string `json:"scripted,omitempty"`
-	Link     string `json:"link,omitempty"` // page of the CI run
+	// OutputSchema is what task.output_schema names.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Link         string          `json:"link,omitempty"` // page of the CI run
 }
 
 // Price is what a model costs in US dollars for a million tokens.
@@ -316,16 +318,21 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// RunResumed says that a run which was killed goes on.
+// RunResumed says that a run which was killed or stopped goes on.
 type RunResumed struct {
 	Version string `json:"version"` // of agent-ci
 	// Torn is how many bytes of a last line that was not whole were cut off.
 	Torn int `json:"torn,omitempty"`
 	// Undone says that a patch which was half applied was taken back.
 	Undone bool `json:"undone,omitempty"`
-	// Elsewhere says that the checkout is another one, in which the patches of
-	// the run were applied again.
+	// Elsewhere says that the work did not stand in the checkout and was put
+	// into it again: the last change, or the patches of a run that was killed.
 	Elsewhere bool `json:"elsewhere,omitempty"`
+	// After is how the run had ended, as outcome/reason; empty when it was
+	// killed.
+	After string `json:"after,omitempty"`
+	// Limits are those that are not as before, as KEY=VALUE.
+	Limits []string `json:"limits,omitempty"`
 }
 
 // RunFinished is the last event of a run.
