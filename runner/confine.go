@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -23,9 +25,10 @@ const (
 
 // place says where commands run and with what.
 type place struct {
-	scratch string // name below sandboxes
-	root    string // that they may write to
-	network string // "" is that of the job's policy
+	scratch string      // name below sandboxes
+	root    string      // that they may write to
+	network job.Network // zero for that of the job's policy
+	key     string      // of the job, where the network stands
 }
 
 // confine finds out how commands can be confined here, before anything is run
@@ -36,21 +39,47 @@ func (r *run) confine(ctx context.Context) error {
 			return err
 		}
 	}
-	level, layers, err := sandbox.Probe(ctx, r.sandboxOptions(place{scratch: "probe", root: r.checkout.Root()}))
+	reached, err := r.probe(ctx, job.Network{})
+	if err != nil {
+		return err
+	}
+	r.confined = reached
+	if err := r.probeSetup(ctx); err != nil {
+		return err
+	}
+	return r.markGit()
+}
+
+// probe finds out how commands with a network can be confined.
+func (r *run) probe(ctx context.Context, network job.Network) (Confinement, error) {
+	o := r.sandboxOptions(place{scratch: "probe", root: r.checkout.Root(), network: network})
+	level, layers, err := sandbox.Probe(ctx, o)
 	r.removeScratch("probe")
 	if err != nil {
-		return confinementFailure(err)
+		return Confinement{}, confinementFailure(o, err)
 	}
-	r.confined = Confinement{string(level), layers}
-	return nil
+	return Confinement{string(level), layers}, nil
+}
+
+// probeSetup finds out whether setup commands that have a list of hosts can be
+// held to it, where the others have none: it takes more than they need.
+func (r *run) probeSetup(ctx context.Context) error {
+	i := slices.IndexFunc(r.job.Setup, func(step job.SetupStep) bool { return step.Network.Listed() })
+	if i < 0 || r.job.Policy.Network.Listed() {
+		return nil
+	}
+	_, err := r.probe(ctx, r.job.Setup[i].Network)
+	return err
 }
 
 // confinementFailure is the outcome of a sandbox that cannot be opened.
-func confinementFailure(err error) error {
+func confinementFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	switch {
 	case !errors.As(err, &unavailable):
 		return fmt.Errorf("open the sandbox: %w", err)
+	case unavailable.Reached == sandbox.LevelNone && o.Network == sandbox.NetworkProxied:
+		return outcome.Stopf(outcome.SandboxUnavailable, "network", "%s", sentence(err.Error())).Because(err)
 	case unavailable.Reached != sandbox.LevelNone || unavailable.Asked != "" && len(unavailable.Missing) == 0:
 		return outcome.Stopf(outcome.SandboxUnavailable, "level", "%s", sentence(err.Error())).Because(err)
 	}
@@ -59,24 +88,27 @@ func confinementFailure(err error) error {
 
 // openSandbox opens the sandbox of a place.
 func (r *run) openSandbox(ctx context.Context, p place) (*sandbox.Sandbox, error) {
-	box, err := sandbox.Open(ctx, r.sandboxOptions(p))
+	o := r.sandboxOptions(p)
+	box, err := sandbox.Open(ctx, o)
 	if err != nil {
-		return nil, confinementFailure(err)
+		return nil, confinementFailure(o, err)
 	}
 	return box, nil
 }
 
 func (r *run) sandboxOptions(p place) sandbox.Options {
 	policy := r.job.Policy
-	network := policy.Network
-	if p.network != "" {
-		network = p.network
+	if p.network.IsZero() {
+		p.network, p.key = policy.Network, "policy.network"
 	}
 	o := sandbox.Options{
-		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(network), Require: sandbox.Level(policy.Require),
+		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
+	}
+	if p.network.Listed() {
+		o.Network, o.Serve = sandbox.NetworkProxied, r.serveHosts(p.key, p.network, p.scratch)
 	}
 	if o.Mode == sandbox.ReadOnly && p.scratch != agentScratch {
 		o.Mode = sandbox.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
@@ -98,7 +130,7 @@ func (r *run) absolute(paths []string) []string {
 		case filepath.IsAbs(path):
 			all[i] = path
 		default:
-			all[i] = filepath.Join(r.checkout.Root(), filepath.FromSlash(path))
+			all[i] = filepath.Join(r.root(), filepath.FromSlash(path))
 		}
 	}
 	return all
@@ -115,10 +147,10 @@ func (r *run) network() string {
 	switch {
 	case r.confined.Level == string(sandbox.LevelNone):
 		return string(sandbox.NetworkFull)
-	case r.confined.Level == string(sandbox.LevelLandlock) && r.job.Policy.Network == string(sandbox.NetworkLoopback):
+	case r.confined.Level == string(sandbox.LevelLandlock) && r.job.Policy.Network.Mode == string(sandbox.NetworkLoopback):
 		return string(sandbox.NetworkNone)
 	}
-	return r.job.Policy.Network
+	return r.job.Policy.Network.String()
 }
 
 // confinementWords and networkWords tell the model what its commands may do.
@@ -133,6 +165,10 @@ func (r *run) confinementWords() string {
 }
 
 func (r *run) networkWords() string {
+	if network := r.job.Policy.Network; network.Listed() {
+		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
+			strings.Join(network.Allow, ", ") + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy"
+	}
 	return map[string]string{
 		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
 		string(sandbox.NetworkLoopback): "loopback: 127.0.0.1 of these commands alone; nothing outside can be reached",

@@ -44,7 +44,7 @@ func (r *run) redact() {
 		}
 	}
 	if r.job != nil {
-		names = append(names, r.job.Model.APIKeyEnv)
+		names = append(names, r.job.Model.APIKeyEnv, r.job.PullRequest.Commit.KeyEnv)
 		add("model.headers.", r.job.Model.Headers)
 		add("model.query.", r.job.Model.Query)
 		add("policy.env.set.", r.job.Policy.Env.Set)
@@ -140,7 +140,7 @@ func (r *run) equip(ctx context.Context) error {
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.dir.join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx)})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx), View: r.commandView()})...)
 	all = append(all, commands.All()...)
 	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
@@ -152,8 +152,19 @@ func (r *run) equip(ctx context.Context) error {
 		r.linkPatchTool()
 	}
 	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.offeredBesides())}
+	if r.job.Policy.Network.Listed() {
+		r.tools.dispatcher.Hooks = append(r.tools.dispatcher.Hooks, &r.hosts)
+	}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
+}
+
+// commandView is what the agent's commands see of files, for the tools that
+// read them.
+func (r *run) commandView() func() (*sandbox.View, error) {
+	return sync.OnceValues(func() (*sandbox.View, error) {
+		return sandbox.NewView(r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}), sandbox.Level(r.confined.Level))
+	})
 }
 
 // ignored says what searches and listings leave out: what git would not commit.

@@ -45,7 +45,7 @@ func (r *run) openDirectory() error {
 	r.redact()
 	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{
 		Redact: func(text string) string { return r.redactor.Redact(text) }, // the redactor may learn more
-		Sink:   r.tell,
+		Sink:   r.showEvent,
 	})
 	if err != nil {
 		return fmt.Errorf("begin transcript: %w", err)
@@ -80,10 +80,8 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 		return &stop
 	case r.overBudget != nil:
 		return r.publishedOverBudget()
-	case r.changes.Empty() && r.job.Task.Expects == "answer":
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	case r.changes.Empty():
-		return outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
+		return r.withoutChange()
 	case !r.table.Passed:
 		return r.verifyFailed()
 	case r.published.unchanged && r.published.operation != "created":
@@ -97,7 +95,9 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 // published as a draft.
 func (r *run) publishedOverBudget() *outcome.Stop {
 	stop := *r.overBudget
-	stop.Message += " " + r.published.sentence(r.checkoutName())
+	if r.published.commit != "" {
+		stop.Message += " " + r.published.sentence(r.checkoutName())
+	}
 	return &stop
 }
 
@@ -122,8 +122,14 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.checkout == nil {
 		return ""
 	}
+	if r.gitSpoiled() {
+		return r.keepSpoiled(ctx)
+	}
 	if err := r.checkout.DropLocks(); err != nil {
 		r.warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
+	}
+	if r.movesIn {
+		return r.moveOut(ctx)
 	}
 	if r.snapshot == nil || r.published.commit != "" {
 		return r.giveBackCheckout(ctx)
@@ -133,13 +139,13 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return "The checkout was left as the agent left it."
 	}
 	switch {
-	case r.changes.Empty():
+	case r.inCheckout().Empty():
 		return r.giveBackCheckout(ctx)
 	case r.publishMode() == publishNone:
 		return r.leaveInCheckout(ctx, stop)
 	}
-	if err := r.checkout.Restore(ctx, r.changes); err != nil {
-		r.warn("checkout_not_restored", "The checkout could not be put back (%v); what the agent changed still stands in it.", err)
+	if err := r.restoreCheckout(ctx); err != nil {
+		r.warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", r.dir.join(patchFile))
@@ -264,17 +270,29 @@ func (r *run) conclude(result *Result) {
 			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
 		}
 	}
-	failed(r.start())
-	failed(r.record(transcript.TypeRunFinished, event))
-	failed(r.log.Sync())
+	unrecorded := r.start()
+	if unrecorded == nil {
+		unrecorded = r.record(transcript.TypeRunFinished, event)
+	}
+	if unrecorded == nil {
+		unrecorded = r.log.Sync()
+	}
+	failed(unrecorded)
 	result.TranscriptSHA256 = r.log.Head()
-	if err := r.dir.writeJSON(resultFile, result); err != nil {
+	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
+	err := r.dir.writeJSON(resultFile, result)
+	if err == nil {
+		err = syncIn(r.dir.root, ".")
+	}
+	if err != nil {
 		failed(err)
 		result.File = ""
 	}
 	if result.File != "" {
 		r.removeScratch("")
-		r.dir.remove(stateFolder) // not before: a run that is killed here can still go on
+	}
+	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
+		r.dropState(result.Outcome)
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"

@@ -83,12 +83,7 @@ func (r *run) fetchImages(ctx context.Context, addresses []string) []fetched {
 	var work sync.WaitGroup
 	for i, address := range addresses {
 		all[i] = fetched{address: address}
-		switch {
-		case r.job.Model.Wire == "chat":
-			all[i].err = errors.New("model.wire is chat, by which no images are sent")
-		default:
-			work.Go(func() { all[i].data, all[i].err = get(ctx, address) })
-		}
+		work.Go(func() { all[i].data, all[i].err = get(ctx, address) })
 	}
 	work.Wait()
 	return all

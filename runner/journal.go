@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // The journal of a patch holds what the files that it changes were before. A
@@ -51,15 +52,43 @@ func (r *run) journalPatch(root *os.Root) func(paths []string) (func(applied boo
 		if err := r.dir.writeJSON(journalFile, journal{r.log.Seq(), files}); err != nil {
 			return nil, err
 		}
+		for _, folder := range []string{journalFolder, stateFolder} {
+			if err := syncIn(r.dir.root, folder); err != nil {
+				return nil, fmt.Errorf("write the journal of a patch: %w", err)
+			}
+		}
 		return func(applied bool) {
 			if !applied { // undone by itself
 				r.dir.remove(journalFolder)
 				return
 			}
-			// Without it a patch that is whole would be undone, and told so: no harm.
+			// With the mark nothing of the patch may be lost, as far as the disk
+			// does its part. Without it a patch that is whole would be undone, and
+			// told so: no harm.
+			syncPatched(root, paths)
 			_ = r.dir.write(journalClosed, []byte("closed\n"))
 		}, nil
 	}
+}
+
+// syncPatched puts what a patch wrote on disk.
+func syncPatched(root *os.Root, paths []string) {
+	for _, name := range paths {
+		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+			_ = syncIn(root, name)
+		}
+		_ = syncIn(root, path.Dir(name))
+	}
+}
+
+// syncIn puts a file, or the names in a folder, on disk. It waits for no writer
+// of what is no file any more.
+func syncIn(root *os.Root, name string) error {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func (r *run) journalOne(root *os.Root, name, content string) (journalled, error) {

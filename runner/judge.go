@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -34,6 +34,11 @@ func (r *run) readCommandRules(context.Context) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("read %s of the base commit: %w", rulesFile, err)
 	}
+	return r.loadRules(files)
+}
+
+// loadRules takes files and those of the operator for the rules.
+func (r *run) loadRules(files []rules.File) error {
 	for _, name := range r.job.Policy.Rules {
 		data, err := r.readRulesFile(name)
 		if err != nil {
@@ -73,13 +78,16 @@ type commandJudge struct {
 }
 
 // judge is the judge of this run's commands.
-func (r *run) judge() tools.Judge {
-	mode := r.job.Policy.Sandbox
-	commands := policy.Commands{Rules: r.rules, Confined: mode != "danger-full-access", Home: r.env.get("HOME")}
-	if mode != "read-only" {
-		commands.Writable = append([]string{r.checkout.Root(), os.TempDir()}, r.job.Policy.Writable...)
+func (r *run) judge() tools.Judge { return commandJudge{r.commandRules(), &r.denied} }
+
+// commandRules decide on the agent's commands, by the level that was reached
+// and what the sandbox lets them write.
+func (r *run) commandRules() policy.Commands {
+	level := sandbox.Level(r.confined.Level)
+	return policy.Commands{
+		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.get("HOME"),
+		Writable: r.sandboxOptions(place{scratch: agentScratch, root: r.root()}).WritableAt(level),
 	}
-	return commandJudge{commands, &r.denied}
 }
 
 // Judge refuses what the policy refuses.

@@ -26,6 +26,9 @@ func (r *run) readOutputSchema(context.Context) error {
 	if name == "" {
 		return nil
 	}
+	if r.past != nil { // as it was when the run was started
+		return r.output.read(r.past.started.OutputSchema)
+	}
 	path := name
 	if r.jobFile.path != "" {
 		path = filepath.Join(filepath.Dir(r.jobFile.path), filepath.FromSlash(name))

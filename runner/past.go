@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,22 +12,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// past is a run that was killed, as its transcript tells it.
+// past is a run that was killed or stopped, as its transcript tells it.
 type past struct {
 	agent     agent.Past
 	started   *transcript.RunStarted
 	job       job.Job
+	limits    job.Limits // when it was stopped
 	task      transcript.Task
 	workspace *transcript.Workspace
 	plan      transcript.Plan
 	warnings  []transcript.Warning
 	baseline  *transcript.Verify
-	attempts  int    // of verification, before the last answer
-	commit    string // that was made of the change
-	finished  *transcript.RunFinished
-	elapsed   time.Duration // while the run lived
-	first     time.Time     // event since it was started or resumed
-	verified  int           // the last attempt
+	attempts  int                     // of verification, before the last answer
+	commit    string                  // that was made of the change
+	change    *transcript.Change      // the last one
+	finished  *transcript.RunFinished // nil when it was killed
+	pending   bool                    // the run went on and ended before its work was in the checkout
+	elapsed   time.Duration           // while the run lived
+	first     time.Time               // event since it was started or resumed
+	verified  int                     // the last attempt
 }
 
 // readPast folds the events of the run directory.
@@ -39,6 +43,9 @@ func (r *run) readPast() (*past, error) {
 	p := &past{}
 	last := time.Time{}
 	for e, err := range transcript.Read(f) {
+		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read transcript: %w", err)
 		}
@@ -62,7 +69,14 @@ func (p *past) take(e transcript.Event) error {
 		if err := json.Unmarshal(e.Data, p.started); err != nil {
 			return err
 		}
-		return json.Unmarshal(p.started.Job, &p.job)
+		err := json.Unmarshal(p.started.Job, &p.job)
+		p.agent.CallLimit = p.job.Limits.ToolCalls
+		return err
+	case transcript.TypeRunResumed:
+		return p.resume(e.Data)
+	case transcript.TypeChange:
+		p.change = &transcript.Change{}
+		return json.Unmarshal(e.Data, p.change)
 	case transcript.TypeTask:
 		return json.Unmarshal(e.Data, &p.task)
 	case transcript.TypeWorkspace:
@@ -87,6 +101,18 @@ func (p *past) take(e transcript.Event) error {
 		p.attempts = p.verified
 	}
 	return p.agent.Take(e)
+}
+
+// resume takes it that the run went on after an end.
+func (p *past) resume(raw json.RawMessage) error {
+	p.finished = nil
+	var resumed transcript.RunResumed
+	if err := json.Unmarshal(raw, &resumed); err != nil {
+		return err
+	}
+	limits, err := setLimits(p.job.Limits, resumed.Limits)
+	p.job.Limits, p.agent.CallLimit = limits, limits.ToolCalls
+	return err
 }
 
 func (p *past) verify(raw json.RawMessage) error {

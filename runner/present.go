@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -14,27 +16,28 @@ import (
 // present writes the body of the pull request and, in the mode github, opens
 // or updates it.
 func (r *run) present(ctx context.Context) error {
-	title, body, err := r.writeBody()
+	title, posts, err := r.writeBody()
 	if err != nil || r.publishMode() != publishGitHub {
 		return err
 	}
-	return r.proposePullRequest(ctx, title, body)
+	return r.proposePullRequest(ctx, title, posts)
 }
 
-// writeBody writes the body of the pull request to the run directory.
-func (r *run) writeBody() (title, body string, err error) {
+// writeBody writes the body of the pull request to the run directory, and gives
+// it with the comments that go on with it.
+func (r *run) writeBody() (title string, posts transcript.Posts, err error) {
 	view, err := r.view()
 	if err != nil {
-		return "", "", err
+		return "", posts, err
 	}
-	if body, err = r.body(view); err != nil {
-		return "", "", err
+	if posts, err = r.compose(view); err != nil {
+		return "", posts, err
 	}
-	if err := r.dir.write(pullRequestFile, []byte(body)); err != nil {
-		return "", "", err
+	if err := r.dir.write(pullRequestFile, []byte(posts.Body)); err != nil {
+		return "", posts, err
 	}
 	r.bodyFile = pullRequestFile
-	return r.title(view), body, nil
+	return r.title(view), posts, nil
 }
 
 // view is what people are shown of the run so far. It is read from the file, so
@@ -63,28 +66,82 @@ func (r *run) title(view *transcript.View) string {
 	return transcript.Title(view)
 }
 
-// draftMark stands in the body of a pull request that a run made a draft, so
-// that a later run may make it ready: a draft that a person wants stays one.
-const draftMark = "<!-- agent-ci: draft -->\n"
+// Marks that no page shows, at the start of the body. A draft that a run made may
+// be made ready by a later one: a draft that a person wants stays one. The commit
+// is the one that the body and its comments were finished for.
+const (
+	draftMark      = "<!-- agent-ci: draft -->\n"
+	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
+	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // all is there but the comments
+)
 
-func (r *run) body(view *transcript.View) (string, error) {
-	body, err := transcript.Body(view, transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: filepath.Base(r.dir.path), Draft: r.draftReasons(), Closing: r.closing(),
-	})
-	if err == nil && r.draft() {
-		body = draftMark + body
+func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
+
+// compose lays the run out for its pull request. There are comments only where
+// they can be written: before that the body stands alone.
+func (r *run) compose(view *transcript.View) (transcript.Posts, error) {
+	if r.publishMode() == publishGitHub && r.published.commit != "" && !r.joins() {
+		return transcript.Compose(view, r.bodyOptions())
 	}
-	return body, err
+	body, err := transcript.Body(view, r.bodyOptions())
+	return transcript.Posts{Body: body}, err
+}
+
+// bodyAlone writes the body for a pull request whose comments can't be written.
+func (r *run) bodyAlone() (string, error) {
+	view, err := r.view()
+	if err != nil {
+		return "", err
+	}
+	body, err := transcript.Body(view, r.bodyOptions())
+	if err != nil {
+		return "", err
+	}
+	return body, r.dir.write(pullRequestFile, []byte(body))
+}
+
+func (r *run) bodyOptions() transcript.BodyOptions {
+	options := transcript.BodyOptions{
+		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.dir.path)),
+		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
+	}
+	if r.joins() { // it becomes a comment on a person's
+		return options
+	}
+	options.Template = r.pullTemplate()
+	if r.draft() {
+		options.Head = draftMark
+	}
+	if r.published.commit != "" && r.publishMode() == publishGitHub {
+		options.Head += commitMark(r.published.commit)
+	}
+	return options
+}
+
+// tell has a sentence said in the body of the pull request, below the summary:
+// what a reader must know and that is no reason for a draft. It is said once,
+// and must come before the body is written.
+func (r *run) tell(note string) {
+	if note = r.redactor.Redact(note); !slices.Contains(r.notes, note) {
+		r.notes = append(r.notes, note)
+	}
+}
+
+// doubt makes the pull request a draft, for a reason that the body says.
+func (r *run) doubt(reason string) {
+	if reason = r.redactor.Redact(reason); !slices.Contains(r.doubts, reason) {
+		r.doubts = append(r.doubts, reason)
+	}
 }
 
 // draftReasons say why the pull request is a draft, beside a red verification,
 // which the body tells itself.
 func (r *run) draftReasons() []string {
-	var reasons []string
+	reasons := slices.Clone(r.doubts)
 	if r.job.PullRequest.Draft {
 		reasons = append(reasons, "the job asks for one (pull_request.draft).")
 	}
-	if r.overBudget != nil {
+	if r.overBudget != nil && !r.bundled() { // else the body tells how the run ended
 		reasons = append(reasons, "a budget ended the work before it was done: "+r.overBudget.Message)
 	}
 	var before []string
@@ -100,34 +157,47 @@ func (r *run) draftReasons() []string {
 }
 
 // draft says whether the pull request must not be merged as it is.
-func (r *run) draft() bool { return !r.table.Passed || len(r.draftReasons()) > 0 }
+func (r *run) draft() bool {
+	return !r.table.Passed || r.overBudget != nil || len(r.draftReasons()) > 0
+}
 
 // proposePullRequest opens the pull request of the task's branch or brings the
 // one that is open up to date.
-func (r *run) proposePullRequest(ctx context.Context, title, body string) error {
+func (r *run) proposePullRequest(ctx context.Context, title string, posts transcript.Posts) error {
 	open, err := r.findPullRequest(ctx)
 	if err != nil {
 		return r.notProposed(err)
 	}
 	switch {
-	case open != nil && open.State == "open" && r.published.unchanged:
+	case open != nil && open.State == "open" && r.published.unchanged && isFinished(open.Body, r.published.commit):
 		r.published.pull, r.published.operation = open, "none"
 		return nil
 	case r.joins():
-		return r.joinPullRequest(ctx, body)
+		return r.joinPullRequest(ctx, posts.Body)
 	case open != nil && open.State == "open":
-		err = r.updatePullRequest(ctx, open, title, body)
+		err = r.updatePullRequest(ctx, open, title, posts)
 	default:
-		err = r.createPullRequest(ctx, title, body)
+		err = r.createPullRequest(ctx, title, posts)
 	}
 	if err != nil {
 		return r.notProposed(err)
 	}
-	r.decorate(ctx)
 	return r.record(transcript.TypePublish, transcript.Publish{
 		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
 		Number: r.published.pull.Number, URL: r.published.pull.URL, Operation: r.published.operation,
 	})
+}
+
+// isFinished says whether a body tells of the commit with all that goes with it.
+// A body without a mark is a person's, which stays while nothing changes.
+func isFinished(body, commit string) bool {
+	_, rest, marked := strings.Cut(body, "<!-- agent-ci: commit ")
+	return !marked || strings.HasPrefix(rest, commit+" -->")
+}
+
+// markedAs is a body that is not finished for its commit.
+func (r *run) markedAs(body, mark string) string {
+	return strings.Replace(body, commitMark(r.published.commit), mark, 1)
 }
 
 // notProposed tells that the branch is there although the pull request is not.
@@ -137,23 +207,42 @@ func (r *run) notProposed(err error) error {
 		return err
 	}
 	told := *stop
-	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s.", r.branch, r.dir.join(pullRequestFile))
+	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s; by hand: %s", r.branch, r.dir.join(pullRequestFile), r.proposeByHand())
 	return &told
 }
 
-func (r *run) createPullRequest(ctx context.Context, title, body string) error {
-	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: body, Draft: r.draft()}
+// createPullRequest opens it with a body that says so until its comments and the
+// rest are there: a run that is killed in between is made good by the next one.
+func (r *run) createPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
+	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
+	if r.wantsMore(posts) {
+		wanted.Body = r.markedAs(posts.Body, unfinishedMark)
+	}
 	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	if wanted.Draft && noDrafts(err) {
 		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
 		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	}
+	if github.PullRequestExists(err) { // another run was faster
+		return r.adoptPullRequest(ctx, title, posts)
+	}
 	if err != nil {
 		return forgeFailure("The pull request cannot be opened", err)
 	}
 	r.published.pull, r.published.operation = pull, "created"
+	r.decorate(ctx, pull, true)
+	posts = r.putComments(ctx, pull, noComments, posts)
+	if err := r.editPullRequest(ctx, title, posts.Body, title, wanted.Body); err != nil {
+		r.warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
+	}
 	return nil
+}
+
+// wantsMore says whether there is more to a pull request than its body.
+func (r *run) wantsMore(posts transcript.Posts) bool {
+	p := r.job.PullRequest
+	return len(posts.Comments)+len(p.Labels)+len(p.Assignees)+len(p.Reviewers)+len(p.Teams) > 0 || p.Milestone != ""
 }
 
 // noDrafts says whether GitHub refuses a pull request because it is a draft:
@@ -162,39 +251,52 @@ func noDrafts(err error) bool {
 	return github.KindOf(err) == github.Invalid && strings.Contains(err.Error(), "Draft pull requests are not supported")
 }
 
-func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title, body string) error {
-	pull, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, open.Number, github.PullRequestUpdate{Title: &title, Body: &body})
-	if err != nil {
-		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", open.Number), err)
+// updatePullRequest brings an open one up to date. Its body comes last: it names
+// the commit that all is finished for.
+func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title string, posts transcript.Posts) error {
+	r.published.pull, r.published.operation = open, "updated"
+	wanted, madeDraft := r.draft(), strings.HasPrefix(open.Body, strings.TrimSpace(draftMark))
+	if wanted {
+		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
 	}
-	r.published.pull, r.published.operation = pull, "updated"
-	madeDraft := strings.HasPrefix(open.Body, draftMark)
-	if wanted := r.draft(); wanted != pull.Draft && (wanted || madeDraft) {
-		r.decorated("draft", r.forge.SetDraft(ctx, pull, wanted))
+	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
+	posts = r.putComments(ctx, open, r.ownComments, posts)
+	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
+	if err := r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body); err != nil {
+		return err
+	}
+	if !wanted && madeDraft {
+		r.decorated("draft", r.forge.SetDraft(ctx, r.published.pull, false))
 	}
 	return nil
 }
 
-// decorate adds what the job asks for. What fails is a warning: the pull
-// request is there.
-func (r *run) decorate(ctx context.Context) {
-	wanted, number := r.job.PullRequest, r.published.pull.Number
-	owner, name := r.repo.owner, r.repo.name
-	if len(wanted.Labels) > 0 {
-		r.decorated("labels", r.forge.AddLabels(ctx, owner, name, number, wanted.Labels))
+// editPullRequest sends of title and body what is not there yet.
+func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBody string) error {
+	var edit github.PullRequestUpdate
+	if title != oldTitle {
+		edit.Title = &title
 	}
-	if len(wanted.Assignees) > 0 {
-		r.decorated("assignees", r.forge.AddAssignees(ctx, owner, name, number, wanted.Assignees))
+	if !sameText(body, oldBody) {
+		edit.Body = &body
 	}
-	if len(wanted.Reviewers)+len(wanted.Teams) > 0 {
-		r.decorated("reviewers", r.forge.RequestReviewers(ctx, owner, name, number, wanted.Reviewers, wanted.Teams))
+	if edit == (github.PullRequestUpdate{}) {
+		return nil
 	}
+	number := r.published.pull.Number
+	pull, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, number, edit)
+	if err != nil {
+		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", number), err)
+	}
+	r.published.pull = pull
+	return nil
 }
 
-func (r *run) decorated(what string, err error) {
-	if err != nil {
-		r.warn("pull_request_"+what, "The pull request's %s could not be set: %v", what, err)
-	}
+// sameText says whether a text that GitHub gives back is the one that was sent:
+// its page ends lines otherwise, and blanks at the end are nothing.
+func sameText(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
 }
 
 // reason and sentence tell of a change that was published.
@@ -216,7 +318,7 @@ func (p published) sentence(where string) string {
 		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
 	case p.pull != nil && p.operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.pull.Number, p.pull.URL)
-	case p.unchanged:
+	case p.unchanged && p.operation != "created":
 		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.branch, short(p.commit))
 	case p.pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)

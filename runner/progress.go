@@ -19,8 +19,8 @@ func (r *run) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// tell shows an event to who watches: as a line of JSON, or in words.
-func (r *run) tell(e transcript.Event) {
+// showEvent shows an event to who watches: as a line of JSON, or in words.
+func (r *run) showEvent(e transcript.Event) {
 	if w := r.options.Events; w != nil {
 		line, err := e.Line()
 		if err == nil {
@@ -66,6 +66,12 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 	}),
 	transcript.TypeSetup: line(func(d transcript.Setup) string {
 		return fmt.Sprintf("setup %s: exit %d after %.1f s", d.Name, d.ExitCode, d.Seconds)
+	}),
+	transcript.TypeNetwork: line(func(d transcript.Network) string {
+		if d.Allowed {
+			return ""
+		}
+		return fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
 	}),
 	transcript.TypeModelRetry: line(func(d transcript.ModelRetry) string {
 		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)

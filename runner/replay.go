@@ -152,7 +152,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		found.Tree = string(r.changes.Tree)
 	}
 	if r.conversation != nil {
-		if _, found.Body, err = withBody(r, err); err != nil && found.Body == "" {
+		if found.Body, err = p.writeBody(err); err != nil && found.Body == "" {
 			return nil, err
 		}
 	}
@@ -166,13 +166,26 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	return found, err
 }
 
-// withBody writes the body of the pull request and keeps the error of the run.
-func withBody(r *run, failed error) (string, string, error) {
-	title, body, err := r.writeBody()
-	if failed != nil {
-		return title, body, failed
+// writeBody writes the body of the pull request and keeps the error of the run.
+// It names the transcript that is replayed, and the folder that the run worked
+// in: two replays differ in nothing but durations.
+func (p *replay) writeBody(failed error) (string, error) {
+	view, err := p.run.view()
+	if err != nil {
+		return "", errors.Join(failed, err)
 	}
-	return title, body, err
+	recorded, err := p.recorded.view()
+	if err != nil {
+		return "", errors.Join(failed, err)
+	}
+	view.Head, view.Events = recorded.Head, recorded.Events
+	p.run.shownAs = filepath.Base(p.recorded.dir.path)
+	posts, err := p.run.compose(view)
+	if err != nil {
+		return "", errors.Join(failed, err)
+	}
+	body := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.past.workspace.Root)
+	return body, errors.Join(failed, p.run.dir.write(pullRequestFile, []byte(body)))
 }
 
 func (r *run) replayPipeline(ctx context.Context) error {
@@ -180,13 +193,21 @@ func (r *run) replayPipeline(ctx context.Context) error {
 	defer stop()
 	r.options.Publish = publishNone
 	for _, stage := range []func(context.Context) error{
-		func(context.Context) error { return r.knowModel() }, r.meetForge, r.readCommandRules, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
+		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
 	} {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
 		}
 	}
 	return nil
+}
+
+// knowRecorded finds the model's profile. Nothing makes the conversation
+// shorter: nobody reads it, and there is no recorded answer to that.
+func (r *run) knowRecorded(context.Context) error {
+	err := r.knowModel()
+	r.profile.ContextWindow = 0
+	return err
 }
 
 // recordedAnswers is a model that says what one said before.
@@ -273,7 +294,7 @@ func (r *run) eachEvent(take func(transcript.Event) error) error {
 }
 
 // compare finds the calls whose outputs are not what they were, but for times,
-// names of chunks and the folder that the work is in.
+// names of chunks, the folder that the work is in, and how long that makes them.
 func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, error) {
 	now := map[int]transcript.ToolFinished{}
 	err := p.run.eachEvent(func(e transcript.Event) error {
@@ -300,7 +321,7 @@ func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, erro
 	return found, err
 }
 
-var passing = regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Process running with session ID .*)\n?`)
+var passing = regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: .*|Process running with session ID .*)\n?`)
 
 // lasting is an output without what differs from run to run.
 func lasting(output string) string { return passing.ReplaceAllString(output, "") }
@@ -326,7 +347,9 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 			return nil, err
 		}
 	}
-	if found.Body, err = p.recorded.body(view); err != nil {
+	options := p.recorded.bodyOptions()
+	options.Template = p.run.pullTemplate()
+	if found.Body, err = transcript.Body(view, options); err != nil {
 		return nil, err
 	}
 	return found, p.run.dir.write(pullRequestFile, []byte(found.Body))

@@ -25,7 +25,7 @@ type Result struct {
 	CostUSD          *float64                `json:"cost_usd"` // null: no price is known
 	Verify           []VerifyRow             `json:"verify"`
 	Sandbox          Confinement             `json:"sandbox"`
-	Denied           int                     `json:"denied"` // calls that the policy refused
+	Denied           int                     `json:"denied"` // calls and hosts that the policy refused
 	Warnings         []transcript.Warning    `json:"warnings"`
 	Changes          *ChangeSummary          `json:"changes"`          // null: nothing changed
 	Output           string                  `json:"output,omitempty"` // file by task.output_schema, in the run directory

@@ -2,31 +2,27 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// ResumeOptions say which run goes on. All settings are those of its
-// transcript: a run that is resumed may never do more than it was started for.
+// ResumeOptions say which run goes on. All settings but limits are those of its
+// transcript: a run that is resumed may never do what it was not started for.
 type ResumeOptions struct {
 	RunDir string
-	Dir    string // the checkout; empty means where the run worked
+	Dir    string   // the checkout; empty means where the run worked
+	Set    []string // limits, which may be other ones: KEY=VALUE
 	Quiet  bool
 
 	Environ  []string
@@ -34,26 +30,30 @@ type ResumeOptions struct {
 	Version  string
 	Events   io.Writer // as in Options
 	Progress io.Writer
+	Step     *actions.Step // as in Options
 }
 
 // redactedMark begins what stands in a transcript in the place of a secret.
 const redactedMark = "[secret "
 
-// markFile holds what gitops must know to go on with the checkout.
-const markFile = stateFolder + "/checkout.json"
-
-// Resume goes on with a run that was killed, from its last event. Before it has
-// begun to, what fails leaves the run directory as it is, so that it can be
-// tried again.
+// Resume goes on with a run that was killed or stopped, from its last event.
+// Before it has begun to, what fails leaves the run directory as it is, so that
+// it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) Result {
 	r := &run{
 		options: Options{
-			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress,
+			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step,
 		},
 		env: environment(o.Environ), began: time.Now(),
 	}
 	defer r.close()
-	err := r.guarded(ctx, func(ctx context.Context) error { return r.reopen(o.RunDir) })
+	result := r.again(ctx, o)
+	r.tellStep(&result)
+	return result
+}
+
+func (r *run) again(ctx context.Context, o ResumeOptions) Result {
+	err := r.guarded(ctx, func(context.Context) error { return r.reopen(o) })
 	if r.past != nil && r.past.finished != nil && !r.dir.has(resultFile) {
 		return r.concludeAgain()
 	}
@@ -67,9 +67,10 @@ func Resume(ctx context.Context, o ResumeOptions) Result {
 }
 
 // reopen reads the run directory, and makes sure that nobody else works in it.
-func (r *run) reopen(path string) error {
+func (r *run) reopen(o ResumeOptions) error {
 	r.redact()
-	dir, err := openDirectory(path)
+	r.maskSecrets()
+	dir, err := openDirectory(o.RunDir)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (r *run) reopen(path string) error {
 	}
 	log, torn, err := transcript.Reopen(dir.join(transcriptFile), transcript.Options{
 		Redact: func(text string) string { return r.redactor.Redact(text) },
-		Sink:   r.tell,
+		Sink:   r.showEvent,
 	})
 	if err != nil {
 		return cannotResume("%s", trimmed(err)).Because(err)
@@ -88,33 +89,16 @@ func (r *run) reopen(path string) error {
 	if r.past, err = r.readPast(); err != nil {
 		return err
 	}
+	r.past.limits, r.raised = r.past.job.Limits, o.Set
+	if r.past.job.Limits, err = setLimits(r.past.limits, o.Set); err != nil {
+		return err
+	}
+	r.past.pending = r.dir.has(awayFile)
 	if err := r.past.resumable(); err != nil {
 		return err
 	}
 	r.adoptPast()
 	return dir.reserve()
-}
-
-func cannotResume(format string, args ...any) *outcome.Stop {
-	return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s.", fmt.Sprintf(format, args...))
-}
-
-func (p *past) resumable() error {
-	switch {
-	case p.finished != nil:
-		return cannotResume("it has ended; look at %s, and start a new one", resultFile)
-	case p.started == nil || p.workspace == nil:
-		return cannotResume("it was killed before it had begun; start a new one")
-	case strings.Contains(string(p.started.Job), redactedMark):
-		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
-	case p.onPull() && !p.worked():
-		return cannotResume("it was killed before the change of its pull request was in the checkout; start a new one")
-	case p.onPull() && !strings.HasPrefix(p.workspace.Branch, runBranches):
-		return cannotResume("it went on with a person's pull request; ask there again")
-	case p.started.Scripted != "":
-		return cannotResume("its answers came from a scripted session; start it again")
-	}
-	return nil
 }
 
 // concludeAgain writes the result of a run that was killed between its last
@@ -127,7 +111,7 @@ func (r *run) concludeAgain() Result {
 	}
 	result := Result{
 		Version: ResultVersion, Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason, Message: end.Message, ExitCode: end.ExitCode,
-		RunID: r.past.started.RunID, BaseSHA: view.Workspace.BaseSHA, PullRequest: PullRequest{Operation: "none"},
+		RunID: r.past.started.RunID, BaseSHA: bundleBase(view), PullRequest: PullRequest{Operation: "none"},
 		Plan: append([]transcript.PlanStep{}, view.Plan.Steps...), Usage: end.Usage, CostUSD: end.CostUSD, Verify: []VerifyRow{},
 		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: Confinement{string(sandbox.LevelNone), []string{}}, Summary: end.Summary,
 		TranscriptSHA256: r.log.Head(), Worked: view.Turns > 0, Directory: r.dir.path, File: resultFile,
@@ -166,7 +150,7 @@ func (r *run) adoptPast() {
 	r.redact()
 	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged()
 	r.branch = p.workspace.Branch
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor}
+	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor, actorID: p.task.ActorID}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
@@ -183,11 +167,11 @@ func (r *run) adoptPast() {
 func (r *run) proceed(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {
-		stages = append(stages, r.restore)
+		stages = append(stages, r.restore, r.moveIn)
 	}
 	for _, stage := range append(stages, r.workUntilVerified, r.askOutput, r.publishWork) {
 		if err := stage(ctx); err != nil {
@@ -197,116 +181,27 @@ func (r *run) proceed(ctx context.Context) error {
 	return nil
 }
 
-// resumeCheckout opens the checkout and puts it where the last event left it.
-func (r *run) resumeCheckout(ctx context.Context) error {
-	dir := r.options.Dir
-	if dir == "" {
-		dir = r.past.workspace.Root
-	}
-	if r.past.workspace.Cloned && r.options.Dir == "" {
-		dir, r.cloned = r.dir.join(checkoutFolder), true
-	}
-	if err := r.openCheckout(ctx, dir); err != nil {
-		return checkoutFailure(err)
-	}
-	for _, name := range r.dir.leftovers() {
-		r.dir.remove(name)
-	}
-	if !r.past.worked() {
-		r.dir.remove(stateFolder + "/untracked")
-		return r.sameBase(ctx)
-	}
-	raw, err := r.dir.root.ReadFile(markFile)
-	if err == nil {
-		r.snapshot, err = r.checkout.Resume(ctx, raw)
-	}
-	switch {
-	case errors.Is(err, gitops.ErrOtherCheckout), errors.Is(err, fs.ErrNotExist):
-		return r.moveHere(ctx)
-	case err != nil:
-		return fmt.Errorf("go on with the checkout: %w", err)
-	}
-	if err := r.useBase(); err != nil {
-		return err
-	}
-	r.undone, r.wholePatch, err = r.undoPatch()
-	return err
-}
-
-func (r *run) useBase() error {
-	w := r.past.workspace
-	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: w.Base, SHA: w.BaseSHA})
-	if err != nil {
-		return checkoutFailure(err)
-	}
-	r.base = base
-	return nil
-}
-
-// sameBase makes sure that the checkout is clean and on the run's base commit.
-func (r *run) sameBase(ctx context.Context) error {
-	w := r.past.workspace
-	if r.base.SHA != w.BaseSHA && w.Base != "" {
-		if err := r.chooseBase(ctx, w.Base); err != nil {
-			return checkoutFailure(err)
-		}
-	}
-	if r.base.SHA != w.BaseSHA {
-		return cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(w.BaseSHA), short(r.base.SHA))
-	}
-	r.base.Branch = w.Base
-	dirty, err := r.checkout.Dirty(ctx)
-	if err != nil {
-		return fmt.Errorf("look for uncommitted changes: %w", err)
-	}
-	if len(dirty) > 0 {
-		return cannotResume("this checkout is not the one that it worked in, and has uncommitted changes (%s); give a clean one with --repo", some(dirty))
-	}
-	return r.findWorkDir()
-}
-
-// moveHere does the work so far again in another checkout, as far as patches
-// did it.
-func (r *run) moveHere(ctx context.Context) error {
-	if r.past.onPull() {
-		return cannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
-	}
-	if err := r.sameBase(ctx); err != nil {
-		return err
-	}
-	if err := r.takeSnapshot(ctx); err != nil {
-		return err
-	}
-	r.elsewhere = true
-	dir := r.workDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("open the working directory: %w", err)
-	}
-	defer root.Close()
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: tools.Freeform, Protect: r.whyProtected})
-	for n := 1; n <= r.patches; n++ {
-		text, err := r.dir.root.ReadFile(patchName(n))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", patchName(n), err)
-		}
-		result, err := patcher.Apply(ctx, dir, string(text))
-		if err != nil {
+// recordResumed writes that the run goes on. From here on it ends in a result,
+// and not in the one of its last end.
+func (r *run) recordResumed(context.Context) error {
+	if r.away != "" {
+		if err := r.dir.write(awayFile, []byte(r.away)); err != nil {
 			return err
 		}
-		if result.Failed {
-			r.warn("patch_not_repeated", "%s could not be applied again in this checkout: %s", patchName(n), strings.TrimSpace(result.Output))
-		}
 	}
+	event := transcript.RunResumed{Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.away != "", Limits: r.raised}
+	if end := r.past.finished; end != nil {
+		event.After = end.Outcome + "/" + end.Reason
+	}
+	if err := r.record(transcript.TypeRunResumed, event); err != nil {
+		return err
+	}
+	r.resumed, r.movesIn = true, r.away != "" && r.past.worked()
+	if err := r.log.Sync(); err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	r.dir.remove(resultFile)
 	return nil
-}
-
-// recordResumed writes that the run goes on. From here on it ends in a result.
-func (r *run) recordResumed(context.Context) error {
-	r.resumed = true
-	return r.record(transcript.TypeRunResumed, transcript.RunResumed{
-		Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.elsewhere,
-	})
 }
 
 // restore puts the conversation and the baseline where the last event left
@@ -325,14 +220,8 @@ func (r *run) restore(context.Context) error {
 	return nil
 }
 
-// leftovers are trees that a verification made which was broken off.
-func (d *directory) leftovers() []string {
-	names, _ := fs.Glob(d.root.FS(), stateFolder+"/verify-*")
-	return names
-}
-
-// catchUp answers the calls of the last answer that the run was killed in, once
-// there are tools again.
+// catchUp answers the calls of the last answer that the run was stopped in, once
+// there are tools again, and tells the model what is not as it was.
 func (r *run) catchUp(ctx context.Context) error {
 	if r.past == nil {
 		return nil
@@ -342,11 +231,20 @@ func (r *run) catchUp(ctx context.Context) error {
 	if err := r.conversation.Resume(ctx, &past.agent, r.interrupted); err != nil {
 		return err
 	}
-	if r.elsewhere {
-		return r.conversation.Tell("The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs. " +
-			"Look at the checkout before you go on.")
+	var words []string
+	if past.finished != nil {
+		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
-	return nil
+	switch r.away {
+	case inChange:
+		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
+	case inPatches:
+		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return r.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
 }
 
 // interrupted tells the model of a call that was broken off.
@@ -358,65 +256,37 @@ func (r *run) interrupted(call tools.Call, began int64) tools.Result {
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
 	case patched && r.wholePatch && call.Name == patchTool:
 		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
+	case call.Name == patchTool && r.away != "":
+		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
 	case call.Name == patchTool:
 		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")
 	}
 	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")
 }
 
-// keepMark writes what Resume needs of the checkout.
-func (r *run) keepMark() error {
-	raw, err := r.checkout.Mark(r.snapshot)
-	if err != nil {
-		return err
-	}
-	return r.dir.write(markFile, raw)
-}
-
-func patchName(n int) string { return fmt.Sprintf("%s/%03d.patch", patchesFolder, n) }
-
-// endLeftovers kills what the commands of the killed run left running: they
-// have its folder of programs on their PATH.
-func (r *run) endLeftovers(context.Context) error {
-	mark := r.dir.join(programsFolder)
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil // no such thing here; they died with the run or stay
-	}
-	for _, entry := range entries {
-		pid, isProcess := processID(entry.Name())
-		if !isProcess || pid == os.Getpid() {
-			continue
-		}
-		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err != nil {
-			continue // of another user, or gone
-		}
-		if ofRun(strings.Split(string(raw), "\x00"), mark) {
-			endProcess(pid)
-		}
-	}
-	return nil
-}
-
-func ofRun(env []string, folder string) bool {
-	return slices.ContainsFunc(env, func(variable string) bool {
-		path, ok := strings.CutPrefix(variable, "PATH=")
-		return ok && slices.Contains(filepath.SplitList(path), folder)
-	})
-}
-
-// releaseAgain goes on with a release in which the run was killed after the
-// branch had moved.
+// releaseAgain goes on with a release in which the run was stopped after the
+// branch had moved. What GitHub has of it is made anew: the commit was nowhere
+// else.
 func (r *run) releaseAgain(ctx context.Context, before *tip) error {
-	r.published.commit, r.published.branch = before.sha, r.branch
-	if err := r.switchCheckout(ctx, before.sha); err != nil {
-		return err
-	}
-	if r.publishMode() == publishLocal {
-		if err := r.push(ctx, before.sha, before); err != nil {
+	if r.publishMode() == publishGitHub {
+		if err := r.release(ctx, before); err != nil {
 			return err
 		}
+		return r.present(ctx)
+	}
+	r.published.commit, r.published.branch = before.sha, r.branch
+	put := r.switchCheckout
+	switch {
+	case r.drift.inCheckout != nil:
+		put = func(ctx context.Context, _ string) error { return r.restoreCheckout(ctx) }
+	case r.publishMode() == publishGitHub:
+		put = r.switchToPushed
+	}
+	if err := put(ctx, before.sha); err != nil {
+		return err
+	}
+	if err := r.push(ctx, before.sha, before); err != nil {
+		return err
 	}
 	return r.present(ctx)
 }

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -83,7 +85,8 @@ type run struct {
 	redactor *secrets.Redactor
 	rules    *rules.Set   // on commands
 	asked    int          // questions that the agent put to people
-	denied   atomic.Int64 // commands that the policy refused
+	denied   atomic.Int64 // commands and hosts that the policy refused
+	hosts    hosts        // that commands asked for
 	warned   sync.Mutex   // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
@@ -109,6 +112,8 @@ type run struct {
 	base     gitops.Base
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
+	gitMark  *sandbox.GitMark // to compare with; nil where commands can't write .git
+	gitBad   bool             // it differs, and nothing of git is run on it
 	branch   string
 
 	tools        *toolbox // while the agent works
@@ -126,7 +131,9 @@ type run struct {
 	undone       bool          // a patch that was broken off was taken back
 	wholePatch   bool          // the last patch that began is applied
 	journalled   int64         // event after which the last patch began
-	elsewhere    bool          // the checkout is not the one that the run began in
+	away         string        // what has the work so far, when the checkout did not when the run went on
+	movesIn      bool          // the work is not, or not all, in the checkout yet
+	raised       []string      // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
@@ -136,11 +143,16 @@ type run struct {
 	kept         bool   // the change set is written to the run directory
 	bundleHead   string // of the chain of the run whose bundle is published
 	published    published
+	drift        drift                           // of the base, while the work was done
+	key          *sshsig.Key                     // that the commit is signed with; nil for none
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
 	progressLike []github.Comment                // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
+	shownAs      string                          // folder of the transcript that the body names; empty for its own
 	bodyFile     string                          // of the pull request, once it is written
+	notes        []string                        // that the body of the pull request tells, see tell
+	doubts       []string                        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the
@@ -164,6 +176,7 @@ func (r *run) pipeline(ctx context.Context) error {
 		r.readOutputSchema,
 		r.openWorkspace,
 		r.readCommandRules,
+		r.spareBase,
 		r.notDoneAlready,
 		r.joinBranch,
 		r.choosePublishing,
@@ -219,8 +232,15 @@ func endOf(ctx context.Context, err error) *outcome.Stop {
 		return stop
 	case errors.As(err, &stop):
 		return stop
+	case isFull(err):
+		return outcome.Stopf(outcome.InternalError, "disk_full", "The disk is full: %s; free some.", trimmed(err)).Because(err)
 	}
 	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
+}
+
+// isFull says whether there was no room to write.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func (r *run) warn(code, format string, args ...any) {

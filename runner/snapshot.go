@@ -83,7 +83,7 @@ func counted(n int, noun string) string {
 // when it was asked for, whatever was written since.
 func (r *run) readEventTask(ctx context.Context) error {
 	q := r.request
-	r.task = task{source: "event", name: "event " + r.event.Name, trigger: q.Trigger, actor: q.Actor.Login}
+	r.task = task{source: "event", name: "event " + r.event.Name, trigger: q.Trigger, actor: q.Actor.Login, actorID: q.Actor.ID}
 	if q.Prompt != "" {
 		return r.takeInput(input{parts: []intake.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -38,7 +39,7 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	}
 	s := script{
 		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
-		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network},
+		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network, key: fmt.Sprintf("setup[%d].network", i)},
 	}
 	took, err := r.runScript(ctx, s)
 	if err != nil {
@@ -67,6 +68,9 @@ func (r *run) takeSnapshot(ctx context.Context) error {
 // unchangedBy makes sure that commands of the job, which ran in the checkout
 // before the agent, left tracked files alone.
 func (r *run) unchangedBy(ctx context.Context, commands string) error {
+	if err := r.gitUnchanged(); err != nil {
+		return err
+	}
 	dirty, err := r.checkout.Dirty(ctx)
 	if err != nil {
 		return fmt.Errorf("look for what the %s commands changed: %w", commands, err)
@@ -89,10 +93,8 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	if len(r.job.Verify) == 0 {
 		return nil
 	}
-	if r.verifiesClean() {
-		if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.dir.join(stateFolder, "untracked")); err != nil {
-			return fmt.Errorf("keep the untracked files for verification: %w", err)
-		}
+	if err := r.keepUntracked(ctx); err != nil {
+		return err
 	}
 	results, err := r.verifyTree(ctx, 0, r.base.Tree)
 	if err != nil {
@@ -111,6 +113,18 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	}
 	r.table = transcript.Verify{Rows: r.baseline, Passed: true}
 	return r.record(transcript.TypeVerify, r.table)
+}
+
+// keepUntracked keeps what is not tracked before the first turn for checks that
+// run on a fresh tree.
+func (r *run) keepUntracked(ctx context.Context) error {
+	if len(r.job.Verify) == 0 || !r.verifiesClean() {
+		return nil
+	}
+	if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.dir.join(keptUntracked)); err != nil {
+		return fmt.Errorf("keep the untracked files for verification: %w", err)
+	}
+	return nil
 }
 
 // verifiesClean says that checks run on a fresh tree, not in the checkout.
@@ -137,7 +151,7 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
 		defer r.dir.remove(folder)
 		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
-			Dir: r.dir.join(folder), Tree: tree, Untracked: r.dir.join(stateFolder, "untracked"),
+			Dir: r.dir.join(folder), Tree: tree, Base: r.base, Untracked: r.dir.join(keptUntracked),
 		}); err != nil {
 			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
@@ -220,6 +234,10 @@ func (r *run) giveBack() error {
 // takeChanges looks at what the agent changed and keeps it in the run
 // directory before anything else is done with it.
 func (r *run) takeChanges(ctx context.Context) error {
+	violation := r.gitUnchanged()
+	if violation != nil && !isViolation(violation) {
+		return violation
+	}
 	changes, err := r.checkout.Changes(ctx, r.snapshot)
 	if err == nil {
 		changes, err = r.withoutDropped(ctx, changes)
@@ -228,7 +246,7 @@ func (r *run) takeChanges(ctx context.Context) error {
 		return fmt.Errorf("find what changed: %w", err)
 	}
 	r.changes = changes
-	return r.keepChanges(ctx)
+	return cmp.Or(r.keepChanges(ctx), violation)
 }
 
 // judgeChanges refuses a change set that the job's policy or limits forbid.

@@ -306,7 +306,7 @@ func (r *run) start() error {
 		return nil
 	}
 	r.begun = true
-	event := transcript.RunStarted{RunID: r.id, Version: r.options.Version, Key: r.task.key, Publish: r.publishMode(), Link: r.env.runLink(), Price: r.price()}
+	event := transcript.RunStarted{RunID: r.id, Version: r.options.Version, Key: r.task.key, Publish: r.publishMode(), Link: r.env.runLink(), Price: r.price(), OutputSchema: r.output.source}
 	if r.options.Replay != "" {
 		event.Scripted = filepath.Base(r.options.Replay)
 	}

@@ -90,8 +90,11 @@ func (s *spool) write(p []byte) {
 	if len(s.pending) < spoolWindow {
 		return
 	}
-	if n := s.cutPoint(); n > 0 {
-		s.emit([]byte(s.redact(string(s.pending[:n]))))
+	n := s.cutPoint()
+	if n == 0 {
+		return
+	}
+	if s.emit([]byte(s.redact(string(s.pending[:n])))); s.file != nil {
 		s.pending = append(s.pending[:0], s.pending[n:]...)
 	}
 }

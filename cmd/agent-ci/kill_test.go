@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// steps is how many things the model of the kill tests does, one in a turn.
-const steps = 30
+// stepwise is a model that does so many things, one in a turn. It knows from the
+// conversation alone what is done, and repeats a call that was broken off when
+// the runner tells it so.
+type stepwise int
 
-// stepwise is a model that knows from the conversation alone what is done. It
-// repeats a call that was broken off when the runner tells it so.
-func stepwise(w http.ResponseWriter, r *http.Request) {
+func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	var body struct {
 		Input []struct {
@@ -50,7 +50,7 @@ func stepwise(w http.ResponseWriter, r *http.Request) {
 		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
 	}
-	if done < steps {
+	if done < int(steps) {
 		item = step(done, tries)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -73,17 +73,19 @@ func step(n, try int) any {
 
 // killWorld is a repository and a model for runs that are killed.
 type killWorld struct {
-	t   *testing.T
-	dir string
-	env []string
+	t    *testing.T
+	dir  string
+	env  []string
+	gate *deadly // in front of the model
 }
 
 func newKillWorld(t *testing.T) *killWorld {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(stepwise))
+	gate := &deadly{next: stepwise(30)}
+	server := httptest.NewServer(gate)
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	w := &killWorld{t: t, dir: dir, env: []string{
+	w := &killWorld{t: t, dir: dir, gate: gate, env: []string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 		"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_STREAM=false",
@@ -130,6 +132,18 @@ func (w *killWorld) git(dir string, args ...string) string {
 // the output and whether the program ended by itself.
 func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
 	w.t.Helper()
+	return w.watched(func(program *os.Process) func() {
+		if after == 0 {
+			return func() {}
+		}
+		timer := time.AfterFunc(after, func() { _ = program.Kill() })
+		return func() { timer.Stop() }
+	}, args...)
+}
+
+// watched runs agent-ci beside what watch begins, and ends that with it.
+func (w *killWorld) watched(watch func(program *os.Process) (stop func()), args ...string) (string, bool) {
+	w.t.Helper()
 	cmd := exec.Command(binary, args...)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	var out strings.Builder
@@ -137,10 +151,7 @@ func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
-		defer timer.Stop()
-	}
+	defer watch(cmd.Process)()
 	err := cmd.Wait()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if err != nil && !status.Signaled() {
@@ -215,6 +226,9 @@ func TestKilledRunsGoOn(t *testing.T) {
 			t.Errorf("run %d left %q", n, got)
 		}
 		if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
+			t.Errorf("run %d: %s", n, text)
+		}
+		if text, ok := w.agent(0, "replay", out, "--frozen", "--quiet"); !ok || !strings.Contains(text, want) || !strings.Contains(text, ", 0 differences") {
 			t.Errorf("run %d: %s", n, text)
 		}
 	}

@@ -64,7 +64,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
-		policyCommand(), actionCommand(), initCommand(), versionCommand(),
+		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), versionCommand(),
 	}
 }
 

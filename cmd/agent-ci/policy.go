@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // repositoryRules is where a repository keeps its rules.
@@ -84,18 +86,17 @@ func requested(words []string) policy.Request {
 	return policy.Request{Argv: words, Dir: dir}
 }
 
-// commandsIn are the decisions in a sandbox mode, with this folder as the
-// workspace.
+// commandsIn are the decisions in a sandbox mode with all layers, with this
+// folder as the workspace.
 func commandsIn(mode string, set *rules.Set) policy.Commands {
 	home, _ := os.UserHomeDir()
-	c := policy.Commands{Rules: set, Confined: mode != "danger-full-access", Home: home}
-	if mode != "read-only" {
-		c.Writable = []string{"/tmp"}
-		if dir, err := os.Getwd(); err == nil {
-			c.Writable = append(c.Writable, dir)
-		}
+	dir, _ := os.Getwd() // without one nothing is below it
+	level := sandbox.LevelFull
+	if sandbox.Mode(mode) == sandbox.DangerFullAccess {
+		level = sandbox.LevelNone
 	}
-	return c
+	o := sandbox.Options{Mode: cmp.Or(sandbox.Mode(mode), sandbox.WorkspaceWrite), Workspace: dir, Home: home}
+	return policy.Commands{Rules: set, Confined: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
 }
 
 func readRules(names []string) (*rules.Set, error) {

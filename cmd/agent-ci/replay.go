@@ -16,7 +16,8 @@ func replayCommand() command {
 The answers of the model come from the transcript; the tools work for real in a
 fresh tree of the base commit, and each output is compared with the recorded
 one, but for times and folders. No model is asked and nothing is published. The
-commands of the run are run again: UNCONFINED, with all rights of this user.
+commands of the run are run again, confined as its job says. The pull request
+that would come of it (--out) is the same each time, but for durations.
 
 With --frozen nothing is run: it checks that the transcript makes up the
 requests that were sent and that the objects of the change are those it tells

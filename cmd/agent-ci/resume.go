@@ -10,26 +10,34 @@ func resumeCommand() command {
 	return command{
 		name:  "resume",
 		args:  "RUN_DIR [FLAGS]",
-		about: "go on with a run that was killed",
+		about: "go on with a run that was killed or stopped",
 		details: `
-The run goes on after the last event of its transcript, under the job that it
-was started with: tool calls that had ended are not run again, what they used of
-the limits counts, a patch that was half applied is taken back, and the model is
-told of a command that was broken off. With another checkout of the same base
-commit (--repo) the patches of the run are applied again there.`,
+A run that was killed, cancelled, or ended by the model's API, by GitHub or by a
+limit goes on after the last event of its transcript, under the job that it was
+started with: tool calls that had ended are not run again, what they used of the
+limits counts, a patch that was half applied is taken back, and the model is told
+of a command that was broken off. A checkout of the same base commit, also on
+another machine (--repo), gets the work so far: the change that the run kept at
+its end or, when it was killed, its patches.
+
+Of the settings only limits may be other ones (--set limits.turns=400): the one
+that ended a run must be raised.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --out ../run    # and the machine goes down
-agent-ci resume ../run`,
+agent-ci resume ../run
+agent-ci resume ../run --set limits.cost_usd=10`,
 		run: resume,
 	}
 }
 
 func resume(ctx context.Context, p process, args []string) int {
 	var repo string
+	var set []string
 	var asJSON, quiet bool
 	flags := newFlags(resumeCommand())
 	flags.variables = true
 	flags.text(&repo, "repo", "DIR", "checkout to go on in (default: where the run worked)")
+	flags.list(&set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
 	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
 	flags.on(&quiet, "quiet", "no progress on standard error")
 	rest, status, done := flags.parse(p, args)
@@ -40,7 +48,7 @@ func resume(ctx context.Context, p process, args []string) int {
 		return flags.wrong(p, "it takes one run directory")
 	}
 	options := runner.ResumeOptions{
-		RunDir: rest[0], Dir: repo, Quiet: quiet, Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr,
+		RunDir: rest[0], Dir: repo, Set: set, Quiet: quiet, Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr, Step: stepOf(p),
 	}
 	show := p.stdout
 	if asJSON {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"capture": capture,
 	}
 	maps.Copy(commands, eventCommands)
+	maps.Copy(commands, pullCommands)
 	maps.Copy(commands, attachmentCommands)
 	return commands
 }
@@ -102,6 +104,8 @@ type world struct {
 	forge *forgetest.Forge
 	repo  *forgetest.Repository
 	model *modeltest.Server
+	// counted is how many of the forge's requests were looked at already.
+	counted int
 }
 
 type worldKey struct{}
@@ -191,14 +195,25 @@ func askedModel(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // startForge serves a repository as GitHub does, made of a checkout, which
-// gets it as its origin: forge OWNER/REPO DIR.
+// gets it as its origin: forge OWNER/REPO DIR [LOGIN [SCOPE...]], with the
+// account of the token and what a classic token may.
 func startForge(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: forge OWNER/REPO DIR")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: forge OWNER/REPO DIR [LOGIN [SCOPE...]]")
+	}
+	var options forgetest.Options
+	if len(args) > 2 {
+		options.User = forgetest.User{Login: args[2], ID: 4242, Type: "User"}
+		if strings.HasSuffix(args[2], "[bot]") {
+			options.User.Type = "Bot"
+		}
+	}
+	if len(args) > 3 {
+		options.Scopes = args[3:]
 	}
 	w := worldOf(ts)
 	owner, name, _ := strings.Cut(args[0], "/")
-	w.forge = forgetest.New(w.t, forgetest.Options{})
+	w.forge = forgetest.New(w.t, options)
 	ts.Defer(func() {
 		if wrong := w.forge.Undescribed(); len(wrong) > 0 {
 			w.t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
@@ -232,17 +247,27 @@ func addIssue(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d\n", worldOf(ts).repo.AddIssue(issue))
 }
 
-// addFault makes the forge fail: fault METHOD PATH STATUS MESSAGE.
+// addFault makes the forge fail, 100 times or as often as is said: fault METHOD
+// PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]].
 func addFault(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE")
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]")
 	}
-	var status int
-	_, err := fmt.Sscan(args[2], &status)
+	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
+	times := 100
+	header := http.Header{}
+	for _, each := range args[min(5, len(args)):] {
+		name, value, _ := strings.Cut(each, "=")
+		header.Set(name, value)
+	}
+	if len(args) >= 5 {
+		times, err = strconv.Atoi(args[4])
+		ts.Check(err)
+	}
 	body, err := json.Marshal(map[string]string{"message": args[3]})
 	ts.Check(err)
-	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, 100)
+	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Header: header, Body: string(body)}, times)
 }
 
 // showPull prints a pull request: pull NUMBER; ! pull NUMBER when there is none.
@@ -257,7 +282,10 @@ func showPull(ts *testscript.TestScript, neg bool, args []string) {
 		if neg {
 			ts.Fatalf("there is a pull request #%s", args[0])
 		}
-		fmt.Fprintf(ts.Stdout(), "state: %s\ndraft: %v\ntitle: %s\nhead: %s\nbase: %s\n\n%s\n", p.State, p.Draft, p.Title, p.Head, p.Base, p.Body)
+		fmt.Fprintf(ts.Stdout(), "state: %s\ndraft: %v\ntitle: %s\nhead: %s\nbase: %s\n", p.State, p.Draft, p.Title, p.Head, p.Base)
+		fmt.Fprintf(ts.Stdout(), "labels: %s\nassignees: %s\nreviewers: %s\nteams: %s\nmilestone: %s\n", strings.Join(p.Labels, " "),
+			strings.Join(p.Assignees, " "), strings.Join(p.Reviewers, " "), strings.Join(p.Teams, " "), p.Milestone)
+		fmt.Fprintf(ts.Stdout(), "\n%s\n", p.Body)
 		return
 	}
 	if !neg {

@@ -50,7 +50,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 
 func newClient(t *testing.T, apiURL string) *github.Client {
 	t.Helper()
-	client, err := github.New(github.Options{APIURL: apiURL, Token: token})
+	client, err := github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,3 +518,6 @@ func TestNewRefuses(t *testing.T) {
 		t.Errorf("a token with a line break at its end: %v", err)
 	}
 }
+
+// atOnce lets no time pass.
+func atOnce(ctx context.Context, _ time.Duration) error { return ctx.Err() }

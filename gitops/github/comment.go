@@ -34,3 +34,34 @@ func (c *Client) EditComment(ctx context.Context, owner, name string, id int64, 
 	}
 	return nil
 }
+
+// DeleteComment deletes a comment of an issue or pull request. That it is gone
+// already is no error.
+func (c *Client) DeleteComment(ctx context.Context, owner, name string, id int64) error {
+	what := call{doing: fmt.Sprintf("delete the comment %d in %s/%s", id, owner, name), permission: writeIssues}
+	if err := checkRepository(what, owner, name); err != nil {
+		return err
+	}
+	_, err := c.rest.Issues.DeleteComment(ctx, owner, name, id)
+	if err == nil {
+		return nil
+	}
+	if err = c.failed(ctx, what, err); KindOf(err) == NotFound {
+		return nil
+	}
+	return err
+}
+
+// Comments reads the comments of an issue or pull request, oldest first, at most
+// MaxComments.
+func (c *Client) Comments(ctx context.Context, owner, name string, number int) ([]Comment, error) {
+	what := call{doing: fmt.Sprintf("read the comments of %s/%s#%d", owner, name, number), permission: "issues: read"}
+	if err := checkRepository(what, owner, name); err != nil {
+		return nil, err
+	}
+	comments, err := c.comments(ctx, owner, name, number)
+	if err != nil {
+		return nil, c.failed(ctx, what, err)
+	}
+	return comments, nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
@@ -23,15 +24,17 @@ func (c *Client) AddLabels(ctx context.Context, owner, name string, number int, 
 		return err
 	}
 	// go-github sends the list alone, a form that GitHub does not describe.
-	request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, number),
-		map[string][]string{"labels": labels})
-	if err == nil {
-		_, err = c.rest.Do(ctx, request, nil)
-	}
-	if err != nil {
-		return c.failed(ctx, what, err)
-	}
-	return nil
+	return c.settled(ctx, func() error {
+		request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, number),
+			map[string][]string{"labels": labels})
+		if err == nil {
+			_, err = c.rest.Do(ctx, request, nil)
+		}
+		if err != nil {
+			return c.failed(ctx, what, err)
+		}
+		return nil
+	})
 }
 
 // AddAssignees assigns accounts to an issue or pull request. GitHub leaves out
@@ -77,14 +80,16 @@ func (c *Client) RequestReviewers(ctx context.Context, owner, name string, numbe
 		return err
 	}
 	reviewers := gh.ReviewersRequest{Reviewers: users, TeamReviewers: teams}
-	if _, _, err := c.rest.PullRequests.RequestReviewers(ctx, owner, name, number, reviewers); err != nil {
-		return c.failed(ctx, what, err)
-	}
-	return nil
+	return c.settled(ctx, func() error {
+		if _, _, err := c.rest.PullRequests.RequestReviewers(ctx, owner, name, number, reviewers); err != nil {
+			return c.failed(ctx, what, err)
+		}
+		return nil
+	})
 }
 
 // SetMilestone puts an issue or pull request into the open milestone with a
-// title; an error of kind NotFound when there is none.
+// title, or else with that number; an error of kind NotFound when there is none.
 func (c *Client) SetMilestone(ctx context.Context, owner, name string, number int, title string) error {
 	what := call{doing: fmt.Sprintf("set the milestone of %s/%s#%d", owner, name, number), permission: writePulls}
 	if err := checkRepository(what, owner, name); err != nil {
@@ -108,6 +113,7 @@ func (c *Client) SetMilestone(ctx context.Context, owner, name string, number in
 }
 
 func (c *Client) milestone(ctx context.Context, owner, name, title string) (*gh.Milestone, error) {
+	var numbered *gh.Milestone
 	options := &gh.MilestoneListOptions{State: "open", ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
 	for options.Page != 0 && options.Page <= maxMilestonePages {
 		page, resp, err := c.rest.Issues.ListMilestones(ctx, owner, name, options)
@@ -118,8 +124,11 @@ func (c *Client) milestone(ctx context.Context, owner, name, title string) (*gh.
 			if milestone.GetTitle() == title {
 				return milestone, nil
 			}
+			if strconv.Itoa(milestone.GetNumber()) == title {
+				numbered = milestone
+			}
 		}
 		options.Page = resp.NextPage
 	}
-	return nil, nil
+	return numbered, nil
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -199,8 +200,9 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	return nil
 }
 
-// normalHost is a host's name or address in lower case, without its port and
-// the dot at its end.
+// normalHost is a host's name in lower case or its address in the shortest form,
+// without its port and the dot at its end. Names are taken in their ASCII form
+// only, as requests have them: another would match nothing.
 func normalHost(host string) (string, error) {
 	bare := strings.TrimSpace(host)
 	if inside, rest, ok := strings.Cut(strings.TrimPrefix(bare, "["), "]"); ok && strings.HasPrefix(bare, "[") && isPort(rest) {
@@ -211,6 +213,12 @@ func normalHost(host string) (string, error) {
 	bare = strings.ToLower(strings.TrimRight(bare, "."))
 	if bare == "" || strings.ContainsAny(bare, "/?#*[]@ \t\r\n") {
 		return "", fmt.Errorf("host must be the name or the address of one host, without scheme, path or wildcard, not %q", host)
+	}
+	if strings.ContainsFunc(bare, func(c rune) bool { return c >= 0x80 }) {
+		return "", fmt.Errorf("host must be in its ASCII form (xn--…), not %q", host)
+	}
+	if addr, err := netip.ParseAddr(bare); err == nil {
+		return addr.Unmap().String(), nil
 	}
 	return bare, nil
 }

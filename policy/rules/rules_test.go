@@ -103,13 +103,15 @@ func TestRulesOfAllFilesMatch(t *testing.T) {
 func TestReach(t *testing.T) {
 	set := load(t, `network_rule(host = "Api.Example.com:443", protocol = "https", decision = "allow")
 network_rule("api.example.com.", "https_connect", "deny", justification = "not now")
-network_rule(host = "[::1]:80", protocol = "http", decision = "prompt")`)
+network_rule(host = "[::1]:80", protocol = "http", decision = "prompt")
+network_rule(host = "2606:0:0::0001", protocol = "https", decision = "prompt")`)
 	for _, test := range []struct{ host, protocol, want string }{
 		{"api.example.com", "https", "forbidden t.rules:2"},
 		{"API.example.com.:8443", "https", "forbidden t.rules:2"},
 		{"api.example.com:8443", "https", "forbidden t.rules:2"},
 		{"api.example.com", "http", ""},
 		{"::1", "http", "prompt t.rules:3"},
+		{"2606::1", "https", "prompt t.rules:4"},
 		{"example.com", "https", ""},
 		{"", "https", ""},
 	} {
@@ -147,6 +149,7 @@ func TestMistakes(t *testing.T) {
 		{"wrong base name", `host_executable(name="git", paths=["/bin/rg"])`, `paths must end in "git"`},
 		{"wildcard host", `network_rule(host="*", protocol="http", decision="allow")`, "wildcard"},
 		{"host with scheme", `network_rule(host="http://x", protocol="http", decision="allow")`, "without scheme"},
+		{"host of another script", `network_rule(host="bücher.example", protocol="http", decision="deny")`, "ASCII form"},
 		{"protocol", `network_rule(host="x", protocol="ftp", decision="allow")`, "protocol must be one of"},
 		{"load", `load("x.rules", "y")`, "t.rules:1:1: load is not available"},
 		{"function", "def f():\n  pass", "a function is not available"},

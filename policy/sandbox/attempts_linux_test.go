@@ -53,6 +53,7 @@ var errNothing = errors.New("nothing of the secret is there")
 const (
 	checkedAfterwards = "Landlock grants the workspace whole; what git keeps is compared afterwards"
 	notLandlocks      = "Landlock does not cover the attributes of files; the owner outside is the user who started agent-ci"
+	notNames          = "Landlock covers what is in files and folders, not that they are there"
 	notSignals        = "Landlock covers signals only; priorities of the user's other processes can be changed"
 )
 
@@ -155,6 +156,22 @@ func secretAttempts() []attempt {
 		{name: "read a denied file through /proc/self/root", do: read(func(w world) string { return "/proc/self/root" + w.Denied })},
 		{name: "move a folder of denied files in", do: func(w world) error {
 			return errors.Join(os.Rename(filepath.Dir(w.Denied), w.workspace("stolen")), readSecret(w, w.workspace("stolen/"+filepath.Base(w.Denied))))
+		}, unproven: true},
+		{name: "learn that a key is there", do: func(w world) error { return exists(filepath.Join(w.Home, ".ssh/id_rsa")) }, open: inLandlock(notNames)},
+		{name: "watch a folder of keys", do: func(w world) error { return watchFolder(filepath.Join(w.Home, ".ssh")) }, open: inLandlock(notNames)},
+		{name: "open a key by a descriptor of its path", do: func(w world) error {
+			fd, err := unix.Open(filepath.Join(w.Home, ".ssh/id_rsa"), unix.O_PATH, 0)
+			if err != nil {
+				return err
+			}
+			return readSecret(w, fmt.Sprintf("/proc/self/fd/%d", fd))
+		}},
+		{name: "read a key through the supervisor's folder", do: func(w world) error {
+			return readSecret(w, fmt.Sprintf("/proc/%d/cwd%s", os.Getppid(), filepath.Join(w.Home, ".ssh/id_rsa")))
+		}},
+		{name: "map the supervisor's memory", do: func(world) error { return openFor(fmt.Sprintf("/proc/%d/mem", os.Getppid()), unix.O_RDONLY) }, unproven: true},
+		{name: "open the supervisor's control socket", do: func(world) error {
+			return fdOf(unix.Open(fmt.Sprintf("/proc/%d/fd/3", os.Getppid()), unix.O_RDWR, 0))
 		}, unproven: true},
 		{name: "read the password hashes", do: func(world) error { return readAny("/etc/shadow") }},
 	}
@@ -329,6 +346,8 @@ func kernelAttempts() []attempt {
 		{name: "call by 32-bit numbers", do: by32Bit},
 		{name: "call by x32 numbers", do: func(world) error { return call(0x40000000+unix.SYS_GETPID, 0, 0, 0, 0, 0, 0) }, unproven: true},
 		{name: "type into a terminal", do: func(world) error { return typeInto(unix.TIOCSTI) }},
+		{name: "load a terminal's discipline", do: func(world) error { return typeInto(unix.TIOCSETD) }},
+		{name: "take the console's messages", do: func(world) error { return typeInto(unix.TIOCCONS) }},
 		{name: "type into a terminal by a longer number", do: func(world) error { return typeInto(unix.TIOCSTI | 1<<32) }},
 	}
 }
@@ -422,6 +441,26 @@ func readSecret(w world, path string) error {
 	content, err := os.ReadFile(path)
 	if err == nil && !bytes.Contains(content, []byte(w.Secret)) {
 		return errNothing
+	}
+	return err
+}
+
+func exists(path string) error {
+	_, err := os.Stat(path)
+	return err
+}
+
+func watchFolder(path string) error {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	_, err = unix.InotifyAddWatch(fd, path, unix.IN_CREATE)
+	if err == nil {
+		entries, _ := os.ReadDir(path) // an empty one covers it
+		if stat, failed := os.Stat(path); failed == nil && len(entries) == 0 && stat.Mode().Perm() == 0o555 {
+			return errNothing
+		}
 	}
 	return err
 }

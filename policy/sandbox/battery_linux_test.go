@@ -55,6 +55,8 @@ func becomeProgram() {
 	switch {
 	case os.Getenv(attemptVariable) != "":
 		runAttempt()
+	case os.Getenv(fetchVariable) != "":
+		runFetch()
 	case os.Getenv(outerVariable) != "":
 		runOuter()
 		os.Exit(0)
@@ -70,7 +72,7 @@ func removeProgram() {
 func runAttempt() {
 	var w world
 	must(json.Unmarshal([]byte(os.Getenv(worldVariable)), &w))
-	all := attempts()
+	all := slices.Concat(attempts(), proxyAttempts())
 	i := slices.IndexFunc(all, func(a attempt) bool { return a.name == os.Getenv(attemptVariable) })
 	if err := all[i].do(w); err != nil {
 		fmt.Println(err)
@@ -91,6 +93,7 @@ type outer struct {
 	Options Options
 	Without []string
 	Bare    bool // no sandbox at all
+	Proxied bool // a proxy on the loopback
 	Listen  bool
 	Program string // that runs the attempts
 }
@@ -104,7 +107,11 @@ func runOuter() {
 	defer stop()
 	o.Options.without = o.Without
 	o.Options.Environ = os.Environ()
-	box := new(Sandbox)
+	box, all := new(Sandbox), attempts()
+	if o.Proxied {
+		all = append(all, proxyAttempts()...)
+		o.Options.Network, o.Options.Serve = NetworkProxied, o.World.serveProxy
+	}
 	if !o.Bare {
 		var err error
 		box, err = Open(context.Background(), o.Options)
@@ -112,7 +119,7 @@ func runOuter() {
 	}
 	fmt.Fprintln(os.Stderr, box.Level())
 	out := json.NewEncoder(os.Stdout)
-	for _, a := range attempts() {
+	for _, a := range all {
 		if o.Bare && a.unproven {
 			continue
 		}

@@ -92,8 +92,9 @@ func argumentRules(o filterOptions) []rule {
 		rules = append(rules, rule{call, conditions, answer})
 	}
 	add(notAllowed, "clone", has(0, newMask))
-	add(notAllowed, "ioctl", is(1, unix.TIOCSTI))
-	add(notAllowed, "ioctl", is(1, unix.TIOCLINUX))
+	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS} {
+		add(notAllowed, "ioctl", is(1, request))
+	}
 	for call, mode := range map[string]uint32{"mknod": 1, "mknodat": 2} {
 		for _, device := range []uint32{unix.S_IFCHR, unix.S_IFBLK} {
 			add(notAllowed, call, condition{arg: mode, mask: deviceTypes, value: device})

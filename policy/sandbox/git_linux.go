@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,53 +24,20 @@ type gitState struct {
 	secretFiles []string          // files that the configuration includes or asks for credentials
 }
 
-// configLimit is the size of a configuration that is read.
-const configLimit = 1 << 20
-
 // readGitState looks at the .git of a workspace. Copies of configuration that
 // must be cleaned are put into scratch.
 func readGitState(workspace, scratch string) (gitState, error) {
 	s := gitState{cleaned: make(map[string]string)}
-	dotGit := filepath.Join(workspace, ".git")
-	info, err := os.Lstat(dotGit)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return s, nil
-	case err != nil:
-		return s, fmt.Errorf("look at .git: %w", err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return s, fmt.Errorf("%s is a symbolic link, which commands could replace; make it a folder, or a file that names one", dotGit)
+	folders, err := gitFolders(workspace)
+	if err != nil || len(folders) == 0 {
+		return s, err
 	}
-	s.folders = append(s.folders, dotGit)
-	gitDir := dotGit
-	if !info.IsDir() {
-		if gitDir, err = namedFolder(dotGit, "gitdir: "); err != nil {
-			return s, err
-		}
-		s.folders = append(s.folders, gitDir)
-	}
-	commonDir := gitDir
-	if shared, err := namedFolder(filepath.Join(gitDir, "commondir"), ""); err == nil {
-		commonDir = shared
-		s.folders = append(s.folders, commonDir)
+	s.folders = folders
+	gitDir, commonDir := folders[0], folders[len(folders)-1]
+	if info, err := os.Lstat(gitDir); err == nil && !info.IsDir() {
+		gitDir = folders[1]
 	}
 	return s, s.clean(configFiles(gitDir, commonDir), scratch)
-}
-
-// namedFolder is the folder that a file names after prefix.
-func namedFolder(file, prefix string) (string, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
-	}
-	name, ok := strings.CutPrefix(strings.TrimRight(string(raw), "\r\n"), prefix)
-	if !ok || name == "" {
-		return "", fmt.Errorf("%s does not name a git folder", file)
-	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(file), name)
-	}
-	return filepath.EvalSymlinks(name)
 }
 
 // configFiles are the configurations of the repository and of its submodules.
@@ -237,4 +205,20 @@ func withoutUserinfo(text string) (string, bool) {
 	}
 	u.User = nil
 	return u.String(), true
+}
+
+// GitCredentials names the files of a workspace's git configuration that hold
+// credentials, and those that it includes or that hold some for it. Copies
+// without them go to scratch.
+func GitCredentials(workspace, scratch string) ([]string, error) {
+	state, err := readGitState(workspace, scratch)
+	if err != nil {
+		return nil, err
+	}
+	files := slices.Collect(maps.Keys(state.cleaned))
+	for _, file := range state.secretFiles {
+		files = append(files, existingForms(file)...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -29,6 +30,7 @@ type inside struct {
 	socket *os.File
 	stderr *bytes.Buffer
 	gone   chan struct{} // closed when nothing more comes from inside
+	proxy  net.Listener  // that the spec asked for; nil without
 
 	sending sync.Mutex
 
@@ -92,10 +94,15 @@ func socketPair() (ours, theirs *os.File, err error) {
 
 // build hands over the spec and waits until the supervisor serves.
 func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
-	if err := in.send(spec, nil); err != nil {
+	if err := in.send(spec); err != nil {
 		return report, &insideError{"hand over what to confine", in.explain(err)}
 	}
-	if err := in.receive(&report); err != nil {
+	if spec.ProxyPort == 0 {
+		err = in.receive(&report)
+	} else {
+		in.proxy, err = in.receiveListener(&report)
+	}
+	if err != nil {
 		return report, &insideError{"confine", in.explain(err)}
 	}
 	if report.Failed != "" {
@@ -121,6 +128,9 @@ func (in *inside) explain(err error) string {
 
 // abandon ends a process whose building failed.
 func (in *inside) abandon() {
+	if in.proxy != nil {
+		_ = in.proxy.Close()
+	}
 	if in.cmd == nil {
 		return
 	}
@@ -129,18 +139,18 @@ func (in *inside) abandon() {
 	_ = in.cmd.Wait()
 }
 
-func (in *inside) send(message any, descriptor *os.File) error {
+func (in *inside) send(message any, descriptors ...*os.File) error {
 	frame, err := stage.Frame(message)
 	if err != nil {
 		return err
 	}
 	in.sending.Lock()
 	defer in.sending.Unlock()
-	if descriptor == nil {
+	if len(descriptors) == 0 {
 		_, err := in.socket.Write(frame)
 		return err
 	}
-	n, err := in.sendWith(frame, descriptor)
+	n, err := in.sendWith(frame, descriptors)
 	if err != nil {
 		return err
 	}
@@ -148,39 +158,56 @@ func (in *inside) send(message any, descriptor *os.File) error {
 	return err
 }
 
-func (in *inside) sendWith(frame []byte, descriptor *os.File) (n int, err error) {
+func (in *inside) sendWith(frame []byte, descriptors []*os.File) (n int, err error) {
 	conn, err := in.socket.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	passed, err := descriptor.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
 	var sent error
-	control := func(fd uintptr) {
-		rights := unix.UnixRights(int(fd))
+	failed := withNumbers(descriptors, nil, func(fds []int) {
+		rights := unix.UnixRights(fds...)
 		err = conn.Write(func(socket uintptr) bool {
 			n, sent = unix.SendmsgN(int(socket), frame, rights, nil, unix.MSG_NOSIGNAL)
 			return !errors.Is(sent, unix.EAGAIN)
 		})
+	})
+	return n, errors.Join(failed, err, sent)
+}
+
+// withNumbers calls use with the numbers of files, which stay theirs meanwhile.
+// Programs expect streams that wait; this one's ends of pipes don't.
+func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
+	if len(files) == 0 {
+		use(numbers)
+		return nil
 	}
-	if failed := passed.Control(control); failed != nil {
-		return 0, failed
+	conn, err := files[0].SyscallConn()
+	if err != nil {
+		return err
 	}
-	return n, errors.Join(err, sent)
+	var later error
+	err = conn.Control(func(fd uintptr) {
+		if later = unix.SetNonblock(int(fd), false); later == nil {
+			later = withNumbers(files[1:], append(numbers, int(fd)), use)
+		}
+	})
+	return errors.Join(err, later)
 }
 
 func (in *inside) receive(to any) error {
-	header := make([]byte, stage.HeaderSize)
-	if _, err := io.ReadFull(in.socket, header); err != nil {
+	return in.receiveRest(make([]byte, stage.HeaderSize), 0, to)
+}
+
+// receiveRest receives a message of which the first n bytes are there.
+func (in *inside) receiveRest(header []byte, n int, to any) error {
+	if _, err := io.ReadFull(in.socket, header[n:]); err != nil {
 		return err
 	}
-	n := stage.BodySize(header)
-	if n > longestEvent {
+	size := stage.BodySize(header)
+	if size > longestEvent {
 		return errors.New("what the supervisor says is too long")
 	}
-	body := make([]byte, n)
+	body := make([]byte, size)
 	if _, err := io.ReadFull(in.socket, body); err != nil {
 		return err
 	}
@@ -251,12 +278,12 @@ func (in *inside) child(c Command) *insideChild {
 	return &insideChild{inside: in, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
 
-func (c *insideChild) start(stream *os.File, terminal bool) error {
+func (c *insideChild) start(streams []*os.File, terminal bool) error {
 	if err := c.inside.know(c); err != nil {
 		return err
 	}
 	request := stage.Start{ID: c.id, Argv: raw(c.command.Argv), Dir: c.command.Dir, Env: raw(c.command.Env), Terminal: terminal}
-	if err := c.inside.send(stage.Request{Start: &request}, stream); err != nil {
+	if err := c.inside.send(stage.Request{Start: &request}, streams...); err != nil {
 		c.inside.forget(c)
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
@@ -292,11 +319,11 @@ func raw(texts []string) [][]byte {
 func (c *insideChild) awaitExit() { <-c.exited }
 
 func (c *insideChild) signal(sig syscall.Signal) {
-	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}, nil) // gone: so is the command
+	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}) // gone: so is the command
 }
 
 func (c *insideChild) reap() (Status, error) {
-	_ = c.inside.send(stage.Request{End: c.id}, nil)
+	_ = c.inside.send(stage.Request{End: c.id})
 	if c.lost {
 		return Status{ExitCode: -1}, errGone
 	}

@@ -27,7 +27,8 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 		return ErrClosed
 	}
 	defer s.mu.Unlock()
-	s.AdoptOrphans, s.inside, s.level, s.layers, s.tmp, s.env = opened.AdoptOrphans, opened.inside, opened.level, opened.layers, opened.tmp, opened.env
+	s.AdoptOrphans, s.inside, s.group, s.level, s.layers, s.tmp, s.reachesOut, s.env = opened.AdoptOrphans, opened.inside, opened.group, opened.level, opened.layers, opened.tmp, opened.reachesOut, opened.env
+	s.stopServing = opened.stopServing
 	return nil
 }
 

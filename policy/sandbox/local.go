@@ -31,10 +31,14 @@ func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
 	}}, nil
 }
 
-func (c *localChild) start(stream *os.File, terminal bool) error {
-	c.cmd.Stdout, c.cmd.Stderr = stream, stream
+func (c *localChild) start(streams []*os.File, terminal bool) error {
+	if len(streams) == 1 {
+		c.cmd.Stdout, c.cmd.Stderr = streams[0], streams[0]
+	} else {
+		c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = streams[0], streams[1], streams[2]
+	}
 	if terminal {
-		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = stream, true // of file descriptor 0
+		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = streams[0], true // of file descriptor 0
 	}
 	return c.sandbox.starter.start(c.cmd)
 }

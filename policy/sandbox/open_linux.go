@@ -46,6 +46,9 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 		return nil, err
 	}
 	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
+	if o.Network == NetworkProxied {
+		unavailable.Remedy = remedyProxied
+	}
 	for _, try := range []func(*Sandbox, *plan) error{openNamespaces, openLandlock} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -60,6 +63,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 			return nil, err
 		}
 		if s.level.reaches(o.Require) {
+			s.reachesOut = o.Network == NetworkFull
 			return s, nil
 		}
 		unavailable.Reached = s.level
@@ -71,6 +75,9 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 }
 
 func openUnconfined(o Options) (*Sandbox, error) {
+	if o.Network == NetworkProxied {
+		return nil, unconfinedProxy(o)
+	}
 	if !LevelNone.reaches(o.Require) {
 		return nil, &UnavailableError{
 			Reached: LevelNone, Asked: o.Require,
@@ -107,7 +114,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 	}
 	mounts := p.namespaceMounts()
 	spec := stage.Spec{
-		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback,
+		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
 		Mounts: mounts, Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
 	}
 	if abi := o.landlockABI(); abi > 0 {
@@ -115,6 +122,9 @@ func openNamespaces(s *Sandbox, p *plan) error {
 			Config: abi, Read: []string{"/"}, Write: p.writableInside(mounts), DenyNet: o.Network == NetworkNone,
 			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
 		}
+	}
+	if o.Network == NetworkProxied {
+		spec.ProxyPort = proxyPort
 	}
 	report, err := s.enterNamespaces(spec)
 	if err != nil {
@@ -126,10 +136,15 @@ func openNamespaces(s *Sandbox, p *plan) error {
 		s.level = LevelFull
 		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
 	}
-	s.addCommonLayers(spec)
+	s.addCommonLayers(spec, report)
 	s.env = []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}
 	if slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }) {
 		s.env = append(s.env, cacheVariables("/tmp/.cache")...)
+	}
+	if s.inside.proxy != nil {
+		s.stopServing = o.Serve(s.inside.proxy)
+		s.env = append(s.env, proxyVariables()...)
+		s.layers = append(s.layers, "a proxy for the hosts of a list")
 	}
 	s.tmp = filepath.Join(o.Scratch, "tmp")
 	return nil
@@ -139,6 +154,9 @@ func openNamespaces(s *Sandbox, p *plan) error {
 func openLandlock(s *Sandbox, p *plan) error {
 	o := p.options
 	abi := o.landlockABI()
+	if o.Network == NetworkProxied {
+		return &insideError{layerLandlock, "it knows ports, not hosts"}
+	}
 	if abi < leastLandlock {
 		return &insideError{layerLandlock, fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
 	}
@@ -151,24 +169,30 @@ func openLandlock(s *Sandbox, p *plan) error {
 		return err
 	}
 	spec := stage.Spec{Landlock: grants, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
-	if _, err := s.enter(spec, &syscall.SysProcAttr{Setsid: true}); err != nil {
+	report, err := s.enter(spec, &syscall.SysProcAttr{Setsid: true})
+	if err != nil {
 		return err
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // this process shows no memory to the user's others
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
-	s.addCommonLayers(spec)
+	s.addCommonLayers(spec, report)
 	s.tmp = filepath.Join(o.Scratch, "tmp")
 	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, cacheVariables(filepath.Join(o.Scratch, "cache"))...)
 	s.env = append(s.env, p.gitVariables()...)
 	return nil
 }
 
-func (s *Sandbox) addCommonLayers(spec stage.Spec) {
+func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, layerSeccomp, "no_new_privs", "no capabilities")
-	if spec.Processes > 0 {
-		s.layers = append(s.layers, fmt.Sprintf("at most %d processes (%s)", spec.Processes, map[bool]string{true: "pid_max", false: "RLIMIT_NPROC"}[spec.PIDMax]))
+	by := limitByUser
+	switch {
+	case s.group != nil:
+		by = limitByCgroup
+	case report.PIDMax:
+		by = limitByPIDMax
 	}
+	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
 // enter starts the process inside.
@@ -178,13 +202,27 @@ func (s *Sandbox) enter(spec stage.Spec, attributes *syscall.SysProcAttr) (stage
 	}
 	hideDescriptors()
 	s.starter.open()
-	in, report, err := startInside(s.starter.start, spec, attributes)
+	in, report, err := s.startLimited(spec, attributes)
 	if err != nil {
 		s.starter.stop()
 		return report, err
 	}
 	s.inside = in
 	return report, nil
+}
+
+// startLimited starts the process in a cgroup of its own where there can be one.
+func (s *Sandbox) startLimited(spec stage.Spec, attributes *syscall.SysProcAttr) (*inside, stage.Report, error) {
+	if s.group = newProcessGroup(spec.Processes); s.group != nil {
+		attributes.UseCgroupFD, attributes.CgroupFD = true, int(s.group.dir.Fd())
+		in, report, err := startInside(s.starter.start, spec, attributes)
+		if err == nil {
+			return in, report, nil
+		}
+		s.group.remove()
+		s.group, attributes.UseCgroupFD = nil, false
+	}
+	return startInside(s.starter.start, spec, attributes)
 }
 
 // enterNamespaces starts the process in namespaces of its own. The maps of users
@@ -275,12 +313,8 @@ func ownMap(kind string) []syscall.SysProcIDMap {
 // ownPIDMax says whether a pid namespace has a limit of its own (Linux 6.14).
 // On older kernels the setting is the machine's, so this can't be tried.
 func ownPIDMax() bool {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return false
-	}
 	var major, minor int
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+	if _, err := fmt.Sscanf(Kernel(), "%d.%d", &major, &minor); err != nil {
 		return false
 	}
 	return major > 6 || major == 6 && minor >= 14
@@ -294,4 +328,13 @@ func machineProcesses() int {
 		return DefaultProcesses
 	}
 	return int(info.Procs)
+}
+
+// Kernel is the release of this system's kernel.
+func Kernel() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
 }

@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +33,9 @@ const (
 	// NetworkLoopback has a loopback of the run's own. Without a network
 	// namespace it means NetworkNone.
 	NetworkLoopback Network = "loopback"
+	// NetworkProxied has a loopback of the run's own, and on it a proxy that
+	// Options.Serve gives. It needs a network namespace.
+	NetworkProxied Network = "proxied"
 	// NetworkFull has what the machine has.
 	NetworkFull Network = "full"
 )
@@ -85,10 +90,42 @@ type Options struct {
 	// latest first: their changes of Home are seen and stay as they are.
 	Below []string
 
+	// Serve answers the proxy's clients on a listener that it closes, until stop
+	// is called; of NetworkProxied. Commands find the proxy by the variables that
+	// HTTP clients know.
+	Serve func(net.Listener) (stop func()) `json:"-"`
+
 	Environ   []string // of agent-ci; names further credentials
 	Processes int      // most processes at once; 0 means DefaultProcesses
 
 	without []string // layers to do without, for tests
+}
+
+// WritableAt are the folders that commands may write to at a level, as they are
+// named and with their links resolved. What they write in the user's folder and
+// in /tmp is their own.
+func (o Options) WritableAt(level Level) []string {
+	var paths []string
+	switch level {
+	case LevelNone:
+		return nil
+	case LevelLandlock:
+		paths = []string{filepath.Join(o.Scratch, "tmp"), filepath.Join(o.Scratch, "cache")}
+	default:
+		paths = []string{"/tmp", "/var/tmp", "/dev/shm"}
+		if o.Home != "" {
+			paths = append(paths, o.Home)
+		}
+	}
+	if o.Mode == WorkspaceWrite {
+		paths = append(append(paths, o.Workspace), o.Writable...)
+	}
+	for _, path := range slices.Clone(paths) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			paths = append(paths, real)
+		}
+	}
+	return paths
 }
 
 // UnavailableError says that commands can't be confined as was asked.
@@ -113,6 +150,19 @@ func (e *UnavailableError) Error() string {
 const remedy = "Allow user namespaces or Landlock on this machine (kernel.unprivileged_userns_clone=1, " +
 	"kernel.apparmor_restrict_unprivileged_userns=0, or a kernel of 6.2 or newer with landlock in its list of security modules), " +
 	"or run without confinement by policy.sandbox: danger-full-access."
+
+// remedyProxied is that where a proxy was asked for.
+const remedyProxied = "Allow user namespaces on this machine (kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0): " +
+	"without a network namespace nothing holds commands to a list of hosts. Or give the network as loopback, none or full."
+
+// unconfinedProxy is why nothing is opened where a list of hosts is to hold
+// commands that nothing confines.
+func unconfinedProxy(o Options) error {
+	return &UnavailableError{
+		Reached: LevelNone, Asked: o.Require, Missing: []string{"the mode " + string(DangerFullAccess) + " confines nothing"},
+		Remedy: "A list of hosts needs confinement: choose another mode, or give the network as full.",
+	}
+}
 
 // Probe finds out what Open would reach, by opening a sandbox and closing it.
 func Probe(ctx context.Context, o Options) (Level, []string, error) {
@@ -139,8 +189,11 @@ func (o Options) check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, o.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", o.Mode)
 	}
-	if !slices.Contains([]Network{NetworkNone, NetworkLoopback, NetworkFull}, o.Network) {
+	if !slices.Contains([]Network{NetworkNone, NetworkLoopback, NetworkProxied, NetworkFull}, o.Network) {
 		return fmt.Errorf("network %q is not known", o.Network)
+	}
+	if o.Network == NetworkProxied && o.Serve == nil {
+		return errors.New("a network by a proxy has nobody who serves")
 	}
 	if o.Require != "" && !slices.Contains(Levels(), o.Require) {
 		return fmt.Errorf("sandbox level %q is not known", o.Require)
@@ -155,4 +208,17 @@ func (o Options) check() error {
 		}
 	}
 	return nil
+}
+
+// within says whether path is one of the folders or lies below one.
+func within(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
 }

@@ -115,14 +115,6 @@ func existingForms(path string) []string {
 	return []string{real}
 }
 
-// within says whether path is one of the folders or lies below one.
-func within(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool {
-		rel, err := filepath.Rel(folder, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
-}
-
 // namespaceMounts are the mounts that make the plan true, parents first.
 func (p *plan) namespaceMounts() []stage.Mount {
 	scratch := p.options.Scratch
@@ -165,11 +157,6 @@ func (p *plan) homesBelow() []string {
 		}
 	}
 	return all
-}
-
-func isFolder(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
 }
 
 func mapValues(m map[string]stage.Mount) func(func(stage.Mount) bool) {

@@ -31,9 +31,9 @@ type Process struct {
 // child is a command's first process, started by this program or by the
 // supervisor inside.
 type child interface {
-	// start gives the command stream as its output; as a terminal, if it is
-	// one, for input and control as well.
-	start(stream *os.File, terminal bool) error
+	// start gives the command one stream as its output; as a terminal, if it is
+	// one, for input and control as well. Three are input, output and error.
+	start(streams []*os.File, terminal bool) error
 	awaitExit()
 	signal(syscall.Signal) // to its group
 	// reap kills what is left of the group and lets go of the group's id.
@@ -51,17 +51,37 @@ func (s *Sandbox) Start(c Command) (*Process, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	p := &Process{sandbox: s, child: child, done: make(chan struct{})}
+	if c.Streams != nil {
+		if err := p.startAlone(*c.Streams); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
 	output, theirs, err := p.connect(c.TTY)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	defer theirs.Close()
-	if err := s.launch(p, theirs); err != nil {
+	if err := s.launch(p, []*os.File{theirs}); err != nil {
 		output.Close()
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	go p.follow(output, c.Output)
 	return p, nil
+}
+
+// startAlone starts a command whose streams are not this package's to follow.
+func (p *Process) startAlone(streams Streams) error {
+	if err := p.sandbox.launch(p, []*os.File{streams.Input, streams.Output, streams.Error}); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	go func() {
+		defer close(p.done)
+		defer p.sandbox.remove(p)
+		p.child.awaitExit()
+		p.err = p.reap()
+	}()
+	return nil
 }
 
 // connect makes the command's standard streams.
@@ -99,13 +119,13 @@ func replaceVariables(env, others []string) []string {
 
 // launch makes Close know p before it starts, so that none is missed. The lock
 // keeps a Kill waiting until there is something to kill.
-func (s *Sandbox) launch(p *Process, stream *os.File) error {
+func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := s.add(p); err != nil {
 		return err
 	}
-	if err := p.child.start(stream, p.terminal != nil); err != nil {
+	if err := p.child.start(streams, p.terminal != nil); err != nil {
 		p.reaped = true
 		s.remove(p)
 		close(p.done)
@@ -182,6 +202,9 @@ func statusOf(wait syscall.WaitStatus) Status {
 // Kill ends every process of the command's group. It does not wait, and does
 // nothing once the command has ended.
 func (p *Process) Kill() { p.notify(syscall.SIGKILL) }
+
+// Signal sends a signal to the command's process group.
+func (p *Process) Signal(sig syscall.Signal) { p.notify(sig) }
 
 // Interrupt sends SIGINT to the command's process group.
 func (p *Process) Interrupt() { p.notify(syscall.SIGINT) }

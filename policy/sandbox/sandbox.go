@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -33,12 +34,17 @@ type Sandbox struct {
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
 
-	opened func() error // of Later; nil for others
-	inside *inside      // nil when nothing is confined
+	opened func() error  // of Later; nil for others
+	inside *inside       // nil when nothing is confined
+	group  *processGroup // of what is inside; may be nil
 	level  Level
 	layers []string
 	tmp    string
-	env    []string
+	// reachesOut says that commands have the machine's network.
+	reachesOut bool
+	env        []string
+
+	stopServing func() // of the proxy; nil without one
 
 	mu       sync.Mutex
 	starter  starter
@@ -68,7 +74,8 @@ type Command struct {
 	Argv []string // Argv[0] is looked up in the PATH of Env
 	Dir  string   // absolute
 	// Env is all of the environment, NAME=value; none when empty. A confined
-	// command sees the sandbox's own TMPDIR, TMP and TEMP besides.
+	// command sees the sandbox's own TMPDIR, TMP and TEMP besides, and the
+	// variables that name its proxy.
 	Env []string
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
@@ -77,7 +84,15 @@ type Command struct {
 	// streams and controlling terminal; without one it has pipes, and its
 	// standard input is empty.
 	TTY Window
+	// Streams are what the command gets as its standard streams instead of
+	// Output and TTY; nil for others. The caller closes them, after Start if it
+	// likes. What can be done with a descriptor, the command can do: pipes are
+	// safe to give, folders and files of the outside are not.
+	Streams *Streams
 }
+
+// Streams are a command's standard input, output and error.
+type Streams struct{ Input, Output, Error *os.File }
 
 // Window is the size of a terminal in characters.
 type Window struct{ Rows, Columns uint16 }
@@ -140,10 +155,14 @@ func (s *Sandbox) end() error {
 	if s.inside != nil {
 		s.inside.close()
 	}
+	if s.stopServing != nil {
+		s.stopServing()
+	}
 	s.starter.stop()
 	if s.AdoptOrphans {
 		alive += endOrphans(closeWait)
 	}
+	s.group.remove()
 	if alive > 0 {
 		return fmt.Errorf("%d processes of the run's commands did not die within %s of being killed", alive, closeWait)
 	}

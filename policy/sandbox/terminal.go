@@ -73,3 +73,14 @@ func (p *Process) Type(ctx context.Context, keys string) error {
 	}
 	return fmt.Errorf("type into the terminal: %w", err)
 }
+
+// Resize gives the command's terminal another size.
+func (p *Process) Resize(size Window) error {
+	if p.terminal == nil {
+		return ErrNoTerminal
+	}
+	if err := pty.Setsize(p.terminal, &pty.Winsize{Rows: size.Rows, Cols: size.Columns}); err != nil {
+		return fmt.Errorf("resize the terminal: %w", err)
+	}
+	return nil
+}

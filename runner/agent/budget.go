@@ -97,6 +97,9 @@ func (c *Conversation) withinLimits() error {
 	return nil
 }
 
+// budgetWords begin what the model is told of its budgets.
+const budgetWords = "More than 80 % of a budget of this run is used. Left: "
+
 // tellBudgets tells the model what is left when that is little, once for each
 // budget. It gives the budget that makes the next turn the last, or nil.
 func (c *Conversation) tellBudgets() (*budget, error) {
@@ -119,7 +122,7 @@ func (c *Conversation) tellBudgets() (*budget, error) {
 	if !news {
 		return nil, nil
 	}
-	return nil, c.Tell("More than 80 % of a budget of this run is used. Left: " + strings.Join(left, ", ") +
+	return nil, c.Tell(budgetWords + strings.Join(left, ", ") +
 		". Finish what is begun, check it, and end with your summary; begin nothing new.")
 }
 

@@ -175,6 +175,50 @@ func TestChatFailuresThatPass(t *testing.T) {
 	}
 }
 
+// TestChatStreamsCutAtEveryChunk cuts each answer after each of its chunks, and
+// has it fall silent there.
+func TestChatStreamsCutAtEveryChunk(t *testing.T) {
+	for turn, outputs := range []int{0, 1, 3} {
+		chunks := strings.SplitAfter(chatStreams[outputs], "\n\n")
+		for n := range chunks {
+			f, server := chat(t)
+			server.replace[turn+1] = stream(strings.Join(chunks[:n], ""))
+			said, err := f.Run(t.Context())
+			if err != nil || said != "Done." || len(f.box.asked) != 3 {
+				t.Fatalf("turn %d cut after %d chunks: Run = %q, %v after %d calls", turn+1, n, said, err, len(f.box.asked))
+			}
+		}
+	}
+}
+
+func TestChatShowsTheImagesOfTheTask(t *testing.T) {
+	f, server := chat(t)
+	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
+	if !strings.Contains(server.bodies[0], want) {
+		t.Errorf("the request lacks %s:\n%s", want, server.bodies[0])
+	}
+}
+
+func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
+	f, server := chat(t)
+	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	one := `{"role":"tool","content":"a picture","tool_call_id":"one"},{"role":"user","content":[{"type":"text","text":"What the call one shows:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
+	if !strings.Contains(server.bodies[1], one) {
+		t.Errorf("the image is not in\n%s", server.bodies[1])
+	}
+	// The outputs of one answer follow each other; the server checks it.
+	if n := strings.Count(server.bodies[2], `"image_url":{`); n != 3 {
+		t.Errorf("%d images, want 3, in\n%s", n, server.bodies[2])
+	}
+}
+
 func TestChatFailuresThatLast(t *testing.T) {
 	for reason, handler := range map[string]http.HandlerFunc{
 		"unauthorized": answer(401, "", `{"error":{"message":"bad key"}}`),

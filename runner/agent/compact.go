@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -66,7 +67,7 @@ const (
 
 // fit makes the conversation shorter before it fills the window.
 func (c *Conversation) fit(ctx context.Context) error {
-	if c.Window <= 0 || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
+	if c.Window <= 0 || len(c.history) == c.pinned || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
 		return nil
 	}
 	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary} {
@@ -129,6 +130,7 @@ func (c *Conversation) adopt(found *compaction, reason string) error {
 	c.previous, c.sent, c.logged = "", 0, len(c.history)
 	c.measure = measure{lastAnswer: len(c.history)}
 	c.settled = c.tokens()
+	c.told = nil // what was said of budgets may be gone
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
 		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.settled,
 		Items: withoutImages(c.history), Usage: found.usage,
@@ -137,7 +139,7 @@ func (c *Conversation) adopt(found *compaction, reason string) error {
 }
 
 // byEndpoint lets the provider make the conversation shorter. Its own items
-// replace all but the beginning; what it repeats of messages is left out.
+// replace all but the beginning, which it may repeat.
 func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	compacter, able := c.Model.(model.Compacter)
 	if !able || c.noOwn {
@@ -158,12 +160,34 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	c.Charge(response.Usage)
 	items := slices.Clone(c.history[:c.pinned])
 	for _, item := range response.Output {
-		if kind := kindOf(item); kind.Type != "message" || kind.Role == "assistant" {
+		if !c.repeatsBeginning(item) {
 			items = append(items, item)
 		}
 	}
 	usage := usageOf(response.Usage)
 	return c.shorter("endpoint", paired(items), &usage)
+}
+
+// repeatsBeginning says whether an item has the words of one that stays anyway.
+func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
+	words := wordsOf(item)
+	return words != "" && slices.ContainsFunc(c.history[:c.pinned], func(kept json.RawMessage) bool { return wordsOf(kept) == words })
+}
+
+// wordsOf are the words of a message that is not the model's.
+func wordsOf(item json.RawMessage) string {
+	var message struct {
+		Type, Role string
+		Content    []struct{ Text string }
+	}
+	if json.Unmarshal(item, &message) != nil || message.Type != "message" || message.Role == "assistant" {
+		return ""
+	}
+	words := ""
+	for _, part := range message.Content {
+		words += part.Text
+	}
+	return words
 }
 
 // shorter is a compaction with the plan at its end, or nil when it saves
@@ -176,11 +200,20 @@ func (c *Conversation) shorter(method string, items []json.RawMessage, usage *tr
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil
 }
 
+// planWords begin the message with the plan.
+const planWords = "Your plan, word for word:\n"
+
+// withPlan puts the plan as it is now behind items, in the place of what it was
+// at an earlier compaction. What is left of budgets is told anew.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
+		words := wordsOf(item)
+		return strings.HasPrefix(words, planWords) || strings.HasPrefix(words, budgetWords)
+	})
 	if c.Plan == nil || c.Plan() == "" {
 		return items, nil
 	}
-	raw, err := encode(message("developer", "Your plan, word for word:\n"+c.Plan()))
+	raw, err := encode(message("developer", planWords+c.Plan()))
 	return append(items, raw), err
 }
 

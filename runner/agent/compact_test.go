@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -58,11 +59,11 @@ func (f fixture) compactions(t *testing.T) []transcript.Compaction {
 // survives checks what every compaction keeps word for word.
 func survives(t *testing.T, items []json.RawMessage) {
 	t.Helper()
-	if !strings.Contains(string(items[0]), "The task.") {
-		t.Errorf("the task is not the first item: %s", items[0])
+	if n := strings.Count(string(slices.Concat(items...)), "The task."); n != 1 || !strings.Contains(string(items[0]), "The task.") {
+		t.Errorf("the task is there %d times, and first is %s", n, items[0])
 	}
-	if !slices.ContainsFunc(items, func(item json.RawMessage) bool { return strings.Contains(string(item), "- [pending] mend it") }) {
-		t.Errorf("the plan is gone: %s", items)
+	if n := strings.Count(string(slices.Concat(items...)), "- [pending] mend it"); n != 1 {
+		t.Errorf("the plan is there %d times: %s", n, items)
 	}
 }
 
@@ -76,15 +77,44 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 	if len(found) == 0 || found[0].Method != "endpoint" || found[0].Reason != "window" || found[0].Before < 8500 || found[0].After >= found[0].Before {
 		t.Fatalf("compactions: %+v", found)
 	}
-	survives(t, found[0].Items)
-	if !strings.Contains(string(found[0].Items[1]), `"encrypted_content":"opaque"`) {
-		t.Errorf("the endpoint's item is not kept: %s", found[0].Items)
+	for _, one := range found {
+		survives(t, one.Items)
+		if !strings.Contains(string(slices.Concat(one.Items...)), `"encrypted_content":"opaque"`) {
+			t.Errorf("the endpoint's item is not kept: %s", one.Items)
+		}
 	}
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Error(faults)
 	}
 	if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
 		t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
+	}
+}
+
+// TestWhatTheRunnerSaidSurvivesTheEndpoint keeps what only messages tell: a red
+// check that was given back, a budget.
+func TestWhatTheRunnerSaidSurvivesTheEndpoint(t *testing.T) {
+	f, server := talk(t, long(12, done), modeltest.Options{Compacts: true})
+	f.Window, f.Plan = 4_000, func() string { return "- [pending] mend it\n" }
+	if err := f.Tell("The check lint is red."); err != nil {
+		t.Fatal(err)
+	}
+	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	found := f.compactions(t)
+	if len(found) < 2 {
+		t.Fatalf("compactions: %+v", found)
+	}
+	for _, one := range found {
+		survives(t, one.Items)
+		if !strings.Contains(string(slices.Concat(one.Items...)), "The check lint is red.") {
+			t.Errorf("what the runner said is gone: %s", one.Items)
+		}
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
 	}
 }
 
@@ -148,6 +178,24 @@ func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
 	}
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Error(faults)
+	}
+}
+
+// tooLongWords are how endpoints without a code for it refuse a conversation.
+var tooLongWords = map[string]http.HandlerFunc{
+	"vLLM":      answer(400, "", `{"object":"error","message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","code":400}`),
+	"llama.cpp": answer(400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`),
+	"a proxy":   answer(413, "", "<html>"),
+}
+
+func TestATooLongRequestIsKnownByItsWords(t *testing.T) {
+	for name, handler := range tooLongWords {
+		f, server := talk(t, long(6, done), modeltest.Options{})
+		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+		server.Replace(6, handler)
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.compactions(t)) != 1 {
+			t.Errorf("%s: Run = %q, %v with %d compactions", name, said, err, len(f.compactions(t)))
+		}
 	}
 }
 

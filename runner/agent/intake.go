@@ -58,19 +58,23 @@ func (t *intake) item(raw json.RawMessage) {
 	}
 }
 
-// cutWords answer a call that is not whole, and those behind it.
-const cutWords = "Not run: the answer breaks off in this call or in one before it. Make it again."
+// The words that answer calls which are not run, and those behind them.
+const (
+	cutWords      = "Not run: the answer breaks off in this call or in one before it. Make it again."
+	limitWords    = "Not run: limits.tool_calls is used up, and the run ends here."
+	speakingWords = "Not run: this answer was to be words alone."
+)
 
 // obstacle is why the last call, and those behind it, are not run.
 func (t *intake) obstacle() string {
 	limit := t.c.Limits.Calls
 	switch {
 	case t.speaking:
-		return "Not run: this answer was to be words alone."
+		return speakingWords
 	case t.cut:
 		return cutWords
 	case limit > 0 && t.c.spent.Calls+t.hosted+t.handed >= limit:
-		return "Not run: limits.tool_calls is used up, and the run ends here."
+		return limitWords
 	}
 	return ""
 }

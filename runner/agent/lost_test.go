@@ -84,3 +84,55 @@ func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
 		t.Errorf("the call that is cut has no answer in\n%s", f.requests.bodies[0])
 	}
 }
+
+func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	p := &agent.Past{CallLimit: 3}
+	for i, e := range []transcript.Event{
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),
+		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
+		event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+look("three")+`,`+look("four")+`]}`),
+	} {
+		e.Seq = int64(i + 1)
+		if err := p.Take(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Restore(p, 0)
+	f.Limits.Calls = 9 // raised since
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if names := f.names(); len(names) != 1 || names[0] != "three" {
+		t.Errorf("calls that ran: %q", names)
+	}
+	if got := f.Spent().Calls; got != 3 {
+		t.Errorf("%d calls count, 3 were run", got)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(f.requests.bodies[0], `"call_id":"four","output":"Not run: limits.tool_calls is used up`) {
+		t.Errorf("the refused call has no answer in\n%s", f.requests.bodies[0])
+	}
+}
+
+func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	p := pastOf(
+		t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[],"aside":true}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","aside":true,"output":[`+look("one")+`]}`),
+	)
+	f.Restore(p, 0)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if names := f.names(); len(names) != 0 || !strings.Contains(f.requests.bodies[0], `"call_id":"one","output":"Not run: this answer was to be words alone.`) {
+		t.Errorf("calls that ran: %q, the request is\n%s", names, f.requests.bodies[0])
+	}
+}

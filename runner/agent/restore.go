@@ -14,6 +14,9 @@ import (
 
 // Past is a conversation as the events of its transcript tell it.
 type Past struct {
+	// CallLimit is limits.tool_calls at that time; 0 for none.
+	CallLimit int
+
 	position
 	spent    Spent
 	numbered int
@@ -21,8 +24,10 @@ type Past struct {
 	ended    bool // the model has said its last words, and nobody has answered
 	settings json.RawMessage
 	open     []tools.Call      // of the last answer, without an output in the history
-	whole    int               // of these, the first that are not cut off
+	handed   int               // of these, the first ones, which the tools were to run
+	unrun    string            // why those behind them were not
 	denials  []json.RawMessage // that the last answer is owed too
+	aside    []json.RawMessage // outputs of calls in an answer that was to be words alone
 	started  map[int]start     // by number
 	finished map[int]transcript.ToolFinished
 }
@@ -92,7 +97,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 		p.settings = d.Settings
 	}
 	p.ended = p.ended && d.Aside
-	p.open, p.denials = nil, nil // each has its output in the input of this request
+	p.open, p.denials, p.aside = nil, nil, nil // each has its output in the input of this request
 	clear(p.started)
 	clear(p.finished)
 	return nil
@@ -107,23 +112,49 @@ func (p *Past) response(d transcript.ModelResponse) error {
 		p.sent, p.previous = len(p.history), d.ID
 		p.measure.tokens, p.measure.items = d.Usage.Input+d.Usage.Output, len(p.history)
 	}
+	said, err := p.read(d.Output)
+	if err != nil {
+		return err
+	}
 	if d.Aside {
-		return nil
-	}
-	var said answer
-	p.whole = -1
-	for _, item := range d.Output {
-		if err := said.add(item); err != nil {
-			return err
-		}
-		if said.cut && p.whole < 0 {
-			p.whole = len(said.calls) - 1
-		}
-	}
-	if p.whole < 0 {
-		p.whole = len(said.calls)
+		return p.refuse(said.calls)
 	}
 	p.owe(said)
+	return nil
+}
+
+// read takes the items of an answer as they were taken when they came: which
+// calls were to be run, and why the others were not.
+func (p *Past) read(items []json.RawMessage) (answer, error) {
+	var said answer
+	p.handed, p.unrun = 0, ""
+	for _, item := range items {
+		before := len(said.calls)
+		if err := said.add(item); err != nil {
+			return said, err
+		}
+		switch {
+		case len(said.calls) == before || p.unrun != "":
+		case said.cut:
+			p.unrun = cutWords
+		case p.CallLimit > 0 && p.spent.Calls+said.hosted+p.handed >= p.CallLimit:
+			p.unrun = limitWords
+		default:
+			p.handed++
+		}
+	}
+	return said, nil
+}
+
+// refuse answers the calls of an answer that was to be words alone.
+func (p *Past) refuse(calls []tools.Call) error {
+	for _, call := range calls {
+		raw, err := outputOf(call, tools.Refuse(speakingWords))
+		if err != nil {
+			return err
+		}
+		p.aside = append(p.aside, raw)
+	}
 	return nil
 }
 
@@ -138,7 +169,7 @@ func (p *Past) owe(said answer) {
 		p.open[i].Number = p.numbered + i + 1
 	}
 	p.numbered += len(p.open)
-	p.spent.Calls += p.whole + said.hosted
+	p.spent.Calls += p.handed + said.hosted
 	p.spent.Hosted += said.hosted
 }
 
@@ -155,6 +186,7 @@ func (c *Conversation) Restore(p *Past, begin int) {
 	c.position, c.pinned = p.position, min(begin, len(p.history))
 	c.spent, c.numbered, c.said, c.recorded = p.spent, p.numbered, p.said, p.settings
 	c.Settings.Stored = c.Settings.Stored && stored(p.settings)
+	c.Add(p.aside...)
 }
 
 // stored says whether requests left the conversation to the provider: a run
@@ -180,8 +212,8 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 			results[call.Number] = interrupted(call, began.seq)
 			continue
 		}
-		if i >= p.whole {
-			results[call.Number] = tools.Refuse(cutWords)
+		if i >= p.handed {
+			results[call.Number] = tools.Refuse(p.unrun)
 			continue
 		}
 		fresh = append(fresh, call)

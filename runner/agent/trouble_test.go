@@ -1,10 +1,14 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -69,9 +73,69 @@ func failed(code, message string) http.HandlerFunc {
 		"\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}}\n\n", code, message))
 }
 
+// unreachable is a model whose server is down for one request.
+type unreachable struct {
+	model.Responder
+	asked, at  int // the request, from 1
+	stop, open func()
+}
+
+func (u *unreachable) Respond(ctx context.Context, r model.Request, o model.Observer) (*model.Response, error) {
+	u.asked++
+	switch u.asked {
+	case u.at:
+		u.stop()
+	case u.at + 1:
+		u.open()
+	}
+	return u.Responder.Respond(ctx, r, o)
+}
+
+func TestConnectionsRefusedAtEachTurn(t *testing.T) {
+	for turn := 1; turn <= 3; turn++ {
+		f, server := talk(t, threeTurns, modeltest.Options{})
+		behind, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := listener.Addr().String()
+		front := &http.Server{Handler: httputil.NewSingleHostReverseProxy(behind)}
+		go front.Serve(listener)
+		t.Cleanup(func() { front.Close() })
+		api, err := model.NewOpenAI(model.Endpoint{BaseURL: "http://" + address + "/v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failed []model.Kind
+		f.Model = &model.Retrying{First: time.Microsecond, Next: &unreachable{
+			Responder: api, at: turn, stop: func() { front.Close() },
+			open: func() {
+				if listener, err = net.Listen("tcp", address); err != nil {
+					t.Error(err)
+					return
+				}
+				front = &http.Server{Handler: httputil.NewSingleHostReverseProxy(behind)}
+				go front.Serve(listener)
+			},
+		}, Report: func(r model.Retry) error { failed = append(failed, r.Failure.Kind); return nil }}
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("turn %d: Run = %q, %v", turn, said, err)
+		}
+		f.wholeAndOnce(t, server)
+		if diff := cmp.Diff([]model.Kind{model.Unreachable}, failed); diff != "" {
+			t.Errorf("turn %d: failures (-want +got):\n%s", turn, diff)
+		}
+	}
+}
+
 // passing are failures after which the same request succeeds.
 var passing = map[string]http.HandlerFunc{
 	"408": answer(408, "", "{}"), "409": answer(409, "", "{}"), "500": answer(500, "", "<html>"), "503": answer(503, "", "{}"),
+	"502": answer(502, "", `{"error":"bad gateway"}`), "504": answer(504, "", ""), "529": answer(529, "", `{"error":{"code":529,"message":"overloaded"}}`),
 	"429":                             answer(429, "Retry-After-Ms: 1", "{}"),
 	"429 that says when":              answer(429, "", `{"error":{"message":"Rate limit reached. Please try again in 2ms.","code":"rate_limit_exceeded"}}`),
 	"connection reset":                func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -80,6 +144,9 @@ var passing = map[string]http.HandlerFunc{
 	"response failed":                 failed("server_error", "boom"),
 	"response failed by a rate limit": failed("rate_limit_exceeded", "Please try again in 1ms."),
 	"response is incomplete":          stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"),
+	"response failed by overload":     failed("server_is_overloaded", "busy"),
+	"response failed with no word":    stream("data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\"}}\n\n"),
+	"a status that is a code":         stream("data: {\"error\":{\"code\":502,\"message\":\"upstream\"}}\n\n"),
 	"error event":                     stream("data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"x\"}\n\n"),
 }
 
@@ -135,6 +202,34 @@ func TestStreamsCutAtEveryEvent(t *testing.T) {
 	}
 }
 
+func TestServersThatFallSilentAtEveryEvent(t *testing.T) {
+	for turn := 1; turn <= 3; turn++ {
+		t.Run(fmt.Sprintf("turn %d", turn), func(t *testing.T) {
+			t.Parallel()
+			for events := 1; fallsSilent(t, turn, events); events++ {
+			}
+		})
+	}
+}
+
+// fallsSilent has a server fall silent after so many events of an answer. It is
+// false when the answer has no more.
+func fallsSilent(t *testing.T, turn, events int) bool {
+	t.Helper()
+	f, server := talk(t, threeTurns, modeltest.Options{Trusting: true})
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	server.Stall(turn, events)
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("turn %d silent after %d events: Run = %q, %v", turn, events, said, err)
+	}
+	f.wholeAndOnce(t, server)
+	return len(server.Requests()) > 3
+}
+
 // lasting are failures that end a run at once, with their reason.
 var lasting = map[string]struct {
 	handler http.HandlerFunc
@@ -146,6 +241,11 @@ var lasting = map[string]struct {
 	"403":                    {answer(403, "", `{"error":{"message":"no"}}`), "forbidden", "permissions"},
 	"404":                    {answer(404, "", `{"error":{"message":"no model"}}`), "not_found", "model.name"},
 	"quota":                  {answer(429, "", `{"error":{"message":"pay","code":"insufficient_quota"}}`), "quota", "billing"},
+	"no money":               {answer(402, "", `{"error":{"message":"Insufficient balance","code":402}}`), "quota", "Insufficient balance"},
+	"error is words alone":   {answer(404, "", `{"error":"model x not found"}`), "not_found", "model x not found"},
+	"error in no envelope":   {answer(400, "", `{"object":"error","message":"no such field","code":400}`), "invalid_request", "no such field"},
+	"error with a detail":    {answer(403, "", `{"detail":"not for you"}`), "forbidden", "not for you"},
+	"content filter":         {stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"content_filter\"}}}\n\n"), "refused", "content filter"},
 	"policy":                 {failed("bio_policy", "no"), "refused", "reword"},
 	"event is not JSON":      {stream("data: {\"type\": oops}\n\n"), "malformed", "invalid character"},
 	"answer is not JSON":     {stream("data: {\"type\":\"response.completed\",\"response\":[]}\n\n"), "malformed", "not what the API describes"},

@@ -91,6 +91,8 @@ func (d *decoder) decode(k *key, path string, node *yaml.Node, into reflect.Valu
 		return d.decimal(k, path, node, into)
 	case truth:
 		return d.truth(k, path, node, into)
+	case network:
+		return d.network(k, path, node, into)
 	default:
 		return d.length(k, path, node, into)
 	}

@@ -71,6 +71,8 @@ func documentedType(k *key) string {
 	switch {
 	case k.unsupported && k.kind != group:
 		return k.kind.describe()
+	case k.kind == network:
+		return "one of " + asCode(k.values) + ", or `{allow: [hosts]}`"
 	case len(k.values) == 1:
 		return "only " + asCode(k.values)
 	case k.values != nil:
@@ -118,6 +120,9 @@ func defaultText(k *key) string {
 	value := k.defaultValue().Interface()
 	if s, isText := value.(string); isText && s != "" {
 		return s
+	}
+	if n, isNetwork := value.(Network); isNetwork && n.Mode != "" {
+		return n.Mode
 	}
 	if d, isLength := value.(Duration); isLength {
 		return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())

@@ -55,7 +55,7 @@ type Repository struct {
 type SetupStep struct {
 	Name    string   `json:"name"` // the command itself when the job gives none
 	Run     string   `json:"run"`
-	Network string   `json:"network"` // none, loopback, full, or "" for the one of Policy
+	Network Network  `json:"network"` // zero for the one of Policy
 	Timeout Duration `json:"timeout"`
 }
 
@@ -105,7 +105,7 @@ type Policy struct {
 	Approval    string   `json:"approval"` // never
 	Sandbox     string   `json:"sandbox"`  // read-only, workspace-write, danger-full-access
 	Require     string   `json:"require"`  // landlock, namespaces, full, or "" for any confinement
-	Network     string   `json:"network"`  // none, loopback, full
+	Network     Network  `json:"network"`
 	Writable    []string `json:"writable"`
 	DenyRead    []string `json:"deny_read"`
 	Protect     []string `json:"protect"`
@@ -184,7 +184,8 @@ type PullRequest struct {
 
 // Commit says how the commit is made.
 type Commit struct {
-	Sign     string `json:"sign"`
+	Sign     string `json:"sign"`    // "" for not at all, github, ssh
+	KeyEnv   string `json:"key_env"` // name of the variable, never the key
 	CoAuthor bool   `json:"co_author"`
 }
 

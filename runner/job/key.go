@@ -18,13 +18,14 @@ const (
 	integer
 	decimal
 	truth
-	length // of time
+	length  // of time
+	network // a word or hosts
 )
 
 // describe is how the kinds are called in messages and documentation.
 func (k kind) describe() string {
 	return [...]string{
-		"a mapping", "a list", "a mapping of text", "a mapping", "text", "a whole number", "a number", "true or false", "a duration",
+		"a mapping", "a list", "a mapping of text", "a mapping", "text", "a whole number", "a number", "true or false", "a duration", "one of its words, or {allow: [hosts]}",
 	}[k]
 }
 
@@ -74,6 +75,9 @@ func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
 func kindOf(typ reflect.Type) kind {
 	if typ == reflect.TypeFor[Duration]() {
 		return length
+	}
+	if typ == reflect.TypeFor[Network]() {
+		return network
 	}
 	if typ == reflect.TypeFor[map[string]string]() {
 		return textMap

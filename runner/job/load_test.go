@@ -43,7 +43,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		},
 		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}},
 		Policy: Policy{
-			Approval: "never", Sandbox: "workspace-write", Network: "loopback", Writable: []string{}, DenyRead: []string{},
+			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
 			Change: Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
 			Env:    Env{Pass: []string{}, Set: map[string]string{}},

@@ -105,6 +105,9 @@ func locate(data []byte, err error) *syntaxError {
 		return &syntaxError{line, bytes.IndexByte(at, '\t') + 1, "is not YAML: a tab indents this line; use blanks"}
 	}
 	column := len(at) - len(bytes.TrimLeft(at, " ")) + 1
+	if begin := bytes.Index(at, []byte("*.")); begin >= 0 && (begin == 0 || bytes.IndexByte([]byte(" [,\t"), at[begin-1]) >= 0) {
+		return &syntaxError{line, begin + 1, "is not YAML: what begins with * has to be in quotes"}
+	}
 	return &syntaxError{line, column, "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
 }
 

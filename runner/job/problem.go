@@ -84,6 +84,14 @@ func (r *report) mentions(name string) bool {
 	return false
 }
 
+// count is how many problems there are so far.
+func (r *report) count() (n int) {
+	for _, found := range r.byLayer {
+		n += len(found)
+	}
+	return n
+}
+
 // problems are those found so far, in order, cut to maxProblems.
 func (r *report) problems() Problems {
 	var all Problems

@@ -10,7 +10,6 @@ type rule struct {
 	example string // YAML, for lists and mappings whose form isn't obvious
 
 	values  []string // all that may be written; nil for anything of the form
-	later   []string // values of the format that this version doesn't support
 	form    *form    // of the text, of each element of a list, of each value of a mapping
 	names   *form    // of the names in a mapping
 	span    *span    // of a number
@@ -52,7 +51,7 @@ var rules = []rule{
 	{path: "setup", about: "Commands that run in order before the baseline and the first turn, without tokens.", example: "[{name: modules, run: make deps, timeout: 5m}]"},
 	{path: "setup[].name", about: "How the command is called in reports. Empty: the command itself.", form: oneLine},
 	{path: "setup[].run", about: "The command, for a shell.", required: true, filled: true, form: notBlank},
-	{path: "setup[].network", about: "The network that this command has. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}, later: []string{allowNetwork}},
+	{path: "setup[].network", about: "The network that this command has, written as policy.network is. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}},
 	{path: "setup[].timeout", about: "How long it may take.", initial: Duration(5 * time.Minute)},
 
 	{path: "model", about: "Which model answers and how it is reached."},
@@ -91,7 +90,7 @@ var rules = []rule{
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
 	{path: "policy.sandbox", about: "What commands may change: nothing but their own temporary files, the workspace, or anything. With danger-full-access nothing confines them, and each run says so.", initial: "workspace-write", values: []string{"read-only", "workspace-write", "danger-full-access"}},
 	{path: "policy.require", about: "The least confinement that the run accepts: landlock (Landlock and seccomp), namespaces (namespaces and seccomp) or full (all three). Empty: any of them.", values: []string{"", "landlock", "namespaces", "full"}},
-	{path: "policy.network", about: "What commands can reach: nothing, a loopback of their own, or all that the machine reaches. Without a network namespace loopback means none; with danger-full-access nothing is limited.", initial: "loopback", values: []string{"none", "loopback", "full"}, later: []string{allowNetwork}},
+	{path: "policy.network", about: "What commands can reach: nothing, a loopback of their own, all that the machine reaches, or, with that loopback, the hosts of a list by HTTP and HTTPS through a proxy. Without a network namespace loopback means none, and a list refuses to start, as it does with danger-full-access, where nothing is limited.", initial: Network{Mode: "loopback"}, values: []string{"none", "loopback", "full"}},
 	{path: "policy.writable", about: "More folders that commands may write: below the repository's root, below the user's folder (~/), or absolute.", form: oneLine, example: "[~/.gradle]"},
 	{path: "policy.deny_read", about: "Paths that commands may not read, besides credentials: written like those of writable.", form: oneLine, example: "[secrets, /opt/licences]"},
 	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
@@ -143,15 +142,16 @@ var rules = []rule{
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
 	{path: "pull_request.title", about: "Title. Empty: made from the task.", form: title},
 	{path: "pull_request.draft", about: "Whether it is a draft even when every check is green."},
-	{path: "pull_request.labels", about: "Labels to add.", form: label},
-	{path: "pull_request.reviewers", about: "Logins to ask for a review.", form: login},
-	{path: "pull_request.teams", about: "Slugs of teams to ask for a review, without the organisation.", form: team},
+	{path: "pull_request.labels", about: "Labels to add. GitHub creates those that the repository does not have.", form: label},
+	{path: "pull_request.reviewers", about: "Logins to ask for a review, once, when it is opened.", form: login},
+	{path: "pull_request.teams", about: "Slugs of teams to ask for a review, likewise, without the organisation.", form: team},
 	{path: "pull_request.assignees", about: "Logins to assign.", form: login},
-	{path: "pull_request.milestone", about: "Milestone to put it in.", unsupported: true},
-	{path: "pull_request.transcript", about: "How much of the tool-call transcript the pull request shows.", initial: "full", values: []string{"full", "digest", "none"}},
+	{path: "pull_request.milestone", about: "Open milestone to put it in, by its title or number, where it is in none yet.", form: oneLine},
+	{path: "pull_request.transcript", about: "How much of the transcript the pull request shows: each call folded with arguments and output, each call as a line, nothing.", initial: "full", values: []string{"full", "digest", "none"}},
 	{path: "pull_request.commit", about: "How the commit is made."},
-	{path: "pull_request.commit.sign", about: "How the commit is signed.", unsupported: true},
-	{path: "pull_request.commit.co_author", about: "Whether the commit names who wrote the issue as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
+	{path: "pull_request.commit.sign", about: "How the commit is signed. github: GitHub's API makes the commit, and signs it where the token is that of an app or of GitHub Actions. ssh: with an SSH key. Empty: not at all.", values: []string{"", "github", "ssh"}},
+	{path: "pull_request.commit.key_env", about: "Name of the environment variable that holds the private SSH key, or the absolute path of its file; never the key itself. The key has no passphrase.", form: variable},
+	{path: "pull_request.commit.co_author", about: "Whether the commit names who asked for the work, else who wrote the issue, as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
 
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
@@ -159,6 +159,3 @@ var rules = []rule{
 
 // treatments are what can become of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}
-
-// allowNetwork is how the third form of a network setting is named in messages.
-const allowNetwork = "{allow: [...]}"

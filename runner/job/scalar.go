@@ -52,10 +52,6 @@ func (d *decoder) wrongType(k *key, path string, node *yaml.Node) {
 }
 
 func (d *decoder) text(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	if node.Kind == yaml.MappingNode && slices.Contains(k.later, allowNetwork) {
-		d.complain(path, node, k.notYet(allowNetwork))
-		return false
-	}
 	if node.Kind != yaml.ScalarNode {
 		d.wrongType(k, path, node)
 		return false
@@ -92,22 +88,11 @@ func (k *key) judgeChoice(s string) (complaint, meant string) {
 	if slices.Contains(k.values, s) {
 		return "", ""
 	}
-	if slices.Contains(k.later, s) {
-		return k.notYet(s), ""
-	}
 	given := strconv.Quote(shorten(s, 40))
 	if len(k.values) == 1 {
 		return given + " is not allowed; it must be " + k.values[0], ""
 	}
 	return given + " is not one of " + k.choices(), nearest(strings.ToLower(s), k.values)
-}
-
-// notYet says that value is part of the format but not of this version.
-func (k *key) notYet(value string) string {
-	if len(k.values) == 1 && k.values[0] == "" {
-		return value + " is not supported yet; leave it out"
-	}
-	return fmt.Sprintf("%s is not supported yet; this version takes only %s", value, k.choices())
 }
 
 // choices are the values that may be written, for a sentence.

@@ -3,7 +3,6 @@ package job
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 // Schema is the JSON Schema (2020-12) of the job file, for editors: the same
@@ -52,6 +51,8 @@ func schemaOf(k *key) map[string]any {
 		schema["minimum"], schema["maximum"] = k.span.least, k.span.most
 	case decimal:
 		schema["minimum"] = 0
+	case network:
+		networkSchema(schema, k)
 	case length:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
@@ -69,8 +70,6 @@ func (k *key) description() string {
 	switch {
 	case k.unsupported && k.kind != group:
 		return k.about + " Not supported yet."
-	case len(k.later) > 0:
-		return k.about + " Not supported yet: " + strings.Join(k.later, ", ") + "."
 	}
 	return k.about
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,29 +11,94 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/openai/openai-go/v3/responses"
 )
 
 // requestFailure tells what an error of openai-go is.
 func requestFailure(err error) *Failure {
-	if api := (*responses.Error)(nil); errors.As(err, &api) {
-		f := apiFailure(api.StatusCode, api.Code, api.Message)
-		if api.Response != nil {
-			f.RetryAfter = cmp.Or(retryAfter(api.Response.Header), f.RetryAfter)
-		}
-		if f.Message == "" {
-			f.Message = http.StatusText(api.StatusCode)
-		}
-		return f
-	}
+	var refused *Failure
 	switch {
+	case errors.As(err, &refused):
+		return refused
 	case errors.Is(err, bufio.ErrTooLong):
 		return &Failure{Kind: Malformed, Err: err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &Failure{Kind: StreamCut, Err: err}
 	}
 	return &Failure{Kind: Unreachable, Err: err}
+}
+
+// refusal reads why a request was refused.
+func refusal(answer *http.Response) *Failure {
+	const most = 64 << 10
+	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // what came by then is all that is told
+	said := errorIn(raw)
+	f := apiFailure(answer.StatusCode, said.kind(), said.Message)
+	f.RetryAfter = cmp.Or(retryAfter(answer.Header), f.RetryAfter)
+	if f.Message == "" {
+		f.Message = http.StatusText(answer.StatusCode)
+	}
+	return f
+}
+
+// apiError is the object in which the API says what went wrong.
+type apiError struct {
+	Code    string
+	Type    string
+	Message string
+}
+
+// UnmarshalJSON takes what compatible endpoints have in its place, too: words
+// alone, a code that is a number, an object in the place of a text.
+func (e *apiError) UnmarshalJSON(raw []byte) error {
+	var fields struct {
+		Code, Type, Message, Detail looseText
+	}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		var words looseText
+		if err := json.Unmarshal(raw, &words); err != nil {
+			return err
+		}
+		*e = apiError{Message: string(words)}
+		return nil
+	}
+	*e = apiError{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail))}
+	return nil
+}
+
+// looseText is a text, or the JSON of what stands in the place of one.
+type looseText string
+
+func (t *looseText) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	*t = looseText(text)
+	return nil
+}
+
+// kind is the code; some endpoints have a type alone, or repeat the status.
+func (e *apiError) kind() string {
+	if _, err := strconv.Atoi(e.Code); e.Code != "" && err != nil {
+		return e.Code
+	}
+	return e.Type
+}
+
+// errorIn finds the error in the body of an answer. A page instead of JSON has
+// no more to say.
+func errorIn(body []byte) *apiError {
+	var wrapped struct {
+		Error *apiError `json:"error"`
+	}
+	if json.Unmarshal(body, &wrapped) == nil && wrapped.Error != nil {
+		return wrapped.Error
+	}
+	var said apiError
+	if json.Unmarshal(body, &said) != nil {
+		return &apiError{}
+	}
+	return &said
 }
 
 // codeKinds maps the API's error codes; they say more than the HTTP status.
@@ -57,13 +123,19 @@ var codeKinds = map[string]Kind{
 }
 
 var statusKinds = map[int]Kind{
-	http.StatusUnauthorized:    Unauthorized,
-	http.StatusForbidden:       Forbidden,
-	http.StatusNotFound:        NotFound,
-	http.StatusRequestTimeout:  ServerError,
-	http.StatusConflict:        ServerError,
-	http.StatusTooManyRequests: RateLimited,
+	http.StatusUnauthorized:          Unauthorized,
+	http.StatusPaymentRequired:       Quota,
+	http.StatusForbidden:             Forbidden,
+	http.StatusNotFound:              NotFound,
+	http.StatusRequestTimeout:        ServerError,
+	http.StatusConflict:              ServerError,
+	http.StatusRequestEntityTooLarge: ContextLength,
+	http.StatusTooManyRequests:       RateLimited,
 }
+
+// tooLong is how endpoints without a code for it say that a conversation does
+// not fit.
+var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
 func apiFailure(status int, code, message string) *Failure {
 	f := &Failure{Status: status, Code: code, Message: message, Kind: InvalidRequest, RetryAfter: tryAgainIn(message)}
@@ -73,6 +145,10 @@ func apiFailure(status int, code, message string) *Failure {
 	}
 	if (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id") {
 		f.Kind = HistoryGone
+		return f
+	}
+	if (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message) {
+		f.Kind = ContextLength
 		return f
 	}
 	if kind, known := statusKinds[status]; known {

@@ -98,25 +98,7 @@ func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
 		return sent, nil
 	}
 	defer sent.Body.Close()
-	return nil, refusedChat(sent)
-}
-
-// refusedChat reads why a request was refused.
-func refusedChat(sent *http.Response) *Failure {
-	const most = 64 << 10
-	var body struct {
-		Error apiError `json:"error"`
-	}
-	raw, _ := io.ReadAll(io.LimitReader(sent.Body, most))
-	_ = json.Unmarshal(raw, &body) // a page instead of JSON has no more to say
-	f := apiFailure(sent.StatusCode, body.Error.kind(), body.Error.Message)
-	if wait := retryAfter(sent.Header); wait > 0 {
-		f.RetryAfter = wait
-	}
-	if f.Message == "" {
-		f.Message = http.StatusText(sent.StatusCode)
-	}
-	return f
+	return nil, refusal(sent)
 }
 
 // chatChunk is a piece of an answer, or the whole of one.

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,11 +39,22 @@ type chatJSONSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
+// chatMessage has text as its content or, for images, a list of chatPart.
 type chatMessage struct {
 	Role    string     `json:"role"`
-	Content string     `json:"content"`
+	Content any        `json:"content"`
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
+}
+
+type chatPart struct {
+	Type  string     `json:"type"`
+	Text  string     `json:"text,omitempty"`
+	Image *chatImage `json:"image_url,omitempty"`
+}
+
+type chatImage struct {
+	URL string `json:"url"`
 }
 
 func chatRequest(r Request) ([]byte, error) {
@@ -108,31 +120,47 @@ type chatItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"`
-	Output    string          `json:"output"`
+	Output    json.RawMessage `json:"output"`
 	Operation json.RawMessage `json:"operation"`
-	Content   []struct {
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
-	} `json:"content"`
+	Content   []itemPart      `json:"content"`
+}
+
+type itemPart struct {
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
+	Image   string `json:"image_url"`
 }
 
 // chatMessages translates the history. The words and calls of one answer are
-// one message.
+// one message. Images of outputs, which have no place there, stand in a message
+// of the user behind the outputs of the answer.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
+	var images []chatPart
+	show := func() {
+		if len(images) > 0 {
+			messages = append(messages, chatMessage{Role: "user", Content: images})
+		}
+		images = nil
+	}
 	for _, raw := range history {
 		var item chatItem
 		if err := json.Unmarshal(raw, &item); err != nil {
 			return nil, fmt.Errorf("read item: %w", err)
+		}
+		if !strings.HasSuffix(item.Type, "_call_output") {
+			show()
 		}
 		last := &messages[len(messages)-1]
 		switch {
 		case item.Type == "message" && item.Role == "assistant":
 			messages = append(messages, chatMessage{Role: "assistant", Content: item.text()})
 		case item.Type == "message":
-			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.text()})
+			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.shown()})
 		case strings.HasSuffix(item.Type, "_call_output"):
-			messages = append(messages, chatMessage{Role: "tool", Content: item.Output, CallID: item.CallID})
+			text, seen := item.output()
+			messages = append(messages, chatMessage{Role: "tool", Content: text, CallID: item.CallID})
+			images = append(images, seen...)
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
 			call, err := item.call()
 			if err != nil {
@@ -145,7 +173,29 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 			last.Calls = append(last.Calls, call)
 		}
 	}
+	show()
 	return messages, nil
+}
+
+// output is the text of an output, and its images.
+func (i chatItem) output() (text string, images []chatPart) {
+	if json.Unmarshal(i.Output, &text) == nil {
+		return text, nil
+	}
+	var parts []itemPart
+	if json.Unmarshal(i.Output, &parts) != nil {
+		return string(i.Output), nil
+	}
+	for _, part := range parts {
+		text += part.Text
+		if part.Image != "" {
+			images = append(images, chatPart{Type: "image_url", Image: &chatImage{part.Image}})
+		}
+	}
+	if len(images) > 0 {
+		images = append([]chatPart{{Type: "text", Text: "What the call " + i.CallID + " shows:"}}, images...)
+	}
+	return text, images
 }
 
 // chatRole is the role by the name that all endpoints know.
@@ -162,6 +212,22 @@ func (i chatItem) text() string {
 		text.WriteString(part.Text + part.Refusal)
 	}
 	return text.String()
+}
+
+// shown is the text of a message or, where it has images, its parts.
+func (i chatItem) shown() any {
+	if !slices.ContainsFunc(i.Content, func(p itemPart) bool { return p.Image != "" }) {
+		return i.text()
+	}
+	parts := make([]chatPart, 0, len(i.Content))
+	for _, part := range i.Content {
+		if part.Image != "" {
+			parts = append(parts, chatPart{Type: "image_url", Image: &chatImage{part.Image}})
+			continue
+		}
+		parts = append(parts, chatPart{Type: "text", Text: part.Text})
+	}
+	return parts
 }
 
 // call is a call as a function's, whatever form it was made in.

@@ -75,6 +75,7 @@ func (e Endpoint) options() ([]option.RequestOption, error) {
 		option.WithBaseURL(base),
 		option.WithMaxRetries(0),
 		option.WithHTTPClient(&http.Client{Transport: http.DefaultTransport}),
+		option.WithMiddleware(refusals),
 	}
 	if e.APIKey != "" {
 		options = append(options, option.WithAPIKey(e.APIKey))
@@ -89,6 +90,16 @@ func (e Endpoint) options() ([]option.RequestOption, error) {
 		options = append(options, option.WithQuery(name, value))
 	}
 	return options, nil
+}
+
+// refusals reads what openai-go cannot where an endpoint words it differently.
+func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	answer, err := next(r)
+	if err != nil || answer.StatusCode < http.StatusBadRequest {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	return nil, refusal(answer)
 }
 
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
@@ -168,24 +179,9 @@ type streamEvent struct {
 	Delta    json.RawMessage `json:"delta"`
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
-	Code     string          `json:"code"`
-	Message  string          `json:"message"`
+	Code     looseText       `json:"code"`
+	Message  looseText       `json:"message"`
 	Error    *apiError       `json:"error"`
-}
-
-// apiError is the object in which the API says what went wrong.
-type apiError struct {
-	Code    string `json:"code"`
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-// kind is the code; some endpoints have a type alone.
-func (e *apiError) kind() string {
-	if e.Code != "" {
-		return e.Code
-	}
-	return e.Type
 }
 
 // readStream takes the events of one answer. A stream that ends without a last
@@ -217,7 +213,7 @@ func readStream(stream ssestream.Decoder, observe Observer, alive func()) (*Resp
 		case "response.completed", "response.incomplete", "response.failed":
 			return finish(event.Response, items, observe)
 		case "error":
-			return nil, apiFailure(0, event.Code, event.Message)
+			return nil, apiFailure(0, string(event.Code), string(event.Message))
 		}
 	}
 	if err := stream.Err(); err != nil {

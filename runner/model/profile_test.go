@@ -29,6 +29,16 @@ func TestProfileOf(t *testing.T) {
 	}
 }
 
+func TestModelsThatDoNotReasonAreKnown(t *testing.T) {
+	for name, reasons := range map[string]bool{
+		"gpt-4.1": false, "gpt-4o-2024-11-20": false, "gpt-3.5-turbo": false, "gpt-5.1-codex": true, "o4-mini": true, "gpt-oss-120b": true, "some-model": true,
+	} {
+		if got := ProfileOf(name).Reasoning; got != reasons {
+			t.Errorf("%s reasons: %t", name, got)
+		}
+	}
+}
+
 // TestProfilesHaveSources holds the rule that no price is made up.
 func TestProfilesHaveSources(t *testing.T) {
 	file, err := readProfiles(profilesYAML)

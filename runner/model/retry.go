@@ -19,20 +19,21 @@ type Retry struct {
 	Wait    time.Duration
 }
 
-// Retrying sends a request again when its failure can pass, unless the observer
-// keeps what came of the answer. The request is the same bytes each time.
+// Retrying sends a request again when its failure can pass, the same bytes each
+// time. What came of an answer that the observer keeps is not asked for again:
+// Respond then returns the failure after the pause.
 type Retrying struct {
 	Next     Responder
 	Attempts int           // in all; 0 means 6
 	First    time.Duration // first pause, doubled each time; 0 means 500 ms
 	Longest  time.Duration // of a pause that nobody asked for; 0 means 30 s
-	// Outage is how long all repeated requests may take together, pauses and
-	// further attempts; 0 means 10 minutes.
+	// Outage is how long pauses and further attempts that fail may take, all
+	// requests together; 0 means 10 minutes.
 	Outage time.Duration
 	// Report is called before each pause. It may be nil.
 	Report func(Retry) error
 
-	lost time.Duration // of Outage
+	lost time.Duration // of Outage: pauses, and further attempts that failed
 }
 
 // Respond is Next's, tried until it succeeds, fails for good, or attempts or
@@ -51,32 +52,32 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 }
 
 func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Response, error)) (*Response, error) {
-	began, lost := time.Time{}, r.lost
 	for attempt := 1; ; attempt++ {
+		began := time.Now()
 		answer, err := try()
-		if attempt > 1 {
-			r.lost = lost + time.Since(began)
-		} else {
-			began = time.Now()
-		}
 		var failure *Failure
-		isFailure := errors.As(err, &failure)
-		if isFailure {
-			failure.Attempts = attempt
-		}
-		if err == nil || kept() || !isFailure {
+		if !errors.As(err, &failure) {
 			return answer, err
 		}
+		failure.Attempts = attempt
+		if attempt > 1 {
+			r.lost += time.Since(began)
+		}
 		wait := r.pause(attempt, failure.RetryAfter)
-		if !failure.Temporary() || attempt >= defaulted(r.Attempts, 6) || r.lost+wait > defaulted(r.Outage, 10*time.Minute) {
+		fits, stays := failure.Temporary() && r.lost+wait <= defaulted(r.Outage, 10*time.Minute), kept()
+		if !fits || !stays && attempt >= defaulted(r.Attempts, 6) {
 			return nil, err
 		}
-		if r.Report != nil {
+		if !stays && r.Report != nil {
 			if err := r.Report(Retry{Attempt: attempt, Failure: failure, Wait: wait}); err != nil {
 				return nil, err
 			}
 		}
+		r.lost += wait
 		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		if stays { // the next request goes on behind what is kept
 			return nil, err
 		}
 	}

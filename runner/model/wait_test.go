@@ -86,3 +86,36 @@ func TestARetryEndsWithItsContext(t *testing.T) {
 		t.Errorf("Respond = %v", err)
 	}
 }
+
+// sometimes fails every request once and answers it then, after a while.
+type sometimes struct {
+	asked int
+	takes time.Duration
+}
+
+func (s *sometimes) Respond(context.Context, Request, Observer) (*Response, error) {
+	s.asked++
+	if s.asked%2 == 1 {
+		return nil, &Failure{Kind: ServerError}
+	}
+	time.Sleep(s.takes)
+	return &Response{}, nil
+}
+
+func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
+	r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, First: time.Microsecond, Outage: 15 * time.Millisecond}
+	for n := range 3 {
+		if _, err := r.Respond(t.Context(), Request{}, Observer{}); err != nil {
+			t.Fatalf("request %d: %v", n+1, err)
+		}
+	}
+}
+
+func TestWhatTheServerAsksForIsWaitedForBehindAnAnswerThatIsKept(t *testing.T) {
+	r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
+	began := time.Now()
+	_, err := r.Respond(t.Context(), Request{}, Observer{Broken: func() bool { return true }})
+	if failure := (*Failure)(nil); !errors.As(err, &failure) || time.Since(began) < 30*time.Millisecond {
+		t.Errorf("Respond = %v after %s", err, time.Since(began))
+	}
+}

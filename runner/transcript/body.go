@@ -31,9 +31,17 @@ type BodyOptions struct {
 	// RunDir is where readers find the run directory: the name of the folder or
 	// of the artifact, "RUN_DIR" if empty.
 	RunDir string
+	// Head stands first in the body, as it is: marks that no page shows.
+	Head string
+	// Template is the repository's own template of a pull request, as it was
+	// written; it may be empty.
+	Template string
 	// Draft says why the pull request is a draft, a sentence for each reason. A
 	// red verification and unconfined commands are told without it.
 	Draft []string
+	// Notes are sentences that a reader must know and that are no reason for a
+	// draft.
+	Notes []string
 	// Closing stands last in the body, as it is: "Fixes #7", where the task came
 	// from. It is the only text here that may have an effect.
 	Closing string
@@ -75,20 +83,21 @@ func (o BodyOptions) withDefaults() BodyOptions {
 
 func compose(v *View, o BodyOptions, comments int) (Posts, error) {
 	most := ending{comments: comments, hidden: v.Calls}
-	first := &page{left: o.Limit - markdown.Units(most.body(v, o))}
+	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range overview(v, o.Draft) {
+	for _, s := range overview(v, o) {
 		first.section(s)
 	}
+	first.form(o.Template)
 	pages := &book{pages: []*page{first}, most: 1 + comments, room: o.Limit - commentFrame(v)}
 	shown := pages.blocks(transcriptBlocks(v, o.Mode, bodyCut))
 	end := ending{comments: len(pages.pages) - 1}
 	if o.Mode != None {
 		end.hidden = v.Calls - shown
 	}
-	return Posts{Body: strings.TrimLeft(first.String(), "\n") + end.body(v, o), Comments: pages.comments(v, end)}, nil
+	return Posts{Body: o.Head + strings.TrimLeft(first.String(), "\n") + end.body(v, o), Comments: pages.comments(v, end)}, nil
 }
 
 // ending is what has to be said after the last call that is shown.

@@ -16,6 +16,7 @@ func TestBodyGolden(t *testing.T) {
 	}{
 		{"body_full.md", greeting(), BodyOptions{
 			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Draft: []string{"lint did not pass before the change either."},
+			Head: "<!-- agent-ci: draft -->\n", Notes: []string{"Checks wait for approval."}, Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
 		}},
 		{"body_digest.md", greeting(), BodyOptions{Mode: Digest}},
 		{"body_none.md", greeting(), BodyOptions{Mode: None}},
@@ -245,6 +246,50 @@ func TestBodyLinksOnlyToRuns(t *testing.T) {
 		if !linked && strings.Contains(body, "](") {
 			t.Errorf("%q left a link in:\n%s", link, body)
 		}
+	}
+}
+
+func TestTicksAreKept(t *testing.T) {
+	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
+	body := func(template, summary string) string {
+		t.Helper()
+		made, err := Body(projected(t, []happening{said(1, summary)}), BodyOptions{Template: template})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	fresh := body(template, "Done.")
+	tests := []struct{ name, earlier, want string }{
+		{"nothing was ticked", fresh, fresh},
+		{
+			"two boxes, on a page", strings.ReplaceAll(strings.NewReplacer("[ ] two", "[x] two", "[ ] four", "[x] four").Replace(fresh), "\n", "\r\n"),
+			strings.NewReplacer("[ ] two", "[x] two", "[ ] four", "[x] four").Replace(fresh),
+		},
+		{"one that is deeper", strings.Replace(fresh, "[ ] three", "[x] three", 1), strings.Replace(fresh, "[ ] three", "[x] three", 1)},
+		{"a box that is gone", strings.Replace(body("- [ ] old\n- [ ] one\n", "Done."), "[ ] old", "[x] old", 1), fresh},
+		{"a tick outside of the template", "- [x] one\n" + fresh, fresh},
+		{"a body without a template", "- [x] one\n", fresh},
+		{"a summary that plays the template", body(template, "```\n"+templateMark+"\n- [x] one\n"+templateEnd+"\n```"), fresh},
+		{"the end of the template is gone", strings.Replace(strings.Replace(fresh, templateEnd, "", 1), "[ ] one", "[x] one", 1), fresh},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := KeepTicks(fresh, test.earlier); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLongTemplateIsCut(t *testing.T) {
+	body, err := Body(projected(t, greeting()), BodyOptions{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, _, ended := strings.Cut(body, "\n"+templateEnd+"\n")
+	if !ended || !strings.Contains(form, " more blocks.\n") || strings.Count(form, "- [ ] x") < 50 || !strings.Contains(body, "## Transcript") {
+		t.Errorf("body:\n%s", body)
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	TypeWorkspace     Type = "workspace"      // Workspace
 	TypePolicy        Type = "policy"         // Policy
 	TypeSetup         Type = "setup"          // Setup
+	TypeNetwork       Type = "network"        // Network
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
@@ -61,7 +62,9 @@ type RunStarted struct {
 	// Scripted names the scripted session that stands in for the model; empty
 	// when a model is asked.
 	Scripted string `json:"scripted,omitempty"`
-	Link     string `json:"link,omitempty"` // page of the CI run
+	// OutputSchema is what task.output_schema names.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Link         string          `json:"link,omitempty"` // page of the CI run
 }
 
 // Price is what a model costs in US dollars for a million tokens.
@@ -93,6 +96,7 @@ type Task struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
 	Actor    string `json:"actor,omitempty"`   // the account that asked
+	ActorID  int64  `json:"actor_id,omitempty"`
 	// Author and AuthorID are the account that wrote the issue; not of a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
@@ -125,6 +129,17 @@ type Setup struct {
 	ExitCode int     `json:"exit_code"`
 	Seconds  float64 `json:"seconds"`
 	Log      string  `json:"log"` // path below the run directory
+}
+
+// Network is a host that commands asked the proxy for, and what became of it. It
+// is told once for each that differs.
+type Network struct {
+	By       string `json:"by"`       // the sandbox: agent, setup, verify-N
+	Target   string `json:"target"`   // host and port; as it was asked for where that can't be read
+	Protocol string `json:"protocol"` // http, https
+	Allowed  bool   `json:"allowed"`
+	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
+	Reason   string `json:"reason"`
 }
 
 // ModelRequest holds only what is new in a request, and the digest of all of it.
@@ -266,7 +281,10 @@ type Change struct {
 	Insertions int          `json:"insertions"`
 	Deletions  int          `json:"deletions"`
 	Patch      string       `json:"patch"` // path below the run directory
-	SHA256     string       `json:"sha256"`
+	// BaseSHA is the commit that the change is on, where that is not the one of
+	// the workspace: the base moved.
+	BaseSHA string `json:"base_sha,omitempty"`
+	SHA256  string `json:"sha256"`
 }
 
 // ChangeFile is one file of the change set. Modes and ids are git's; both are
@@ -300,16 +318,21 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// RunResumed says that a run which was killed goes on.
+// RunResumed says that a run which was killed or stopped goes on.
 type RunResumed struct {
 	Version string `json:"version"` // of agent-ci
 	// Torn is how many bytes of a last line that was not whole were cut off.
 	Torn int `json:"torn,omitempty"`
 	// Undone says that a patch which was half applied was taken back.
 	Undone bool `json:"undone,omitempty"`
-	// Elsewhere says that the checkout is another one, in which the patches of
-	// the run were applied again.
+	// Elsewhere says that the work did not stand in the checkout and was put
+	// into it again: the last change, or the patches of a run that was killed.
 	Elsewhere bool `json:"elsewhere,omitempty"`
+	// After is how the run had ended, as outcome/reason; empty when it was
+	// killed.
+	After string `json:"after,omitempty"`
+	// Limits are those that are not as before, as KEY=VALUE.
+	Limits []string `json:"limits,omitempty"`
 }
 
 // RunFinished is the last event of a run.

@@ -125,7 +125,7 @@ func (l *Log) write(e Event) error {
 		return ErrTooLarge
 	}
 	if _, err := l.file.Write(append(line, '\n')); err != nil {
-		l.err = fmt.Errorf("transcript ends at event %d, free disk space and run again: %w", l.seq, err)
+		l.err = fmt.Errorf("transcript ends at event %d, free disk space and go on: %w", l.seq, err)
 		return errors.Join(l.err, l.dropTornLine())
 	}
 	l.seq, l.head = e.Seq, digest(line)

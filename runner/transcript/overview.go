@@ -13,12 +13,15 @@ import (
 // units before escaping.
 const fieldWidth = 300
 
+// remarkWidth is the same for a note and for why a pull request is a draft.
+const remarkWidth = 1000
+
 // unconfined is the Policy.Level under which nothing confines a command.
 const unconfined = "none"
 
 // overview is what stands before the transcript, the most important first.
-func overview(v *View, draft []string) []section {
-	return append([]section{scripted(v), summary(v)}, account(v, draft)...)
+func overview(v *View, o BodyOptions) []section {
+	return append([]section{scripted(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...)
 }
 
 // account is what came of a run, beside the agent's own words.
@@ -33,9 +36,10 @@ func account(v *View, draft []string) []section {
 	}
 }
 
-func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
-func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
-func cell(s string) string { return markdown.CellCode(markdown.Cut(s, fieldWidth)) }
+func text(s string) string   { return markdown.Text(markdown.Cut(s, fieldWidth)) }
+func remark(s string) string { return markdown.Text(markdown.Cut(s, remarkWidth)) }
+func code(s string) string   { return markdown.Code(markdown.Cut(s, fieldWidth)) }
+func cell(s string) string   { return markdown.CellCode(markdown.Cut(s, fieldWidth)) }
 
 func scripted(v *View) section {
 	if v.Started.Scripted == "" {
@@ -56,6 +60,14 @@ func summary(v *View) section {
 	return section{head: "\n", rows: rows, share: 12_000, more: "paragraph"}
 }
 
+func notes(all []string) section {
+	s := section{head: "\n> [!NOTE]\n", share: 4_000, more: "note"}
+	for _, note := range all {
+		s.rows = append(s.rows, "> - "+remark(note)+"\n")
+	}
+	return s
+}
+
 func banner(v *View, draft []string) section {
 	s := section{head: "\n> [!WARNING]\n", share: 4_000, more: "reason"}
 	for _, reason := range reasons(v, draft) {
@@ -71,7 +83,7 @@ func reasons(v *View, draft []string) []string {
 		all = append(all, fmt.Sprintf("The run ended as %s: %s", code(f.Outcome+"/"+f.Reason), text(f.Message)))
 	}
 	for _, reason := range draft {
-		all = append(all, "Draft: "+text(reason))
+		all = append(all, "Draft: "+remark(reason))
 	}
 	if red := redChecks(v); red != "" {
 		all = append(all, red)
@@ -202,6 +214,9 @@ func facts(v *View) section {
 	}
 	if v.Policy.Level != "" {
 		add("Confinement: %s", confinement(v.Policy))
+	}
+	if v.Task.Issue != "" {
+		add("Task: %s", code(v.Task.Issue))
 	}
 	if v.Workspace.BaseSHA != "" {
 		add("Base: %s", strings.TrimSpace(text(v.Workspace.Base)+" "+code(v.Workspace.BaseSHA)))

@@ -165,6 +165,7 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeWarning:       func(f *fold, e Event) error { return appendTo(&f.view.Warnings, e) },
 	TypeVerify:        func(f *fold, e Event) error { return point(&f.view.Verify, e) },
 	TypeChange:        func(f *fold, e Event) error { return point(&f.view.Change, e) },
+	TypeRunResumed:    func(f *fold, _ Event) error { f.view.Finished = nil; return nil },
 	TypeRunFinished:   func(f *fold, e Event) error { return point(&f.view.Finished, e) },
 	TypeModelRequest:  (*fold).modelRequest,
 	TypeModelResponse: (*fold).modelResponse,

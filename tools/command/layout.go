@@ -36,6 +36,8 @@ func (p part) last(r *running) (tools.Result, error) {
 	if status.timedOut {
 		detail["timed_out"] = true
 		warning = r.timeoutWarning()
+	} else {
+		warning = r.sandbox.Explain(r.clues, status.Status)
 	}
 	result := p.result(state, warning, printed)
 	result.Failed, result.Detail = status.ExitCode != 0, detail

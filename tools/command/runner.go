@@ -79,8 +79,10 @@ func (t *Tools) Close() {
 
 // running is a command that was started.
 type running struct {
+	sandbox *sandbox.Sandbox
 	process *sandbox.Process
 	output  *tools.Capture
+	clues   *sandbox.Clues // in what it prints
 	tty     bool
 	limit   time.Duration
 	timer   *time.Timer // kills the process at its limit
@@ -126,13 +128,15 @@ func (t *Tools) start(l launch) (r *running, problem string) {
 		return nil, problem
 	}
 	r = &running{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
+	r.clues = sandbox.Watch(r.output)
 	env := append(append(t.env[:len(t.env):len(t.env)], l.env...), "PWD="+dir)
-	c := sandbox.Command{Argv: withPrograms(l.argv, t.options.Programs), Dir: dir, Env: env, Output: r.output}
+	c := sandbox.Command{Argv: withPrograms(l.argv, t.options.Programs), Dir: dir, Env: env, Output: r.clues}
 	if l.tty {
-		c.TTY, c.Output = window, &plainLines{to: r.output}
+		c.TTY, c.Output = window, &plainLines{to: r.clues}
 	}
 	var err error
-	if r.process, err = t.options.Sandbox.Start(c); err != nil {
+	r.sandbox = t.options.Sandbox
+	if r.process, err = r.sandbox.Start(c); err != nil {
 		return nil, strings.TrimPrefix(err.Error(), sandbox.ErrNotStarted.Error()+": ")
 	}
 	r.timer = time.AfterFunc(l.limit, func() {

@@ -191,6 +191,8 @@ func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 	}, detail: map[string]any{"exit_code": end.ExitCode}}
 	if end.timedOut {
 		done.Output, done.detail["timed_out"] = r.timeoutWarning(), true
+	} else {
+		done.Output = r.sandbox.Explain(r.clues, end.Status)
 	}
 	return done, err
 }

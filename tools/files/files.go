@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -19,6 +20,9 @@ type Options struct {
 	Root     *os.Root // of Dir; the caller closes it when no call runs any more
 	Outputs  string   // folder of whole outputs, absolute, which need not be there yet; may be empty
 	Checkout Checkout // that Dir is in
+	// View is what commands see outside of Dir, and what they don't see in it. It
+	// is asked when it is first needed; nil shows nothing outside.
+	View func() (*sandbox.View, error)
 }
 
 // Checkout says what git ignores. The zero value knows the .gitignore files
@@ -35,6 +39,6 @@ type Checkout struct {
 
 // New makes the tools: read_file, list_dir, grep_files, view_image.
 func New(o Options) []tools.Tool {
-	p := place{dir: o.Dir, root: o.Root, outputs: o.Outputs, checkout: o.Checkout}
+	p := place{dir: o.Dir, root: o.Root, outputs: o.Outputs, checkout: o.Checkout, view: o.View}
 	return []tools.Tool{readFile{p}, listDir{p}, grepFiles{p, searchTime}, viewImage{p, make(chan struct{}, 1)}}
 }

@@ -188,7 +188,7 @@ func (g grepFiles) late(f found) tools.Result {
 // named is how a result below a spot is called: relative to the working
 // directory, or absolute for an output.
 func (g grepFiles) named(at spot, path string) string {
-	if at.output {
+	if at.base != "" {
 		return filepath.Join(g.absolute(at), path)
 	}
 	return filepath.Join(at.shown, path)

@@ -85,8 +85,8 @@ func (l listDir) list(ctx context.Context, a listArguments) (string, error) {
 }
 
 func (p place) absolute(at spot) string {
-	if at.output {
-		return filepath.Join(p.outputs, at.shown)
+	if at.base != "" {
+		return filepath.Join(at.base, at.shown)
 	}
 	return filepath.Join(p.dir, at.shown)
 }

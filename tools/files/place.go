@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
@@ -19,6 +20,7 @@ type place struct {
 	root     *os.Root
 	outputs  string
 	checkout Checkout
+	view     func() (*sandbox.View, error)
 }
 
 // refusal is why a file is not opened, in words for the model.
@@ -32,11 +34,14 @@ type spot struct {
 	inside string // relative to root, where links lead
 	shown  string // relative to root, as the call has it
 	name   string // as the call has it
-	output bool   // below the folder of outputs; root is then the spot's own
+	// base is where shown starts, for what is neither relative nor in the working
+	// directory; root is then the spot's own.
+	base string
+	view *sandbox.View
 }
 
 func (s spot) close() {
-	if s.output {
+	if s.base != "" {
 		s.root.Close()
 	}
 }
@@ -55,17 +60,49 @@ func (p place) find(name string) (spot, error) {
 		if err != nil {
 			return spot{}, refusal(fmt.Sprintf("there is no output %s", inside))
 		}
-		return spot{root: root, inside: inside, shown: inside, name: inside, output: true}, nil
+		return spot{root: root, inside: inside, shown: inside, name: inside, base: p.outputs}, nil
+	}
+	var view *sandbox.View
+	if p.view != nil {
+		var err error
+		if view, err = p.view(); err != nil {
+			return spot{}, err
+		}
 	}
 	inside, ok := below(p.dir, path)
-	if !ok {
+	switch {
+	case !ok && view == nil:
 		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.dir))
+	case !ok:
+		return p.outside(view, path, name)
 	}
 	target := p.target(inside)
 	if inGitDirectory(inside) || inGitDirectory(target) {
 		return spot{}, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
 	}
-	return spot{root: p.root, inside: target, shown: inside, name: name}, nil
+	if why := view.Hides(filepath.Join(p.dir, target)); why != "" { // whether it is there or not
+		return spot{}, refusal(fmt.Sprintf("%s can't be read: %s", name, why))
+	}
+	return spot{root: p.root, inside: target, shown: inside, name: name, view: view}, nil
+}
+
+// outside finds what commands see at a path outside of the working directory.
+func (p place) outside(view *sandbox.View, path, name string) (spot, error) {
+	at, inside, err := view.Locate(path)
+	if why, hidden := sandbox.NotShown(err); hidden {
+		return spot{}, refusal(fmt.Sprintf("%s can't be read: %s", name, why))
+	}
+	if err != nil {
+		return spot{}, refusal(notOpened("file", name, err))
+	}
+	if inGitDirectory(inside) || inGitDirectory(path) {
+		return spot{}, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
+	}
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return spot{}, refusal(notOpened("file", name, err))
+	}
+	return spot{root: root, inside: inside, shown: strings.TrimPrefix(path, "/"), name: name, base: "/", view: view}, nil
 }
 
 // open opens a regular file for reading. The error is a refusal.
@@ -75,7 +112,7 @@ func (p place) open(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer found.close()
-	return openRegular(found.root, found.inside, found.name)
+	return found.open()
 }
 
 // tree opens a folder with what is to be left out of it. The tree is closed by
@@ -90,6 +127,9 @@ func (p place) tree(at spot) (*tree, error) {
 		return nil, refusal(notOpened("directory", at.name, err))
 	}
 	left, err := p.rulesFor(at)
+	if err == nil {
+		left.Hidden, err = at.hiddenIn(root)
+	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -113,7 +153,7 @@ func (t *tree) close() {
 
 // rulesFor says what git ignores in a folder, by the rules above it as well.
 func (p place) rulesFor(at spot) (walk.Rules, error) {
-	if at.output {
+	if at.base != "" {
 		return walk.Rules{All: true}, nil
 	}
 	top, prefix := p.root, "."
@@ -176,6 +216,63 @@ func inGitDirectory(inside string) bool {
 		}
 	}
 	return false
+}
+
+// open opens the regular file of a spot, and looks at where it really lies once
+// it is open: links in the working directory are commands'.
+func (s spot) open() (*os.File, error) {
+	file, err := openRegular(s.root, s.inside, s.name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayShow(realPath(file)); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// hiddenIn lists what of an open folder commands don't see. The error is a
+// refusal where that is all of it.
+func (s spot) hiddenIn(root *os.Root) ([]string, error) {
+	if s.view == nil {
+		return nil, nil
+	}
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, refusal(notOpened("directory", s.name, err))
+	}
+	defer dir.Close()
+	real := realPath(dir)
+	if err := s.mayShow(real); err != nil {
+		return nil, err
+	}
+	return s.view.HiddenBelow(real), nil
+}
+
+// mayShow refuses what commands don't see, and git's own, by where it really
+// lies.
+func (s spot) mayShow(real string) error {
+	if s.view == nil {
+		return nil
+	}
+	if inGitDirectory(real) {
+		return refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", s.name))
+	}
+	if why := s.view.Hides(real); why != "" {
+		return refusal(fmt.Sprintf("%s can't be read: %s", s.name, why))
+	}
+	return nil
+}
+
+// realPath is where an open file lies, which the kernel tells; empty on systems
+// where nothing is hidden either.
+func realPath(file *os.File) string {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // openRegular opens a file without waiting for the other end of a pipe, and

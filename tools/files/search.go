@@ -36,7 +36,7 @@ func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) 
 
 // searchFile searches the one file that a call names, whatever include says.
 func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (found, error) {
-	file, err := openRegular(at.root, at.inside, at.name)
+	file, err := at.open()
 	if err != nil {
 		return found{}, err
 	}

@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,19 @@ func editComment(f *Forge, c *call) answer {
 	}
 	found.Body, found.updated = body, f.now()
 	return ok(f.showComment(c.repository, i, found))
+}
+
+func deleteComment(_ *Forge, c *call) answer {
+	id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
+	if err != nil {
+		return notFound()
+	}
+	i, found := c.repository.commentByID(id)
+	if found == nil {
+		return notFound()
+	}
+	i.comments = slices.DeleteFunc(i.comments, func(each *comment) bool { return each == found })
+	return answer{status: http.StatusNoContent}
 }
 
 func (r *Repository) commentByID(id int64) (*issue, *comment) {

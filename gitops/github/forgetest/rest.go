@@ -34,6 +34,11 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
 	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
 	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
+	"POST /repos/{owner}/{repo}/git/blobs":                          createBlob,
+	"POST /repos/{owner}/{repo}/git/trees":                          createTree,
+	"POST /repos/{owner}/{repo}/git/commits":                        createCommit,
+	"POST /repos/{owner}/{repo}/git/refs":                           createRef,
+	"GET /repos/{owner}/{repo}/compare/{range...}":                  compareCommits,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
 	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
@@ -41,6 +46,7 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),
 	"POST /repos/{owner}/{repo}/issues/{number}/comments":           ofIssue(createComment),
 	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":              editComment,
+	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":             deleteComment,
 	"POST /repos/{owner}/{repo}/issues/{number}/labels":             ofIssue(addLabels),
 	"POST /repos/{owner}/{repo}/issues/{number}/assignees":          ofIssue(addAssignees),
 	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
@@ -97,7 +103,7 @@ func (f *Forge) admit(c *call) (answer, bool) {
 		return failure(http.StatusUnauthorized, "Requires authentication"), true
 	case writes && c.repository.Archived:
 		return failure(http.StatusForbidden, "Repository was archived so is read-only."), true
-	case writes && !json.Valid(c.body):
+	case writes && c.Method != http.MethodDelete && !json.Valid(c.body):
 		return failure(http.StatusBadRequest, "Problems parsing JSON"), true
 	}
 	return answer{}, false
@@ -145,6 +151,9 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	header.Set("X-RateLimit-Used", "1")
 	header.Set("X-RateLimit-Resource", "core")
 	header.Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10))
+	if f.scopes != nil && c.credentials == right {
+		header.Set("X-OAuth-Scopes", strings.Join(f.scopes, ", "))
+	}
 	if reply.link != "" {
 		header.Set("Link", reply.link)
 	}

@@ -19,50 +19,50 @@ type conn struct {
 	sending sync.Mutex
 }
 
-// receive reads a frame and the descriptor that came with it, -1 for none. The
-// error is io.EOF when the process outside is gone.
-func (c *conn) receive() (body []byte, fd int, err error) {
+// receive reads a frame and the descriptors that came with it. The error is
+// io.EOF when the process outside is gone.
+func (c *conn) receive() (body []byte, fds []int, err error) {
 	header := make([]byte, HeaderSize)
-	fd, err = c.receiveHeader(header)
+	fds, err = c.receiveHeader(header)
 	if err != nil {
-		return nil, -1, err
+		return nil, nil, err
 	}
 	n := BodySize(header)
 	if n > longestFrame {
-		return nil, fd, errors.New("a frame is too long")
+		return nil, fds, errors.New("a frame is too long")
 	}
 	body = make([]byte, n)
-	return body, fd, c.fill(body)
+	return body, fds, c.fill(body)
 }
 
-func (c *conn) receiveHeader(header []byte) (fd int, err error) {
-	oob := make([]byte, unix.CmsgSpace(4))
+func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*MostStreams))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(c.fd, header, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return -1, os.NewSyscallError("recvmsg", err)
+			return nil, os.NewSyscallError("recvmsg", err)
 		case n == 0:
-			return -1, io.EOF
+			return nil, io.EOF
 		}
-		fd := passed(oob[:oobn])
-		return fd, c.fill(header[n:])
+		fds := passed(oob[:oobn])
+		return fds, c.fill(header[n:])
 	}
 }
 
-// passed is the descriptor in a control message, -1 for none.
-func passed(oob []byte) int {
+// passed are the descriptors in a control message.
+func passed(oob []byte) []int {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) == 0 {
-		return -1
+		return nil
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) == 0 {
-		return -1
+	if err != nil {
+		return nil
 	}
-	return fds[0]
+	return fds
 }
 
 func (c *conn) fill(to []byte) error {
@@ -81,19 +81,28 @@ func (c *conn) fill(to []byte) error {
 	return nil
 }
 
-func (c *conn) send(message any) error {
+func (c *conn) send(message any) error { return c.sendWith(message, -1) }
+
+// sendWith sends a descriptor with the message, -1 for none.
+func (c *conn) sendWith(message any, descriptor int) error {
 	frame, err := Frame(message)
 	if err != nil {
 		return err
 	}
+	var rights []byte
+	if descriptor >= 0 {
+		rights = unix.UnixRights(descriptor)
+	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	for len(frame) > 0 {
-		n, err := unix.Write(c.fd, frame)
+		n, err := unix.SendmsgN(c.fd, frame, rights, nil, unix.MSG_NOSIGNAL)
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return os.NewSyscallError("write", err)
+			return os.NewSyscallError("sendmsg", err)
 		}
-		frame = frame[max(n, 0):]
+		if n > 0 {
+			frame, rights = frame[n:], nil
+		}
 	}
 	return nil
 }

@@ -65,8 +65,13 @@ func build() error {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return err
 	}
-	var report Report
-	if err := confine(s, &report); err != nil {
+	report, listener := Report{}, -1
+	err = confine(s, &report)
+	if err == nil && s.ProxyPort != 0 { // by the rights that commands have
+		listener, err = listen(s.ProxyPort)
+		err = at("listen for the proxy", err)
+	}
+	if err != nil {
 		var f *failure
 		var errno unix.Errno
 		report.Failed, report.Error = "start", err.Error()
@@ -78,7 +83,7 @@ func build() error {
 		}
 		return errors.Join(err, c.send(report))
 	}
-	if err := c.send(report); err != nil {
+	if err := c.sendWith(report, listener); err != nil {
 		return err
 	}
 	return at("execute the supervisor", unix.Exec("/proc/self/exe", []string{Name, serve}, []string{}))

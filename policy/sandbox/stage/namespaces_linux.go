@@ -38,7 +38,7 @@ func buildNamespaces(s Spec, report *Report) error {
 			return err
 		}
 	}
-	if err := at("lock /proc", lockProc(s)); err != nil {
+	if err := at("lock /proc", lockProc(s, report)); err != nil {
 		return err
 	}
 	if err := at("enter /", unix.Chdir("/")); err != nil {
@@ -323,9 +323,9 @@ var (
 
 // lockProc writes the settings that the namespaces have of their own, and then
 // closes what in /proc speaks of the machine.
-func lockProc(s Spec) error {
+func lockProc(s Spec, report *Report) error {
 	if s.PIDMax && s.Processes > 0 {
-		_ = writeSetting("kernel/pid_max", s.Processes) // RLIMIT_NPROC is left where it can't be
+		report.PIDMax = writeSetting("kernel/pid_max", s.Processes) == nil // else RLIMIT_NPROC is left
 	}
 	if s.OwnNetwork {
 		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // as comfort: the network is the commands' own

@@ -61,7 +61,7 @@ func protect() error {
 
 func (s *supervisor) listen() error {
 	for {
-		body, fd, err := s.conn.receive()
+		body, fds, err := s.conn.receive()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -72,19 +72,19 @@ func (s *supervisor) listen() error {
 		if err := json.Unmarshal(body, &r); err != nil {
 			return err
 		}
-		if err := s.obey(r, fd); err != nil {
+		if err := s.obey(r, fds); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *supervisor) obey(r Request, fd int) error {
-	if fd >= 0 {
+func (s *supervisor) obey(r Request, fds []int) error {
+	for _, fd := range fds {
 		defer unix.Close(fd)
 	}
 	switch {
 	case r.Start != nil:
-		return s.start(*r.Start, fd)
+		return s.start(*r.Start, fds)
 	case r.Signal != nil:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -104,10 +104,10 @@ func (s *supervisor) obey(r Request, fd int) error {
 
 // start starts a command and tells whether it did. The lock is held until both
 // are done, so that the reaper knows whom it reaps and tells of it afterwards.
-func (s *supervisor) start(r Start, stream int) error {
+func (s *supervisor) start(r Start, streams []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pid, err := s.fork(r, stream)
+	pid, err := s.fork(r, streams)
 	if err != nil {
 		return s.conn.send(Event{ID: r.ID, Error: err.Error()})
 	}
@@ -116,27 +116,37 @@ func (s *supervisor) start(r Start, stream int) error {
 	return s.conn.send(Event{ID: r.ID, Started: true})
 }
 
-func (s *supervisor) fork(r Start, stream int) (pid int, err error) {
+func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
 	argv, env := texts(r.Argv), texts(r.Env)
-	if len(argv) == 0 || stream < 0 {
+	files := s.files(r, streams)
+	if len(argv) == 0 || files == nil {
 		return 0, errors.New("the request is not complete")
-	}
-	input := s.nothing.Fd()
-	if r.Terminal {
-		input = uintptr(stream)
 	}
 	path, err := LookPath(argv[0], r.Dir, env)
 	if err != nil {
 		return 0, err
 	}
 	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Dir: r.Dir, Env: env, Files: []uintptr{input, uintptr(stream), uintptr(stream)},
+		Dir: r.Dir, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: r.Terminal, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return 0, &os.PathError{Op: "fork/exec", Path: path, Err: err}
 	}
 	return pid, nil
+}
+
+// files are the standard streams of a command, nil when too few were passed.
+func (s *supervisor) files(r Start, streams []int) []uintptr {
+	switch {
+	case len(streams) == MostStreams:
+		return []uintptr{uintptr(streams[0]), uintptr(streams[1]), uintptr(streams[2])}
+	case len(streams) != 1:
+		return nil
+	case r.Terminal:
+		return []uintptr{uintptr(streams[0]), uintptr(streams[0]), uintptr(streams[0])}
+	}
+	return []uintptr{s.nothing.Fd(), uintptr(streams[0]), uintptr(streams[0])}
 }
 
 func texts(raw [][]byte) []string {

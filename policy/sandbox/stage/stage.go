@@ -29,6 +29,7 @@ type Spec struct {
 	Namespaced  bool            `json:"namespaced"` // the process stands in namespaces of its own
 	OwnNetwork  bool            `json:"own_network"`
 	LoopbackUp  bool            `json:"loopback_up"`
+	ProxyPort   int             `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
 	Mounts      []Mount         `json:"mounts"`
 	Processes   int             `json:"processes"`    // most processes at once; 0 leaves it
 	PIDMax      bool            `json:"pid_max"`      // the namespace has a pid_max of its own
@@ -82,17 +83,24 @@ type Landlock struct {
 	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
 }
 
-// Report is the answer to a Spec: the first frame from inside.
+// Report is the answer to a Spec: the first frame from inside. Where the spec has
+// a ProxyPort, the listener comes with it; nobody inside keeps it.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
 	Errno   int      `json:"errno,omitempty"`
 	Error   string   `json:"error,omitempty"`
 	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
+	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
+
+// MostStreams is how many descriptors may come with a Start.
+const MostStreams = 3
 
 // Request asks the supervisor for one thing: one of the three is set.
 type Request struct {
-	Start  *Start  `json:"start,omitempty"` // a descriptor for the streams comes with it
+	// Start comes with one descriptor for output and error, or with three for
+	// input, output and error.
+	Start  *Start  `json:"start,omitempty"`
 	Signal *Signal `json:"signal,omitempty"`
 	End    uint64  `json:"end,omitempty"` // kill what is left of this command's group and forget it
 }
@@ -104,7 +112,7 @@ type Start struct {
 	Argv [][]byte `json:"argv"`
 	Dir  string   `json:"dir"`
 	Env  [][]byte `json:"env"`
-	// Terminal says that the descriptor is one, for input and control too.
+	// Terminal says that the one descriptor is one, for input and control too.
 	Terminal bool `json:"terminal,omitempty"`
 }
 

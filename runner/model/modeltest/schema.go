@@ -22,11 +22,14 @@ type requestSchema struct {
 	fields map[string]bool // every field that a body may have
 }
 
-// compiled is the description of a request; it takes long to read.
-var compiled = sync.OnceValues(func() (*requestSchema, error) { return compile(spec) })
+// The descriptions of requests; they take long to read.
+var (
+	compiled        = sync.OnceValues(func() (*requestSchema, error) { return compile(spec, "CreateResponse") })
+	compiledCompact = sync.OnceValues(func() (*requestSchema, error) { return compile(spec, "CompactResponseMethodPublicBody") })
+)
 
-// compile reads the description of a request.
-func compile(raw []byte) (*requestSchema, error) {
+// compile reads the description of a request by its name.
+func compile(raw []byte, name string) (*requestSchema, error) {
 	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("read API description: %w", err)
@@ -38,7 +41,7 @@ func compile(raw []byte) (*requestSchema, error) {
 	if err := compiler.AddResource("spec.json", description); err != nil {
 		return nil, fmt.Errorf("read API description: %w", err)
 	}
-	schema, err := compiler.Compile("spec.json#/components/schemas/CreateResponse")
+	schema, err := compiler.Compile("spec.json#/components/schemas/" + name)
 	if err != nil {
 		return nil, fmt.Errorf("read API description: %w", err)
 	}

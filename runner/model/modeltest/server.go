@@ -41,6 +41,7 @@ type Server struct {
 	faults   []string
 	replace  map[int]http.HandlerFunc
 	cut      map[int]int
+	silent   bool            // before a connection breaks
 	held     *model.Response // that the next request gets: it was cut before
 	compact  int             // how often the server compacted
 }
@@ -93,6 +94,14 @@ func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut[n] = events
+}
+
+// Stall is Cut for a server that falls silent instead, until the client leaves.
+func (s *Server) Stall(n, events int) {
+	s.Cut(n, events)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = true
 }
 
 // Compactions is how often the server made a conversation shorter.
@@ -153,21 +162,27 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case request.Settings.Whole:
 		writeWhole(w, answer)
 	default:
-		s.stream(w, answer, cut)
+		s.stream(w, r, answer, cut)
 	}
 }
 
 // stream sends an answer, and keeps it for the next request when it is cut.
-func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.mu.Lock()
-			s.held = answer
-			s.mu.Unlock()
-			panic(p)
-		}
-	}()
-	writeEvents(w, answer, cut)
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Response, cut int) {
+	s.mu.Lock()
+	if cut > 0 {
+		s.held = answer
+	}
+	var hold <-chan struct{}
+	if s.silent {
+		hold = r.Context().Done()
+	}
+	s.mu.Unlock()
+	writeEvents(w, answer, cut, hold)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == answer { // there were no more events
+		s.held = nil
+	}
 }
 
 // answer is the script's next, or the one that was cut.
@@ -197,7 +212,8 @@ func goesOn(request model.Request, cut *model.Response) bool {
 	})
 }
 
-// serveCompact stands one item for the whole conversation.
+// serveCompact repeats the messages that are not the model's and stands one item
+// for all else.
 func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	var body struct {
 		Input []json.RawMessage `json:"input"`
@@ -205,6 +221,12 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	err := json.Unmarshal(raw, &body)
 	if err == nil {
 		_, err = pair(body.Input, false)
+	}
+	if err == nil && !s.options.Trusting {
+		var schema *requestSchema
+		if schema, err = compiledCompact(); err == nil {
+			err = schema.validate(raw)
+		}
 	}
 	if err != nil {
 		s.fault(fmt.Sprintf("compaction: %v", err))
@@ -222,12 +244,23 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"id": fmt.Sprintf("cmp_%d", number), "object": "response.compaction", "created_at": 1,
-		"output": []any{map[string]any{"type": "compaction", "id": fmt.Sprintf("cmpi_%d", number), "encrypted_content": "opaque"}},
+		"output": append(messagesIn(body.Input), map[string]any{"type": "compaction", "id": fmt.Sprintf("cmpi_%d", number), "encrypted_content": "opaque"}),
 		"usage": map[string]any{
 			"input_tokens": 10, "input_tokens_details": map[string]any{"cached_tokens": 0},
 			"output_tokens": 5, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": 15,
 		},
 	})
+}
+
+func messagesIn(input []json.RawMessage) []any {
+	var messages []any
+	for _, raw := range input {
+		var item inputItem
+		if json.Unmarshal(raw, &item) == nil && item.Type == "message" && item.Role != "assistant" {
+			messages = append(messages, raw)
+		}
+	}
+	return messages
 }
 
 func (s *Server) record(r *http.Request, raw []byte) (int, http.HandlerFunc) {

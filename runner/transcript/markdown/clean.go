@@ -36,6 +36,12 @@ func clean(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	b.Grow(len(s))
 	before := rune(-1)
 	for i := 0; i < len(s); {
+		if n := plainPrefix(s[i:]); n > 0 {
+			b.WriteString(s[i : i+n])
+			i += n
+			before = rune(s[i-1])
+			continue
+		}
 		if n := terminalSequence(s[i:]); n > 0 {
 			i += n
 			continue
@@ -73,13 +79,16 @@ func isStyle(before, r rune) bool {
 	return false
 }
 
-func isPlain(s string) bool {
+func isPlain(s string) bool { return plainPrefix(s) == len(s) }
+
+// plainPrefix is how much of s, from its start, is ASCII that can be seen.
+func plainPrefix(s string) int {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
-			return false
+			return i
 		}
 	}
-	return true
+	return len(s)
 }
 
 // terminalSequence is the length of the control sequence (ECMA-48, section 5.4)

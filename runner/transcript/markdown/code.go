@@ -61,15 +61,52 @@ var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s
 // anywhere. A step that prints the body would run it.
 var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
 
+// skip keeps CI from running where a squash merge makes the body a commit's
+// message.
+var skip = regexp.MustCompile(`(?i)(\[)(?:` + skipWords + `)\]`)
+
+// slash is a command to a bot, which reads comments and bodies as they were
+// written, code and all: "/approve" at the start of a line. A path of several
+// parts is none.
+var slash = regexp.MustCompile(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+
+// bot is the name of an agent or a bot that takes orders from whoever it lets,
+// in whatever text names it, code too; the account that writes a body may be one
+// of those. The list is of what is in wide use. Other names stay, since "@" is
+// common in code.
+var bot = regexp.MustCompile(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
+
+// ownMark begins the comments by which agent-ci knows what it wrote.
+const ownMark = "<!-- agent-ci:"
+
 // inertCode takes the effect from what has one even in code.
 func inertCode(s string) string {
-	if strings.Contains(s, "#") || strings.Contains(s, "://") || containsFold(s, "gh-") {
+	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
 		s = widen(s, closing)
 	}
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
 		s = widen(s, command)
 	}
-	return s
+	if beginsLine(s, '/') {
+		s = widen(s, slash)
+	}
+	if strings.Contains(s, "[") && strings.Contains(s, "]") {
+		s = widen(s, skip)
+	}
+	if strings.Contains(s, "@") {
+		s = widen(s, bot)
+	}
+	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
+}
+
+// beginsLine says whether c is the first on some line, blanks aside.
+func beginsLine(s string, c byte) bool {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimLeft(line, " \t"); line != "" && line[0] == c {
+			return true
+		}
+	}
+	return false
 }
 
 // containsFold is for an ASCII part in lower case.
@@ -83,7 +120,7 @@ func containsFold(s, part string) bool {
 }
 
 // wide are the characters that a reference or a command can't do without.
-var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［")
+var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
 // widen writes such characters in full width in the last group of each match
 // that took part in it.

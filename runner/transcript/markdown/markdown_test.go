@@ -28,6 +28,8 @@ func TestText(t *testing.T) {
 		{"numbered list", "1. a", `1\. a`},
 		{"quote", "> a", "&gt; a"},
 		{"workflow command", "::error::x", `\::error::x`},
+		{"skips CI, after a squash", "[Skip CI] [skip it] [ci-skip", `&#91;Skip CI\] \[skip it\] \[ci-skip`},
+		{"command to a bot", "/approve", `\/approve`},
 		{"old workflow command", "##[error]x", `\##&#8203;\[error\]x`},
 		{"several lines", "a\n\n# b\r\n\tc", "a # b c"},
 		{"colours", "\x1b[31mred\x1b[0m \x1b", "red ␛"},
@@ -74,6 +76,10 @@ func TestFence(t *testing.T) {
 		{"empty", "", "```\n```\n"},
 		{"a fence inside", "```go\nx\n```", "````\n```go\nx\n```\n````\n"},
 		{"a longer fence than ours", "````````", "`````````\n````````\n`````````\n"},
+		{"commands to bots", "/approve\n\t/lgtm cancel\nx /hold\n/bin/true\n/tmp: none", "```\n／approve\n\t／lgtm cancel\nx /hold\n/bin/true\n/tmp: none\n```\n"},
+		{"skips CI, after a squash", "git commit -m 'x [ci skip]' a[no]", "```\ngit commit -m 'x ［ci skip]' a[no]\n```\n"},
+		{"bots that are named", "x @Claude go\n@dependabot[bot] merge\n@property\n@openhands-agent", "```\nx ＠Claude go\n＠dependabot[bot] merge\n@property\n＠openhands-agent\n```\n"},
+		{"marks of our own", "<!-- agent-ci: template -->", "```\n＜!-- agent-ci: template -->\n```\n"},
 		{"workflow command", "a\n  ::stop-commands::x", "```\na\n  ：：stop-commands::x\n```\n"},
 	}
 	for _, test := range tests {
@@ -108,6 +114,27 @@ func TestProse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Prose(test.in)); diff != "" {
 				t.Errorf("Prose(%q) (-want +got):\n%s", test.in, diff)
+			}
+		})
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     []string
+	}{
+		{"headings and boxes stay", "## What #\n\n- [x] a\n  - [ ] b `c`\n* [X] d\n1. [ ] e", []string{"## What\n", "\n- [ ] a\n", "    - [ ] b `c`\n", "- [ ] d\n", "1. [ ] e\n"}},
+		{"what is for who fills it in", "a<!-- b\n\nc -->\n<!-- no end\nd", []string{"a\n"}},
+		{"nobody is asked", "cc @octo/core, fixes #1, [x](https://a.example)", []string{`cc @&#8203;octo/core, fixes #&#8203;1, \[x\](https:&#8203;//a.example)` + "\n"}},
+		{"other HTML is text", "<details>\n\nx", []string{"&lt;details>\n", "\nx\n"}},
+		{"no box", "- [y] a\n- []\n- [ ]", []string{`- \[y\] a` + "\n", `- \[\]` + "\n", `- \[ \]` + "\n"}},
+		{"nothing", "<!-- only this -->\n", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Template(test.in)); diff != "" {
+				t.Errorf("Template(%q) (-want +got):\n%s", test.in, diff)
 			}
 		})
 	}
@@ -219,6 +246,7 @@ func FuzzInert(f *testing.F) {
 		wantInert(t, "| "+CellCode(s)+" |\n")
 		wantInert(t, Fence(s, ""))
 		wantInert(t, strings.Join(Prose(s), ""))
+		wantInert(t, strings.ReplaceAll(strings.Join(Template(s), ""), "[ ] ", ""))
 		if strings.Contains(CellCode(s), "|") {
 			t.Errorf("CellCode(%q) ends its cell: %q", s, CellCode(s))
 		}

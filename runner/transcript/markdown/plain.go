@@ -8,7 +8,10 @@ import (
 // live is what GitHub makes something of in a title and in a commit's message,
 // and what keeps CI from running: "[skip ci]" and its kin.
 var live = regexp.MustCompile(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
-	`|(\[)(?:skip[ -]ci|ci[ -]skip|no[ -]ci|skip[ -]actions|actions[ -]skip)\]`)
+	`|(\[)(?:` + skipWords + `)\]`)
+
+// skipWords stand in brackets in a commit's message that no CI is to run for.
+const skipWords = "skip[ -]ci|ci[ -]skip|no[ -]ci|skip[ -]actions|actions[ -]skip"
 
 // maxTitle is GitHub's limit, in UTF-16 units.
 const maxTitle = 256
@@ -43,7 +46,7 @@ func Headline(s string) string {
 		if m := headingLine.FindStringSubmatch(line); m != nil {
 			line = ""
 			if heading == "" {
-				heading = m[1]
+				heading = m[2]
 			}
 		}
 		if line = withoutMarks(line); line != "" {

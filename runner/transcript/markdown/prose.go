@@ -22,8 +22,24 @@ func Prose(s string) []string {
 	return p.blocks
 }
 
+// guidance is what a template tells who fills it in, and no page shows.
+var guidance = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
+
+// Template is a template of a pull request as blocks of Markdown. It is read as
+// Prose, except that headings stay headings and boxes to tick stay boxes, none of
+// them ticked. HTML comments are left out.
+func Template(s string) []string {
+	s = guidance.ReplaceAllString(Clean(s), "")
+	p := prose{form: true, rest: strings.Split(strings.Trim(s, "\n"), "\n")}
+	for len(p.rest) > 0 {
+		p.next()
+	}
+	return p.blocks
+}
+
 // prose turns lines into blocks.
 type prose struct {
+	form   bool // headings and boxes stay
 	rest   []string
 	blocks []string
 	last   kind
@@ -42,7 +58,8 @@ const (
 var (
 	fenceLine   = regexp.MustCompile("^[ \t]*(```+|~~~+)([^`]*)$")
 	itemLine    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,2}[.)])[ \t]+(\S.*)$`)
-	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*$`)
+	headingLine = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	boxLine     = regexp.MustCompile(`^\[[ xX]\][ \t]+(\S.*)$`)
 )
 
 func (p *prose) next() {
@@ -56,7 +73,7 @@ func (p *prose) next() {
 	case strings.TrimSpace(line) == "":
 		p.gap = true
 	case headingLine.MatchString(line):
-		p.heading(headingLine.FindStringSubmatch(line)[1])
+		p.heading(headingLine.FindStringSubmatch(line))
 	case itemLine.MatchString(line):
 		p.item(itemLine.FindStringSubmatch(line))
 	case p.last == item && !p.gap:
@@ -75,8 +92,13 @@ func (p *prose) put(k kind, block string) {
 	p.last, p.gap = k, false
 }
 
-func (p *prose) heading(text string) {
-	if text = Text(text); text != "" {
+func (p *prose) heading(m []string) {
+	text := Text(m[2])
+	switch {
+	case text == "":
+	case p.form:
+		p.put(other, m[1]+" "+text+"\n")
+	default:
 		p.put(other, "**"+text+"**\n")
 	}
 }
@@ -92,8 +114,17 @@ func (p *prose) item(m []string) {
 	if isDigit(m[2][0]) {
 		mark = strings.TrimRight(m[2], ".)") + "."
 	}
-	p.put(item, strings.Repeat("    ", depth)+mark+" "+inline(m[3])+"\n")
+	p.put(item, strings.Repeat("    ", depth)+mark+" "+p.box(m[3])+"\n")
 	p.depth = depth
+}
+
+// box is the text of a list item, with a box before it where it had one that
+// stays.
+func (p *prose) box(text string) string {
+	if m := boxLine.FindStringSubmatch(text); m != nil && p.form {
+		return "[ ] " + inline(m[1])
+	}
+	return inline(text)
 }
 
 func indentation(s string) int {

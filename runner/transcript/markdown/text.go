@@ -51,10 +51,10 @@ func HTML(s string) string {
 }
 
 // startsBlock says whether a line that begins with s would be more than a
-// paragraph or, with "::", a workflow command. What isMarkup escapes anywhere
+// paragraph or, with "::" and "/", a command. What isMarkup escapes anywhere
 // is not asked for again; neither is an ordered list's number, see isMarkup.
 func startsBlock(s string) bool {
-	return s != "" && strings.IndexByte("#-+=:", s[0]) >= 0
+	return s != "" && strings.IndexByte("#-+=:/", s[0]) >= 0
 }
 
 // isMarkup says whether s[i] means something in running text.
@@ -93,6 +93,10 @@ func writeInert(b *strings.Builder, s string, i int) int {
 		return write(b, "&#124;", 1)
 	case '$': // GitHub's own advice against mathematics
 		return write(b, "<span>$</span>", 1)
+	case '[':
+		if m := skip.FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
+			return write(b, "&#91;", 1)
+		}
 	case '@':
 		return write(b, "@"+apart, 1)
 	case '#':

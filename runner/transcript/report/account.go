@@ -30,13 +30,19 @@ func confinement(p transcript.Policy) []fact {
 }
 
 func refused(o *overview) string {
-	switch {
-	case o.refused == 0:
-		return "The policy refused no call."
-	case o.refused > len(o.refusals):
-		return fmt.Sprintf("The policy refused %s, of which the first %d are shown.", transcript.Count(o.refused, "call"), len(o.refusals))
+	what := "no call"
+	switch calls := o.refused - o.hosts; {
+	case calls > 0 && o.hosts > 0:
+		what = transcript.Count(calls, "call") + " and " + transcript.Count(o.hosts, "host")
+	case calls > 0:
+		what = transcript.Count(calls, "call")
+	case o.hosts > 0:
+		what = transcript.Count(o.hosts, "host")
 	}
-	return fmt.Sprintf("The policy refused %s.", transcript.Count(o.refused, "call"))
+	if o.refused > len(o.refusals) {
+		return fmt.Sprintf("The policy refused %s, of which the first %d are shown.", what, len(o.refusals))
+	}
+	return fmt.Sprintf("The policy refused %s.", what)
 }
 
 func usage(o *overview) []fact {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,6 +22,7 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeWorkspace:     note("Workspace", (*assembler).workspace),
 	transcript.TypePolicy:        note("Confinement", (*assembler).policy),
 	transcript.TypeSetup:         note("Setup", (*assembler).setup),
+	transcript.TypeNetwork:       note("Network", (*assembler).network),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypePlan:          note("Plan", (*assembler).plan),
 	transcript.TypeVerify:        note("Verification", (*assembler).verify),
@@ -68,6 +70,15 @@ func (a *assembler) setup(n *entry, d transcript.Setup) {
 	n.Topic, n.seconds, n.Bad = field(d.Name), d.Seconds, d.ExitCode != 0
 	n.End = fmt.Sprintf("exit %d · %s", d.ExitCode, transcript.Duration(d.Seconds))
 	a.part(n, "Command", d.Run)
+}
+
+func (a *assembler) network(n *entry, d transcript.Network) {
+	n.Topic, n.Bad, n.End = field(d.Target), !d.Allowed, "allowed"
+	if !d.Allowed {
+		n.End, n.refused = "refused", cmp.Or(field(d.Rule), "no rule allows it")
+	}
+	a.part(n, "By", d.By+", "+d.Protocol)
+	a.part(n, "Why", strings.TrimSpace(d.Rule+" "+d.Reason))
 }
 
 func (a *assembler) retry(n *entry, d transcript.ModelRetry) {

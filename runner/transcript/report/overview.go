@@ -13,7 +13,8 @@ type overview struct {
 
 	entries   int
 	problems  int
-	refused   int
+	refused   int         // calls and hosts
+	hosts     int         // of these
 	refusals  []reference // the first ones
 	patches   map[string][]int64
 	thinking  float64 // seconds
@@ -38,6 +39,9 @@ func (o *overview) note(e *entry) {
 		o.problems++
 	}
 	o.lastEvent = e.At
+	if e.refused != "" {
+		o.refuse(e)
+	}
 	switch {
 	case e.Kind == "turn":
 		o.thinking += e.seconds
@@ -49,13 +53,17 @@ func (o *overview) note(e *entry) {
 	}
 }
 
-func (o *overview) call(e *entry) {
-	if e.refused != "" {
-		o.refused++
-		if len(o.refusals) < mostRows {
-			o.refusals = append(o.refusals, reference{e.Seq, e.Name, e.Topic, e.refused})
-		}
+func (o *overview) refuse(e *entry) {
+	o.refused++
+	if e.Kind != "call" {
+		o.hosts++
 	}
+	if len(o.refusals) < mostRows {
+		o.refusals = append(o.refusals, reference{e.Seq, e.Name, e.Topic, e.refused})
+	}
+}
+
+func (o *overview) call(e *entry) {
 	if e.Bad {
 		return
 	}

@@ -19,6 +19,9 @@ type Rules struct {
 	// checkout and sorted by bytes: no pattern ignores them. It is asked for when
 	// something is ignored, and may be nil.
 	Tracked func() []string
+	// Hidden are paths of the tree, without a slash at the end, that are left out
+	// in each case.
+	Hidden []string
 }
 
 // Into gives the rules for a tree that starts at a folder of this one, which
@@ -72,7 +75,7 @@ func (f Folder) below(e Entry) Folder {
 // git tracks in it.
 func (r *Rules) judge(f Folder, name string, isDir bool) (ignored, seen bool) {
 	switch {
-	case strings.EqualFold(name, ".git"):
+	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.Path+name):
 		return true, false
 	case r.All || len(f.lists) == 0 && !f.ignored:
 		return false, true

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner"
+)
+
+func doctorCommand() command {
+	return command{
+		name:  "doctor",
+		args:  "[--repo DIR] [--online] [--json]",
+		about: "tell what confinement, git and API access this machine really gives",
+		details: `
+Each way to confine commands is tried, not guessed. Nothing leaves this machine
+unless --online is given: then the model's API is asked for its list of models,
+which costs nothing, and GitHub about the repository, each once. No secret is
+printed.
+
+The exit status is 0 where a run could start, 1 where something is missing that
+it needs, and 2 when this command was called wrongly. docs/security.md describes
+the JSON.`,
+		example: `
+agent-ci doctor
+agent-ci doctor --online --json`,
+		run: examine,
+	}
+}
+
+type doctorArguments struct {
+	repo         string
+	online, json bool
+}
+
+func doctorFlags(a *doctorArguments) *flagSet {
+	f := newFlags(doctorCommand())
+	f.text(&a.repo, "repo", "DIR", "checkout to look at (default: the current folder)")
+	f.on(&a.online, "online", "ask the model's API and GitHub, too")
+	f.on(&a.json, "json", "print JSON")
+	return f
+}
+
+func examine(ctx context.Context, p process, args []string) int {
+	var a doctorArguments
+	flags := doctorFlags(&a)
+	rest, status, done := flags.parse(p, args)
+	switch {
+	case done:
+		return status
+	case len(rest) > 0:
+		return flags.wrong(p, "it takes no arguments")
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	found, err := runner.Diagnose(ctx, runner.AloneOptions{Dir: a.repo, Environ: p.environ, Reserved: reserved(), Version: version}, a.online)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
+		return exitFailed
+	}
+	if a.json {
+		if err := writeJSON(p.stdout, found); err != nil {
+			return exitFailed
+		}
+	} else {
+		showDiagnosis(p.stdout, found)
+	}
+	if found.Broken() {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// showDiagnosis tells a person: what there is, and then what to do about what
+// there is not.
+func showDiagnosis(to io.Writer, d *runner.Diagnosis) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(to, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("agent-ci", "%s on %s", d.AgentCI, d.System)
+	c := d.Confinement
+	line("confinement", "%s, with policy.sandbox: %s, policy.network: %s", c.Level, c.Sandbox, c.Network)
+	for _, layer := range c.Layers {
+		line("", "- %s", layer)
+	}
+	for _, t := range c.Trials {
+		words := "works, " + limitOf(t.Layers)
+		if !t.Works {
+			words = "does not work: " + t.Missing
+		}
+		line("", "%s %s", t.Level, words)
+	}
+	for _, s := range c.Settings {
+		line("", "%s = %s", s.Name, s.Value)
+	}
+	showAccess(line, d)
+	showFindings(to, d.Problems)
+}
+
+// limitOf is the layer that limits processes.
+func limitOf(layers []string) string {
+	i := slices.IndexFunc(layers, func(layer string) bool { return strings.Contains(layer, "processes") })
+	if i < 0 {
+		return "processes not limited"
+	}
+	return layers[i]
+}
+
+func showAccess(line func(name, format string, args ...any), d *runner.Diagnosis) {
+	git := "none"
+	if d.Git.Path != "" {
+		git = d.Git.Version + ", " + d.Git.Path
+	}
+	line("git", "%s", git)
+	if d.Git.Checkout != "" {
+		line("", "checkout %s on %s, origin %s", d.Git.Checkout, d.Git.Base, orNone(d.Git.Origin))
+		line("", "credentials in its configuration: %s", orNone(strings.Join(d.Git.Credentials, ", ")))
+	}
+	key := map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
+	line("model", "%s at %s, key in %s: %s", d.Model.Name, d.Model.BaseURL, orNone(d.Model.KeyName), key)
+	line("", "%s", answerWords(d.Model.Answer))
+	line("github", "%s at %s, token: %s", orNone(d.GitHub.Repository), d.GitHub.APIURL, d.GitHub.Token)
+	line("", "%s", answerWords(d.GitHub.Answer))
+	if d.GitHub.Scopes != "" {
+		line("", "scopes: %s", d.GitHub.Scopes)
+	}
+	if may := permitted(d.GitHub.Permissions); may != "" {
+		line("", "permissions: %s", may)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func answerWords(a runner.Answer) string {
+	switch {
+	case !a.Asked:
+		return "not asked; --online asks"
+	case !a.Reachable:
+		return "not reachable: " + a.Error
+	}
+	return fmt.Sprintf("reachable, status %d", a.Status)
+}
+
+func permitted(permissions map[string]bool) string {
+	var may []string
+	for name, has := range permissions {
+		if has {
+			may = append(may, name)
+		}
+	}
+	slices.Sort(may)
+	return strings.Join(may, ", ")
+}
+
+func showFindings(to io.Writer, problems []runner.Problem) {
+	if len(problems) == 0 {
+		fmt.Fprintln(to, "\nNothing is in the way of a run.")
+		return
+	}
+	for _, p := range problems {
+		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, p.Message)
+		if p.Remedy != "" {
+			fmt.Fprintf(to, "  %s\n", p.Remedy)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package main_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+// deadly answers as next does, and kills a program at one of its requests:
+// before the request has an effect, or after it and before the answer.
+type deadly struct {
+	next http.Handler
+
+	mu      sync.Mutex
+	program *os.Process
+	at      int // the request that kills; 0 for none
+	after   bool
+	strike  func(program *os.Process) // in the place of a kill; the request is answered
+	count   int
+}
+
+func (d *deadly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	d.count++
+	program, kills, after, strike := d.program, d.count == d.at, d.after, d.strike
+	d.mu.Unlock()
+	if kills && strike != nil {
+		strike(program)
+		kills = false
+	}
+	if kills && !after {
+		_ = program.Kill()
+		panic(http.ErrAbortHandler)
+	}
+	if !kills {
+		d.next.ServeHTTP(w, r)
+		return
+	}
+	d.next.ServeHTTP(httptest.NewRecorder(), r)
+	_ = program.Kill()
+	panic(http.ErrAbortHandler)
+}
+
+// aim makes the request with that number kill the program, counted from now.
+func (d *deadly) aim(program *os.Process, at int, after bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.program, d.at, d.after, d.strike, d.count = program, at, after, nil, 0
+}
+
+// plan is aim for something else than a kill.
+func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Process)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.program, d.at, d.strike, d.count = program, at, strike, 0
+}
+
+// TestKilledAtEachRequest kills a run, and what goes on with it, at each request
+// to the model and to GitHub, git's included; at every third one without
+// AGENT_CI_KILLS=100.
+func TestKilledAtEachRequest(t *testing.T) {
+	w := newKillWorld(t)
+	forge := forgetest.New(t, forgetest.Options{})
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", stepwise(3))
+	mux.Handle("/", forge)
+	gate := &deadly{next: mux}
+	server := httptest.NewServer(gate)
+	defer server.Close()
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
+		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+
+	want, step := "", 1
+	if kills(t) < 100 {
+		step = 3
+	}
+	for n := 0; ; n += step {
+		for _, after := range []bool{false, true} {
+			name := fmt.Sprintf("widgets-%d-%t", n, after)
+			repository := forge.AddRepository("octo-org", name)
+			repo := w.checkout(name)
+			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+			w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+			text, killed := w.untilPublished(gate, n, after, repo, "run-"+name)
+			pulls := repository.PullRequests()
+			if len(pulls) != 1 || pulls[0].State != "open" || pulls[0].Draft {
+				t.Fatalf("killed at request %d (after it: %t), there are %d pull requests: %+v\n%s", n, after, len(pulls), pulls, text)
+			}
+			tree := w.git(repo, "rev-parse", "HEAD^{tree}")
+			if n == 0 {
+				want = tree
+			}
+			if pushed := w.git(repository.Dir, "rev-parse", pulls[0].Head+"^{tree}"); tree != want || pushed != want {
+				t.Fatalf("killed at request %d (after it: %t), the tree is %s here and %s there, not %s", n, after, tree, pushed, want)
+			}
+			if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
+				t.Errorf("killed at request %d (after it: %t), the checkout has %q", n, after, got)
+			}
+			if n > 0 && !killed {
+				if n < 12 {
+					t.Errorf("the run makes fewer than %d requests; those to GitHub are not among them", n)
+				}
+				return
+			}
+		}
+	}
+}
+
+// untilPublished runs until there is a pull request. What goes on with the run is
+// killed at the same request.
+func (w *killWorld) untilPublished(gate *deadly, n int, after bool, repo, out string) (text string, killed bool) {
+	aimed := func(at int) func(*os.Process) func() {
+		return func(program *os.Process) func() {
+			gate.aim(program, at, after)
+			return func() {}
+		}
+	}
+	run := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f log.txt}]", "--out", out}
+	text, ended := w.watched(aimed(n), run...)
+	for at := n; !ended; at = 0 {
+		killed = true
+		if text, ended = w.watched(aimed(at), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
+			run[len(run)-1] += "-again"
+			text, ended = w.watched(aimed(0), run...)
+		}
+	}
+	if !strings.Contains(text, "/pull_request: ") && !strings.Contains(text, "it has ended") && !strings.Contains(text, "no_changes/already_published") {
+		w.t.Fatalf("killed at request %d (after it: %t), the run ended in\n%s", n, after, text)
+	}
+	return text, killed
+}
+
+// TestKilledByItsCommands kills a run in each of the commands that it runs: setup,
+// the checks on the base and on the change, and the agent's.
+func TestKilledByItsCommands(t *testing.T) {
+	w := newKillWorld(t)
+	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
+	repo := w.checkout("repo")
+	kill := func(name string) string {
+		return fmt.Sprintf("[ -e %[1]s/%[2]s ] || { touch %[1]s/%[2]s; kill -KILL $PPID; exec tail -f /dev/null; }", w.dir, name)
+	}
+	args := []string{
+		"run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet",
+		"--set", "setup=[{name: s, run: '" + kill("setup") + "'}]",
+		"--set", "verify=[{name: first, run: test -f log.txt}, {name: second, run: '" + kill("base") + "; [ ! -e new ] || { " + kill("change") + "; }'}]",
+	}
+	deaths := 0
+	text, ended := w.agent(0, args...)
+	for ; !ended && deaths < 10; deaths++ {
+		text, ended = w.agent(0, "resume", "run", "--quiet")
+	}
+	if !strings.Contains(text, "changed/committed") || deaths != 3 {
+		t.Fatalf("after %d deaths the run ended in\n%s", deaths, text)
+	}
+	if got := w.git(repo, "show", "HEAD:log.txt"); got != "step 30" {
+		t.Errorf("log.txt has %q", got)
+	}
+}
+
+// TestKilledWhileItEnds stops a run and kills it while it keeps its work and
+// gives the checkout back, as a CI service does that waits no longer.
+func TestKilledWhileItEnds(t *testing.T) {
+	w := newKillWorld(t)
+	undisturbed := w.checkout("undisturbed")
+	if out, _ := w.agent(0, "run", "--prompt", "x", "--repo", undisturbed, "--out", "whole", "--publish", "local", "--quiet"); !strings.HasPrefix(out, "changed/committed") {
+		t.Fatalf("the undisturbed run ended in %s", out)
+	}
+	want := w.git(undisturbed, "rev-parse", "HEAD^{tree}")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for n := range max(4, kills(t)/5) {
+		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
+		text, _ := w.watched(w.stopped(2+random.IntN(28), 0), "run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet")
+		if !strings.HasPrefix(text, "cancelled/sigterm") {
+			t.Fatalf("run %d was not stopped: %s", n, text)
+		}
+		for rounds := 0; !strings.Contains(text, "changed/committed") && !strings.Contains(text, "it has ended"); rounds++ {
+			at := 1 + random.IntN(4)
+			if rounds >= 4 {
+				at = 0
+			}
+			text, _ = w.watched(w.stopped(at, time.Duration(1+random.Int64N(int64(60*time.Millisecond)))), "resume", out, "--quiet")
+			if rounds > 8 || strings.Contains(text, "stuck_loop") || strings.Contains(text, "uncommitted changes") || strings.Contains(text, "internal_error") {
+				t.Fatalf("run %d: %s", n, text)
+			}
+		}
+		if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != want {
+			t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "diff", "--stat", want, got))
+		}
+		if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
+			t.Errorf("run %d: %s", n, text)
+		}
+		if raw, err := os.ReadFile(filepath.Join(w.dir, out, "result.json")); err != nil || !strings.Contains(string(raw), `"outcome": "changed"`) {
+			t.Errorf("run %d left %v %s", n, err, raw)
+		}
+	}
+}
+
+// stopped sends SIGTERM at a request and SIGKILL so much later, if at all.
+func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func() {
+	return func(program *os.Process) func() {
+		w.gate.plan(program, at, func(program *os.Process) {
+			_ = program.Signal(syscall.SIGTERM)
+			if kill > 0 {
+				time.AfterFunc(kill, func() { _ = program.Kill() })
+			}
+		})
+		return func() {}
+	}
+}

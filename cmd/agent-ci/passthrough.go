@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner"
+)
+
+// running is a command whose streams are passed through. They go through pipes
+// or a terminal of the command's own: a descriptor of the outside that is a
+// file or a folder would take the command out of the sandbox.
+type running struct {
+	process *sandbox.Process
+	after   func() // what is done once all of it has ended
+}
+
+// startPiped starts a command whose output and error stay apart.
+func startPiped(box *runner.Alone, p process, argv []string) (*running, error) {
+	var pipes [3]pipe
+	for i := range pipes {
+		if err := pipes[i].open(); err != nil {
+			return nil, errors.Join(err, closeAll(pipes[:i]))
+		}
+	}
+	input, output, failures := pipes[0], pipes[1], pipes[2]
+	started, err := box.Start(sandbox.Command{Argv: argv, Streams: &sandbox.Streams{Input: input.read, Output: output.write, Error: failures.write}})
+	for _, theirs := range []*os.File{input.read, output.write, failures.write} {
+		theirs.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeAll(pipes[:]))
+	}
+	// Nobody waits for this one: reading standard input can't be broken off. It
+	// ends with the process.
+	go func() {
+		_, _ = io.Copy(input.write, p.stdin)
+		input.write.Close()
+	}()
+	var copies sync.WaitGroup
+	copies.Go(func() { drain(p.stdout, output.read) })
+	copies.Go(func() { drain(p.stderr, failures.read) })
+	return &running{started, copies.Wait}, nil
+}
+
+// drain copies to the end, also when nobody takes it any more: a command would
+// else block.
+func drain(to io.Writer, from *os.File) {
+	defer from.Close()
+	if _, err := io.Copy(to, from); err != nil {
+		_, _ = io.Copy(io.Discard, from)
+	}
+}
+
+type pipe struct{ read, write *os.File }
+
+func (p *pipe) open() (err error) {
+	p.read, p.write, err = os.Pipe()
+	return err
+}
+
+func closeAll(pipes []pipe) error {
+	for _, p := range pipes {
+		p.read.Close() // one end of each may be closed already
+		p.write.Close()
+	}
+	return nil
+}
+
+// onTerminal says whether a person sits at both ends.
+func onTerminal(p process) bool {
+	for _, stream := range []any{p.stdin, p.stdout} {
+		file, ok := stream.(*os.File)
+		if !ok {
+			return false
+		}
+		if _, err := windowOf(file); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func windowOf(file *os.File) (sandbox.Window, error) {
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return sandbox.Window{}, err
+	}
+	return sandbox.Window{Rows: max(size.Row, 1), Columns: max(size.Col, 1)}, nil
+}
+
+// startOnTerminal starts a command on a terminal of its own, which this one
+// shows. Keys reach it as they are typed.
+func startOnTerminal(box *runner.Alone, p process, argv []string) (*running, error) {
+	keyboard := p.stdin.(*os.File)
+	size, err := windowOf(keyboard)
+	if err != nil {
+		return nil, err
+	}
+	restore, err := makeRaw(keyboard)
+	if err != nil {
+		return nil, err
+	}
+	started, err := box.Start(sandbox.Command{Argv: argv, TTY: size, Output: p.stdout})
+	if err != nil {
+		restore()
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var followers sync.WaitGroup
+	followers.Go(func() { followSize(ctx, started, keyboard) })
+	go typeAll(ctx, started, keyboard) // not waited for, as reading can't be broken off
+	return &running{started, func() {
+		stop()
+		followers.Wait()
+		restore()
+	}}, nil
+}
+
+func typeAll(ctx context.Context, started *sandbox.Process, keyboard io.Reader) {
+	keys := make([]byte, 4096)
+	for {
+		n, err := keyboard.Read(keys)
+		if err != nil || started.Type(ctx, string(keys[:n])) != nil {
+			return
+		}
+	}
+}
+
+// followSize gives the command's terminal the size of this one.
+func followSize(ctx context.Context, started *sandbox.Process, terminal *os.File) {
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, syscall.SIGWINCH)
+	defer signal.Stop(changed)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			if size, err := windowOf(terminal); err == nil {
+				_ = started.Resize(size) // the command may just have ended
+			}
+		}
+	}
+}
+
+// makeRaw lets every key through to the command's own terminal, which echoes
+// and interrupts (termios(3), cfmakeraw).
+func makeRaw(terminal *os.File) (restore func(), err error) {
+	fd := int(terminal.Fd())
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, err
+	}
+	raw := *was
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Oflag &^= unix.OPOST
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, setTermios, &raw); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, setTermios, was) }, nil
+}

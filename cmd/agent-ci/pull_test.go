@@ -1,0 +1,85 @@
+package main_test
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+// pullCommands are about what people see of a pull request.
+var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"sent":      countRequests,
+	"milestone": addMilestone,
+	"tick":      tickBoxes,
+	"members":   setCollaborators,
+	"drafted":   makeDraft,
+}
+
+// countRequests checks how many requests arrived since the last time that it was
+// asked for anything: sent [METHOD PATTERN COUNT]…. Without arguments it begins
+// to count.
+func countRequests(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args)%3 != 0 {
+		ts.Fatalf("usage: sent [METHOD PATTERN COUNT]…")
+	}
+	w := worldOf(ts)
+	requests := w.forge.Requests()[w.counted:]
+	for i := 0; i < len(args); i += 3 {
+		want, err := strconv.Atoi(args[i+2])
+		ts.Check(err)
+		got := 0
+		for _, r := range requests {
+			if matched, _ := path.Match(args[i+1], r.Path); matched && r.Method == args[i] {
+				got++
+			}
+		}
+		if got != want {
+			ts.Fatalf("%d requests %s %s, want %d", got, args[i], args[i+1], want)
+		}
+	}
+	w.counted += len(requests)
+}
+
+// addMilestone adds an open milestone: milestone TITLE.
+func addMilestone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: milestone TITLE")
+	}
+	worldOf(ts).repo.AddMilestone(args[0])
+}
+
+// tickBoxes ticks every box of a pull request's body that has a text, as a
+// person does on its page: tick NUMBER TEXT.
+func tickBoxes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tick NUMBER TEXT")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) {
+		p.Body = strings.ReplaceAll(strings.ReplaceAll(p.Body, "[ ] "+args[1], "[x] "+args[1]), "\n", "\r\n")
+	})
+}
+
+// setCollaborators says who can be assigned and asked for a review:
+// members LOGIN….
+func setCollaborators(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: members LOGIN…")
+	}
+	worldOf(ts).repo.Collaborators = args
+}
+
+// makeDraft makes a pull request a draft, as a person does: drafted NUMBER.
+func makeDraft(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: drafted NUMBER")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.Draft = true })
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// exitNotStarted is what shells say of a program that they do not find.
+const exitNotStarted = 127
+
+func sandboxCommand() command {
+	return command{
+		name:  "sandbox",
+		args:  "[--mode MODE] [--network NETWORK] [--repo DIR] -- CMD...",
+		about: "run a command as the agent's commands are run",
+		details: `
+The command is judged by the rules, gets the same environment and runs in the
+same sandbox as a command of the agent in this checkout would: by the defaults
+of the base commit and the variables of job keys (AGENT_CI_POLICY_SANDBOX …).
+What it changes in the checkout stays; its /tmp and what it changes in the home
+folder are its own and gone with it. It has a terminal of its own where standard
+input and output are one.
+
+The exit status is the command's, 128+n when signal n ended it, 127 when it
+could not be started, and else that of the outcome: 2 invalid_input, 6 the
+rules refuse it, 9 it cannot be confined here.`,
+		example: `
+agent-ci sandbox -- go test ./...
+agent-ci sandbox --network full -- make deps
+agent-ci sandbox --mode read-only -- sh -c 'touch x'`,
+		run: runSandboxed,
+	}
+}
+
+type sandboxArguments struct{ mode, network, repo string }
+
+func sandboxFlags(a *sandboxArguments) *flagSet {
+	f := newFlags(sandboxCommand())
+	f.text(&a.mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)")
+	f.text(&a.network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)")
+	f.text(&a.repo, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
+	return f
+}
+
+func runSandboxed(ctx context.Context, p process, args []string) int {
+	var a sandboxArguments
+	flags := sandboxFlags(&a)
+	argv, status, done := flags.parse(p, args)
+	switch {
+	case done:
+		return status
+	case len(argv) == 0:
+		return flags.wrong(p, "there is no command; give one after --")
+	}
+	signals := make(chan os.Signal, 8) // before there is anything to leave behind
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	box, err := runner.OpenAlone(ctx, runner.AloneOptions{
+		Dir: a.repo, Mode: a.mode, Network: a.network, Environ: p.environ, Reserved: reserved(), Version: version,
+	})
+	if err != nil {
+		return sandboxFailure(p, err)
+	}
+	for _, warning := range box.Warnings() {
+		fmt.Fprintf(p.stderr, "agent-ci sandbox: warning: %s\n", warning)
+	}
+	return runIn(box, p, argv, signals)
+}
+
+// sandboxFailure tells why a command was not run.
+func sandboxFailure(p process, err error) int {
+	fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", strings.TrimSuffix(err.Error(), "."))
+	var stop *outcome.Stop
+	switch {
+	case errors.As(err, &stop):
+		return stop.Outcome.ExitCode()
+	case errors.Is(err, sandbox.ErrNotStarted):
+		return exitNotStarted
+	}
+	return exitFailed
+}
+
+// runIn runs a command to its end, with a terminal where p has one, and closes
+// the box.
+func runIn(box *runner.Alone, p process, argv []string, signals <-chan os.Signal) int {
+	start := startPiped
+	if onTerminal(p) {
+		start = startOnTerminal
+	}
+	running, err := start(box, p, argv)
+	if err != nil {
+		return sandboxFailure(p, errors.Join(err, box.Close()))
+	}
+	pass(running.process, signals)
+	status, err := running.process.Wait()
+	left := box.Close() // before the end of its output is waited for: what it left running may hold it
+	running.after()
+	for _, problem := range []error{err, left} {
+		if problem != nil {
+			fmt.Fprintf(p.stderr, "agent-ci sandbox: %v\n", problem)
+		}
+	}
+	if err != nil {
+		return exitFailed
+	}
+	return status.ExitCode
+}
+
+// pass gives the command the signals that this process gets, until it ends.
+func pass(running *sandbox.Process, signals <-chan os.Signal) {
+	for {
+		select {
+		case s := <-signals:
+			if number, ok := s.(syscall.Signal); ok {
+				running.Signal(number)
+			}
+		case <-running.Done():
+			return
+		}
+	}
+}

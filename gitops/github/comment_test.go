@@ -1,0 +1,71 @@
+package github_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+func TestCommentsOfAPullRequest(t *testing.T) {
+	forge, repository, client := newForge(t)
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 120 { // more than a page
+		repository.AddComment(pull.Number, forgetest.Comment{Body: "of somebody"})
+	}
+	added, err := client.CreateComment(t.Context(), "octo", "widgets", pull.Number, "ours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	comments, err := client.Comments(t.Context(), "octo", "widgets", pull.Number)
+	if err != nil || len(comments) != 121 || comments[120].ID != added.ID || comments[120].Author.ID != pull.Author.ID {
+		t.Fatalf("%d comments, %v", len(comments), err)
+	}
+	for range 2 { // one that is gone already is no error
+		if err := client.DeleteComment(t.Context(), "octo", "widgets", added.ID); err != nil {
+			t.Errorf("DeleteComment: %v", err)
+		}
+	}
+	if left := repository.Comments(pull.Number); len(left) != 120 {
+		t.Errorf("%d comments are left", len(left))
+	}
+	forge.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
+	if err := client.DeleteComment(t.Context(), "octo", "widgets", comments[0].ID); github.KindOf(err) != github.Forbidden {
+		t.Errorf("DeleteComment that is refused: %v", err)
+	}
+}
+
+func TestPullRequestTellsWhatIsSet(t *testing.T) {
+	_, repository, client := newForge(t)
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository.AddMilestone("2")
+	repository.AddMilestone("v2")
+	repository.SetPullRequest(pull.Number, func(p *forgetest.PullRequest) {
+		p.Labels, p.Assignees, p.Reviewers, p.Teams = []string{"bug"}, []string{"ada"}, []string{"bob"}, []string{"core"}
+	})
+	for _, want := range []struct{ name, title string }{{"v2", "v2"}, {"1", "2"}, {"2", "2"}} { // a title before a number
+		if err := client.SetMilestone(t.Context(), "octo", "widgets", pull.Number, want.name); err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.FindPullRequest(t.Context(), "octo", "widgets", "feature/topic", "main")
+		if err != nil || got == nil {
+			t.Fatal(got, err)
+		}
+		type set struct {
+			Labels, Assignees, Reviewers, Teams []string
+			Milestone                           string
+		}
+		if diff := cmp.Diff(set{[]string{"bug"}, []string{"ada"}, []string{"bob"}, []string{"core"}, want.title},
+			set{got.Labels, got.Assignees, got.Reviewers, got.Teams, got.Milestone}); diff != "" {
+			t.Errorf("milestone %s (-want +got):\n%s", want.name, diff)
+		}
+	}
+}

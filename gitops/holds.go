@@ -1,0 +1,24 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// BaseHolds says whether some file of the base has the text in one line.
+// Without git it is false.
+func (c *Checkout) BaseHolds(ctx context.Context, text string) (bool, error) {
+	if !c.git.there() || text == "" || strings.ContainsAny(text, "\n\r\x00") {
+		return false, nil
+	}
+	// The text goes by standard input: others see a program's arguments.
+	_, err := c.git.run(ctx, c.root, strings.NewReader(text+"\n"), "grep", "--quiet", "--text", "--fixed-strings", "-f", "-", string(c.base.Tree))
+	switch {
+	case err == nil:
+		return true, nil
+	case exitStatus(err) == 1:
+		return false, nil
+	}
+	return false, fmt.Errorf("search the base: %w", err)
+}

@@ -1,0 +1,19 @@
+package gitops_test
+
+import "testing"
+
+func TestBaseHolds(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open(gitProgram(t))
+	r.write("README", "changed since\n")
+	r.write("new", "not committed\n")
+	for text, want := range map[string]bool{
+		"package main": true, "ackage mai": true, "to be deleted": true, "changed since": false, "not committed": false,
+		"p.ckage": false, "one\ntwo": false, "": false, "-e one": false,
+	} {
+		if got, err := c.BaseHolds(t.Context(), text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}

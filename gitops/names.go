@@ -1,0 +1,34 @@
+package gitops
+
+import (
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// BaseFiles are the names of the files that lie in a folder of the base commit
+// itself, in git's order; none when there is no such folder. "" is the root.
+func (c *Checkout) BaseFiles(folder string) ([]string, error) {
+	tree := c.base.Tree.hash()
+	if folder != "" {
+		e, found, err := c.objects.find(tree, folder)
+		if err != nil {
+			return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
+		}
+		if !found || !e.isTree() {
+			return nil, nil
+		}
+		tree = e.id
+	}
+	entries, err := c.objects.tree(tree)
+	if err != nil {
+		return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.mode == index.Regular || e.mode == index.Executable {
+			names = append(names, e.name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,30 @@
+package gitops_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBaseFiles(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	r.write(".github/Pull_Request_Template.md", "a\n")
+	r.write(".github/ISSUE_TEMPLATE/bug.md", "b\n")
+	r.link("../README", ".github/link.md")
+	r.commit("templates")
+	c := r.open("")
+	r.write(".github/untracked.md", "c\n")
+	for folder, want := range map[string][]string{
+		".github": {"Pull_Request_Template.md"}, ".github/ISSUE_TEMPLATE": {"bug.md"}, "none": nil, "README": nil, "../.github": nil,
+	} {
+		got, err := c.BaseFiles(folder)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", folder, err, diff)
+		}
+	}
+	root, err := c.BaseFiles("")
+	if err != nil || len(root) == 0 || cmp.Diff([]string{"README"}, root[:1]) != "" {
+		t.Errorf("the root: %q, %v", root, err)
+	}
+}

@@ -1,0 +1,97 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/rules"
+)
+
+// Hosts decides which hosts commands reach through a proxy: those of a list, but
+// for what a network_rule refuses. A rule that allows adds nothing to the list:
+// what can be reached is to be seen from the job alone. The zero value refuses
+// all.
+type Hosts struct {
+	List  reach.List
+	Key   string // of the job, where the list stands
+	Rules *rules.Set
+}
+
+// HostDecision is what becomes of a request and why.
+type HostDecision struct {
+	Allowed bool
+	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it
+	Reason  string // a sentence
+	Remedy  string // what to do instead, sentences; of a refusal
+}
+
+// The built-in refusals of hosts, as HostDecision.Rule names them.
+const (
+	ruleAddress = "built-in:local-address"
+	ruleTarget  = "built-in:target"
+)
+
+const doWithout = "Do without it; if there is no other way, say so in your last message instead of trying variations of the request."
+
+// Decide decides on a target by its name.
+func (h Hosts) Decide(t reach.Target) HostDecision {
+	rule, ruled := h.Rules.Reach(t.Host(), t.Protocol)
+	if ruled && rule.Decision != rules.Allow {
+		return refusedByRule(rule)
+	}
+	if entry, ok := h.List.Opens(t); ok {
+		return HostDecision{Allowed: true, Rule: fmt.Sprintf("%s: %s", h.Key, entry), Reason: "The list has it."}
+	}
+	d := HostDecision{
+		Reason: fmt.Sprintf("No rule allows it: %s in the job has %s.", h.Key, h.shownList()),
+		Remedy: doWithout + " Whoever runs agent-ci can add " + t.Entry() + " to " + h.Key + ".allow.",
+	}
+	if ruled {
+		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job has %s.", rule.At, h.Key, h.shownList())
+	}
+	return d
+}
+
+func refusedByRule(rule rules.Network) HostDecision {
+	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: doWithout}
+	switch {
+	case d.Reason != "":
+	case rule.Decision == rules.Prompt:
+		d.Reason = "The rule asks for a person's approval, and there is nobody to ask"
+	default:
+		d.Reason = "The rule refuses this host"
+	}
+	if !strings.HasSuffix(d.Reason, ".") {
+		d.Reason += "."
+	}
+	return d
+}
+
+// shownList is the list, cut where it is too long for a message.
+func (h Hosts) shownList() string {
+	const longest = 400
+	all := h.List.String()
+	if len(all) > longest {
+		return all[:strings.LastIndexByte(all[:longest], ',')] + ", …"
+	}
+	return all
+}
+
+// LocalAddress is the refusal of a target whose address is one that no list
+// opens: what says what kind of one.
+func LocalAddress(what string) HostDecision {
+	return HostDecision{
+		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, and a list of hosts opens the public internet only.", what),
+		Remedy: doWithout + " Servers that commands start themselves are reached without the proxy, at 127.0.0.1.",
+	}
+}
+
+// UnreadableTarget is the refusal of a request that does not say properly what
+// it wants to reach: problem says what is wrong with it.
+func UnreadableTarget(problem string) HostDecision {
+	return HostDecision{
+		Rule: ruleTarget, Reason: fmt.Sprintf("What it wants to reach %s.", problem),
+		Remedy: "Ask for https by CONNECT host:port, for http by the whole address of what is wanted: GET http://host/path. A program does so by itself when HTTPS_PROXY and HTTP_PROXY are set.",
+	}
+}

@@ -1,0 +1,111 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// reply is an answer of the proxy's own.
+type reply struct {
+	status int
+	phrase string // of the status line, which is what many programs show of the answer to CONNECT
+	error  string // of Proxy-Status (RFC 9209)
+	body   string
+}
+
+// refusal tells why a request is refused and what to do.
+func refusal(asked Request) reply {
+	rule := asked.Rule
+	if rule == "" {
+		rule = "no rule allows it"
+	}
+	return reply{
+		status: http.StatusForbidden, error: "http_request_denied",
+		phrase: fmt.Sprintf("Refused by agent-ci (%s): %s %s", rule, asked.Target, asked.Reason),
+		body:   asked.Words() + "\n",
+	}
+}
+
+// Words tell of a refusal: what, by which rule, why, and what to do instead.
+func (r Request) Words() string {
+	rule := ""
+	if r.Rule != "" {
+		rule = " (" + r.Rule + ")"
+	}
+	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, r.Reason, r.Remedy)
+}
+
+// unrecorded is the answer where the run can't keep its record.
+var unrecorded = reply{
+	status: http.StatusServiceUnavailable, error: "proxy_internal_error", phrase: "agent-ci can't record the request",
+	body: "agent-ci could not record this request, and reaches nothing without a record.\n",
+}
+
+// unreached tells why a target that is allowed was not reached.
+func unreached(asked string, err error) reply {
+	r := reply{status: http.StatusBadGateway, error: "destination_unavailable", phrase: "agent-ci did not reach " + asked}
+	var lookup *net.DNSError
+	var timeout interface{ Timeout() bool }
+	why := "nothing answers there"
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		r.error, why = "dns_error", "no such name is known"
+	case errors.As(err, &lookup):
+		r.error, why = "dns_error", "its name can't be looked up just now"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		r.status, r.error, why = http.StatusGatewayTimeout, "connection_timeout", "it did not answer in time"
+	}
+	r.phrase += ": " + why
+	r.body = fmt.Sprintf("agent-ci may reach %s for you, but %s.\n", asked, why)
+	return r
+}
+
+// answer gives a reply. The one to CONNECT is written by hand: few programs show
+// its body, so that its status line has to say what it is about.
+func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
+	if r.Method != http.MethodConnect {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Proxy-Status", "agent-ci; error="+a.error)
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body) // who asked may be gone
+		return
+	}
+	p.work.Add(1)
+	defer p.work.Done()
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
+	_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nProxy-Status: agent-ci; error=%s\r\nConnection: close\r\n\r\n%s",
+		a.status, statusPhrase(a.phrase), len(a.body), a.error, a.body)
+	linger(conn)
+}
+
+// linger reads what still comes, so that the answer is not lost by a reset.
+func linger(conn net.Conn) {
+	const most, patience = 64 << 10, time.Second
+	_ = closeWrite(conn)
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_, _ = io.CopyN(io.Discard, conn, most)
+}
+
+// statusPhrase is text that may stand in a status line (RFC 9112, 4).
+func statusPhrase(text string) string {
+	const longest = 300
+	clean := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, text)
+	return clean[:min(len(clean), longest)]
+}

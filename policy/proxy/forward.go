@@ -1,0 +1,152 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// forward sends a request on as one of the proxy's own: its host is the one of
+// the first line, its framing is written anew, and what concerns connections
+// stays on this one. Each has a connection of its own, to an address that was
+// looked at for it.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target) {
+	if r.ContentLength > p.limits.Bytes {
+		p.answer(w, r, reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"})
+		return
+	}
+	server, err := p.connect(r.Context(), t)
+	if err != nil {
+		p.answer(w, r, failed(t, err))
+		return
+	}
+	defer server.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	control := http.NewResponseController(w)
+	idle := time.AfterFunc(p.limits.Idle, func() {
+		cancel()
+		_ = control.SetReadDeadline(time.Now())
+		_ = control.SetWriteDeadline(time.Now())
+	})
+	defer idle.Stop()
+	transport := over(server)
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(p.outgoing(ctx, r, t, idle))
+	switch {
+	case err != nil:
+		p.answer(w, r, unreached(t.String(), err))
+		return
+	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
+		p.answer(w, r, unreached(t.String(), errors.New("no answer")))
+		return
+	}
+	defer response.Body.Close()
+	keepEndToEnd(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	if err := p.carry(flushing{w, control}, response.Body, idle); err != nil {
+		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+	}
+}
+
+// over speaks HTTP/1.1 over one connection, once.
+func over(conn net.Conn) *http.Transport {
+	var used atomic.Bool
+	return &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			if used.Swap(true) {
+				return nil, net.ErrClosed
+			}
+			return conn, nil
+		},
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: longestHeader, ExpectContinueTimeout: time.Second,
+	}
+}
+
+// outgoing is the request as the target gets it.
+func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *time.Timer) *http.Request {
+	to := *r.URL
+	to.Host, to.Fragment = t.Entry(), ""
+	if t.Addr.Is6() {
+		to.Host = t.String()
+	}
+	out := &http.Request{
+		Method: r.Method, URL: &to, Host: to.Host, Header: make(http.Header), Body: http.NoBody,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: r.ContentLength,
+	}
+	if r.ContentLength != 0 {
+		out.Body = struct {
+			io.Reader
+			io.Closer
+		}{&watched{r.Body, idle, p.limits, p.limits.Bytes}, r.Body}
+	}
+	keepEndToEnd(out.Header, r.Header)
+	if _, named := out.Header["User-Agent"]; !named {
+		out.Header["User-Agent"] = nil // else the library names itself
+	}
+	return out.WithContext(ctx)
+}
+
+// hopByHop are the headers that end at a proxy (RFC 9110, 7.6.1), and those by
+// which a client speaks to it.
+var hopByHop = []string{
+	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+}
+
+// keepEndToEnd copies the headers that are for the other end.
+func keepEndToEnd(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
+	}
+	for _, listed := range from["Connection"] {
+		for name := range strings.SplitSeq(listed, ",") {
+			if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "Content-Length" {
+				delete(to, name)
+			}
+		}
+	}
+	for _, name := range hopByHop {
+		delete(to, name)
+	}
+}
+
+// watched is a body that puts off the end for idleness, and has an end.
+type watched struct {
+	from   io.Reader
+	idle   *time.Timer
+	limits Limits
+	left   int64
+}
+
+func (b *watched) Read(to []byte) (int, error) {
+	n, err := b.from.Read(to)
+	if n > 0 {
+		b.idle.Reset(b.limits.Idle)
+	}
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooMuch
+	}
+	return n, err
+}
+
+// flushing writes each part as it comes.
+type flushing struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (f flushing) Write(part []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(part)
+	if err != nil {
+		return n, err
+	}
+	return n, f.control.Flush()
+}

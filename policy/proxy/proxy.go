@@ -1,0 +1,265 @@
+// Package proxy owns the HTTP proxy by which confined commands reach the hosts
+// that a list opens, and no others: CONNECT, and requests with an absolute
+// target (RFC 9110, 9.3.6 and 7.1). It serves on a listener that it is given
+// and dials from where agent-ci runs. What is allowed it asks Options.Decide;
+// that no address of a local network is dialled is its own care. It adds no
+// credentials to what goes through it and takes what is meant for a proxy out.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// Options say what the proxy lets through and whom it tells.
+type Options struct {
+	// Decide decides on a target by its name, before anything is asked of anybody.
+	Decide func(reach.Target) policy.HostDecision
+	// Observe is told of each decision before it has an effect. When it fails,
+	// the request is refused. It is called from several goroutines.
+	Observe func(Request) error
+
+	// Resolve and Dial stand in for the machine's own; nil for these. What they
+	// are asked and give is checked all the same.
+	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
+	Dial    func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
+
+	Limits Limits // zero values mean DefaultLimits
+}
+
+// Request is what a command asked for, and what became of it.
+type Request struct {
+	Protocol string // reach.HTTP, reach.HTTPS
+	Target   string // host and port; as it was written where that can't be read
+	policy.HostDecision
+}
+
+// Limits bound what commands can make the proxy do.
+type Limits struct {
+	Connections int           // at once; more wait
+	Header      time.Duration // that a request's header may take
+	Connect     time.Duration // that resolving and dialling may take
+	Idle        time.Duration // without a byte in either direction
+	Bytes       int64         // of a body, or through a tunnel in one direction
+}
+
+// DefaultLimits are wide enough for what a build downloads.
+var DefaultLimits = Limits{Connections: 128, Header: 10 * time.Second, Connect: 20 * time.Second, Idle: 5 * time.Minute, Bytes: 8 << 30}
+
+// longestHeader bounds the header of a request and of an answer, in bytes.
+const longestHeader = 64 << 10
+
+// Proxy serves until Close.
+type Proxy struct {
+	options Options
+	limits  Limits
+	server  *http.Server
+	ctx     context.Context // of all that it does for others
+	cancel  context.CancelFunc
+	work    sync.WaitGroup // the server, its connections and what they became
+}
+
+// Start serves on l, which Close closes.
+func Start(l net.Listener, o Options) *Proxy {
+	p := &Proxy{options: o, limits: o.Limits.filled()}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	only1 := new(http.Protocols)
+	only1.SetHTTP1(true)
+	p.server = &http.Server{
+		Handler: p, Protocols: only1, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: longestHeader,
+		DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
+	}
+	guarded := newGate(l, p.limits.Connections)
+	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
+	return p
+}
+
+func (l Limits) filled() Limits {
+	if l == (Limits{}) {
+		return DefaultLimits
+	}
+	return l
+}
+
+// count keeps Close waiting for the server's connections. One that is taken over
+// is counted by who took it.
+func (p *Proxy) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		p.work.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		p.work.Done()
+	}
+}
+
+// Close ends every connection and waits for what goes on.
+func (p *Proxy) Close() {
+	p.cancel()
+	_ = p.server.Close()
+	p.work.Wait()
+}
+
+// ServeHTTP answers one request.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protocol := reach.HTTP
+	if r.Method == http.MethodConnect {
+		protocol = reach.HTTPS
+	}
+	target, problem := targetOf(protocol, r)
+	asked := Request{Protocol: protocol, Target: target.String()}
+	if problem != "" {
+		asked.Target, asked.HostDecision = shownTarget(r), policy.UnreadableTarget(problem)
+	} else {
+		asked.HostDecision = p.options.Decide(target)
+	}
+	if err := p.options.Observe(asked); err != nil {
+		p.answer(w, r, unrecorded)
+		return
+	}
+	switch {
+	case !asked.Allowed:
+		p.answer(w, r, refusal(asked))
+	case protocol == reach.HTTPS:
+		p.tunnel(w, r, target)
+	default:
+		p.forward(w, r, target)
+	}
+}
+
+// targetOf reads what a request wants to reach off its first line: the Host
+// header has no say. The problem is in words that follow its subject.
+func targetOf(protocol string, r *http.Request) (t reach.Target, problem string) {
+	switch {
+	case r.URL.Host == "":
+		return t, "is not in its first line"
+	case r.URL.User != nil:
+		return t, "has a user or a password before the host"
+	case protocol == reach.HTTP && r.URL.Scheme != "http":
+		return t, "is not http; https goes through CONNECT"
+	}
+	t, err := reach.ParseTarget(protocol, r.URL.Host)
+	if err != nil {
+		return t, err.Error()
+	}
+	return t, ""
+}
+
+// shownTarget is the target of a request that can't be read.
+func shownTarget(r *http.Request) string {
+	const longest = 200
+	if len(r.URL.Host) > longest {
+		return r.URL.Host[:longest] + "…"
+	}
+	return r.URL.Host
+}
+
+// refusedError is that a target's address is not to be reached.
+type refusedError struct{ Request }
+
+func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Reason }
+
+// connect dials the target. Of a name all addresses have to be fit to be
+// reached, and the ones that were looked at are dialled: nobody is asked twice.
+func (p *Proxy) connect(ctx context.Context, t reach.Target) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
+	defer cancel()
+	addresses := []netip.Addr{t.Addr}
+	if !t.Addr.IsValid() {
+		var err error
+		if addresses, err = p.resolve(ctx, t.Name); err != nil {
+			return nil, err
+		}
+	}
+	own, err := ownAddresses()
+	if err != nil {
+		return nil, err
+	}
+	for _, address := range addresses {
+		if what := local(address, own); what != "" {
+			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(what)}
+			return nil, errors.Join(&refusedError{refused}, p.options.Observe(refused))
+		}
+	}
+	return p.dialFirst(ctx, addresses, t.Port)
+}
+
+// resolve asks for a name as it stands: domains that the machine searches are
+// not the list's.
+func (p *Proxy) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
+	ask := p.options.Resolve
+	if ask == nil {
+		ask = func(ctx context.Context, name string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
+		}
+	}
+	addresses, err := ask(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(addresses) == 0 {
+		return nil, &net.DNSError{Err: "no addresses", Name: name, IsNotFound: true}
+	}
+	const most = 16
+	for i, address := range addresses {
+		addresses[i] = address.Unmap()
+	}
+	return addresses[:min(len(addresses), most)], nil
+}
+
+// dialFirst dials one address after the other until one answers.
+func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint16) (net.Conn, error) {
+	dial := p.options.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address.String())
+		}
+	}
+	var failed error
+	for i, address := range addresses {
+		deadline, _ := ctx.Deadline()
+		share := time.Until(deadline) / time.Duration(len(addresses)-i)
+		within, cancel := context.WithTimeout(ctx, share)
+		conn, err := dial(within, netip.AddrPortFrom(address, port))
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// ownAddresses are those of the machine: by a public one of them its own servers
+// would be reached as from inside.
+func ownAddresses() (map[netip.Addr]bool, error) {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[netip.Addr]bool, len(interfaces))
+	for _, each := range interfaces {
+		if prefix, err := netip.ParsePrefix(each.String()); err == nil {
+			own[prefix.Addr().Unmap().WithZone("")] = true
+		}
+	}
+	return own, nil
+}
+
+// local says what keeps an address from being dialled.
+func local(address netip.Addr, own map[netip.Addr]bool) string {
+	if what := reach.Inside(address); what != "" || !own[address] {
+		return what
+	}
+	return "one of this machine"
+}

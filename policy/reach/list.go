@@ -1,0 +1,103 @@
+package reach
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Entry is one host of a list, or all below a name.
+type Entry struct {
+	text  string
+	name  string // without the wildcard
+	below bool   // all names below name, not name itself
+	addr  netip.Addr
+	port  uint16 // 0 for those that the protocols have
+}
+
+// ParseEntry reads an entry: a name, "*." and a name for all below it, or an
+// address; with ":" and a port for another one than 443 of HTTPS and 80 of HTTP.
+func ParseEntry(text string) (Entry, error) {
+	if text == "*" {
+		return Entry{}, errors.New("must name a host; all of them is network: full")
+	}
+	host, port, err := splitPort(text)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{text: text, port: port}
+	host, e.below = strings.CutPrefix(host, "*.")
+	if strings.Contains(host, "*") {
+		return Entry{}, errors.New("may have a wildcard at its beginning only, for whole labels: *.example.org")
+	}
+	if e.name, e.addr, err = parseHost(host); err != nil {
+		return Entry{}, err
+	}
+	return e, e.check()
+}
+
+func (e Entry) check() error {
+	switch what := Inside(e.addr); {
+	case e.addr.IsValid() && e.below:
+		return errors.New("has a wildcard before an address")
+	case e.addr.IsValid() && what != "":
+		return errors.New("is " + what + ", which no list opens")
+	case e.below && !strings.Contains(e.name, "."):
+		return errors.New("opens a whole top-level domain; name more of the host, or write network: full")
+	case e.name == "localhost" || strings.HasSuffix(e.name, ".localhost"):
+		return errors.New("is this machine, which no list opens; commands have a loopback of their own without one")
+	}
+	return nil
+}
+
+// String is the entry as it was written.
+func (e Entry) String() string { return e.text }
+
+// Opens says whether the entry is for the target.
+func (e Entry) Opens(t Target) bool {
+	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
+		return false
+	}
+	switch {
+	case e.addr.IsValid() || t.Addr.IsValid():
+		return e.addr == t.Addr
+	case e.below:
+		return strings.HasSuffix(t.Name, "."+e.name)
+	}
+	return e.name == t.Name
+}
+
+// List is the hosts that commands may reach.
+type List []Entry
+
+// ParseList reads entries.
+func ParseList(texts []string) (List, error) {
+	list := make(List, 0, len(texts))
+	for _, text := range texts {
+		e, err := ParseEntry(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// Opens gives the first entry that is for the target.
+func (l List) Opens(t Target) (e Entry, ok bool) {
+	i := slices.IndexFunc(l, func(e Entry) bool { return e.Opens(t) })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return l[i], true
+}
+
+// String is the entries in one line.
+func (l List) String() string {
+	texts := make([]string, len(l))
+	for i, e := range l {
+		texts[i] = e.text
+	}
+	return strings.Join(texts, ", ")
+}

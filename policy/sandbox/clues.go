@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// Clues watches a command's output for the words of refused system calls, so
+// that a failure can be told as what it probably is. It is an io.Writer that
+// passes everything on; one goroutine writes.
+type Clues struct {
+	to   io.Writer
+	kept []byte // the end of what came, in which words may begin
+	seen map[string]bool
+}
+
+// Watch gives a writer that passes on to w.
+func Watch(w io.Writer) *Clues { return &Clues{to: w, seen: map[string]bool{}} }
+
+// longestClue bounds the words below.
+const longestClue = 64
+
+// Write is io.Writer's.
+func (c *Clues) Write(p []byte) (int, error) {
+	c.look(p)
+	return c.to.Write(p)
+}
+
+// look searches what is new, together with the end of what was there before.
+func (c *Clues) look(p []byte) {
+	if len(c.kept) > 0 {
+		c.find(append(c.kept, p[:min(len(p), longestClue)]...))
+	}
+	c.find(p)
+	end := append(c.kept, p[max(0, len(p)-longestClue):]...)
+	c.kept = append(c.kept[:0], end[max(0, len(end)-longestClue):]...)
+}
+
+func (c *Clues) find(text []byte) {
+	for _, r := range refusals {
+		for _, words := range r.words {
+			if !c.seen[r.words[0]] && bytes.Contains(text, []byte(words)) {
+				c.seen[r.words[0]] = true
+			}
+		}
+	}
+}
+
+// refusals are the words in which programs tell of refused calls, and what in a
+// sandbox probably refused them. The network's are told where there is none.
+var refusals = []struct {
+	words   []string // of libc and of runtimes
+	layer   string
+	network bool
+	why     string
+}{
+	{
+		[]string{"Read-only file system", "read-only file system", "EROFS"},
+		"mounts", false,
+		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder only; .git is read-only, and the runner commits",
+	},
+	{
+		[]string{"Permission denied", "permission denied", "EACCES"},
+		"Landlock, or the file's own mode", false,
+		"what is outside of the workspace and $TMPDIR can't be changed, and credentials can't be read",
+	},
+	{
+		[]string{"Operation not permitted", "operation not permitted", "EPERM", "Bad system call", "bad system call"},
+		"seccomp, or a right that commands don't have", false,
+		"tracing, mounts, new namespaces and user 0's rights are not there",
+	},
+	{
+		[]string{"Resource temporarily unavailable", "resource temporarily unavailable", "can't start new thread", "Cannot fork"},
+		"the limit of processes", false,
+		"start fewer at once",
+	},
+	{
+		[]string{"Could not resolve", "could not resolve", "Temporary failure in name resolution", "Name or service not known", "no such host", "Network is unreachable", "network is unreachable", "ENOTFOUND", "EAI_AGAIN"},
+		"the network", true, "the job says what commands reach (policy.network), and what has to be fetched is for its setup commands",
+	},
+}
+
+// Explain says in words for a model what the sandbox probably refused a command
+// that failed so; empty when nothing points to it. Programs can print anything:
+// it is a guess and says so.
+func (s *Sandbox) Explain(c *Clues, failed Status) string {
+	if s.Level() == LevelNone || c == nil || failed.ExitCode == 0 {
+		return ""
+	}
+	if strings.EqualFold(failed.Signal, "bad system call") {
+		c.seen["Operation not permitted"] = true
+	}
+	var notes strings.Builder
+	for _, r := range refusals {
+		if !c.seen[r.words[0]] || r.network && s.reachesOut {
+			continue
+		}
+		notes.WriteString("Note: \"" + r.words[0] + "\" was probably the sandbox (" + r.layer + "): " + r.why + ". Trying other ways to the same will not help.\n")
+	}
+	return notes.String()
+}

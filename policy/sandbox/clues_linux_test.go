@@ -1,0 +1,39 @@
+package sandbox
+
+import (
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A refusal is told by the layer that probably made it.
+func TestExplain(t *testing.T) {
+	for _, c := range []struct{ name, needs, script, want string }{
+		{"a file outside", "touch", "touch /etc/made", "sandbox ("},
+		{"the network", "python3", `python3 -c 'import socket; socket.getaddrinfo("example.invalid", 80)'`, "the network"},
+		{"a namespace", "unshare", "unshare --uts true", "seccomp"},
+		{"words in two pieces", "sh", `printf 'Read-only fi'; sleep 0.2; echo 'le system'; exit 1`, "mounts"},
+		{"a failure of its own", "sh", "echo no such luck; exit 1", ""},
+		{"words of one that went well", "sh", "echo Permission denied", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := exec.LookPath(c.needs); err != nil {
+				t.Skipf("needs %s", c.needs)
+			}
+			box, o := confined(t, "full", nil)
+			clues := Watch(io.Discard)
+			status, err := box.Run(t.Context(), bash(o, c.script, clues))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := box.Explain(clues, status)
+			if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("got %q", got)
+			}
+			if bare := new(Sandbox).Explain(clues, status); bare != "" {
+				t.Errorf("without a sandbox it says %q", bare)
+			}
+		})
+	}
+}

@@ -1,0 +1,278 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// configLimit is the size of a configuration that is read.
+const configLimit = 1 << 20
+
+// GitMark is what git keeps of a workspace and what of it a program that runs
+// there later would obey: where the level lets commands write it, it is compared
+// afterwards. It can be kept as JSON.
+type GitMark struct {
+	Workspace string            `json:"workspace"`
+	Folders   []string          `json:"folders"` // every .git that is compared, and those elsewhere that it names
+	Entries   map[string]string `json:"entries"` // absolute path to what is there
+	New       bool              `json:"new"`     // a .git that is not among them counts, too
+}
+
+// MarkGit looks at what commands could write of git where a level is all that
+// confines them: at the level of Landlock every .git of the workspace, else
+// those of submodules, in which git of the repository above runs. It is nil when
+// there is nothing to compare.
+func MarkGit(workspace string, level Level) (*GitMark, error) {
+	workspace, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return nil, fmt.Errorf("find the workspace: %w", err)
+	}
+	m := &GitMark{Workspace: workspace, Entries: make(map[string]string), New: level == LevelLandlock}
+	if m.New {
+		if m.Folders, err = gitFolders(workspace); err != nil {
+			return nil, err
+		}
+		m.Folders = append(m.Folders, m.repositories()...)
+	} else if m.Folders = submodules(workspace); len(m.Folders) == 0 {
+		return nil, nil
+	}
+	return m, m.look()
+}
+
+// look notes what is there now. Folders stay those that were found first: who
+// could change what names them would lead elsewhere.
+func (m *GitMark) look() error {
+	for _, folder := range m.Folders {
+		if err := m.lookAt(folder); err != nil {
+			return fmt.Errorf("look at git's folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// repositories are the .git below the workspace's own.
+func (m *GitMark) repositories() []string {
+	var found []string
+	_ = filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // what can't be listed can't be run from, either
+		case path == filepath.Join(m.Workspace, ".git"):
+			return skip(entry)
+		case strings.EqualFold(entry.Name(), ".git") && path != m.Workspace:
+			found = append(found, path)
+			return skip(entry)
+		}
+		return nil
+	})
+	return found
+}
+
+// submodules are the .git of the submodules that .gitmodules names, there or
+// not, and of theirs.
+func submodules(workspace string) []string {
+	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
+	if err != nil {
+		return nil
+	}
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
+		return nil
+	}
+	var found []string
+	for _, s := range c.Section("submodule").Subsections {
+		if path := filepath.FromSlash(s.Option("path")); path != "" && path != "." && filepath.IsLocal(path) {
+			below := filepath.Join(workspace, path)
+			found = append(append(found, filepath.Join(below, ".git")), submodules(below)...)
+		}
+	}
+	return found
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, configLimit))
+}
+
+func skip(entry fs.DirEntry) error {
+	if entry.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func (m *GitMark) lookAt(folder string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			m.Entries[path] = "unreadable" // also where a command made it so
+			return skip(entry)
+		}
+		below, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		if changesByItself(filepath.ToSlash(below)) || !entry.IsDir() && strings.HasSuffix(below, ".lock") {
+			return skip(entry)
+		}
+		m.Entries[path], err = contentOf(path, entry)
+		return err
+	})
+}
+
+// changesByItself says whether git writes a path of its folder when nothing
+// but the index and objects is changed.
+func changesByItself(below string) bool {
+	first, _, _ := strings.Cut(below, "/")
+	if first == "modules" || first == "worktrees" {
+		return moduleChangesByItself(below)
+	}
+	if first == "objects" {
+		return below != "objects" && !strings.HasPrefix(below, "objects/info")
+	}
+	return below == "logs" || below == "index" || strings.HasPrefix(below, "sharedindex.") ||
+		slices.Contains([]string{"COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "gc.log", "gc.pid"}, below)
+}
+
+// moduleChangesByItself is the same for the folder of a submodule, which may
+// stand in folders of its name.
+func moduleChangesByItself(below string) bool {
+	return slices.Contains([]string{"index", "logs", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"}, filepath.Base(below)) ||
+		strings.Contains(below, "/objects/") && !strings.Contains(below, "/objects/info")
+}
+
+// longestCompared bounds what is read of one file: a command can make one of
+// any size. Git's own are smaller.
+const longestCompared = 256 << 20
+
+// contentOf tells a file by its kind, mode and content.
+func contentOf(path string, entry fs.DirEntry) (string, error) {
+	info, err := entry.Info()
+	if err != nil {
+		return "", err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return "folder", nil // what is in it counts
+	case mode&fs.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		return "link to " + target, err
+	case !mode.IsRegular():
+		return mode.Type().String(), nil
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return info.Mode().String() + " unreadable", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, longestCompared)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Changed looks again and names what differs, each with how, paths relative to
+// the workspace where they lie in it. Nothing of git is run or obeyed for it.
+func (m *GitMark) Changed() ([]string, error) {
+	now := &GitMark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
+	if err := now.look(); err != nil {
+		return nil, err
+	}
+	var changed []string
+	for _, path := range slices.Sorted(maps.Keys(m.Entries)) {
+		is, there := now.Entries[path]
+		switch {
+		case !there:
+			changed = append(changed, m.shown(path)+" is gone")
+		case is != m.Entries[path]:
+			changed = append(changed, m.shown(path)+" was changed")
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(now.Entries)) {
+		if _, was := m.Entries[path]; !was {
+			changed = append(changed, m.shown(path)+" is new")
+		}
+	}
+	if m.New {
+		for _, path := range now.repositories() {
+			if !slices.Contains(m.Folders, path) {
+				changed = append(changed, m.shown(path)+" is a new repository")
+			}
+		}
+	}
+	return changed, nil
+}
+
+func (m *GitMark) shown(path string) string {
+	if below, err := filepath.Rel(m.Workspace, path); err == nil && filepath.IsLocal(below) {
+		return filepath.ToSlash(below)
+	}
+	return path
+}
+
+// gitFolders are the .git of a workspace, the folder that it names if it is a
+// file, and the one that this one shares with other worktrees; none where there
+// is no .git.
+func gitFolders(workspace string) ([]string, error) {
+	dotGit := filepath.Join(workspace, ".git")
+	info, err := os.Lstat(dotGit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at .git: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%s is a symbolic link, which commands could replace; make it a folder, or a file that names one", dotGit)
+	}
+	folders := []string{dotGit}
+	gitDir := dotGit
+	if !info.IsDir() {
+		if gitDir, err = namedFolder(dotGit, "gitdir: "); err != nil {
+			return nil, err
+		}
+		folders = append(folders, gitDir)
+	}
+	if shared, err := namedFolder(filepath.Join(gitDir, "commondir"), ""); err == nil {
+		folders = append(folders, shared)
+	}
+	return folders, nil
+}
+
+// namedFolder is the folder that a file names after prefix.
+func namedFolder(file, prefix string) (string, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
+	}
+	name, ok := strings.CutPrefix(strings.TrimRight(string(raw), "\r\n"), prefix)
+	if !ok || name == "" {
+		return "", fmt.Errorf("%s does not name a git folder", file)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(file), name)
+	}
+	return filepath.EvalSymlinks(name)
+}

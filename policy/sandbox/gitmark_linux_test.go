@@ -1,0 +1,154 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// gitFiles are a workspace with a repository, one below it and a submodule's.
+var gitFiles = map[string]string{
+	".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n", ".git/index": "i", ".git/logs/HEAD": "l", ".git/packed-refs": "p",
+	".git/refs/heads/main": "1", ".git/objects/aa/bb": "o", ".git/objects/info/alternates": "/elsewhere\n", ".git/info/exclude": "x", ".git/hooks/sample": "s",
+	".git/modules/deep/lib/config": "[core]\n", ".git/modules/deep/lib/index": "i", ".git/modules/deep/lib/objects/aa/bb": "o",
+	"vendored/.git/HEAD": "ref: refs/heads/main\n", "main.go": "package main\n",
+}
+
+func TestGitMark(t *testing.T) {
+	write := func(name, content string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { put(t, filepath.Join(dir, name), content, 0o644) }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*testing.T, string)
+		want   []string
+	}{
+		{"nothing", func(*testing.T, string) {}, nil},
+		{"files of the work tree", write("main.go", "package other\n"), nil},
+		{"the index", write(".git/index", "other"), nil},
+		{"a log", write(".git/logs/refs/heads/main", "other"), nil},
+		{"a loose object", write(".git/objects/cc/dd", "new"), nil},
+		{"an object of a submodule", write(".git/modules/deep/lib/objects/cc/dd", "new"), nil},
+		{"a lock that was left", write(".git/index.lock", ""), nil},
+		{"the configuration", write(".git/config", "[alias]\n"), []string{".git/config was changed"}},
+		{"a worktree's configuration", write(".git/config.worktree", "[alias]\n"), []string{".git/config.worktree is new"}},
+		{"a hook", write(".git/hooks/pre-commit", "#!/bin/sh\n"), []string{".git/hooks/pre-commit is new"}},
+		{"a folder that looks like a lock", write(".git/hooks/x.lock/y", "#!/bin/sh\n"), []string{".git/hooks/x.lock is new", ".git/hooks/x.lock/y is new"}},
+		{"the mode of a hook", func(t *testing.T, dir string) { must(os.Chmod(filepath.Join(dir, ".git/hooks/sample"), 0o755)) }, []string{".git/hooks/sample was changed"}},
+		{"HEAD", write(".git/HEAD", "ref: refs/heads/other\n"), []string{".git/HEAD was changed"}},
+		{"a branch", write(".git/refs/heads/main", "2"), []string{".git/refs/heads/main was changed"}},
+		{"packed references", func(t *testing.T, dir string) { must(os.Remove(filepath.Join(dir, ".git/packed-refs"))) }, []string{".git/packed-refs is gone"}},
+		{"attributes", write(".git/info/attributes", "* filter=x\n"), []string{".git/info/attributes is new"}},
+		{"alternates", write(".git/objects/info/alternates", "/tmp\n"), []string{".git/objects/info/alternates was changed"}},
+		{"a submodule's configuration", write(".git/modules/deep/lib/config", "[alias]\n"), []string{".git/modules/deep/lib/config was changed"}},
+		{"a new submodule", write(".git/modules/n/HEAD", "x"), []string{".git/modules/n is new", ".git/modules/n/HEAD is new"}},
+		{"the configuration of a repository below", write("vendored/.git/config", "[core]\n\tfsmonitor = x\n"), []string{"vendored/.git/config is new"}},
+		{"a new repository", write("docs/.git/config", "[core]\n"), []string{"docs/.git is a new repository"}},
+		{"a new repository of another spelling", write("docs/.GIT/config", "[core]\n"), []string{"docs/.GIT is a new repository"}},
+		{"a file that names a repository", write("docs/.git", "gitdir: /tmp/x\n"), []string{"docs/.git is a new repository"}},
+		{"the configuration as a link", func(t *testing.T, dir string) {
+			must(os.Remove(filepath.Join(dir, ".git/config")))
+			must(os.Symlink("../main.go", filepath.Join(dir, ".git/config")))
+		}, []string{".git/config was changed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, content := range gitFiles {
+				put(t, filepath.Join(dir, name), content, 0o644)
+			}
+			mark := kept(t, dir)
+			c.change(t, dir)
+			got, err := mark.Changed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// kept is a mark as a run that goes on reads it.
+func kept(t *testing.T, dir string) *GitMark {
+	t.Helper()
+	mark, err := MarkGit(dir, LevelLandlock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again GitMark
+	if err := json.Unmarshal(raw, &again); err != nil {
+		t.Fatal(err)
+	}
+	return &again
+}
+
+func TestGitMarkFollowsAFileThatNamesTheFolder(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(base, "main/.git/config"), "[core]\n", 0o644)
+	put(t, filepath.Join(base, "main/.git/worktrees/w/commondir"), "../..\n", 0o644)
+	put(t, filepath.Join(base, "w/.git"), "gitdir: "+filepath.Join(base, "main/.git/worktrees/w")+"\n", 0o644)
+	mark := kept(t, filepath.Join(base, "w"))
+	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n", 0o644)
+	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n", 0o644)
+	got, err := mark.Changed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A submodule's .git lies in the work tree, where commands write in every tier,
+// and git of the repository above obeys what it names.
+func TestGitMarkOfSubmodules(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark, err := MarkGit(dir, LevelFull); mark != nil || err != nil {
+		t.Errorf("without submodules: %v, %v", mark, err)
+	}
+	for name, content := range map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n", "lib/.git": "gitdir: ../.git/modules/lib\n", "other/.git/HEAD": "x\n",
+		".gitmodules":     "[submodule \"lib\"]\n\tpath = lib\n[submodule \"late\"]\n\tpath = late\n[submodule \"out\"]\n\tpath = ../out\n",
+		"lib/.gitmodules": "[submodule \"deep\"]\n\tpath = deep\n", "lib/deep/.git": "gitdir: ../../.git/modules/lib/modules/deep\n",
+	} {
+		put(t, filepath.Join(dir, name), content, 0o644)
+	}
+	mark, err := MarkGit(dir, LevelFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n", 0o644)
+	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n", 0o644)
+	if got, err := mark.Changed(); len(got) > 0 || err != nil {
+		t.Errorf("repositories that are no submodules: %q, %v", got, err)
+	}
+	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n", 0o644)
+	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
+	must(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
+	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n", 0o644)
+	got, err := mark.Changed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"lib/.git was changed", "lib/deep/.git is gone", "late/.git is new", "late/.git/config is new"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

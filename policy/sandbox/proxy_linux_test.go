@@ -1,0 +1,335 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/proxy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// openHost is listed, and answers where the internet is one server.
+const openHost = "open.example.org"
+
+// serve starts a proxy for an internet of one server, in which every listed name
+// resolves to address. It is what the product has but for resolving and dialling.
+func serve(address, internet string, listed ...string) func(net.Listener) func() {
+	return func(l net.Listener) func() {
+		list, err := reach.ParseList(append(listed, openHost, openHost+":80"))
+		must(err)
+		p := proxy.Start(l, proxy.Options{
+			Decide:  policy.Hosts{List: list, Key: "policy.network"}.Decide,
+			Observe: func(proxy.Request) error { return nil },
+			Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
+				if name == openHost {
+					return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+				}
+				return []netip.Addr{netip.MustParseAddr(address)}, nil
+			},
+			Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", internet)
+			},
+		})
+		return p.Close
+	}
+}
+
+// serveProxy is a proxy whose list has names that lead to the machine itself.
+func (w world) serveProxy(l net.Listener) func() {
+	internet := httptest.NewServer(http.NotFoundHandler())
+	port := fmt.Sprintf(":%d", w.TCP)
+	stop := serve("127.0.0.1", internet.Listener.Addr().String(), "inside.example.org"+port, "*.rebound.example.org"+port)(l)
+	return func() {
+		stop()
+		internet.Close()
+	}
+}
+
+// proxyAttempts are ways around the proxy or through it. What it does not refuse
+// counts as reached.
+func proxyAttempts() []attempt {
+	connect := func(name, host string) attempt {
+		return attempt{name: name, do: func(w world) error {
+			return turnedAway(fmt.Sprintf("CONNECT %s:%d HTTP/1.1\r\nHost: x\r\n\r\n", host, w.TCP))
+		}}
+	}
+	return []attempt{
+		connect("connect to the machine's loopback through the proxy", "127.0.0.1"),
+		connect("the same by its name", "localhost"),
+		connect("the same by its name with a dot", "localhost."),
+		connect("the same by IPv6", "[::1]"),
+		connect("the same by a mapped address", "[::ffff:127.0.0.1]"),
+		connect("the same by a mapped address in hexadecimal", "[::ffff:7f00:1]"),
+		connect("the same by NAT64", "[64:ff9b::7f00:1]"),
+		connect("the same by the address of nobody", "0.0.0.0"),
+		connect("the same by a decimal number", "2130706433"),
+		connect("the same by a hexadecimal number", "0x7f000001"),
+		connect("the same by octal numbers", "0177.0.0.01"),
+		connect("the same by two numbers", "127.1"),
+		connect("the same by another address of the block", "127.99.0.1"),
+		connect("the same by a name that is listed", "inside.example.org"),
+		connect("the same by a name below one that is listed", "a.rebound.example.org"),
+		connect("the same behind a user's name", openHost+"@127.0.0.1"),
+		connect("the host's name server through the proxy", "127.0.0.53"),
+		connect("another port of a listed host", openHost),
+		{name: "the same by an absolute request", do: func(w world) error {
+			return turnedAway(fmt.Sprintf("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: %s\r\n\r\n", w.TCP, openHost))
+		}},
+		{name: "the metadata service through the proxy", do: func(world) error {
+			return turnedAway("GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n")
+		}},
+		{name: "a host that is not listed", do: func(world) error {
+			return turnedAway("CONNECT evil.example.com:443 HTTP/1.1\r\nHost: " + openHost + "\r\n\r\n")
+		}},
+		{name: "a second request behind one that is let through", do: func(world) error {
+			return turnedAway("GET http://"+openHost+"/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://evil.example.com/ HTTP/1.1\r\nHost: "+openHost+"\r\n\r\n")
+		}},
+		{name: "the metadata service past the proxy", do: func(world) error { return dial("tcp4", "169.254.169.254:80") }},
+		{name: "a host past the proxy", do: func(world) error { return dial("tcp4", "192.0.2.1:443") }},
+		{name: "a name server past the proxy", do: func(world) error { return lookUp() }},
+		{name: "the proxy by SOCKS", do: bySOCKS},
+		{name: "take the proxy's port", do: func(world) error { return takePort(unix.SO_REUSEADDR) }},
+		{name: "share the proxy's port", do: func(world) error { return takePort(unix.SO_REUSEPORT) }},
+		{name: "find the proxy's listener in a process", do: findListener},
+	}
+}
+
+var errTurnedAway = errors.New("turned away")
+
+// ask sends requests over one connection to the proxy and returns the status
+// line of the last answer. A proxy that does not answer is no refusal.
+func ask(requests ...string) string {
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", proxyPort))
+	must(err)
+	defer conn.Close()
+	must(conn.SetDeadline(time.Now().Add(20 * time.Second)))
+	answers, status := bufio.NewReader(conn), ""
+	for _, request := range requests {
+		_, err := io.WriteString(conn, request)
+		must(err)
+		response, err := http.ReadResponse(answers, nil)
+		must(err)
+		_, err = io.Copy(io.Discard, response.Body)
+		must(err)
+		status = response.Status
+	}
+	return status
+}
+
+// turnedAway is an error where the last of some requests is refused, and the
+// others are let through.
+func turnedAway(requests ...string) error {
+	if status := ask(requests...); !strings.HasPrefix(status, "403 ") {
+		return nil
+	}
+	return errTurnedAway
+}
+
+func lookUp() error {
+	resolver := net.Resolver{PreferGo: true}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, err := resolver.LookupHost(ctx, "example.com")
+	return err
+}
+
+func bySOCKS(w world) error {
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", proxyPort))
+	must(err)
+	defer conn.Close()
+	must(conn.SetDeadline(time.Now().Add(20 * time.Second)))
+	_, err = conn.Write([]byte{5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, byte(w.TCP >> 8), byte(w.TCP), '\r', '\n', '\r', '\n'})
+	must(err)
+	answer := make([]byte, 2)
+	if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != 5 {
+		return errTurnedAway
+	}
+	return nil
+}
+
+func takePort(option int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, 1); err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: proxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
+	}
+	return unix.Listen(fd, 1)
+}
+
+// findListener looks for the listener's inode among all descriptors that can be
+// seen.
+func findListener(world) error {
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		return err
+	}
+	var inode string
+	for line := range strings.Lines(string(table)) {
+		if fields := strings.Fields(line); len(fields) > 9 && fields[1] == fmt.Sprintf("0100007F:%04X", proxyPort) && fields[3] == "0A" {
+			inode = fields[9]
+		}
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	must(err)
+	for _, link := range links {
+		if target, _ := os.Readlink(link); target == "socket:["+inode+"]" {
+			return nil
+		}
+	}
+	return errNothing
+}
+
+func TestNothingGetsOutByTheProxy(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		for name, user := range users() {
+			t.Run(tier+"/"+name, func(t *testing.T) {
+				requireTier(t, tier)
+				o := newWorld(t, tier, user)
+				o.Proxied = true
+				level, verdicts := attack(t, o, user)
+				if level != tier {
+					t.Errorf("the level is %s", level)
+				}
+				if n := len(attempts()) + len(proxyAttempts()); len(verdicts) != n {
+					t.Errorf("%d of %d attempts were made", len(verdicts), n)
+				}
+				for _, v := range verdicts {
+					if v.Escaped {
+						t.Errorf("%s: %s", v.Name, v.Why)
+					} else if testing.Verbose() {
+						t.Logf("%-50s %s", v.Name, v.Why)
+					}
+				}
+			})
+		}
+	}
+}
+
+// fetchVariable makes the test binary a program that fetches addresses by the
+// library's client, as its environment says; "self" is a server of its own.
+const fetchVariable = "SANDBOX_TEST_FETCH"
+
+func runFetch() {
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "served by itself") }))
+	for address := range strings.FieldsSeq(os.Getenv(fetchVariable)) {
+		if address == "self" {
+			address = own.URL
+		}
+		response, err := http.Get(address)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		_, err = io.Copy(os.Stdout, response.Body)
+		must(err)
+		must(response.Body.Close())
+	}
+	os.Exit(0)
+}
+
+// proxied opens a sandbox with a proxy to an internet of one server.
+func proxied(t *testing.T, tier string) (*Sandbox, Options) {
+	t.Helper()
+	internet := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s is here\n", r.Host)
+	}))
+	t.Cleanup(internet.Close)
+	return confined(t, tier, func(o *Options) {
+		o.Network, o.Serve = NetworkProxied, serve("127.0.0.1", internet.Listener.Addr().String())
+	})
+}
+
+func TestCommandsReachWhatTheListOpens(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := proxied(t, tier)
+			var output strings.Builder
+			status, err := box.Run(t.Context(), Command{
+				Argv: []string{self}, Dir: o.Workspace, Output: &output,
+				Env: []string{fetchVariable + "=http://open.example.org/ http://evil.example.com/ https://evil.example.com/ self", "HTTP_PROXY=http://proxy.of.the.machine.example", "no_proxy=*"},
+			})
+			if err != nil || status.ExitCode != 0 {
+				t.Fatalf("%+v, %v: %s", status, err, output.String())
+			}
+			for _, want := range []string{
+				"open.example.org is here\n", `agent-ci refused to reach "evil.example.com:80" by http. No rule allows it`,
+				"Refused by agent-ci (no rule allows it): evil.example.com:443", "served by itself\n",
+			} {
+				if !strings.Contains(output.String(), want) {
+					t.Errorf("the output has no %q:\n%s", want, output.String())
+				}
+			}
+			if layers := strings.Join(box.Layers(), ", "); !strings.Contains(layers, "proxy") || !strings.Contains(layers, "net)") {
+				t.Errorf("the layers are %s", layers)
+			}
+		})
+	}
+}
+
+func TestCommandsFindTheProxy(t *testing.T) {
+	box, o := proxied(t, "namespaces")
+	got := run(t, box, o, `env | grep -i _proxy | sort`)
+	const address = "http://127.0.0.1:3128"
+	want := fmt.Sprintf("ALL_PROXY=%[1]s\nHTTPS_PROXY=%[1]s\nHTTP_PROXY=%[1]s\nNODE_USE_ENV_PROXY=1\nNO_PROXY=localhost,127.0.0.1,::1\nall_proxy=%[1]s\nhttp_proxy=%[1]s\nhttps_proxy=%[1]s\nno_proxy=localhost,127.0.0.1,::1\n", address)
+	if sorted(got) != sorted(want) {
+		t.Errorf("got\n%s", got)
+	}
+	plain, o := confined(t, "namespaces", nil)
+	if got := run(t, plain, o, `env | grep -i _proxy || echo none`); got != "none\n" {
+		t.Errorf("without a list there is %s", got)
+	}
+}
+
+func TestAListNeedsANetworkNamespace(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"landlock alone": func(o *Options) { o.without = []string{layerNamespaces} },
+		"no confinement": func(o *Options) { o.Mode = DangerFullAccess },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{
+				Mode: WorkspaceWrite, Network: NetworkProxied, Workspace: t.TempDir(), Scratch: t.TempDir(),
+				Serve: func(net.Listener) func() { t.Error("it serves"); return func() {} },
+			}
+			change(&o)
+			_, err := Open(t.Context(), o)
+			var unavailable *UnavailableError
+			if !errors.As(err, &unavailable) || !strings.Contains(unavailable.Remedy, "list of hosts") || !strings.Contains(unavailable.Remedy, "full") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	if _, err := Open(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkProxied, Workspace: t.TempDir(), Scratch: t.TempDir()}); err == nil {
+		t.Error("it opens without anybody who serves")
+	}
+}
+
+func sorted(lines string) string {
+	all := strings.Split(strings.TrimSpace(lines), "\n")
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}

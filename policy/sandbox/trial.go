@@ -1,0 +1,85 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Trial is one way to confine and what came of trying it.
+type Trial struct {
+	Level   Level    `json:"level"`
+	Works   bool     `json:"works"`
+	Layers  []string `json:"layers"`
+	Missing string   `json:"missing,omitempty"` // what the kernel refused
+}
+
+// Trials tries every level, the strongest first, over the folders that o names:
+// a machine may offer one and refuse another. Nothing is run in them.
+func Trials(ctx context.Context, o Options) []Trial {
+	left := map[Level][]string{LevelFull: nil, LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
+	var all []Trial
+	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
+		o.without, o.Require = left[level], level
+		t := Trial{Level: level, Layers: []string{}}
+		box, err := Open(ctx, o)
+		var unavailable *UnavailableError
+		switch {
+		case errors.As(err, &unavailable):
+			t.Missing = strings.Join(unavailable.Missing, "; ")
+			if t.Missing == "" {
+				t.Missing = "it reaches " + string(unavailable.Reached) + " only"
+			}
+		case err != nil:
+			t.Missing = err.Error()
+		default:
+			t.Works, t.Layers = true, box.Layers()
+			_ = box.Close() // nothing was started in it
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// Setting is one of the kernel's that decides what there is to confine with.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Remedy string `json:"remedy,omitempty"` // empty where it stands in nobody's way
+}
+
+// hindrances are the settings that close user namespaces or Landlock, the value
+// that does, and what opens them.
+var hindrances = []struct {
+	name, hinders, remedy string
+}{
+	{"kernel.apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps ordinary users from namespaces of their own (Ubuntu 23.10 and later): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+	{"kernel.unprivileged_userns_clone", "0", "Ordinary users may make no namespaces (Debian's setting): sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+	{"user.max_user_namespaces", "0", "There may be no user namespaces: sudo sysctl -w user.max_user_namespaces=15000; in a container that is for whoever starts it"},
+}
+
+// Settings reads those that this kernel has.
+func Settings() []Setting {
+	all := []Setting{}
+	for _, h := range hindrances {
+		raw, err := os.ReadFile(filepath.Join("/proc/sys", strings.ReplaceAll(h.name, ".", "/")))
+		if err != nil {
+			continue
+		}
+		s := Setting{Name: h.name, Value: strings.TrimSpace(string(raw))}
+		if s.Value == h.hinders {
+			s.Remedy = h.remedy
+		}
+		all = append(all, s)
+	}
+	if raw, err := os.ReadFile("/sys/kernel/security/lsm"); err == nil {
+		s := Setting{Name: "lsm", Value: strings.TrimSpace(string(raw))}
+		if !strings.Contains(s.Value, "landlock") {
+			s.Remedy = "Landlock is not among the security modules: add landlock to lsm= on the kernel's command line"
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,165 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// View is what commands see of the file system, for who reads files outside of
+// the sandbox on their behalf. It is made when the sandbox is, and knows no
+// credential that appears later. A nil View
+// hides nothing.
+type View struct {
+	entries []viewed // of a path the deepest counts
+}
+
+// viewed says what commands see at a path and below.
+type viewed struct {
+	path    string
+	shown   bool
+	sources []string // where it lies outside, the first that has a file counts
+	why     string   // it is not shown
+}
+
+// Why a path is not shown.
+const (
+	whyHidden = "it is kept from commands: a credential, or named by policy.deny_read"
+	whyKernel = "the kernel's folders and the machine's sockets are not shown"
+	whyOthers = "it belongs to the machine, and commands don't see it"
+)
+
+// errNotShown wraps why a path can't be read.
+var errNotShown = errors.New("not shown")
+
+// NewView gives the view of the commands in a sandbox that reaches level.
+func NewView(o Options, level Level) (*View, error) {
+	v := &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}}
+	if level != LevelNone {
+		if err := v.confine(o, level); err != nil {
+			return nil, fmt.Errorf("find what commands may read: %w", err)
+		}
+	}
+	for _, path := range []string{"/proc", "/sys", "/dev", "/run", "/var/run"} {
+		v.add(viewed{path: path, why: whyKernel})
+	}
+	slices.SortFunc(v.entries, func(a, b viewed) int { return strings.Compare(b.path, a.path) })
+	return v, nil
+}
+
+func (v *View) add(e viewed) {
+	if i := slices.IndexFunc(v.entries, func(there viewed) bool { return there.path == e.path }); i >= 0 {
+		v.entries[i] = e
+		return
+	}
+	v.entries = append(v.entries, e)
+}
+
+// at is the deepest entry that path lies in.
+func (v *View) at(path string) viewed {
+	var deepest viewed
+	for _, e := range v.entries {
+		if within(path, []string{e.path}) && len(e.path) > len(deepest.path) {
+			deepest = e
+		}
+	}
+	return deepest
+}
+
+// Locate finds where what commands see at an absolute path lies: below root,
+// which the caller opens as an os.Root, so that a link there leads nowhere else. The
+// error is why there is nothing to see, for a sentence about the path.
+func (v *View) Locate(path string) (root, inside string, err error) {
+	path = filepath.Clean(path)
+	for range 8 { // links may lead from one entry to another
+		e := v.at(path)
+		if !e.shown {
+			return "", "", fmt.Errorf("%w: %s", errNotShown, e.why)
+		}
+		inside, err := filepath.Rel(e.path, path)
+		if err != nil {
+			return "", "", err
+		}
+		if e.path != "/" {
+			return e.source(inside), inside, nil
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return "", "", err
+		}
+		if real == path {
+			return "/", inside, nil
+		}
+		path = real
+	}
+	return "", "", fmt.Errorf("%w: too many links", errNotShown)
+}
+
+// source is the folder that has inside: a change of the user's folder goes
+// before what it changes, but only the user's own folders list all.
+func (e viewed) source(inside string) string {
+	last := e.sources[len(e.sources)-1]
+	for _, source := range e.sources[:len(e.sources)-1] {
+		info, err := os.Lstat(filepath.Join(source, inside))
+		switch {
+		case err != nil:
+			continue
+		case info.IsDir() && isFolder(filepath.Join(last, inside)):
+			continue
+		case info.Mode()&fs.ModeCharDevice != 0: // overlayfs: it is gone
+			return source
+		}
+		return source
+	}
+	return last
+}
+
+// Hides says why a file is not shown, by where it really lies outside; empty
+// when it is, or lies in a folder that is commands' own.
+func (v *View) Hides(real string) (why string) {
+	if v == nil {
+		return ""
+	}
+	for _, e := range v.entries {
+		if e.shown && slices.ContainsFunc(e.sources, func(source string) bool { return source != e.path && within(real, []string{source}) }) {
+			return ""
+		}
+	}
+	return v.at(real).hidden()
+}
+
+// hidden says why commands don't see what lies at the entry's path outside:
+// nothing is shown there, or something else.
+func (e viewed) hidden() (why string) {
+	if e.shown && !slices.Contains(e.sources, e.path) {
+		return whyOthers
+	}
+	return e.why
+}
+
+// HiddenBelow lists what is not shown in a folder, by paths relative to it.
+func (v *View) HiddenBelow(dir string) []string {
+	if v == nil {
+		return nil
+	}
+	var hidden []string
+	for _, e := range v.entries {
+		if below, err := filepath.Rel(dir, e.path); err == nil && filepath.IsLocal(below) && below != "." && e.hidden() != "" {
+			hidden = append(hidden, filepath.ToSlash(below))
+		}
+	}
+	return hidden
+}
+
+// NotShown says whether an error of Locate means that commands don't see the
+// path, and in which words.
+func NotShown(err error) (why string, is bool) {
+	if !errors.Is(err, errNotShown) {
+		return "", false
+	}
+	return strings.TrimPrefix(err.Error(), errNotShown.Error()+": "), true
+}

@@ -1,0 +1,196 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// AloneOptions say what a command that is no run's is confined by.
+type AloneOptions struct {
+	Dir           string // the checkout, or a folder, where the command starts; empty is the current one
+	Mode, Network string // of policy.sandbox and policy.network; empty leaves what is configured
+	Environ       []string
+	Reserved      []string // names of AGENT_CI_ variables that are flags, not job keys
+	Version       string
+
+	bare bool // without the defaults of the base commit
+}
+
+// Alone is a sandbox for commands that a person gives, made and judged as that
+// of a run's agent: by the defaults of the base commit and the variables of the
+// environment.
+type Alone struct {
+	run *run
+	box *sandbox.Sandbox
+	dir string
+}
+
+// OpenAlone opens it. An error that is an outcome.Stop says what to do. The
+// caller closes it.
+func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
+	a, err := prepareAlone(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	r := a.run
+	if err := r.readAloneRules(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	r.linkPatchTool()
+	a.box, err = r.openSandbox(ctx, place{scratch: agentScratch, root: r.root()})
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	r.confined = Confinement{string(a.box.Level()), a.box.Layers()}
+	if err := r.markGit(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// prepareAlone reads what a run in this folder would be configured by.
+func prepareAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
+	dir, err := realFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	r := &run{
+		// A job is not whole without a task, and this one is given to nobody.
+		options: Options{Dir: dir, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Prompt: "Run a command.", Set: o.keys()},
+		env:     environment(o.Environ), began: began, id: newRunID(began),
+	}
+	path := directoryPath(r.env, "sandbox-"+r.id)
+	if err := outsideCheckout(path, dir); err != nil {
+		return nil, err
+	}
+	if r.dir, err = newDirectory(path); err != nil {
+		return nil, err
+	}
+	a := &Alone{run: r, dir: dir}
+	if err := r.readAlone(ctx, o.bare); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func realFolder(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, rootCause(err)).Because(err)
+	}
+	return path, nil
+}
+
+func (o AloneOptions) keys() []string {
+	var set []string
+	for key, value := range map[string]string{"policy.sandbox": o.Mode, "policy.network": o.Network} {
+		if value != "" {
+			set = append(set, key+"="+value)
+		}
+	}
+	return set
+}
+
+// readAlone finds the checkout, if there is one, and merges the job.
+func (r *run) readAlone(ctx context.Context, bare bool) error {
+	for _, folder := range []string{outputsFolder, programsFolder} {
+		if _, err := r.dir.makeFolder(folder); err != nil {
+			return err
+		}
+	}
+	if err := r.findCheckout(ctx); err != nil {
+		return err
+	}
+	if r.openErr != nil && !errors.Is(r.openErr, gitops.ErrNotRepository) && !errors.Is(r.openErr, gitops.ErrNoCommit) {
+		return checkoutFailure(r.openErr)
+	}
+	if bare && r.checkout != nil {
+		r.openErr = r.checkout.Close()
+		r.checkout = nil
+	}
+	return r.loadJob()
+}
+
+// readAloneRules reads the rules on commands; without a checkout, those of the
+// operator.
+func (r *run) readAloneRules(ctx context.Context) error {
+	if r.checkout != nil {
+		return r.readCommandRules(ctx)
+	}
+	if i := slices.IndexFunc(r.job.Policy.Rules, func(name string) bool { return !filepath.IsAbs(name) }); i >= 0 {
+		return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) lie in a repository, and there is none here; name a checkout with --repo, or the rules by an absolute path.", r.job.Policy.Rules[i])
+	}
+	return r.loadRules(nil)
+}
+
+// root is the folder that commands may change: the checkout, or the folder of
+// a command that has none.
+func (r *run) root() string {
+	if r.checkout != nil {
+		return r.checkout.Root()
+	}
+	return r.options.Dir
+}
+
+// Level says how far commands are confined.
+func (a *Alone) Level() string { return a.run.confined.Level }
+
+// Warnings are what to know of the configuration and of the confinement.
+func (a *Alone) Warnings() []string {
+	var all []string
+	for _, w := range a.run.warnings {
+		all = append(all, w.Message)
+	}
+	if a.box.Level() == sandbox.LevelNone {
+		all = append(all, unconfinedWords)
+	}
+	return all
+}
+
+// unconfinedWords say what danger-full-access means.
+const unconfinedWords = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
+
+// Start starts a command: with streams, or with a terminal of that size whose
+// output goes to Output. The rules may refuse it; the error then is an
+// outcome.Stop like all that a person can do something about.
+func (a *Alone) Start(c sandbox.Command) (*sandbox.Process, error) {
+	r := a.run
+	if d := r.commandRules().Decide(policy.Request{Argv: c.Argv, Dir: a.dir}); d.Action == policy.Refuse {
+		return nil, outcome.Stopf(outcome.PolicyViolation, "command", "%s", d.Words())
+	}
+	c.Dir, c.Env = a.dir, r.agentEnv()
+	return a.box.Start(c)
+}
+
+// Close ends all that was started and removes what it left outside the
+// checkout. The error may be what commands did to git.
+func (a *Alone) Close() error {
+	var err error
+	if a.box != nil {
+		err = errors.Join(a.box.Close(), a.run.gitUnchanged())
+	}
+	r := a.run
+	r.close()
+	return errors.Join(err, removeDirectory(r.dir.path))
+}
+
+func removeDirectory(path string) error {
+	if err := sandbox.RemoveScratch(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the working files: %w", err)
+	}
+	return nil
+}

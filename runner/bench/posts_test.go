@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// BenchmarkPosts makes the body of a pull request and its comments of a run's
+// transcript on disk.
+func BenchmarkPosts(b *testing.B) {
+	const events = 5000
+	path := longTranscript(b, events)
+	var took []time.Duration
+	for b.Loop() {
+		took = nil
+		for range runs {
+			took = append(took, compose(b, path))
+		}
+	}
+	results.time(fmt.Sprintf("body and comments of a transcript of %d events", events), medianOf(took), 200*time.Millisecond)
+}
+
+func compose(b *testing.B, path string) time.Duration {
+	b.Helper()
+	began := time.Now()
+	f, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	view, err := transcript.Project(f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	posts, err := transcript.Compose(view, transcript.BodyOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(posts.Comments) != transcript.MaxComments {
+		b.Fatalf("there are %d comments", len(posts.Comments))
+	}
+	return time.Since(began)
+}
+
+// longTranscript is a run that reads files all the time: of four events a request,
+// an answer with a message, a call and its output of 5 kB.
+func longTranscript(b *testing.B, events int) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "transcript.jsonl")
+	log, err := transcript.Create(path, transcript.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	add := func(kind transcript.Type, data any) {
+		if _, err := log.Append(kind, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	add(transcript.TypeRunStarted, transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d"})
+	output := strings.Repeat("\tif err := run(ctx, `#1`, \"https://a.example\"); err != nil { // @octocat\n", 70)
+	for turn := range (events - 1) / 4 {
+		id := fmt.Sprint("call", turn)
+		said := json.RawMessage(`{"type":"message","content":[{"type":"output_text","text":"I read the next file, which **may** call ` + "`run`" + `."}]}`)
+		add(transcript.TypeModelRequest, transcript.ModelRequest{Turn: turn, Model: "m"})
+		add(transcript.TypeModelResponse, transcript.ModelResponse{Turn: turn, Output: []json.RawMessage{said}})
+		add(transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, CallID: id, Tool: "exec_command", Input: `{"cmd":"sed -n 1,70p internal/run.go"}`})
+		add(transcript.TypeToolFinished, transcript.ToolFinished{Turn: turn, CallID: id, Tool: "exec_command", Output: output, Detail: map[string]any{"exit_code": 0}})
+	}
+	if err := log.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}

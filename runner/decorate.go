@@ -1,0 +1,66 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+)
+
+// decorate adds what the job asks for and the pull request does not have. What
+// fails is a warning: the pull request is there. Reviews are asked for once, when
+// it is opened; a milestone that it has stays.
+func (r *run) decorate(ctx context.Context, pull *github.PullRequest, opening bool) {
+	wanted, owner, name := r.job.PullRequest, r.repo.owner, r.repo.name
+	if labels := missing(wanted.Labels, pull.Labels); len(labels) > 0 {
+		r.decorated("labels", r.forge.AddLabels(ctx, owner, name, pull.Number, labels))
+	}
+	if assignees := missing(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
+		r.decorated("assignees", r.forge.AddAssignees(ctx, owner, name, pull.Number, assignees))
+	}
+	if wanted.Milestone != "" && pull.Milestone == "" {
+		r.decorated("milestone", r.forge.SetMilestone(ctx, owner, name, pull.Number, wanted.Milestone))
+	}
+	if opening {
+		r.askForReviews(ctx, pull.Number, missing(wanted.Reviewers, pull.Reviewers), missing(wanted.Teams, pull.Teams))
+	}
+}
+
+// askForReviews asks all at once. GitHub refuses all for one that it does not
+// take; each is asked alone then, so that the others are.
+func (r *run) askForReviews(ctx context.Context, number int, users, teams []string) {
+	if len(users)+len(teams) == 0 {
+		return
+	}
+	ask := func(users, teams []string) error {
+		return r.forge.RequestReviewers(ctx, r.repo.owner, r.repo.name, number, users, teams)
+	}
+	err := ask(users, teams)
+	if kind := github.KindOf(err); len(users)+len(teams) == 1 || kind != github.Invalid && kind != github.NotFound && kind != github.Forbidden {
+		r.decorated("reviewers", err)
+		return
+	}
+	for _, user := range users {
+		r.decorated("reviewers ("+user+")", ask([]string{user}, nil))
+	}
+	for _, team := range teams {
+		r.decorated("reviewers (team "+team+")", ask(nil, []string{team}))
+	}
+}
+
+func (r *run) decorated(what string, err error) {
+	if err == nil {
+		return
+	}
+	kind, _, _ := strings.Cut(what, " ")
+	r.warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
+}
+
+// missing are the names that are not there, in whatever case: GitHub has none
+// that differ in it alone.
+func missing(wanted, there []string) []string {
+	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
+		return slices.ContainsFunc(there, func(other string) bool { return strings.EqualFold(name, other) })
+	})
+}

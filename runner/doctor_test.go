@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The model's API and GitHub are asked once each, and what they say of key and
+// token is told.
+func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
+	const key, token = "sk-key-of-the-model-0123456789", "github_pat_0123456789abcdef0123456789"
+	for _, c := range []struct {
+		name           string
+		models, github http.HandlerFunc
+		want           []string // of the problems
+	}{
+		{"all is well", answering(200, `{"data": []}`), answering(200, `{"permissions": {"push": true, "pull": true}}`), nil},
+		{"an API without a list", answering(404, ``), answering(200, `{"permissions": {"push": true}}`), nil},
+		{"a key that is refused", answering(401, ``), answering(200, `{}`), []string{"refuses the key in OPENAI_API_KEY (status 401)"}},
+		{"a server that is broken", answering(503, ``), answering(200, `{}`), []string{"answers with status 503"}},
+		{"a token that is refused", answering(200, ``), answering(401, `{}`), []string{"GitHub refuses the token"}},
+		{"a token for another repository", answering(200, ``), answering(404, `{}`), []string{"octo/widgets can't be read with it"}},
+		{"a token that only reads", answering(200, ``), answering(200, `{"permissions": {"push": false, "pull": true}}`), []string{"may not write to octo/widgets"}},
+		{"a redirection, which would take the token along", answering(302, ``), answering(200, `{}`), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := map[string]string{}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked[r.URL.Path] = r.Header.Get("Authorization")
+				switch r.URL.Path {
+				case "/v1/models":
+					c.models(w, r)
+				case "/api/repos/octo/widgets":
+					c.github(w, r)
+				}
+			}))
+			defer server.Close()
+			d, err := Diagnose(t.Context(), AloneOptions{Dir: t.TempDir(), Environ: []string{
+				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
+				"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1", "GITHUB_TOKEN=" + token,
+				"GITHUB_API_URL=" + server.URL + "/api", "GITHUB_REPOSITORY=octo/widgets",
+			}}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked["/v1/models"] != "Bearer "+key || asked["/api/repos/octo/widgets"] != "Bearer "+token || len(asked) != 2 {
+				t.Errorf("asked %v", asked)
+			}
+			if d.GitHub.Token != "fine-grained personal access token" {
+				t.Errorf("the token is %q", d.GitHub.Token)
+			}
+			var said []string
+			for _, p := range d.Problems {
+				if p.About == "model" || p.About == "github" {
+					said = append(said, p.Message)
+				}
+			}
+			if len(said) != len(c.want) {
+				t.Fatalf("problems %q, want %q", said, c.want)
+			}
+			for i, want := range c.want {
+				if !strings.Contains(said[i], want) {
+					t.Errorf("%q does not say %q", said[i], want)
+				}
+			}
+		})
+	}
+}
+
+func answering(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if status == http.StatusFound {
+			w.Header().Set("Location", "/elsewhere")
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}

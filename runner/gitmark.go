@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// gitMarkFile is what git kept of the checkout before any command ran, for a
+// run that goes on.
+const gitMarkFile = stateFolder + "/git.json"
+
+// markGit notes what git keeps of the checkout and the sandbox can't keep
+// commands from writing. A run that goes on compares with what was noted
+// first.
+func (r *run) markGit() error {
+	if r.confined.Level == string(sandbox.LevelNone) {
+		return nil
+	}
+	if err := r.readGitMark(); err != nil || r.gitMark != nil {
+		return err
+	}
+	mark, err := sandbox.MarkGit(r.root(), sandbox.Level(r.confined.Level))
+	if err != nil || mark == nil {
+		return err
+	}
+	r.gitMark = mark
+	return r.dir.writeJSON(gitMarkFile, mark)
+}
+
+func (r *run) readGitMark() error {
+	raw, err := r.dir.root.ReadFile(gitMarkFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &r.gitMark)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", gitMarkFile, err)
+	}
+	return nil
+}
+
+// gitUnchangedSince is gitUnchanged for a run that goes on in dir, before
+// anything reads the checkout. What was noted of another folder says nothing of
+// this one.
+func (r *run) gitUnchangedSince(dir string) error {
+	if err := r.readGitMark(); err != nil || r.gitMark == nil {
+		return err
+	}
+	here, err := filepath.Abs(dir)
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err == nil && here == r.gitMark.Workspace {
+		return r.gitUnchanged()
+	}
+	r.gitMark = nil
+	r.dir.remove(gitMarkFile)
+	return nil
+}
+
+// gitUnchanged ends the run when commands changed what git obeys or publishes
+// by.
+func (r *run) gitUnchanged() error {
+	if r.gitMark == nil {
+		return nil
+	}
+	changed, err := r.gitMark.Changed()
+	if err != nil {
+		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	r.gitBad = true
+	const shown = 10
+	if more := len(changed) - shown; more > 0 {
+		changed = append(changed[:shown], fmt.Sprintf("%d more", more))
+	}
+	return outcome.Stopf(outcome.PolicyViolation, gitChanged,
+		"Commands of the run changed what git keeps of the checkout, which can only be found out afterwards: %s. "+
+			"Nothing of git was run there; look at these files before you do, or throw the checkout away.", strings.Join(changed, "; "))
+}
+
+// gitChanged is the reason of such an end.
+const gitChanged = "git_changed"
+
+func isViolation(err error) bool {
+	var stop *outcome.Stop
+	return errors.As(err, &stop) && stop.Reason == gitChanged
+}
+
+// gitSpoiled says whether the checkout may not be touched by git any more.
+func (r *run) gitSpoiled() bool {
+	return r.gitBad || r.published.commit == "" && isViolation(r.gitUnchanged())
+}
+
+// keepSpoiled keeps the work of a run whose commands changed git's folder, and
+// leaves the checkout as it is.
+func (r *run) keepSpoiled(ctx context.Context) string {
+	if r.snapshot == nil {
+		return ""
+	}
+	if err := r.collect(ctx); err != nil && !isViolation(err) {
+		r.warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
+		return "The checkout was left as it is."
+	}
+	if r.changes.Empty() {
+		return "The checkout was left as it is."
+	}
+	return fmt.Sprintf("The work is in %s; the checkout was left as it is.", r.dir.join(patchFile))
+}

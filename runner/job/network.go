@@ -1,0 +1,140 @@
+package job
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// Network is what commands reach: one of some words, or the hosts of a list. In
+// YAML and JSON it is the word, or {allow: [...]}. The zero value is "".
+type Network struct {
+	Mode  string   // none, loopback, full; empty where there is a list
+	Allow []string // hosts, as reach.ParseEntry reads them
+}
+
+// Listed says that there is a list.
+func (n Network) Listed() bool { return len(n.Allow) > 0 }
+
+// IsZero says that nothing is set.
+func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
+
+// String is the network for a reader: the word, or "allow list:" and its hosts.
+func (n Network) String() string {
+	if n.Listed() {
+		return "allow list: " + strings.Join(n.Allow, ", ")
+	}
+	return n.Mode
+}
+
+// allowedHosts is the form of a list in JSON.
+type allowedHosts struct {
+	Allow []string `json:"allow"`
+}
+
+// MarshalJSON writes the word or the list.
+func (n Network) MarshalJSON() ([]byte, error) {
+	if n.Listed() {
+		return json.Marshal(allowedHosts{n.Allow})
+	}
+	return json.Marshal(n.Mode)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Network) UnmarshalJSON(data []byte) error {
+	*n = Network{}
+	if len(data) > 0 && data[0] == '{' {
+		var list allowedHosts
+		err := json.Unmarshal(data, &list)
+		n.Allow = list.Allow
+		return err
+	}
+	return json.Unmarshal(data, &n.Mode)
+}
+
+const (
+	allowKey = "allow"
+	// maxHosts bounds a list: each request looks through all of it.
+	maxHosts = 1000
+)
+
+var hostForm = &form{about: "host, also with *. in front and a port", check: checkHost, pattern: `[^\s/@?#,]+`}
+
+func checkHost(s string) error {
+	_, err := reach.ParseEntry(s)
+	return err
+}
+
+// network takes a word of k's, or a mapping with the key allow.
+func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind == yaml.MappingNode {
+		hosts, fits := d.allowed(path, node)
+		into.Set(reflect.ValueOf(Network{Allow: hosts}))
+		return fits
+	}
+	var mode string
+	fits := d.text(k, path, node, reflect.ValueOf(&mode).Elem())
+	into.Set(reflect.ValueOf(Network{Mode: mode}))
+	return fits
+}
+
+// allowed are the hosts of a mapping with the key allow.
+func (d *decoder) allowed(path string, node *yaml.Node) (hosts []string, fits bool) {
+	seen := make(map[string]*yaml.Node)
+	var list *yaml.Node
+	for pair := range slices.Chunk(node.Content, 2) {
+		if !d.fresh(path, pair[0], pair[1], seen) {
+			return nil, false
+		}
+		if pair[0].Value != allowKey {
+			d.suggest(join(path, pair[0].Value), pair[0], "unknown key", allowKey)
+			return nil, false
+		}
+		list = pair[1]
+	}
+	if list == nil {
+		d.complain(path, node, "must have the key allow with a list of hosts")
+		return nil, false
+	}
+	path = join(path, allowKey)
+	switch {
+	case list.Kind != yaml.SequenceNode:
+		d.complain(path, list, `must be a list of hosts such as [api.example.com, "*.example.org"]`)
+		return nil, false
+	case len(list.Content) == 0:
+		d.complain(path, list, "names no host; for no network at all write loopback or none instead of a list")
+		return nil, false
+	case len(list.Content) > maxHosts:
+		d.complain(path, list, "names more than 1000 hosts")
+		return nil, false
+	}
+	into := reflect.ValueOf(&hosts).Elem()
+	before := d.report.count()
+	d.value(hostsKey(path), path, list, into)
+	return hosts, d.report.count() == before
+}
+
+// hostsKey is the key of a list of hosts at path.
+func hostsKey(path string) *key {
+	return newKey(map[string]rule{path: {path: path, form: hostForm}}, path, reflect.TypeFor[[]string]())
+}
+
+// networkSchema is what may be written for k.
+func networkSchema(schema map[string]any, k *key) {
+	delete(schema, "type")
+	schema["anyOf"] = []any{
+		map[string]any{"enum": k.values},
+		map[string]any{
+			"type": "object", "additionalProperties": false, "required": []string{allowKey},
+			"properties": map[string]any{allowKey: map[string]any{
+				"type": "array", "minItems": 1, "maxItems": maxHosts,
+				"items": textSchema(map[string]any{"type": "string", "minLength": 1}, hostForm),
+			}},
+		},
+	}
+}

@@ -1,0 +1,327 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/patch"
+)
+
+// markFile holds what gitops must know to go on with the checkout.
+const markFile = stateFolder + "/checkout.json"
+
+// keptUntracked is the folder of what was not tracked before the first turn,
+// for verification.
+const keptUntracked = stateFolder + "/untracked"
+
+// awayFile stands in the run directory while the work so far is not in the
+// checkout, or not all of it. It says what has it.
+const awayFile = stateFolder + "/away"
+
+// What has the work that is not in the checkout.
+const (
+	inChange  = "change"  // the objects of the last change set
+	inPatches = "patches" // the patches that the agent sent, as far as they did it
+)
+
+// resumeCheckout opens the checkout. Where the work so far does not stand in it,
+// moveIn puts it there.
+func (r *run) resumeCheckout(ctx context.Context) error {
+	dir := r.checkoutAgain()
+	if err := r.gitUnchangedSince(dir); err != nil {
+		return err
+	}
+	if err := r.openCheckout(ctx, dir); err != nil {
+		return checkoutFailure(err)
+	}
+	for _, name := range r.dir.leftovers() {
+		r.dir.remove(name)
+	}
+	if !r.past.worked() {
+		r.dir.remove(keptUntracked)
+		return r.sameBase(ctx)
+	}
+	here, err := r.findWork(ctx)
+	if err != nil {
+		return fmt.Errorf("go on with the checkout: %w", err)
+	}
+	if !here {
+		return r.sameBase(ctx)
+	}
+	if err := r.useBase(); err != nil {
+		return err
+	}
+	r.undone, r.wholePatch, err = r.undoPatch()
+	return err
+}
+
+// checkoutAgain is the folder of the checkout that the run goes on in: the one
+// that the user names, else where the run worked, else the one here.
+func (r *run) checkoutAgain() string {
+	w := r.past.workspace
+	switch {
+	case r.options.Dir != "":
+		return r.options.Dir
+	case w.Cloned:
+		r.cloned = true
+		return r.dir.join(checkoutFolder)
+	}
+	if _, err := os.Stat(w.Root); errors.Is(err, fs.ErrNotExist) {
+		return "."
+	}
+	return w.Root
+}
+
+// findWork says whether the work so far stands in the checkout. Otherwise the
+// checkout is as its user has it, and r.away says what has the work.
+func (r *run) findWork(ctx context.Context) (here bool, err error) {
+	left, _ := r.dir.root.ReadFile(awayFile)
+	r.away = string(left)
+	if r.past.finished != nil && len(left) == 0 {
+		r.away = inChange
+	}
+	raw, err := r.dir.root.ReadFile(markFile)
+	if err == nil {
+		r.snapshot, err = r.checkout.Resume(ctx, raw)
+	}
+	switch {
+	case errors.Is(err, gitops.ErrOtherCheckout), errors.Is(err, fs.ErrNotExist):
+		if r.away == "" {
+			r.away = inPatches
+		}
+		return false, nil
+	case err != nil:
+		return false, err
+	case len(left) > 0:
+		return false, r.takeOut(ctx)
+	case r.past.finished != nil && r.publishMode() != publishNone:
+		return false, nil
+	case r.past.finished != nil && r.base.SHA != r.past.workspace.BaseSHA:
+		return false, cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(r.past.workspace.BaseSHA), short(r.base.SHA))
+	}
+	if r.past.finished != nil {
+		left, err := r.checkout.Changes(ctx, r.snapshot)
+		if err != nil || left.Empty() { // its user has thrown the work away, and wants it again
+			return false, err
+		}
+	}
+	r.away = ""
+	return true, nil
+}
+
+// takeOut takes out of the checkout what was put into it, or left, half.
+func (r *run) takeOut(ctx context.Context) error {
+	half, err := r.checkout.Changes(ctx, r.snapshot)
+	if err != nil {
+		return err
+	}
+	r.dir.remove(journalFolder)
+	return r.checkout.Restore(ctx, half)
+}
+
+func (r *run) useBase() error {
+	w := r.past.workspace
+	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: w.Base, SHA: w.BaseSHA})
+	if err != nil {
+		return checkoutFailure(err)
+	}
+	r.base = base
+	return nil
+}
+
+// sameBase makes sure that the checkout is clean and on the run's base commit.
+func (r *run) sameBase(ctx context.Context) error {
+	w := r.past.workspace
+	if r.base.SHA != w.BaseSHA && w.Base != "" {
+		if err := r.chooseBase(ctx, w.Base); err != nil {
+			return checkoutFailure(err)
+		}
+	}
+	if r.base.SHA != w.BaseSHA {
+		return cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(w.BaseSHA), short(r.base.SHA))
+	}
+	r.base.Branch = w.Base
+	dirty, err := r.checkout.Dirty(ctx)
+	if err != nil {
+		return fmt.Errorf("look for uncommitted changes: %w", err)
+	}
+	if len(dirty) > 0 {
+		return cannotResume("the checkout is not as the run left it, and has uncommitted changes (%s); give a clean one with --repo", some(dirty))
+	}
+	if r.away == inPatches && r.past.onPull() {
+		return cannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
+	}
+	return r.findWorkDir()
+}
+
+// moveIn makes the checkout what it was when the run was stopped, as far as that
+// can be done: the setup commands are run again, and the work is put in.
+func (r *run) moveIn(ctx context.Context) error {
+	if r.away == "" {
+		return r.keepUntrackedAgain(ctx)
+	}
+	if err := r.setUp(ctx); err != nil {
+		return err
+	}
+	if err := r.takeSnapshot(ctx); err != nil {
+		return err
+	}
+	if err := r.keepUntracked(ctx); err != nil {
+		return err
+	}
+	putIn := r.applyPatches
+	if r.away == inChange {
+		putIn = r.layOver
+	}
+	if err := putIn(ctx); err != nil {
+		return err
+	}
+	r.dir.remove(awayFile)
+	r.movesIn = false
+	return nil
+}
+
+// moveOut gives the checkout back into which the work was being put.
+func (r *run) moveOut(ctx context.Context) string {
+	var err error
+	if r.snapshot != nil {
+		err = r.takeOut(ctx)
+	} else {
+		err = r.checkout.Restore(ctx, nil)
+	}
+	if err != nil {
+		r.warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
+	}
+	return "The work so far is kept; agent-ci resume " + r.dir.path + " tries again."
+}
+
+// keepUntrackedAgain keeps for verification what the end of a run removed.
+func (r *run) keepUntrackedAgain(ctx context.Context) error {
+	if r.dir.has(keptUntracked) {
+		return nil
+	}
+	return r.keepUntracked(ctx)
+}
+
+// layOver puts the last change set of the run into the checkout.
+func (r *run) layOver(ctx context.Context) error {
+	change := r.past.change
+	if change == nil || len(change.Files) == 0 {
+		return nil
+	}
+	pack, err := r.dir.root.Open(packFile)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", packFile, err)
+	}
+	defer pack.Close()
+	changes, err := r.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", packFile, err)
+	}
+	return r.checkout.LayOver(ctx, changes)
+}
+
+// applyPatches does the work so far again, as far as patches did it.
+func (r *run) applyPatches(ctx context.Context) error {
+	dir := r.workDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the working directory: %w", err)
+	}
+	defer root.Close()
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: tools.Freeform, Protect: r.whyProtected})
+	for n := 1; n <= r.patches; n++ {
+		text, err := r.dir.root.ReadFile(patchName(n))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", patchName(n), err)
+		}
+		result, err := patcher.Apply(ctx, dir, string(text))
+		if err != nil {
+			return err
+		}
+		if result.Failed {
+			r.warn("patch_not_repeated", "%s could not be applied again in this checkout: %s", patchName(n), strings.TrimSpace(result.Output))
+		}
+	}
+	return nil
+}
+
+// keepMark writes what Resume needs of the checkout.
+func (r *run) keepMark() error {
+	raw, err := r.checkout.Mark(r.snapshot)
+	if err != nil {
+		return err
+	}
+	return r.dir.write(markFile, raw)
+}
+
+// leaveAway notes that the work is about to leave the checkout: a run that is
+// killed while it does must not take what is left for all of it.
+func (r *run) leaveAway() error { return r.dir.write(awayFile, []byte(inChange)) }
+
+// dropState removes the working files of a run that has ended. One whose work
+// stays in the checkout, to go on there, leaves the mark by which it is known;
+// one whose work was not in it yet leaves what has the work.
+func (r *run) dropState(o outcome.Outcome) {
+	name := awayFile
+	if !r.movesIn {
+		name = markFile
+	}
+	left, err := r.dir.root.ReadFile(name)
+	r.dir.remove(stateFolder)
+	stays := r.stopped(o) && r.publishMode() == publishNone && !r.changes.Empty()
+	if err != nil || !r.movesIn && !stays {
+		return
+	}
+	if err := r.dir.write(name, left); err != nil {
+		r.dir.remove(stateFolder)
+	}
+}
+
+// leftovers are trees that a verification made which was broken off.
+func (d *directory) leftovers() []string {
+	names, _ := fs.Glob(d.root.FS(), stateFolder+"/verify-*")
+	return names
+}
+
+func patchName(n int) string { return fmt.Sprintf("%s/%03d.patch", patchesFolder, n) }
+
+// endLeftovers kills what the commands of the killed run left running: they
+// have its folder of programs on their PATH.
+func (r *run) endLeftovers(context.Context) error {
+	mark := r.dir.join(programsFolder)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil // no such thing here; they died with the run or stay
+	}
+	for _, entry := range entries {
+		pid, isProcess := processID(entry.Name())
+		if !isProcess || pid == os.Getpid() {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if err != nil {
+			continue // of another user, or gone
+		}
+		if ofRun(strings.Split(string(raw), "\x00"), mark) {
+			endProcess(pid)
+		}
+	}
+	return nil
+}
+
+func ofRun(env []string, folder string) bool {
+	return slices.ContainsFunc(env, func(variable string) bool {
+		path, ok := strings.CutPrefix(variable, "PATH=")
+		return ok && slices.Contains(filepath.SplitList(path), folder)
+	})
+}

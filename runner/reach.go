@@ -1,0 +1,115 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/proxy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// serveHosts is the proxy by which the commands of a place reach the hosts of a
+// list. The list was checked with the job.
+func (r *run) serveHosts(key string, network job.Network, by string) func(net.Listener) func() {
+	return func(l net.Listener) func() {
+		list, err := reach.ParseList(network.Allow)
+		if err != nil {
+			list = nil // which opens nothing
+		}
+		return proxy.Start(l, proxy.Options{
+			Decide:  policy.Hosts{List: list, Key: key, Rules: r.rules}.Decide,
+			Observe: func(asked proxy.Request) error { return r.hosts.take(r, by, asked) },
+		}).Close
+	}
+}
+
+// mostHosts bounds what commands can write into the transcript by asking: so many
+// hosts that are let through, and so many that are refused.
+const mostHosts = 500
+
+// hosts is what commands asked for on the network. The zero value is ready.
+type hosts struct {
+	mu     sync.Mutex
+	seen   map[transcript.Network]bool
+	counts map[bool]int // of these, by whether they were let through
+	untold []string     // refusals that the model has not heard of
+	missed int          // of these, that were too many
+}
+
+// take records what is new in what was asked for, before it has an effect.
+func (h *hosts) take(r *run, by string, asked proxy.Request) error {
+	event := transcript.Network{
+		By: by, Target: r.redactor.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		Rule: asked.Rule, Reason: asked.Reason,
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !asked.Allowed && by == agentScratch {
+		h.tell(r.redactor.Redact(asked.Words()))
+	}
+	if h.seen[event] {
+		return nil
+	}
+	if h.counts[asked.Allowed] == mostHosts {
+		return tooMany(r, asked.Allowed)
+	}
+	if h.seen == nil {
+		h.seen, h.counts = make(map[transcript.Network]bool), make(map[bool]int)
+	}
+	h.seen[event] = true
+	h.counts[asked.Allowed]++
+	if !asked.Allowed {
+		r.denied.Add(1)
+	}
+	return r.record(transcript.TypeNetwork, event)
+}
+
+// tooMany keeps what is not in the transcript from being reached. Of refusals
+// the first tell enough.
+func tooMany(r *run, allowed bool) error {
+	if !allowed {
+		r.warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		return nil
+	}
+	r.warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
+	return errTooManyHosts
+}
+
+var errTooManyHosts = errors.New("more hosts than the transcript takes")
+
+// tell keeps a refusal for the model.
+func (h *hosts) tell(words string) {
+	const most = 5
+	switch {
+	case slices.Contains(h.untold, words):
+	case len(h.untold) == most:
+		h.missed++
+	default:
+		h.untold = append(h.untold, words)
+	}
+}
+
+// Before refuses nothing: which commands run is the judge's.
+func (*hosts) Before(context.Context, string, tools.Call) (string, error) { return "", nil }
+
+// After tells the model what its commands were refused since the last call: few
+// programs show the words of a proxy.
+func (h *hosts) After(context.Context, tools.Finished) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	words := strings.Join(h.untold, "\n")
+	if h.missed > 0 {
+		words += fmt.Sprintf("\nMore requests than these were refused (%d).", h.missed)
+	}
+	h.untold, h.missed = nil, 0
+	return words, nil
+}

@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/proxy"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// asked is a request for a host.
+func asked(host string, allowed bool) proxy.Request {
+	return proxy.Request{Protocol: "https", Target: host + ":443", HostDecision: policy.HostDecision{Allowed: allowed, Reason: "So it is."}}
+}
+
+func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
+	for _, allowed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
+			r, log := recording(t)
+			for i := range mostHosts {
+				if err := r.hosts.take(r, agentScratch, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			beyond := r.hosts.take(r, agentScratch, asked("beyond.example.com", allowed))
+			if errors.Is(beyond, errTooManyHosts) != allowed {
+				t.Errorf("one beyond gives %v", beyond)
+			}
+			if err := r.hosts.take(r, agentScratch, asked("h1.example.com", allowed)); err != nil {
+				t.Errorf("one that is known gives %v", err)
+			}
+			if err := r.hosts.take(r, agentScratch, asked("other.example.com", !allowed)); err != nil {
+				t.Errorf("one of the other kind gives %v", err)
+			}
+			if got := len(log()); got != mostHosts+1 {
+				t.Errorf("%d events", got)
+			}
+			want := map[bool]int64{true: 1, false: mostHosts}[allowed]
+			if got := r.denied.Load(); got != want || len(r.warnings) != 1 {
+				t.Errorf("%d denied, warnings %v", got, r.warnings)
+			}
+		})
+	}
+}
+
+func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
+	r, _ := recording(t)
+	take := func(by, host string, allowed bool) {
+		if err := r.hosts.take(r, by, asked(host, allowed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear := func() string {
+		words, err := r.hosts.After(t.Context(), tools.Finished{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return words
+	}
+	take(setupScratch, "setup.example.com", false)
+	take(agentScratch, "open.example.com", true)
+	if got := hear(); got != "" {
+		t.Errorf("heard %q", got)
+	}
+	take(agentScratch, "a.example.com", false)
+	take(agentScratch, "a.example.com", false)
+	if got := hear(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
+		t.Errorf("heard %q", got)
+	}
+	if got := hear(); got != "" {
+		t.Errorf("heard again %q", got)
+	}
+	for i := range 9 {
+		take(agentScratch, fmt.Sprintf("h%d.example.com", i), false)
+	}
+	take(agentScratch, "a.example.com", false) // which was told before, and comes again
+	if got := hear(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
+		t.Errorf("heard %q", got)
+	}
+}
+
+func TestSecretsInHostsAreRemoved(t *testing.T) {
+	r, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
+	if err := r.hosts.take(r, agentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
+		t.Fatal(err)
+	}
+	words, _ := r.hosts.After(t.Context(), tools.Finished{})
+	if all := words + fmt.Sprint(log()); strings.Contains(all, "tops3cret") || !strings.Contains(all, ".example.com:443") {
+		t.Errorf("kept %s", all)
+	}
+}
+
+// recording is a run that has no more than a transcript, and what that says of
+// hosts.
+func recording(t *testing.T, known ...secrets.Value) (*run, func() []transcript.Network) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := transcript.Create(path, transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &run{log: log, redactor: secrets.NewRedactor(known)}, func() []transcript.Network {
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var all []transcript.Network
+		for e, err := range transcript.Read(f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var n transcript.Network
+			if err := json.Unmarshal(e.Data, &n); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, n)
+		}
+		return all
+	}
+}
