@@ -103,6 +103,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 	}
 	o := sandbox.Options{
 		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
+		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,

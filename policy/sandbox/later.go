@@ -28,7 +28,7 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 	}
 	defer s.mu.Unlock()
 	s.AdoptOrphans, s.inside, s.group, s.level, s.layers, s.tmp, s.reachesOut, s.env = opened.AdoptOrphans, opened.inside, opened.group, opened.level, opened.layers, opened.tmp, opened.reachesOut, opened.env
-	s.stopServing = opened.stopServing
+	s.starter, s.stopServing = opened.starter, opened.stopServing
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -485,6 +486,45 @@ func BenchmarkOpen(b *testing.B) {
 		b.StopTimer()
 		_ = RemoveScratch(o.Scratch)
 		b.StartTimer()
+	}
+}
+
+func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
+	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
+		t.Run(string(level), func(t *testing.T) {
+			box, _ := confined(t, string(level), func(o *Options) { o.At, o.Require, o.without = level, "", nil })
+			if box.Level() != level {
+				t.Errorf("it reaches %q", box.Level())
+			}
+		})
+	}
+}
+
+func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
+	o := Options{
+		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir(),
+		At: LevelFull, without: []string{layerNamespaces}, // as if the kernel refused them this time
+	}
+	box, err := Open(t.Context(), o)
+	if err == nil {
+		_ = box.Close()
+	}
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || unavailable.Asked != LevelFull {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLaterLeavesNothingRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir()})
+	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
+		t.Skip(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines are left of %d", after, before)
 	}
 }
 
