@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // confined opens a sandbox of a tier over a new workspace.
@@ -486,6 +488,21 @@ func BenchmarkOpen(b *testing.B) {
 		b.StopTimer()
 		_ = RemoveScratch(o.Scratch)
 		b.StartTimer()
+	}
+}
+
+func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
+	confined(t, "namespaces", nil) // or skip
+	for _, file := range []bool{true, false} {
+		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
+		s := new(Sandbox)
+		if _, err := s.enterNamespaces(stage.Spec{Namespaced: true, OwnNetwork: true, Mounts: []stage.Mount{gone}}); err != nil {
+			t.Errorf("file %t: %v", file, err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
