@@ -181,6 +181,9 @@ func Probe(ctx context.Context, o Options) (Level, []string, error) {
 // RemoveScratch removes a scratch folder, also where commands or the kernel
 // left folders in it that their owner may not change.
 func RemoveScratch(dir string) error {
+	if os.RemoveAll(dir) == nil { // as most often: the rights are looked at where they are in the way
+		return nil
+	}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if entry != nil && entry.IsDir() {
 			_ = os.Chmod(path, 0o700)
