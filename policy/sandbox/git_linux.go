@@ -153,12 +153,8 @@ var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
 
 // readUserGitState looks at the configurations of git that are not a
 // repository's. One that cannot be read is taken for secret as a whole.
-func readUserGitState(homes []string, scratch string) (gitState, error) {
+func readUserGitState(files []string, scratch string) (gitState, error) {
 	s := gitState{cleaned: make(map[string]string)}
-	files := []string{"/etc/gitconfig"}
-	for _, home := range homes {
-		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
-	}
 	for i, file := range files {
 		err := s.clean([]string{file}, filepath.Join(scratch, fmt.Sprintf("user-%d", i)))
 		if errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrPermission) {

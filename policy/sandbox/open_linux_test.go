@@ -491,6 +491,39 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+func TestCredentialsThatVariablesMoveAreAbsent(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			dir := place(t)
+			var files []string
+			for _, file := range []string{
+				"config/git/credentials", "config/gh/hosts.yml", "data/keyrings/login", "cargo/credentials.toml", "gradle/gradle.properties", "composer/auth.json",
+				"pip.conf", "kube/one", "kube/two", "runner/.credentials_migrated", "runner/.runner_migrated",
+			} {
+				put(t, filepath.Join(dir, file), "secret\n", 0o644)
+				files = append(files, filepath.Join(dir, file))
+			}
+			for _, file := range []string{"config/git/config", "gitconfig"} {
+				put(t, filepath.Join(dir, file), "[test]\n\tmark = read\n[http]\n\textraheader = secret\n", 0o644)
+				files = append(files, filepath.Join(dir, file))
+			}
+			box, o := confined(t, tier, func(o *Options) {
+				o.Environ = []string{
+					"XDG_CONFIG_HOME=" + dir + "/config", "XDG_DATA_HOME=" + dir + "/data", "CARGO_HOME=" + dir + "/cargo", "GRADLE_USER_HOME=" + dir + "/gradle",
+					"COMPOSER_HOME=" + dir + "/composer", "PIP_CONFIG_FILE=" + dir + "/pip.conf", "KUBECONFIG=" + dir + "/kube/one:" + dir + "/kube/two",
+					"GIT_CONFIG_GLOBAL=" + dir + "/gitconfig", "RUNNER_TEMP=" + dir + "/runner/_work/_temp",
+				}
+			})
+			if got := run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"); strings.Contains(got, "secret") {
+				t.Errorf("commands read %q", got)
+			}
+			if got := run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"); got != "read\n" {
+				t.Errorf("git reads %q", got)
+			}
+		})
+	}
+}
+
 func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 	confined(t, "namespaces", nil) // or skip
 	for _, file := range []bool{true, false} {
