@@ -564,6 +564,26 @@ func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 	}
 }
 
+func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
+	workspace := filepath.Join(t.TempDir(), "not there yet")
+	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: workspace, Scratch: t.TempDir()})
+	defer s.Close()
+	command := Command{Argv: []string{"/bin/true"}, Dir: "/"}
+	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
+		t.Fatalf("without its workspace: %v", err)
+	}
+	if err := os.Mkdir(workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Run(t.Context(), command)
+	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Errorf("with it: %v", err)
+	}
+}
+
 func TestLaterLeavesNothingRunning(t *testing.T) {
 	before := runtime.NumGoroutine()
 	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir()})
