@@ -53,6 +53,7 @@ func (r *run) confine(ctx context.Context) error {
 // probe finds out how commands with a network can be confined.
 func (r *run) probe(ctx context.Context, network job.Network) (Confinement, error) {
 	o := r.sandboxOptions(place{scratch: "probe", root: r.checkout.Root(), network: network})
+	o.At = "" // what there is, it finds out
 	level, layers, err := sandbox.Probe(ctx, o)
 	r.removeScratch("probe")
 	if err != nil {
