@@ -187,8 +187,14 @@ func holdsCredential(section string, o *config.Option) bool {
 	case "http":
 		return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert", "proxysslkey"}, key)
 	}
-	return strings.Contains(key, "password") || strings.Contains(key, "token") || key == "smtppass"
+	if key == "proxy" && strings.Contains(o.Value, "@") && !strings.Contains(o.Value, "://") {
+		return true // user:password@host, which is no URL
+	}
+	return key == "pass" || slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(key, word) })
 }
+
+// credentialWords give away a key whose value is a credential.
+var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
 
 // withoutUserinfo takes name and password out of a URL.
 func withoutUserinfo(text string) (string, bool) {
