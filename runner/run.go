@@ -120,19 +120,20 @@ type run struct {
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
-	nudged       bool          // an early end was pointed out
-	overBudget   *outcome.Stop // that ended the agent's work
-	past         *past         // of a run that goes on; nil once it was caught up with
-	resumed      bool          // run.resumed is written
-	torn         int           // bytes that were cut off the transcript
-	attempts     int           // of verification that are over
-	committed    string        // commit that the run made before it was killed
-	undone       bool          // a patch that was broken off was taken back
-	wholePatch   bool          // the last patch that began is applied
-	journalled   int64         // event after which the last patch began
-	away         string        // what has the work so far, when the checkout did not when the run went on
-	movesIn      bool          // the work is not, or not all, in the checkout yet
-	raised       []string      // limits that a run which goes on was given: KEY=VALUE
+	nudged       bool            // an early end was pointed out
+	overBudget   *outcome.Stop   // that ended the agent's work
+	untimed      context.Context // which limits.time does not end
+	past         *past           // of a run that goes on; nil once it was caught up with
+	resumed      bool            // run.resumed is written
+	torn         int             // bytes that were cut off the transcript
+	attempts     int             // of verification that are over
+	committed    string          // commit that the run made before it was killed
+	undone       bool            // a patch that was broken off was taken back
+	wholePatch   bool            // the last patch that began is applied
+	journalled   int64           // event after which the last patch began
+	away         string          // what has the work so far, when the checkout did not when the run went on
+	movesIn      bool            // the work is not, or not all, in the checkout yet
+	raised       []string        // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
@@ -209,6 +210,7 @@ func (r *run) guarded(ctx context.Context, work func(context.Context) error) (er
 
 // withTimeLimit ends the run at limits.time, counted from its start.
 func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.untimed = ctx
 	limit := time.Duration(r.job.Limits.Time)
 	if limit <= 0 {
 		return context.WithCancel(ctx)
