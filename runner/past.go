@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,6 +147,23 @@ func (p *past) worked() bool { return p.agent.Turns() > 0 }
 // checkout before the agent began.
 func (p *past) onPull() bool {
 	return p.task.Source == "event" && strings.Contains(p.task.URL, "/pull/")
+}
+
+// askedOn is the number of the issue or pull request on which an event asked for
+// the run; 0 for none.
+func (p *past) askedOn() int {
+	if p.task.Trigger == "" {
+		return 0
+	}
+	if p.onPull() {
+		number, _ := strconv.Atoi(path.Base(p.task.URL)) // else it is 0
+		return number
+	}
+	issue, err := job.ParseIssue(p.task.Issue)
+	if err != nil {
+		return 0
+	}
+	return issue.Number
 }
 
 // nudged says that an early end was pointed out.

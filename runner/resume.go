@@ -150,7 +150,7 @@ func (r *run) adoptPast() {
 	r.redact()
 	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged()
 	r.branch = p.workspace.Branch
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor}
+	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
@@ -167,7 +167,7 @@ func (r *run) adoptPast() {
 func (r *run) proceed(ctx context.Context) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.resumeProgress, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {
@@ -202,6 +202,17 @@ func (r *run) recordResumed(context.Context) error {
 	}
 	r.dir.remove(resultFile)
 	return nil
+}
+
+// resumeProgress goes on with the comment that showed how far the run was, where
+// an event had asked for it.
+func (r *run) resumeProgress(ctx context.Context) error {
+	number := r.past.askedOn()
+	if owner, name := r.eventRepository(); number == 0 || !strings.EqualFold(owner+"/"+name, r.repo.full()) {
+		return nil
+	}
+	r.request = &actions.Request{Number: number, OnPull: true} // so that what stands there is looked up
+	return r.beginProgress(ctx)
 }
 
 // restore puts the conversation and the baseline where the last event left
