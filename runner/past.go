@@ -98,7 +98,9 @@ func (p *past) take(e transcript.Event) error {
 		return p.publish(e.Data)
 	case transcript.TypeRunFinished:
 		p.finished = &transcript.RunFinished{}
-		return json.Unmarshal(e.Data, p.finished)
+		if err := json.Unmarshal(e.Data, p.finished); err != nil {
+			return err
+		}
 	case transcript.TypeModelResponse:
 		p.attempts = p.verified
 	}
