@@ -375,7 +375,7 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 
 // checkRequests builds each request from the events and compares its digest.
 func (p *replay) checkRequests(found *Replayed) error {
-	var rebuilt model.Rebuilt
+	rebuilt := model.Rebuilt{Chat: p.recorded.past.job.Model.Wire == "chat" && p.recorded.past.started.Scripted == ""}
 	return p.recorded.eachEvent(func(e transcript.Event) error {
 		var d struct {
 			Turn                 int
