@@ -205,6 +205,37 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 }
 
+func TestChatCallsAreToldApart(t *testing.T) {
+	chunk := func(calls string) string {
+		return `data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\n"
+	}
+	last := `data: {"id":"c2","choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	for name, events := range map[string]string{
+		"all have one number": chunk(`{"index":0,"id":"two","function":{"name":"read_file","arguments":"{}"}}`) +
+			chunk(`{"index":0,"id":"three","function":{"name":"read_file","arguments":""}}`) + chunk(`{"index":0,"function":{"arguments":"{}"}}`),
+		"every piece has an id": chunk(`{"index":0,"id":"zzz","function":{"name":"read_file"}}`) + chunk(`{"index":0,"id":"two","function":{"arguments":"{}"}}`) +
+			chunk(`{"index":1,"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
+		"numbers without order": chunk(`{"index":5,"id":"two","function":{"name":"read_file"}}`) + chunk(`{"index":2,"id":"three","function":{"name":"read_file"}}`) +
+			chunk(`{"index":5,"function":{"arguments":"{}"}},{"index":2,"function":{"arguments":"{}"}}`),
+		"no numbers": chunk(`{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := chat(t)
+			server.replace[2] = stream(events + last)
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("Run = %q, %v", said, err)
+			}
+			var ids []string
+			for _, call := range f.box.asked {
+				ids = append(ids, call.ID+call.Input)
+			}
+			if diff := cmp.Diff([]string{`one{"file_path":"a"}`, "two{}", "three{}"}, ids); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestChatFailuresThatPass(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"500":             answer(500, "", "<html>"),
