@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -246,6 +248,9 @@ func (r *run) catchUp(ctx context.Context) error {
 	if past.finished != nil {
 		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
+	if r.away == "" && past.agent.Told(leftRunning) {
+		words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
+	}
 	switch r.away {
 	case inChange:
 		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
@@ -256,6 +261,11 @@ func (r *run) catchUp(ctx context.Context) error {
 		return nil
 	}
 	return r.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
+}
+
+// leftRunning says whether an item tells of a command that went on running.
+func leftRunning(item json.RawMessage) bool {
+	return bytes.Contains(item, []byte("Process running with session ID "))
 }
 
 // interrupted tells the model of a call that was broken off.
