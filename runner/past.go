@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type past struct {
 	elapsed   time.Duration           // while the run lived
 	first     time.Time               // event since it was started or resumed
 	verified  int                     // the last attempt
+	nudged    bool                    // an early end was pointed out
 }
 
 // readPast folds the events of the run directory.
@@ -101,6 +103,8 @@ func (p *past) take(e transcript.Event) error {
 		if err := json.Unmarshal(e.Data, p.finished); err != nil {
 			return err
 		}
+	case transcript.TypeModelRequest:
+		p.nudged = p.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
 	case transcript.TypeModelResponse:
 		p.attempts = p.verified
 	}
@@ -166,9 +170,4 @@ func (p *past) askedOn() int {
 		return 0
 	}
 	return issue.Number
-}
-
-// nudged says that an early end was pointed out.
-func (p *past) nudged() bool {
-	return p.agent.Told(func(item json.RawMessage) bool { return strings.Contains(string(item), nudgeWords) })
 }

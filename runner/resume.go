@@ -150,7 +150,7 @@ func (r *run) adoptPast() {
 	r.id, r.begun, r.began = p.started.RunID, true, time.Now().Add(-p.elapsed)
 	r.job, r.options.Publish = &p.job, p.started.Publish
 	r.redact()
-	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged()
+	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged
 	r.branch = p.workspace.Branch
 	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
