@@ -205,6 +205,14 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 }
 
+func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
+	f, server := chat(t)
+	server.replace[1], server.replace[2] = answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1])
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 || len(server.bodies) != 3 {
+		t.Errorf("Run = %q, %v after %d calls and %d requests", said, err, len(f.box.asked), len(server.bodies))
+	}
+}
+
 func TestChatCallsAreToldApart(t *testing.T) {
 	chunk := func(calls string) string {
 		return `data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\n"

@@ -68,7 +68,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	return exchange(ctx, c.idle,
 		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
-			if r.Settings.Whole {
+			if inOnePiece(r, sent) {
 				return readWholeChat(sent.Body, observe)
 			}
 			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
