@@ -165,17 +165,24 @@ func (r *run) adoptPast() {
 	}
 }
 
-// proceed is the pipeline from where the run was.
+// proceed is the pipeline from where the run was. A run whose time is over goes
+// on too, to what is done with its work.
 func (r *run) proceed(ctx context.Context) error {
-	ctx, stop := r.withTimeLimit(ctx)
+	timed, stop := r.withTimeLimit(ctx)
 	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.resumeProgress, r.briefAgent}
-	if !r.past.worked() {
-		stages = append(stages, r.setUp, r.takeBaseline)
-	} else {
-		stages = append(stages, r.restore, r.moveIn)
+	if err := inTurn(ctx, r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
+		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.briefAgent); err != nil {
+		return err
 	}
-	for _, stage := range append(stages, r.workUntilVerified, r.askOutput, r.publishWork) {
+	begin := []func(context.Context) error{r.restore, r.moveIn}
+	if !r.past.worked() {
+		begin = []func(context.Context) error{r.setUp, r.takeBaseline}
+	}
+	return inTurn(timed, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
+}
+
+func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
+	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
 		}

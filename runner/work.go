@@ -55,14 +55,7 @@ func (r *run) letWork(ctx context.Context) error {
 	if done := r.endedBefore(); done {
 		return nil
 	}
-	if err := r.equip(ctx); err != nil {
-		return err
-	}
-	r.kept = false // from here on the work is more than what was kept
-	if err := r.catchUp(ctx); err != nil {
-		return err
-	}
-	summary, err := r.conversation.Run(ctx)
+	summary, err := r.converse(ctx)
 	if summary != "" {
 		r.summary = summary
 	}
@@ -76,6 +69,18 @@ func (r *run) letWork(ctx context.Context) error {
 	}
 	r.overBudget = stop
 	return nil
+}
+
+// converse equips the agent and lets it take turns.
+func (r *run) converse(ctx context.Context) (string, error) {
+	if err := r.equip(ctx); err != nil {
+		return "", err
+	}
+	r.kept = false // from here on the work is more than what was kept
+	if err := r.catchUp(ctx); err != nil {
+		return "", err
+	}
+	return r.conversation.Run(ctx)
 }
 
 // endedBefore says that the agent had ended before the run was killed.
