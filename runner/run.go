@@ -139,9 +139,10 @@ type run struct {
 	baseline     []transcript.VerifyRow
 	table        transcript.Verify
 	changes      *gitops.ChangeSet
-	patches      int    // that the agent sent
-	kept         bool   // the change set is written to the run directory
-	bundleHead   string // of the chain of the run whose bundle is published
+	dropped      []string // protected files that the agent changed last, left out of changes
+	patches      int      // that the agent sent
+	kept         bool     // the change set is written to the run directory
+	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
 	drift        drift                           // of the base, while the work was done
 	key          *sshsig.Key                     // that the commit is signed with; nil for none
