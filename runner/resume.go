@@ -113,7 +113,7 @@ func (r *run) concludeAgain() Result {
 	}
 	result := Result{
 		Version: ResultVersion, Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason, Message: end.Message, ExitCode: end.ExitCode,
-		RunID: r.past.started.RunID, BaseSHA: view.Workspace.BaseSHA, PullRequest: PullRequest{Operation: "none"},
+		RunID: r.past.started.RunID, BaseSHA: bundleBase(view), PullRequest: PullRequest{Operation: "none"},
 		Plan: append([]transcript.PlanStep{}, view.Plan.Steps...), Usage: end.Usage, CostUSD: end.CostUSD, Verify: []VerifyRow{},
 		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: Confinement{string(sandbox.LevelNone), []string{}}, Summary: end.Summary,
 		TranscriptSHA256: r.log.Head(), Worked: view.Turns > 0, Directory: r.dir.path, File: resultFile,
@@ -152,7 +152,7 @@ func (r *run) adoptPast() {
 	r.redact()
 	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged
 	r.branch = p.workspace.Branch
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor}
+	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor, actorID: p.task.ActorID}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
@@ -168,8 +168,6 @@ func (r *run) adoptPast() {
 // proceed is the pipeline from where the run was. A run whose time is over goes
 // on too, to what is done with its work.
 func (r *run) proceed(ctx context.Context) error {
-	timed, stop := r.withTimeLimit(ctx)
-	defer stop()
 	if err := inTurn(ctx, r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
 		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.briefAgent); err != nil {
 		return err
@@ -178,16 +176,7 @@ func (r *run) proceed(ctx context.Context) error {
 	if !r.past.worked() {
 		begin = []func(context.Context) error{r.setUp, r.takeBaseline}
 	}
-	return inTurn(timed, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
-}
-
-func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
-	for _, stage := range stages {
-		if err := stage(ctx); err != nil {
-			return endOf(ctx, err)
-		}
-	}
-	return nil
+	return r.inTime(ctx, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,
@@ -303,7 +292,14 @@ func (r *run) releaseAgain(ctx context.Context, before *tip) error {
 		return r.present(ctx)
 	}
 	r.published.commit, r.published.branch = before.sha, r.branch
-	if err := r.switchCheckout(ctx, before.sha); err != nil {
+	put := r.switchCheckout
+	switch {
+	case r.drift.inCheckout != nil:
+		put = func(ctx context.Context, _ string) error { return r.restoreCheckout(ctx) }
+	case r.publishMode() == publishGitHub:
+		put = r.switchToPushed
+	}
+	if err := put(ctx, before.sha); err != nil {
 		return err
 	}
 	if err := r.push(ctx, before.sha, before); err != nil {

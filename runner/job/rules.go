@@ -149,8 +149,9 @@ var rules = []rule{
 	{path: "pull_request.milestone", about: "Open milestone to put it in, by its title or number, where it is in none yet.", form: oneLine},
 	{path: "pull_request.transcript", about: "How much of the transcript the pull request shows: each call folded with arguments and output, each call as a line, nothing.", initial: "full", values: []string{"full", "digest", "none"}},
 	{path: "pull_request.commit", about: "How the commit is made."},
-	{path: "pull_request.commit.sign", about: "How the commit is signed.", unsupported: true},
-	{path: "pull_request.commit.co_author", about: "Whether the commit names who wrote the issue as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
+	{path: "pull_request.commit.sign", about: "How the commit is signed. github: GitHub's API makes the commit, and signs it where the token is that of an app or of GitHub Actions. ssh: with an SSH key. Empty: not at all.", values: []string{"", "github", "ssh"}},
+	{path: "pull_request.commit.key_env", about: "Name of the environment variable that holds the private SSH key, or the absolute path of its file; never the key itself. The key has no passphrase.", form: variable},
+	{path: "pull_request.commit.co_author", about: "Whether the commit names who asked for the work, else who wrote the issue, as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
 
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
 	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
