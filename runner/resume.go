@@ -209,7 +209,8 @@ func (r *run) resumeProgress(ctx context.Context) error {
 	if owner, name := r.eventRepository(); number == 0 || !strings.EqualFold(owner+"/"+name, r.repo.full()) {
 		return nil
 	}
-	r.request = &actions.Request{Number: number, OnPull: true} // so that what stands there is looked up
+	r.request = &actions.Request{Number: number}
+	r.lookForProgress(ctx, number)
 	return r.beginProgress(ctx)
 }
 
