@@ -91,6 +91,9 @@ func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) 
 	}
 	if r.drift.inCheckout == nil {
 		r.drift.inCheckout = r.changes
+		if err := r.keepWork(); err != nil {
+			return err
+		}
 	}
 	r.warnInBody("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, short(r.base.SHA), short(tip))
 	r.base, r.changes = base, moved
@@ -102,6 +105,26 @@ func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) 
 		return err
 	}
 	return r.keepChanges(ctx)
+}
+
+// keepWork keeps the objects of the change as it was made, beside those of the
+// one that follows the base: a run that goes on begins on its own base again.
+func (r *run) keepWork() error {
+	if r.bundled() {
+		return nil
+	}
+	if err := r.dir.root.Rename(packFile, workPackFile); err != nil {
+		return fmt.Errorf("keep %s: %w", packFile, err)
+	}
+	return nil
+}
+
+// workPack is the file with the objects of the change as it was made.
+func (d *directory) workPack() string {
+	if d.has(workPackFile) {
+		return workPackFile
+	}
+	return packFile
 }
 
 // followRules makes the second half go by the configuration of the new base:

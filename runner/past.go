@@ -25,7 +25,7 @@ type past struct {
 	baseline  *transcript.Verify
 	attempts  int                     // of verification, before the last answer
 	commit    string                  // that was made of the change
-	change    *transcript.Change      // the last one
+	change    *transcript.Change      // the last one on the base that the work began on
 	finished  *transcript.RunFinished // nil when it was killed
 	pending   bool                    // the run went on and ended before its work was in the checkout
 	elapsed   time.Duration           // while the run lived
@@ -75,8 +75,7 @@ func (p *past) take(e transcript.Event) error {
 	case transcript.TypeRunResumed:
 		return p.resume(e.Data)
 	case transcript.TypeChange:
-		p.change = &transcript.Change{}
-		return json.Unmarshal(e.Data, p.change)
+		return p.changed(e.Data)
 	case transcript.TypeTask:
 		return json.Unmarshal(e.Data, &p.task)
 	case transcript.TypeWorkspace:
@@ -113,6 +112,18 @@ func (p *past) resume(raw json.RawMessage) error {
 	limits, err := setLimits(p.job.Limits, resumed.Limits)
 	p.job.Limits, p.agent.CallLimit = limits, limits.ToolCalls
 	return err
+}
+
+// changed leaves out a change that followed its base: it does so anew.
+func (p *past) changed(raw json.RawMessage) error {
+	var change transcript.Change
+	if err := json.Unmarshal(raw, &change); err != nil {
+		return err
+	}
+	if change.BaseSHA == "" {
+		p.change = &change
+	}
+	return nil
 }
 
 func (p *past) verify(raw json.RawMessage) error {

@@ -235,6 +235,9 @@ func (r *run) keepChanges(ctx context.Context) error {
 		return err
 	}
 	r.kept = true
+	if r.movedTo() == "" {
+		r.dir.remove(workPackFile)
+	}
 	return r.record(transcript.TypeChange, transcript.Change{
 		TreeSHA: string(r.changes.Tree), Files: changeFiles(r.changes), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions,
 		Patch: patchFile, SHA256: digest, BaseSHA: r.movedTo(),
