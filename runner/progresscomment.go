@@ -177,7 +177,7 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 		return
 	}
 	p.plan = r.plan
-	if stop.Outcome == outcome.NoChanges && r.task.snapshot != "" {
+	if stop.Outcome == outcome.NoChanges && r.published.commit == "" && r.task.snapshot != "" {
 		p.trace = r.trace()
 	}
 	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Brief(stop.Message, progressMessage))
