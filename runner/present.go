@@ -16,6 +16,9 @@ import (
 // present writes the body of the pull request and, in the mode github, opens
 // or updates it.
 func (r *run) present(ctx context.Context) error {
+	if r.publishMode() == publishGitHub {
+		r.noteChecks(ctx)
+	}
 	title, posts, err := r.writeBody()
 	if err != nil || r.publishMode() != publishGitHub {
 		return err

@@ -294,11 +294,7 @@ func (r *run) publishChange(ctx context.Context) error {
 	if err := r.mayPushWorkflows(ctx); err != nil {
 		return err
 	}
-	if err := r.publishOver(ctx); err != nil {
-		return err
-	}
-	r.noteChecks()
-	return nil
+	return r.publishOver(ctx)
 }
 
 // heldBack says that the change is not to be published, by the mode or because
