@@ -75,7 +75,7 @@ func (r *run) title(view *transcript.View) string {
 const (
 	draftMark      = "<!-- agent-ci: draft -->\n"
 	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
-	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // all is there but the comments
+	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
 )
 
 func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
@@ -265,13 +265,21 @@ func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, t
 	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
 	posts = r.putComments(ctx, open, r.ownComments, posts)
 	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
-	if err := r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body); err != nil {
-		return err
-	}
 	if !wanted && madeDraft {
-		r.decorated("draft", r.forge.SetDraft(ctx, r.published.pull, false))
+		posts.Body = r.madeReady(ctx, open, posts.Body)
 	}
-	return nil
+	return r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body)
+}
+
+// madeReady is the body of a draft of a run that is ready now. Where that fails,
+// the body goes on to tell the next run whose draft it is.
+func (r *run) madeReady(ctx context.Context, pull *github.PullRequest, body string) string {
+	err := r.forge.SetDraft(ctx, pull, false)
+	r.decorated("draft", err)
+	if err != nil {
+		return draftMark + r.markedAs(body, aloneMark)
+	}
+	return body
 }
 
 // editPullRequest sends of title and body what is not there yet.
