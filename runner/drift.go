@@ -56,7 +56,10 @@ func (r *run) movedBase(ctx context.Context) (tip string, relation github.Relati
 	if err != nil {
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be looked up", err)
 	}
-	if commit == nil || commit.SHA == r.base.SHA { // that the branch is gone says the pull request
+	switch {
+	case commit == nil && r.bundled():
+		return "", "", badBundle("there is no branch %s", r.base.Branch)
+	case commit == nil || commit.SHA == r.base.SHA: // that the branch is gone says the pull request
 		return "", "", nil
 	}
 	relation, err = r.forge.Compare(ctx, r.repo.owner, r.repo.name, r.base.SHA, commit.SHA)
