@@ -172,7 +172,7 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 		return r.notProposed(err)
 	}
 	switch {
-	case open != nil && open.State == "open" && r.published.unchanged && isFinished(open.Body, r.published.commit):
+	case open != nil && open.State == "open" && r.published.unchanged && r.saysAll(open):
 		r.published.pull, r.published.operation = open, "none"
 		return nil
 	case r.joins():
@@ -191,11 +191,25 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 	})
 }
 
+// saysAll says whether an open pull request of the same change tells what this
+// run has to tell. That it is a draft of a run depends on the checks, which may
+// end otherwise now.
+func (r *run) saysAll(open *github.PullRequest) bool {
+	if !isFinished(open.Body, r.published.commit) {
+		return false
+	}
+	return !strings.Contains(open.Body, strings.TrimSpace(commitMark(r.published.commit))) || draftOfRun(open) == r.draft()
+}
+
 // isFinished says whether a body tells of the commit with all that goes with it.
 // A body without a mark is a person's, which stays while nothing changes.
 func isFinished(body, commit string) bool {
 	_, rest, marked := strings.Cut(body, "<!-- agent-ci: commit ")
 	return !marked || strings.HasPrefix(rest, commit+" -->")
+}
+
+func draftOfRun(pull *github.PullRequest) bool {
+	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
 // markedAs is a body that is not finished for its commit.
@@ -258,7 +272,7 @@ func noDrafts(err error) bool {
 // the commit that all is finished for.
 func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title string, posts transcript.Posts) error {
 	r.published.pull, r.published.operation = open, "updated"
-	wanted, madeDraft := r.draft(), strings.HasPrefix(open.Body, strings.TrimSpace(draftMark))
+	wanted, madeDraft := r.draft(), draftOfRun(open)
 	if wanted {
 		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
 	}
