@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -246,5 +247,65 @@ func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func()
 			}
 		})
 		return func() {}
+	}
+}
+
+// TestKilledAtEachRequestOfAnUpdate kills the run that makes a red draft green
+// with another change, and what goes on with it.
+func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
+	w := newKillWorld(t)
+	forge := forgetest.New(t, forgetest.Options{})
+	gate := &deadly{}
+	server := httptest.NewServer(gate)
+	defer server.Close()
+	model := func(steps stepwise) {
+		mux := http.NewServeMux()
+		mux.Handle("/v1/", steps)
+		mux.Handle("/", forge)
+		gate.next = mux
+	}
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
+		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	step := 1
+	if kills(t) < 100 {
+		step = 4
+	}
+	for n := 8; ; n += step {
+		name := fmt.Sprintf("widgets-%d", n)
+		repository := forge.AddRepository("octo-org", name)
+		repo := w.checkout(name)
+		w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+		w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+		first := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f new/2/a.txt, must: pass}]", "--set", "verify_attempts=0"}
+		model(2)
+		gate.aim(nil, 0, false)
+		if text, _ := w.agent(0, slices.Concat(first, []string{"--out", "red-" + name})...); !strings.Contains(text, "verify_failed/red") {
+			t.Fatalf("the first run ended in %s", text)
+		}
+		w.git(repo, "checkout", "--quiet", "main")
+		model(3)
+		second := slices.Concat(first, []string{"--set", "pull_request.labels=[bot]", "--out", "green-" + name})
+		aimed := func(at int) func(*os.Process) func() {
+			return func(program *os.Process) func() {
+				gate.aim(program, at, n%2 == 0)
+				return func() {}
+			}
+		}
+		text, ended := w.watched(aimed(n), second...)
+		whole := ended
+		for at := n; !ended; at = 0 {
+			text, ended = w.watched(aimed(at), "resume", "green-"+name, "--quiet")
+		}
+		pulls := repository.PullRequests()
+		if len(pulls) != 1 || pulls[0].Draft || !slices.Contains(pulls[0].Labels, "bot") {
+			t.Fatalf("killed at request %d, there are %+v\n%s", n, pulls, text)
+		}
+		head := w.git(repository.Dir, "rev-parse", pulls[0].Head)
+		if !strings.Contains(pulls[0].Body, "commit "+head+" -->") || strings.Contains(pulls[0].Body, "Verification failed") {
+			t.Fatalf("killed at request %d, the body of %s is\n%s", n, head, pulls[0].Body)
+		}
+		if whole {
+			return
+		}
 	}
 }
