@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // past is a run that was killed or stopped, as its transcript tells it.
@@ -25,6 +26,7 @@ type past struct {
 	baseline  *transcript.Verify
 	attempts  int                     // of verification, before the last answer
 	commit    string                  // that was made of the change
+	asked     []question.Question     // that the agent put to people
 	change    *transcript.Change      // the last one on the base that the work began on
 	finished  *transcript.RunFinished // nil when it was killed
 	pending   bool                    // the run went on and ended before its work was in the checkout
@@ -98,6 +100,10 @@ func (p *past) take(e transcript.Event) error {
 		return json.Unmarshal(e.Data, p.finished)
 	case transcript.TypeModelResponse:
 		p.attempts = p.verified
+	case transcript.TypeToolFinished:
+		if err := p.heard(e.Data); err != nil {
+			return err
+		}
 	}
 	return p.agent.Take(e)
 }
@@ -124,6 +130,22 @@ func (p *past) changed(raw json.RawMessage) error {
 		p.change = &change
 	}
 	return nil
+}
+
+// heard takes the questions of a call that put them to people.
+func (p *past) heard(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Failed bool
+		Detail struct{ Questions json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+		return err
+	}
+	var questions []question.Question
+	err := json.Unmarshal(call.Detail.Questions, &questions)
+	p.asked = append(p.asked, questions...)
+	return err
 }
 
 func (p *past) verify(raw json.RawMessage) error {

@@ -157,7 +157,7 @@ func (r *run) adoptPast() {
 	if p.task.Author != "" {
 		r.task.author = &github.User{Login: p.task.Author, ID: p.task.AuthorID}
 	}
-	r.attempts, r.committed = p.attempts, p.commit
+	r.attempts, r.committed, r.asked = p.attempts, p.commit, p.asked
 	if patches, err := os.ReadDir(r.dir.join(patchesFolder)); err == nil {
 		r.patches = len(patches)
 	}
