@@ -275,14 +275,7 @@ func (r *run) releaseAgain(ctx context.Context, before *tip) error {
 		return r.present(ctx)
 	}
 	r.published.commit, r.published.branch = before.sha, r.branch
-	put := r.switchCheckout
-	switch {
-	case r.drift.inCheckout != nil:
-		put = func(ctx context.Context, _ string) error { return r.restoreCheckout(ctx) }
-	case r.publishMode() == publishGitHub:
-		put = r.switchToPushed
-	}
-	if err := put(ctx, before.sha); err != nil {
+	if err := r.switchCheckout(ctx, before.sha); err != nil {
 		return err
 	}
 	if err := r.push(ctx, before.sha, before); err != nil {
