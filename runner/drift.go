@@ -150,13 +150,18 @@ func (r *run) followRules() error {
 }
 
 func (r *run) baseConflict(base gitops.Base, conflict *gitops.MergeError) error {
+	return outcome.Stopf(outcome.Conflict, "base_moved",
+		"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
+		base.Branch, short(r.base.SHA), short(base.SHA), namesOf(conflict), r.dir.join(patchFile)).Because(conflict)
+}
+
+// namesOf are the files that cannot be merged, each with the reason.
+func namesOf(conflict *gitops.MergeError) string {
 	var files []string
 	for _, c := range conflict.Conflicts {
 		files = append(files, fmt.Sprintf("%s (%s)", c.Path, c.Why))
 	}
-	return outcome.Stopf(outcome.Conflict, "base_moved",
-		"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
-		base.Branch, short(r.base.SHA), short(base.SHA), strings.Join(files[:min(len(files), mostNamed)], ", ")+andMore(len(files)-mostNamed), r.dir.join(patchFile)).Because(conflict)
+	return strings.Join(files[:min(len(files), mostNamed)], ", ") + andMore(len(files)-mostNamed)
 }
 
 // mostNamed is how many files a message names.

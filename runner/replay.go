@@ -189,17 +189,10 @@ func (p *replay) writeBody(failed error) (string, error) {
 }
 
 func (r *run) replayPipeline(ctx context.Context) error {
-	ctx, stop := r.withTimeLimit(ctx)
-	defer stop()
 	r.options.Publish = publishNone
-	for _, stage := range []func(context.Context) error{
+	return r.inTime(ctx, []func(context.Context) error{
 		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
-	} {
-		if err := stage(ctx); err != nil {
-			return endOf(ctx, err)
-		}
-	}
-	return nil
+	})
 }
 
 // knowRecorded finds the model's profile. Nothing makes the conversation

@@ -165,20 +165,13 @@ func (r *run) adoptPast() {
 
 // proceed is the pipeline from where the run was.
 func (r *run) proceed(ctx context.Context) error {
-	ctx, stop := r.withTimeLimit(ctx)
-	defer stop()
 	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
 	if !r.past.worked() {
 		stages = append(stages, r.setUp, r.takeBaseline)
 	} else {
 		stages = append(stages, r.restore, r.moveIn)
 	}
-	for _, stage := range append(stages, r.workUntilVerified, r.askOutput, r.publishWork) {
-		if err := stage(ctx); err != nil {
-			return endOf(ctx, err)
-		}
-	}
-	return nil
+	return r.inTime(ctx, append(stages, r.workUntilVerified, r.askOutput, r.publishWork))
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,

@@ -167,32 +167,33 @@ func (r *run) pipeline(ctx context.Context) error {
 	if err := r.readJob(ctx); err != nil {
 		return err
 	}
+	// A clone may bring other settings, and so another limit of time.
+	for _, stages := range [][]func(context.Context) error{r.toWorkspace(), r.fromWorkspace()} {
+		if err := r.inTime(ctx, stages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) toWorkspace() []func(context.Context) error {
+	return []func(context.Context) error{
+		r.findRequest, r.meetForge, r.trustActor, r.meetModel, r.readTask, r.readOutputSchema, r.openWorkspace,
+	}
+}
+
+func (r *run) fromWorkspace() []func(context.Context) error {
+	return []func(context.Context) error{
+		r.readCommandRules, r.spareBase, r.notDoneAlready, r.joinBranch, r.choosePublishing, r.confine, r.begin, r.beginProgress,
+		r.briefAgent, r.setUp, r.takeBaseline, r.goOn, r.workUntilVerified, r.askOutput, r.publishWork,
+	}
+}
+
+// inTime goes through stages until one ends the run or limits.time does.
+func (r *run) inTime(ctx context.Context, stages []func(context.Context) error) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	for _, stage := range []func(context.Context) error{
-		r.findRequest,
-		r.meetForge,
-		r.trustActor,
-		r.meetModel,
-		r.readTask,
-		r.readOutputSchema,
-		r.openWorkspace,
-		r.readCommandRules,
-		r.spareBase,
-		r.notDoneAlready,
-		r.joinBranch,
-		r.choosePublishing,
-		r.confine,
-		r.begin,
-		r.beginProgress,
-		r.briefAgent,
-		r.setUp,
-		r.takeBaseline,
-		r.goOn,
-		r.workUntilVerified,
-		r.askOutput,
-		r.publishWork,
-	} {
+	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
 		}
