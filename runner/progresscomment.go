@@ -129,16 +129,20 @@ func (r *run) progressOn() int {
 // App or of the token's own account. A person's that looks like one stays as it
 // is. Not to know is no failure: the run then makes another comment.
 func (r *run) earlierProgress(ctx context.Context) int64 {
-	owner, name := r.eventRepository()
 	if r.pull != nil {
-		if pull, err := r.forge.Issue(ctx, owner, name, r.pull.Number); err == nil {
-			r.progressLike = slices.DeleteFunc(pull.Comments, func(c github.Comment) bool { return !isProgress(c) })
-		}
+		r.lookForProgress(ctx, r.pull.Number)
 	}
 	if c := r.ownProgress(ctx); c != nil {
 		return c.ID
 	}
 	return 0
+}
+
+func (r *run) lookForProgress(ctx context.Context, number int) {
+	owner, name := r.eventRepository()
+	if on, err := r.forge.Issue(ctx, owner, name, number); err == nil {
+		r.progressLike = slices.DeleteFunc(on.Comments, func(c github.Comment) bool { return !isProgress(c) })
+	}
 }
 
 // ownProgress is the comment of an earlier run among those that look like one.

@@ -123,27 +123,29 @@ type run struct {
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
-	nudged       bool          // an early end was pointed out
-	overBudget   *outcome.Stop // that ended the agent's work
-	past         *past         // of a run that goes on; nil once it was caught up with
-	resumed      bool          // run.resumed is written
-	torn         int           // bytes that were cut off the transcript
-	attempts     int           // of verification that are over
-	committed    string        // commit that the run made before it was killed
-	undone       bool          // a patch that was broken off was taken back
-	wholePatch   bool          // the last patch that began is applied
-	journalled   int64         // event after which the last patch began
-	away         string        // what has the work so far, when the checkout did not when the run went on
-	movesIn      bool          // the work is not, or not all, in the checkout yet
-	raised       []string      // limits that a run which goes on was given: KEY=VALUE
+	nudged       bool            // an early end was pointed out
+	overBudget   *outcome.Stop   // that ended the agent's work
+	untimed      context.Context // which limits.time does not end
+	past         *past           // of a run that goes on; nil once it was caught up with
+	resumed      bool            // run.resumed is written
+	torn         int             // bytes that were cut off the transcript
+	attempts     int             // of verification that are over
+	committed    string          // commit that the run made before it was killed
+	undone       bool            // a patch that was broken off was taken back
+	wholePatch   bool            // the last patch that began is applied
+	journalled   int64           // event after which the last patch began
+	away         string          // what has the work so far, when the checkout did not when the run went on
+	movesIn      bool            // the work is not, or not all, in the checkout yet
+	raised       []string        // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
 	table        transcript.Verify
 	changes      *gitops.ChangeSet
-	patches      int    // that the agent sent
-	kept         bool   // the change set is written to the run directory
-	bundleHead   string // of the chain of the run whose bundle is published
+	dropped      []string // protected files that the agent changed last, left out of changes
+	patches      int      // that the agent sent
+	kept         bool     // the change set is written to the run directory
+	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
 	drift        drift                           // of the base, while the work was done
 	key          *sshsig.Key                     // that the commit is signed with; nil for none
@@ -169,7 +171,7 @@ func (r *run) pipeline(ctx context.Context) error {
 	}
 	// A clone may bring other settings, and so another limit of time.
 	for _, stages := range [][]func(context.Context) error{r.toWorkspace(), r.fromWorkspace()} {
-		if err := r.inTime(ctx, stages); err != nil {
+		if err := r.inTime(ctx, stages...); err != nil {
 			return err
 		}
 	}
@@ -190,9 +192,13 @@ func (r *run) fromWorkspace() []func(context.Context) error {
 }
 
 // inTime goes through stages until one ends the run or limits.time does.
-func (r *run) inTime(ctx context.Context, stages []func(context.Context) error) error {
+func (r *run) inTime(ctx context.Context, stages ...func(context.Context) error) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
+	return inTurn(ctx, stages...)
+}
+
+func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
 	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
@@ -215,6 +221,7 @@ func (r *run) guarded(ctx context.Context, work func(context.Context) error) (er
 
 // withTimeLimit ends the run at limits.time, counted from its start.
 func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.untimed = ctx
 	limit := time.Duration(r.job.Limits.Time)
 	if limit <= 0 {
 		return context.WithCancel(ctx)

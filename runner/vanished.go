@@ -88,6 +88,9 @@ func (r *run) withoutChange() *outcome.Stop {
 	switch {
 	case r.inBase():
 		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", r.base.Branch, short(r.base.SHA))
+	case len(r.dropped) > 0:
+		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
+			"The agent changed protected files alone (%s), which policy.on_protected leaves out; if they are to change, take them out of policy.protect.", some(r.dropped))
 	case r.job.Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}

@@ -113,7 +113,7 @@ var rules = []rule{
 	{path: "limits.tool_calls", about: "Tool calls.", initial: 500, span: &span{1, many}},
 	{path: "limits.tokens", about: "Tokens, read and written, of all requests together.", initial: int64(4_000_000), span: &span{1, many}},
 	{path: "limits.cost_usd", about: "US dollars for the model. 0 is no limit. It needs a price: that of the model's profile or model.price."},
-	{path: "limits.time", about: "Wall-clock time of the whole run.", initial: Duration(45 * time.Minute)},
+	{path: "limits.time", about: "Wall-clock time after which the agent stops. Checks of its work still have their own timeouts.", initial: Duration(45 * time.Minute)},
 	{path: "limits.diff_lines", about: "Lines added and removed by the change set.", initial: 5000, span: &span{1, many}},
 	{path: "limits.diff_files", about: "Files that the change set touches.", initial: 100, span: &span{1, many}},
 	{path: "limits.on_budget", about: "What becomes of the work when a limit ends the run: kept in the run directory, or published as a draft.", initial: "keep", values: []string{"keep", "draft"}},
