@@ -84,19 +84,25 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.openBundleCheckout(ctx); err != nil {
+		return err
+	}
+	if err := r.readPins(); err != nil {
+		return err
+	}
+	if err := r.meetForge(ctx); err != nil {
+		return err
+	}
 	if err := r.openBase(ctx, bundle); err != nil {
 		return err
 	}
 	if err := r.readRules(); err != nil {
 		return err
 	}
-	if err := r.meetForge(ctx); err != nil {
-		return err
-	}
 	if err := r.adoptBundle(bundle); err != nil {
 		return err
 	}
-	if err := r.findBundleBase(ctx, bundle); err != nil {
+	if err := r.belongsHere(ctx, bundle); err != nil {
 		return err
 	}
 	if err := r.canSign(); err != nil {
@@ -114,9 +120,27 @@ func (r *run) publishBundle(ctx context.Context) error {
 	return r.publishChange(ctx)
 }
 
+// belongsHere makes sure that the bundle is published where this half knows that
+// it belongs.
+func (r *run) belongsHere(ctx context.Context, bundle *transcript.View) error {
+	if err := r.pinPull(ctx); err != nil {
+		return err
+	}
+	if err := r.findBundleBase(ctx, bundle); err != nil {
+		return err
+	}
+	if err := r.refuseOtherTask(bundle); err != nil {
+		return err
+	}
+	return r.leaveOthersAlone(ctx)
+}
+
 // publishNothing is the end of a run that changed nothing: a pull request of its
 // task that is open is closed.
 func (r *run) publishNothing(ctx context.Context, bundle *transcript.View) error {
+	if _, _, err := r.movedBase(ctx); err != nil { // the bundle's commit may be anybody's
+		return err
+	}
 	if err := r.closeVanished(ctx); err != nil {
 		return err
 	}
@@ -136,7 +160,12 @@ func nothingToPublish(end *transcript.RunFinished) *outcome.Stop {
 func (r *run) bundled() bool { return r.bundleHead != "" }
 
 func badBundle(format string, args ...any) error {
-	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s; make it again with agent-ci run.", fmt.Sprintf(format, args...))
+	return refusedBundle("%s; make it again with agent-ci run", fmt.Sprintf(format, args...))
+}
+
+// refusedBundle is for what can be mended without another run.
+func refusedBundle(format string, args ...any) error {
+	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s.", fmt.Sprintf(format, args...))
 }
 
 // openBundle checks the chain of the transcript and reads what it says.
@@ -255,38 +284,18 @@ func (r *run) checkChain() (string, error) {
 	return head, nil
 }
 
-// openBase opens the checkout and finds the commit that the bundle builds on,
-// without moving the work tree.
+// openBase finds the commit that the bundle builds on, without moving the work
+// tree. A shallow checkout of a later one does not have it: then it is fetched.
+// That it belongs to the base branch is made sure of before anything is
+// published.
 func (r *run) openBase(ctx context.Context, bundle *transcript.View) error {
-	dir := r.options.Dir
-	if dir == "" {
-		dir = "."
-	}
-	state, err := r.dir.makeFolder(stateFolder)
-	if err != nil {
-		return err
-	}
-	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: gitops.FindGit(r.env.get("PATH")), State: state})
-	if err != nil {
-		return checkoutFailure(err)
-	}
+	var err error
 	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
 	var unknown *gitops.UnknownBaseError
-	if errors.As(err, &unknown) && r.fetchBundleBase(ctx, bundle) == nil {
+	if errors.As(err, &unknown) && r.fetchCommit(ctx, bundleBase(bundle), true) == nil {
 		r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
 	}
 	return checkoutFailureOrNil(err)
-}
-
-// fetchBundleBase fetches the commit that the bundle builds on, which a shallow
-// checkout of a later one does not have. That it belongs to the base branch is
-// made sure of before anything is published.
-func (r *run) fetchBundleBase(ctx context.Context, bundle *transcript.View) error {
-	r.job = &job.Job{} // which repository this is says the environment or the checkout
-	if err := r.meetForge(ctx); err != nil {
-		return err
-	}
-	return r.fetchCommit(ctx, bundleBase(bundle), true)
 }
 
 // bundleBase is the commit that the change of a bundle is on.
@@ -295,33 +304,6 @@ func bundleBase(bundle *transcript.View) string {
 		return bundle.Change.BaseSHA
 	}
 	return bundle.Workspace.BaseSHA
-}
-
-// findBundleBase names the branch that the pull request goes to. A run on a
-// detached HEAD knew none.
-func (r *run) findBundleBase(ctx context.Context, bundle *transcript.View) error {
-	branch := bundle.Workspace.Base
-	switch wanted := r.job.Repository.Base; {
-	case branch == "":
-		branch = wanted
-	case wanted != "" && wanted != branch:
-		return badBundle("its base is %s, repository.base is %s", branch, wanted)
-	}
-	if branch == "" {
-		found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
-		if err != nil {
-			return forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
-		}
-		branch = found.DefaultBranch
-	}
-	if err := job.ValidateBranch(branch); err != nil {
-		return badBundle("its base: %s", trimmed(err))
-	}
-	if branch == r.branch {
-		return badBundle("its branch is its base")
-	}
-	r.base.Branch = branch
-	return nil
 }
 
 // readRules merges the configuration that this half trusts.
@@ -351,7 +333,7 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if err := job.ValidateBranch(r.branch); err != nil {
 		return badBundle("its branch: %s", trimmed(err))
 	}
-	if r.branch != r.job.PullRequest.Branch && !strings.HasPrefix(r.branch, runBranches) {
+	if r.branch != r.pins.branch && !strings.HasPrefix(r.branch, runBranches) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", r.branch)
 	}
 	if err := r.beAsCautious(bundle); err != nil {

@@ -94,6 +94,12 @@ func (r *run) layers() ([]job.Layer, error) {
 		r.jobFile = file
 		layers = append(layers, job.Layer{Name: file.name, Kind: job.File, Data: file.content})
 	}
+	given, err := r.givenLayers()
+	return append(layers, given...), err
+}
+
+// givenLayers are what the environment and the flags say about the job.
+func (r *run) givenLayers() ([]job.Layer, error) {
 	variables, warnings := job.Environment(r.options.Environ, r.options.Reserved)
 	for _, warning := range warnings {
 		r.warn("environment", "%s", warning)
@@ -106,7 +112,7 @@ func (r *run) layers() ([]job.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(layers, variables, set, flags), nil
+	return []job.Layer{variables, set, flags}, nil
 }
 
 // flagLayer is what the flags of `run` say about the job.

@@ -148,6 +148,7 @@ type run struct {
 	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
 	drift        drift                           // of the base, while the work was done
+	pins         pins                            // of the second half alone
 	key          *sshsig.Key                     // that the commit is signed with; nil for none
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there

@@ -1,0 +1,236 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// pins are what the second half knows of the task without its bundle: from its
+// own configuration and from the event of the workflow that both halves run in.
+type pins struct {
+	base    string // repository.base
+	branch  string // pull_request.branch
+	name    string // name, which is part of the key of an event's task
+	subject int    // issue or pull request that the event brings as the task; 0 for none
+	pull    *github.PullRequest
+}
+
+// readPins reads them before anything of the bundle chooses a commit.
+func (r *run) readPins() error {
+	if r.readEvent(); r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
+		return unusableEvent(r.eventErr)
+	}
+	layers, err := r.pinningLayers()
+	if err != nil {
+		return err
+	}
+	if r.job, err = job.LoadTemplate(layers...); err != nil {
+		return invalidJob(err)
+	}
+	r.redact()
+	r.pins = pins{base: r.job.Repository.Base, branch: r.job.PullRequest.Branch, name: r.job.Name, subject: r.eventSubject()}
+	return nil
+}
+
+// pinningLayers are the configuration of the commit that the checkout stands
+// on. On the event of a pull request its author may have written that commit:
+// then only what this half was given counts.
+func (r *run) pinningLayers() ([]job.Layer, error) {
+	if r.eventBase() == "" {
+		return r.layers()
+	}
+	given, err := r.givenLayers()
+	return append(r.eventLayer(), given...), err
+}
+
+// taskEvents are the events that bring an issue or a pull request as the task.
+var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "workflow_dispatch", "repository_dispatch"}
+
+// eventSubject is the number of the event's issue or pull request, where the
+// event is the task.
+func (r *run) eventSubject() int {
+	e := r.event
+	switch {
+	case !r.env.inActions() || e == nil || !r.fromEvent() || !slices.Contains(taskEvents, e.Name):
+		return 0
+	case e.PullRequest != nil:
+		return e.PullRequest.Number
+	case e.Issue != nil:
+		return e.Issue.Number
+	}
+	if request, _ := e.Request(actions.Triggers{}); request != nil {
+		return request.Number
+	}
+	return 0
+}
+
+// pinPull asks for the pull request that the event is about.
+func (r *run) pinPull(ctx context.Context) error {
+	number, e := 0, r.event
+	switch {
+	case !r.env.inActions() || e == nil || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()):
+	case e.PullRequest != nil:
+		number = e.PullRequest.Number
+	case e.Issue != nil && e.Issue.OfPull():
+		number = e.Issue.Number
+	}
+	if number == 0 {
+		return nil
+	}
+	pull, err := r.forge.PullRequest(ctx, r.repo.owner, r.repo.name, number)
+	if err != nil {
+		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be read", number), err)
+	}
+	r.pins.pull = pull
+	return nil
+}
+
+// findBundleBase names the branch that the pull request goes to: the one that
+// this half knows, whatever the bundle says. A run on a detached HEAD knew none.
+func (r *run) findBundleBase(ctx context.Context, bundle *transcript.View) error {
+	known, why, err := r.knownBases(ctx)
+	if err != nil {
+		return err
+	}
+	branch := bundle.Workspace.Base
+	if branch == "" {
+		branch = known[0]
+	}
+	if err := job.ValidateBranch(branch); err != nil {
+		return badBundle("its base: %s", trimmed(err))
+	}
+	if !slices.Contains(known, branch) {
+		return refusedBundle("its base is %s, and %s; if the pull request is to go to %s, say so to this half with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
+			branch, why, branch, branch)
+	}
+	switch wanted := r.job.Repository.Base; {
+	case wanted != "" && wanted != branch:
+		return badBundle("its base is %s, repository.base is %s", branch, wanted)
+	case branch == r.branch:
+		return badBundle("its branch is its base")
+	}
+	r.base.Branch = branch
+	return nil
+}
+
+// knownBases are the branches that the pull request may go to, and why.
+func (r *run) knownBases(ctx context.Context) (branches []string, why string, err error) {
+	if r.pins.base != "" {
+		return []string{r.pins.base}, "repository.base is " + r.pins.base, nil
+	}
+	if pull := r.pins.pull; pull != nil {
+		branches, why = []string{pull.Base}, fmt.Sprintf("the event's pull request #%d goes to %s, ", pull.Number, pull.Base)
+	}
+	found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
+	if err != nil {
+		return nil, "", forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
+	}
+	return append(branches, found.DefaultBranch), why + "the default branch is " + found.DefaultBranch, nil
+}
+
+// refuseOtherTask makes sure that the bundle's branch is that of its task, and
+// its task the event's.
+func (r *run) refuseOtherTask(bundle *transcript.View) error {
+	key := bundle.Started.Key
+	if r.branch != r.pins.branch && r.branch != runBranches+key {
+		return refusedBundle("its branch %s is not %s%s, that of its task; if it is meant, say so to this half with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
+			r.branch, runBranches, key, r.branch)
+	}
+	if r.pins.subject == 0 {
+		return nil
+	}
+	if pull := r.pins.pull; pull != nil {
+		return r.refuseOtherPull(pull)
+	}
+	at, is := r.env.get("GITHUB_REPOSITORY"), r.task.issue
+	if is == nil || is.Number != r.pins.subject || !strings.EqualFold(is.Repository, at) || !r.isEventKey(key) && r.branch != r.pins.branch {
+		return r.notOfEvent(fmt.Sprintf("issue %s#%d", at, r.pins.subject))
+	}
+	return nil
+}
+
+// isEventKey says whether key is that of the event's issue. Which name the first
+// half had is not known where this one has none.
+func (r *run) isEventKey(key string) bool {
+	wanted := fmt.Sprintf("issue-%d", r.pins.subject)
+	if r.pins.name != "" {
+		return key == r.pins.name+"-"+wanted
+	}
+	return key == wanted || strings.HasSuffix(key, "-"+wanted)
+}
+
+func (r *run) refuseOtherPull(pull *github.PullRequest) error {
+	fixes := ""
+	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
+		fixes = "Fixes #" + m[1]
+	}
+	if pull.Head != r.branch || !strings.EqualFold(pull.HeadRepository, r.repo.full()) || r.closing() != "" && r.closing() != fixes {
+		return r.notOfEvent(fmt.Sprintf("pull request #%d", pull.Number))
+	}
+	return nil
+}
+
+func (r *run) notOfEvent(subject string) error {
+	return refusedBundle("it is of another task (%s) than the event, which is about %s; if that task is meant, give this half the job of the first (--job, or --set task.prompt=… or task.issue=…)",
+		r.branch, subject)
+}
+
+// fixesIssue is how the pull requests and commits of runs name their issue.
+var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
+
+// leaveOthersAlone ends a second half, which no event or job tells whose branch
+// this is, where what is open there was made for another issue.
+func (r *run) leaveOthersAlone(ctx context.Context) error {
+	if r.pins.subject != 0 || r.branch == r.pins.branch {
+		return nil
+	}
+	pull, err := r.findPullRequest(ctx)
+	if err != nil || pull != nil && pull.State != "open" {
+		return err
+	}
+	tip, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
+	if err != nil {
+		return forgeFailure("The branch "+r.branch+" cannot be looked up", err)
+	}
+	what, texts := "Branch "+r.branch, ""
+	if tip != nil && infoOf(tip).Ours() {
+		texts = tip.Message
+	}
+	if pull != nil {
+		what, texts = fmt.Sprintf("Pull request #%d", pull.Number), texts+"\n"+pull.Body
+	}
+	for _, m := range fixesIssue.FindAllStringSubmatch(texts, -1) {
+		if number, _ := strconv.Atoi(m[1]); r.closing() != fmt.Sprintf("Fixes #%d", number) {
+			return outcome.Stopf(outcome.Conflict, "other_task",
+				"%s was made for issue #%d, and the bundle is of another task; if it is to take its place, say so with --set pull_request.branch=%s.", what, number, r.branch)
+		}
+	}
+	return nil
+}
+
+// openBundleCheckout opens the checkout, whose commit says what this half goes by
+// until the base is known.
+func (r *run) openBundleCheckout(ctx context.Context) error {
+	dir := r.options.Dir
+	if dir == "" {
+		dir = "."
+	}
+	state, err := r.dir.makeFolder(stateFolder)
+	if err != nil {
+		return err
+	}
+	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: gitops.FindGit(r.env.get("PATH")), State: state})
+	return checkoutFailureOrNil(err)
+}
