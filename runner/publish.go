@@ -148,11 +148,14 @@ func (r *run) findPullRequest(ctx context.Context) (*github.PullRequest, error) 
 // answer.
 func (r *run) notClosedByPerson(ctx context.Context) error {
 	pull, err := r.findPullRequest(ctx)
-	if err != nil {
+	switch {
+	case err != nil || pull == nil || pull.Merged:
 		return err
+	case pull.State == "open":
+		return r.openedAgain(ctx, pull)
 	}
-	if pull == nil || pull.State == "open" || pull.Merged || closedByRun(pull) {
-		return nil
+	if ours, err := r.closedByRun(ctx, pull); err != nil || ours {
+		return err
 	}
 	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
 		"Pull request #%d for %s was closed without being merged; reopen it to have this task worked on again.", pull.Number, r.branch)

@@ -17,9 +17,31 @@ const closedMark = "<!-- agent-ci: closed "
 func closedMarkOf(pull *github.PullRequest) string { return closedMark + pull.HeadSHA + " -->" }
 
 // closedByRun says whether a run closed the pull request, at the commit that it
-// has.
-func closedByRun(pull *github.PullRequest) bool {
-	return strings.HasPrefix(pull.Body, closedMarkOf(pull))
+// has. The mark stays when a person opens it again: who closed it last counts too.
+func (r *run) closedByRun(ctx context.Context, pull *github.PullRequest) (bool, error) {
+	if !strings.HasPrefix(pull.Body, closedMarkOf(pull)) {
+		return false, nil
+	}
+	issue, err := r.forge.Issue(ctx, r.repo.owner, r.repo.name, pull.Number)
+	if err != nil {
+		return false, forgeFailure(fmt.Sprintf("Who closed pull request #%d cannot be asked for", pull.Number), err)
+	}
+	return r.ownsComments(ctx)(github.Comment{Author: issue.ClosedBy}), nil
+}
+
+// openedAgain takes the mark away from a pull request that a person opened
+// again: closed another time, it is closed by a person, whose token the run may
+// have.
+func (r *run) openedAgain(ctx context.Context, pull *github.PullRequest) error {
+	if !strings.HasPrefix(pull.Body, closedMark) {
+		return nil
+	}
+	_, body, _ := strings.Cut(pull.Body, "-->")
+	body = strings.TrimLeft(body, "\r\n")
+	if _, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, github.PullRequestUpdate{Body: &body}); err != nil {
+		return forgeFailure(fmt.Sprintf("Pull request #%d, which was opened again, cannot be updated", pull.Number), err)
+	}
+	return nil
 }
 
 // closeVanished closes the open pull request of a task that a later run found

@@ -17,6 +17,7 @@ var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"tick":      tickBoxes,
 	"members":   setCollaborators,
 	"drafted":   makeDraft,
+	"reopen":    reopenPull,
 }
 
 // countRequests checks how many requests arrived since the last time that it was
@@ -82,4 +83,14 @@ func makeDraft(ts *testscript.TestScript, neg bool, args []string) {
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.Draft = true })
+}
+
+// reopenPull opens a closed pull request again, as a person does: reopen NUMBER.
+func reopenPull(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: reopen NUMBER")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State = "open" })
 }

@@ -29,6 +29,7 @@ type Issue struct {
 	Title       string
 	Body        string
 	State       string // open or closed
+	ClosedBy    User   // the last one; nobody's while open, and where the account is gone
 	URL         string
 	PullRequest bool
 	Author      User
@@ -108,6 +109,7 @@ func issueFrom(issue *gh.Issue) *Issue {
 		Title:       issue.GetTitle(),
 		Body:        issue.GetBody(),
 		State:       issue.GetState(),
+		ClosedBy:    userFrom(issue.GetClosedBy()),
 		URL:         issue.GetHTMLURL(),
 		PullRequest: issue.IsPullRequest(),
 		Author:      userFrom(issue.GetUser()),

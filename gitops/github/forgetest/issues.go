@@ -52,7 +52,7 @@ func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
 		i.Body = *body
 	}
 	if state != nil {
-		i.setState(*state, i.updated)
+		i.setState(*state, i.updated, f.user)
 	}
 	return answer{}, false
 }

@@ -105,7 +105,7 @@ func (r *Repository) add(i Issue) *issue {
 	i.State, i.Labels = "", slices.Clone(i.Labels)
 	added := &issue{Issue: i, id: r.forge.newID(), created: now, updated: now}
 	added.Comments = nil
-	added.setState(state, now)
+	added.setState(state, now, maintainer)
 	r.issues = append(r.issues, added)
 	r.lastNumber = i.Number
 	return added
@@ -175,7 +175,7 @@ func (r *Repository) SetIssue(number int, change func(*Issue)) {
 	i.Number = number
 	changed := i.State
 	i.State, i.updated = state, r.forge.now()
-	i.setState(changed, i.updated)
+	i.setState(changed, i.updated, maintainer)
 }
 
 // AddComment adds a comment to an issue or pull request and gives its id.

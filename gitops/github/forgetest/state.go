@@ -58,6 +58,7 @@ type issue struct {
 	milestone        int
 	created, updated time.Time
 	closed           time.Time // zero while open
+	closedBy         User
 	comments         []*comment
 	pull             *pull
 }
@@ -97,13 +98,16 @@ func authored(author User, association string) (User, string) {
 	return author, association
 }
 
-func (i *issue) setState(state string, now time.Time) {
+// maintainer is who closes what a test closes.
+var maintainer = User{Login: "maintainer"}
+
+func (i *issue) setState(state string, now time.Time, by User) {
 	if i.State == state {
 		return
 	}
-	i.State, i.closed = state, time.Time{}
+	i.State, i.closed, i.closedBy = state, time.Time{}, User{}
 	if state == "closed" {
-		i.closed = now
+		i.closed, i.closedBy = now, by
 	}
 }
 
@@ -119,7 +123,7 @@ func (r *Repository) exported(i *issue) PullRequest {
 
 // take sets what a test changed. The number and the node's id stay.
 func (r *Repository) take(i *issue, p PullRequest, now time.Time) {
-	i.setState(p.State, now)
+	i.setState(p.State, now, maintainer)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now
 	i.Labels, i.assignees = p.Labels, p.Assignees
 	i.milestone = r.milestoneNumber(p.Milestone)
