@@ -172,6 +172,8 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 		return r.notProposed(err)
 	}
 	switch {
+	case open != nil && open.State == "open" && open.Base != r.base.Branch:
+		return r.notProposed(r.otherBase(open))
 	case open != nil && open.State == "open" && r.published.unchanged && r.saysAll(open):
 		r.published.pull, r.published.operation = open, "none"
 		return nil

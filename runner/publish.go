@@ -134,8 +134,8 @@ func (r *run) canReachGitHub() error {
 	return nil
 }
 
-// findPullRequest is the pull request of the task's branch: the open one, else
-// the newest; nil when there is none.
+// findPullRequest is the pull request of the task's branch: the open one, which
+// may go to another base by now, else the newest; nil when there is none.
 func (r *run) findPullRequest(ctx context.Context) (*github.PullRequest, error) {
 	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
 	if err != nil {
@@ -151,6 +151,8 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 	switch {
 	case err != nil || pull == nil || pull.Merged:
 		return err
+	case pull.State == "open" && pull.Base != r.base.Branch:
+		return r.otherBase(pull)
 	case pull.State == "open":
 		return r.openedAgain(ctx, pull)
 	}
@@ -159,6 +161,14 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 	}
 	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
 		"Pull request #%d for %s was closed without being merged; reopen it to have this task worked on again.", pull.Number, r.branch)
+}
+
+// otherBase ends a run whose pull request was given another base: a change that
+// is on this one would take all of it along, and the base is not a run's to choose.
+func (r *run) otherBase(pull *github.PullRequest) error {
+	return outcome.Stopf(outcome.Conflict, "other_base",
+		"Pull request #%d for %s goes to %s, and this run is on %s; run with --set repository.base=%s, change its base back, or close it.",
+		pull.Number, r.branch, pull.Base, r.base.Branch, pull.Base)
 }
 
 // tip is the end of the task's branch where it is published.

@@ -100,7 +100,7 @@ func (r *run) adoptPullRequest(ctx context.Context, title string, posts transcri
 	if err != nil {
 		return err
 	}
-	if open == nil || open.State != "open" {
+	if open == nil || open.State != "open" || open.Base != r.base.Branch {
 		return outcome.Stopf(outcome.ForgeFailed, string(github.Invalid), "GitHub says that there is a pull request of %s, and lists none; run again.", r.branch)
 	}
 	return r.updatePullRequest(ctx, open, title, posts)

@@ -54,6 +54,9 @@ func (r *run) closeVanished(ctx context.Context) error {
 	if err != nil || pull == nil || pull.State != "open" {
 		return err
 	}
+	if pull.Base != r.base.Branch { // it was given another while the work was done
+		return r.otherBase(pull)
+	}
 	before, err := r.publishedTip(ctx)
 	if err != nil {
 		return err

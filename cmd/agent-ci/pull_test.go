@@ -18,6 +18,7 @@ var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"members":   setCollaborators,
 	"drafted":   makeDraft,
 	"reopen":    reopenPull,
+	"retarget":  retargetPull,
 }
 
 // countRequests checks how many requests arrived since the last time that it was
@@ -93,4 +94,15 @@ func reopenPull(ts *testscript.TestScript, neg bool, args []string) {
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State = "open" })
+}
+
+// retargetPull gives a pull request another base, as a person does:
+// retarget NUMBER BASE.
+func retargetPull(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: retarget NUMBER BASE")
+	}
+	number, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.Base = args[1] })
 }

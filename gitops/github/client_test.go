@@ -235,12 +235,16 @@ func TestFindPullRequest(t *testing.T) {
 	pull := func(number int, state, owner, ref string) string {
 		return fmt.Sprintf(`{"number": %d, "state": %q, "head": {"ref": %q, "sha": "s", "user": {"login": %q}}, "base": {"ref": "main"}}`, number, state, ref, owner)
 	}
+	elsewhere := func(pull string) string { return strings.Replace(pull, `"ref": "main"`, `"ref": "release"`, 1) }
 	cases := []struct {
 		name  string
 		pulls []string
 		want  int // 0: none
 	}{
 		{"none", nil, 0},
+		{"open into this base before another", []string{elsewhere(pull(9, "open", "o", "x")), pull(4, "open", "o", "x")}, 4},
+		{"open into another base", []string{elsewhere(pull(3, "open", "o", "x")), pull(4, "closed", "o", "x")}, 3},
+		{"closed into another base", []string{elsewhere(pull(3, "closed", "o", "x"))}, 0},
 		{"open before newer closed", []string{pull(9, "closed", "o", "x"), pull(4, "open", "o", "x")}, 4},
 		{"newest closed", []string{pull(3, "closed", "o", "x"), pull(5, "closed", "O", "x")}, 5},
 		{"of another branch or owner", []string{pull(1, "open", "o", "y"), pull(2, "open", "p", "x")}, 0},
@@ -259,7 +263,7 @@ func TestFindPullRequest(t *testing.T) {
 			if number != c.want {
 				t.Errorf("found %d, want %d", number, c.want)
 			}
-			want := []string{"GET /api/v3/repos/o/r/pulls?base=main&direction=desc&head=o%3Ax&per_page=100&sort=created&state=all"}
+			want := []string{"GET /api/v3/repos/o/r/pulls?direction=desc&head=o%3Ax&per_page=100&sort=created&state=all"}
 			if diff := cmp.Diff(want, a.asked); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}

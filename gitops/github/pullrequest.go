@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,8 @@ type PullRequestUpdate struct {
 }
 
 // FindPullRequest is the pull request from the branch head of the repository
-// into base ("" for any): the open one, else the newest; nil when there is none.
+// into base ("" for any): the open one, else an open one into another base, which
+// somebody may have given it, else the newest into base; nil when there is none.
 func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base string) (*PullRequest, error) {
 	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s/%s", head, owner, name), permission: "pull-requests: read"}
 	if err := checkRepository(what, owner, name); err != nil {
@@ -66,35 +68,38 @@ func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base st
 		return nil, err
 	}
 	pulls, _, err := c.rest.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
-		State: "all", Head: owner + ":" + head, Base: base,
+		State: "all", Head: owner + ":" + head,
 		Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
 	})
 	if err != nil {
 		return nil, c.failed(ctx, what, err)
 	}
-	return preferred(pulls, owner, head), nil
+	return preferred(pulls, owner, head, base), nil
 }
 
 // preferred checks head again, since GitHub leaves out a filter that it does
 // not understand.
-func preferred(pulls []*gh.PullRequest, owner, head string) *PullRequest {
-	var newest *gh.PullRequest
+func preferred(pulls []*gh.PullRequest, owner, head, base string) *PullRequest {
+	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {
 		from := pull.GetHead()
 		if from.GetRef() != head || !strings.EqualFold(from.GetUser().GetLogin(), owner) {
 			continue
 		}
-		if pull.GetState() == "open" {
+		open, wanted := pull.GetState() == "open", base == "" || pull.GetBase().GetRef() == base
+		switch {
+		case open && wanted:
 			return pullRequestFrom(pull)
-		}
-		if newest == nil || pull.GetNumber() > newest.GetNumber() {
+		case open:
+			elsewhere = pull
+		case wanted && (newest == nil || pull.GetNumber() > newest.GetNumber()):
 			newest = pull
 		}
 	}
-	if newest == nil {
-		return nil
+	if found := cmp.Or(elsewhere, newest); found != nil {
+		return pullRequestFrom(found)
 	}
-	return pullRequestFrom(newest)
+	return nil
 }
 
 // PullRequest reads a pull request.
@@ -129,7 +134,7 @@ func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull
 		if findErr != nil {
 			return nil, err
 		}
-		if found != nil && found.State == "open" {
+		if found != nil && found.State == "open" && found.Base == pull.Base {
 			return found, nil
 		}
 	}
