@@ -65,13 +65,16 @@ func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
 		return r.unrecorded(err)
 	}
 	r.dir = dir
+	if err := dir.writable(); err != nil {
+		return r.unrecorded(err)
+	}
 	err = r.guarded(ctx, r.publishBundle)
 	stop := r.outcomeOf(ctx, err)
 	stop.Message = r.redactor.Redact(stop.Message)
 	result := r.result(stop, err)
 	result.TranscriptSHA256, result.File = r.bundleHead, publishFile
 	if err := r.dir.writeJSON(publishFile, result); err != nil {
-		result.Errors = append(result.Errors, err.Error())
+		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	if r.bundled() {
 		r.dir.remove(stateFolder) // else it may be that of a run that can still go on

@@ -148,6 +148,21 @@ func openDirectory(path string) (*directory, error) {
 	return &directory{path: path, root: root}, nil
 }
 
+// writable makes sure that a directory from elsewhere takes files: the result
+// and what the work needs go there.
+func (d *directory) writable() error {
+	name := "writable-" + newRunID(time.Now())
+	err := d.root.Mkdir(name, 0o700)
+	if err == nil {
+		err = d.root.Remove(name)
+	}
+	if err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "run_directory",
+			"The run directory %s cannot be written (%v), and the result goes there; make it writable, or give a copy of it.", d.path, rootCause(err)).Because(err)
+	}
+	return nil
+}
+
 // reserveFile keeps room for the result and the last events of a run that
 // filled the disk; it goes with the other working files before they are
 // written.
