@@ -65,12 +65,7 @@ func (r *run) saidOnPull(ctx context.Context) ([]intake.Part, error) {
 	if err != nil {
 		return nil, issueFailure(ref, err)
 	}
-	var parts []intake.Part
-	comments, err := r.commentsThatCount(ctx, ref, pull)
-	for _, c := range comments {
-		parts = append(parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
-	}
-	return parts, err
+	return r.commentsThatCount(ctx, ref, pull)
 }
 
 // pullTitle is the pull request's title as it was when it was asked for.

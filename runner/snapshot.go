@@ -122,9 +122,7 @@ func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue
 	}
 	in := input{title: title, parts: []intake.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}}
 	comments, err := r.commentsThatCount(ctx, ref, issue)
-	for _, c := range comments {
-		in.parts = append(in.parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
-	}
+	in.parts = append(in.parts, comments...)
 	return in, err
 }
 
@@ -145,11 +143,12 @@ func (r *run) asItWas(ref job.Issue) *actions.Issue {
 	return r.event.Issue
 }
 
-// commentsThatCount are the comments of who is trusted, that were there when the
-// task was asked for and were not edited since.
-func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *github.Issue) ([]github.Comment, error) {
-	var kept []github.Comment
-	late, untrusted := 0, 0
+// commentsThatCount are the comments of who is trusted, and the questions of
+// earlier runs, that were there when the task was asked for and were not edited
+// since.
+func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *github.Issue) ([]intake.Part, error) {
+	var kept []intake.Part
+	late, untrusted, asked := 0, 0, r.ownQuestions(ctx)
 	for _, c := range issue.Comments {
 		switch {
 		case isProgress(c):
@@ -160,6 +159,9 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++
 			continue
+		case asked(c):
+			kept = append(kept, intake.Part{Kind: "question", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
+			continue
 		}
 		counts, err := r.commentCounts(ctx, ref.Repository, c)
 		if err != nil {
@@ -169,8 +171,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 			untrusted++
 			continue
 		}
-		c.Body = strings.TrimPrefix(c.Body, questionsMark)
-		kept = append(kept, c)
+		kept = append(kept, intake.Part{Kind: "comment", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
 	}
 	if issue.MoreComments > 0 {
 		r.warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, github.MaxComments)

@@ -10,13 +10,13 @@ import (
 
 // Part is one piece of text with who wrote it.
 type Part struct {
-	Kind   string // issue, pull_request, comment, request, note
+	Kind   string // issue, pull_request, question, comment, request, note
 	Author string
 	Text   string // cleaned
 }
 
 // aMark is what a mark looks like.
-var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|comment|request|note)[ \t\n]+id[ \t\n]*=`)
+var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note)[ \t\n]+id[ \t\n]*=`)
 
 // HoldsMark says whether a text has what could be taken for a mark: it has to
 // stand between real ones then.
