@@ -29,7 +29,7 @@ type pins struct {
 
 // readPins reads them before anything of the bundle chooses a commit.
 func (r *run) readPins() error {
-	if r.readEvent(); r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
+	if r.readEvent(); r.env.inActions() && r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
 		return unusableEvent(r.eventErr)
 	}
 	layers, err := r.pinningLayers()
