@@ -17,7 +17,8 @@ type flagSet struct {
 	*flag.FlagSet
 	command command
 	order   []string
-	values  map[string]string // what a value is called in the help
+	values  map[string]string   // what a value is called in the help
+	choices map[string][]string // the values of a closed list, for completion
 	// variables says that AGENT_CI_ variables stand in for flags. Other commands
 	// than those of a run have none: their names would be those of job keys.
 	variables bool
@@ -26,7 +27,7 @@ type flagSet struct {
 }
 
 func newFlags(c command) *flagSet {
-	f := &flagSet{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), command: c, values: map[string]string{}}
+	f := &flagSet{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), command: c, values: map[string]string{}, choices: map[string][]string{}}
 	f.SetOutput(io.Discard)
 	return f
 }
@@ -50,6 +51,10 @@ func (f *flagSet) list(to *[]string, name, value, usage string) {
 // then the environment for those that are not given. done says that the command
 // is over, with that exit status.
 func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
+	if p.describe != nil {
+		p.describe(f)
+		return nil, exitOK, true
+	}
 	rest, err := f.intersperse(args)
 	if err == nil && f.variables {
 		err = f.fromEnvironment(p.environ)

@@ -46,6 +46,7 @@ func initialise(_ context.Context, p process, args []string) int {
 	var repo string
 	flags := newFlags(initCommand())
 	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
+	flags.choices["workflow"] = starterNames()
 	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
 	rest, status, done := flags.parse(p, args)
 	switch {

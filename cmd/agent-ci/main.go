@@ -41,6 +41,9 @@ type process struct {
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// describe takes a command's flags instead of parsing them: the command is
+	// over then. nil but for completion.
+	describe func(*flagSet)
 }
 
 // The exit statuses of commands that are not runs.
@@ -64,7 +67,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
-		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), versionCommand(),
+		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }
 

@@ -31,6 +31,7 @@ func report(_ context.Context, p process, args []string) int {
 	var verify bool
 	flags := newFlags(reportCommand())
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document")
+	flags.choices["format"] = []string{"html", "markdown"}
 	flags.on(&verify, "verify", "check the transcript's chain")
 	rest, status, done := flags.parse(p, args)
 	switch {
