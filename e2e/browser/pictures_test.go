@@ -43,7 +43,6 @@ func TestPictures(t *testing.T) {
 		before        string // what is done to the page, as a person would by hand
 	}{
 		{"pull-request.png", body, 860, 1190, unfoldCall("details", "exec_command")},
-		{"report.png", filepath.Join(*runDir, "report.html"), 1000, 900, "true"},
 		{"timeline.png", filepath.Join(*runDir, "report.html"), 1000, 900, "(document.querySelector('#e15').scrollIntoView(), true)"},
 	} {
 		ctx := chromium(t)
