@@ -85,7 +85,7 @@ func starterNames() []string {
 func writeStarter(p process, repo string, workflows []string) error {
 	root, err := os.OpenRoot(filepath.Clean(repo))
 	if err != nil {
-		return fmt.Errorf("open the repository: %w", err)
+		return fmt.Errorf("open the repository: %w; give its root with --repo", err)
 	}
 	defer root.Close()
 	if err := root.MkdirAll(".github/workflows", 0o755); err != nil {

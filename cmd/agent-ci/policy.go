@@ -115,7 +115,7 @@ func readRules(names []string) (*rules.Set, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; check the path", err)
 		}
 		files = append(files, rules.File{Name: name, Data: data})
 	}
