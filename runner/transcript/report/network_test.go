@@ -8,6 +8,32 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
+func TestRunThatWentOn(t *testing.T) {
+	run := slices.Concat(ordinary()[:5], []happening{
+		{kind: transcript.TypeRunResumed, data: transcript.RunResumed{
+			Version: evil, After: "budget_exceeded/turns", Torn: 12, Undone: true, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
+		}},
+		{kind: transcript.TypeRunResumed, data: transcript.RunResumed{Version: "v1"}},
+	}, ordinary()[5:])
+	text := parsed(t, rendered(t, recorded(t, run))).text
+	for _, want := range []string{
+		"Went on", "after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
+		"A last line of 12 bytes", "half applied was taken back", "put into the checkout again", "<script>alert(1)</script>",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestLayersAreShownWhole(t *testing.T) {
+	layers := []string{"namespaces (user, mount, pid, ipc, uts, net)", "landlock (ABI 7)", "seccomp", "no_new_privs", "no capabilities", "at most 4096 processes (pid_max)"}
+	run := append(ordinary()[:3:3], happening{kind: transcript.TypePolicy, data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "full", Layers: layers}})
+	if want := strings.Join(layers, ", "); !strings.Contains(parsed(t, rendered(t, recorded(t, run))).text, want) {
+		t.Errorf("the page does not say %q", want)
+	}
+}
+
 func TestHostsThatCommandsAskedFor(t *testing.T) {
 	asked := func(n transcript.Network) happening { return happening{kind: transcript.TypeNetwork, data: n} }
 	run := slices.Concat(ordinary()[:5], []happening{

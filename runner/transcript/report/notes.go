@@ -29,6 +29,7 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeChange:        note("Change", (*assembler).change),
 	transcript.TypePublish:       note("Published", (*assembler).publish),
 	transcript.TypeWarning:       note("Warning", (*assembler).warning),
+	transcript.TypeRunResumed:    note("Went on", (*assembler).runResumed),
 	transcript.TypeRunFinished:   note("Run finished", (*assembler).runFinished),
 }
 
@@ -47,6 +48,22 @@ func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler,
 func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
 	n.Topic = field("agent-ci " + d.Version)
 	a.part(n, "Job", indented(d.Job))
+}
+
+func (a *assembler) runResumed(n *entry, d transcript.RunResumed) {
+	n.Topic = field("after " + cmp.Or(d.After, "it was killed") + ", by agent-ci " + d.Version)
+	a.part(n, "Limits from here on", strings.Join(d.Limits, "\n"))
+	var found []string
+	if d.Torn > 0 {
+		found = append(found, fmt.Sprintf("A last line of %s that was not whole was cut off the transcript.", transcript.Count(d.Torn, "byte")))
+	}
+	if d.Undone {
+		found = append(found, "A patch that was half applied was taken back.")
+	}
+	if d.Elsewhere {
+		found = append(found, "The work was put into the checkout again.")
+	}
+	a.part(n, "What was found", strings.Join(found, "\n"))
 }
 
 func (a *assembler) task(n *entry, d transcript.Task) {
