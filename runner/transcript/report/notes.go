@@ -24,6 +24,8 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeSetup:         note("Setup", (*assembler).setup),
 	transcript.TypeNetwork:       note("Network", (*assembler).network),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
+	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
+	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
 	transcript.TypePlan:          note("Plan", (*assembler).plan),
 	transcript.TypeVerify:        note("Verification", (*assembler).verify),
 	transcript.TypeChange:        note("Change", (*assembler).change),
@@ -103,6 +105,26 @@ func (a *assembler) retry(n *entry, d transcript.ModelRetry) {
 	n.Topic = field(fmt.Sprintf("turn %d, attempt %d", d.Turn, d.Attempt))
 	n.End = "waits " + transcript.Duration(d.Wait)
 	a.part(n, "Error", d.Error)
+}
+
+func (a *assembler) modelFailure(n *entry, d transcript.ModelFailure) {
+	n.Bad = true
+	n.Topic = field(strings.TrimSpace(d.Kind + " " + d.Code))
+	n.End = "after " + transcript.Count(d.Attempts, "attempt")
+	a.part(n, "Error", d.Error)
+	a.part(n, "What came", d.Data)
+}
+
+func (a *assembler) compaction(n *entry, d transcript.Compaction) {
+	n.Topic = field("by " + d.Method + ", for " + d.Reason)
+	if d.Before > 0 && d.After > 0 {
+		n.End = fmt.Sprintf("from %s to %s", transcript.Count(int(d.Before), "token"), transcript.Count(int(d.After), "token"))
+	}
+	var items strings.Builder
+	for _, item := range d.Items {
+		items.WriteString(indented(item) + "\n")
+	}
+	a.part(n, "The conversation from here on", items.String())
 }
 
 var stepSign = map[string]string{"completed": "✓", "in_progress": "◐"}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,20 @@ func TestRunThatWentOn(t *testing.T) {
 		"Went on", "after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
 		"A last line of 12 bytes", "half applied was taken back", "put into the checkout again", "<script>alert(1)</script>",
 	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestFailuresAndLongConversations(t *testing.T) {
+	run := slices.Concat(ordinary()[:5], []happening{
+		{kind: transcript.TypeModelFailure, data: transcript.ModelFailure{Attempts: 6, Kind: "server_error", Code: evil, Error: "the API is down", Data: evil}},
+		{kind: "a.later.type", data: map[string]any{"unheard_of": 42}},
+		{kind: transcript.TypeCompaction, data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
+	}, ordinary()[5:])
+	text := parsed(t, rendered(t, recorded(t, run))).text
+	for _, want := range []string{"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens", `"text": "so far"`, `"unheard_of": 42`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
