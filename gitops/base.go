@@ -54,6 +54,11 @@ func (c *Checkout) UseBase(spec BaseSpec) (Base, error) {
 	return base, err
 }
 
+// BaseAt is the base at a commit, under the name of a branch. Nothing moves.
+func (c *Checkout) BaseAt(branch, sha string) (Base, error) {
+	return c.resolve(BaseSpec{Branch: branch, SHA: sha})
+}
+
 func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 	if spec == (BaseSpec{}) {
 		return c.baseAt(c.start.branch, c.start.commit)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,6 +23,9 @@ type Signature struct {
 type CommitOptions struct {
 	Message           string
 	Author, Committer Signature
+	// Sign gives the armored signature of a commit's text (gitformat-signature(5));
+	// nil makes an unsigned commit.
+	Sign func(commit []byte) (string, error)
 }
 
 // WriteCommit makes the commit of a change set, on its base. Nothing moves: the
@@ -36,6 +40,11 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 		TreeHash:     cs.Tree.hash(),
 		ParentHashes: []plumbing.Hash{plumbing.NewHash(cs.Base.SHA)},
 	}
+	if o.Sign != nil {
+		if err := sign(&commit, o.Sign); err != nil {
+			return "", fmt.Errorf("sign the commit: %w", err)
+		}
+	}
 	encoded := c.objects.NewEncodedObject()
 	if err := commit.Encode(encoded); err != nil {
 		return "", fmt.Errorf("write the commit: %w", err)
@@ -47,6 +56,24 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 	return id.String(), nil
 }
 
+func sign(commit *object.Commit, with func([]byte) (string, error)) error {
+	unsigned := &plumbing.MemoryObject{}
+	if err := commit.EncodeWithoutSignature(unsigned); err != nil {
+		return err
+	}
+	r, err := unsigned.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	commit.PGPSignature, err = with(text) // the header is called gpgsig for SSH too
+	return err
+}
+
 // object is the signature without what would end a line of a commit or an
 // address in it.
 func (s Signature) object() object.Signature {
@@ -54,6 +81,15 @@ func (s Signature) object() object.Signature {
 	return object.Signature{
 		Name: strings.TrimSpace(clean.Replace(s.Name)), Email: strings.TrimSpace(clean.Replace(s.Email)), When: s.When,
 	}
+}
+
+// Blob opens the content of a file of a change set by its id.
+func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
+	hash, err := parseID(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	return c.objects.blob(hash)
 }
 
 // CommitInfo is what is known of the commit at the tip of a branch.

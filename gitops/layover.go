@@ -5,6 +5,25 @@ import (
 	"fmt"
 )
 
+// Between is the change set from a base to a tree, whose objects are both here.
+// A tree with a path that no checkout can have is an error.
+func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
+	changes, err := c.differences(ctx, base.Tree.hash(), tree.hash())
+	if err != nil {
+		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
+	}
+	for _, d := range changes {
+		if !validPath(d.path) {
+			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, d.path)
+		}
+	}
+	cs := &ChangeSet{Base: base, Tree: tree}
+	if err := c.describe(ctx, cs); err != nil {
+		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
+	}
+	return cs, nil
+}
+
 // LayOver puts a change into the work tree, which is as the base has it; HEAD
 // and the index stay. What is not tracked and stands in its way is an error,
 // before anything is written.

@@ -17,6 +17,7 @@ import (
 type MaterialiseOptions struct {
 	Dir       string // is made; must be empty if it is there
 	Tree      Tree   // the base's, or a change set's
+	Base      Base   // what its HEAD is; the zero Base means that of the checkout
 	Untracked string // a folder that KeepUntracked filled; empty or not there: none
 }
 
@@ -36,7 +37,11 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 		return err
 	}
 	gitDir := filepath.Join(dir, ".git")
-	if err := c.newGitDir(ctx, gitDir, o.Tree); err != nil {
+	base := o.Base
+	if base == (Base{}) {
+		base = c.base
+	}
+	if err := c.newGitDir(ctx, gitDir, base, o.Tree); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
@@ -54,21 +59,24 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	return copyInto(ctx, root, o.Untracked)
 }
 
-func (c *Checkout) newGitDir(ctx context.Context, gitDir string, tree Tree) error {
+func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree Tree) error {
 	if err := os.MkdirAll(gitDir, 0o777); err != nil {
 		return err
 	}
 	if err := fillGitDir(gitDir, c.layout, &c.settings); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(c.base.SHA+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(base.SHA+"\n"), 0o666); err != nil {
 		return err
 	}
 	alternates := quoteListed(filepath.Join(c.commonDir, "objects")) + "\n"
 	if err := os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates), 0o666); err != nil {
 		return err
 	}
-	ids, err := c.newObjects(ctx, &ChangeSet{Base: c.base, Tree: tree})
+	if err := c.lendFetched(gitDir); err != nil {
+		return err
+	}
+	ids, err := c.newObjects(ctx, &ChangeSet{Base: base, Tree: tree})
 	if err != nil {
 		return err
 	}

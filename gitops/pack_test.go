@@ -188,3 +188,34 @@ func TestReadPackRefuses(t *testing.T) {
 		})
 	}
 }
+
+// counted counts what is read of a pack.
+type counted struct {
+	*bytes.Reader
+	read int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	return n, err
+}
+
+// TestReadPackStopsAtALie gives an object that says it has ten bytes and unfolds
+// into many: no more of it is read than shows the lie.
+func TestReadPackStopsAtALie(t *testing.T) {
+	zeros := object{3, make([]byte, 256<<20)}
+	pack := packOf()[:12]
+	binary.BigEndian.PutUint32(pack[8:], 1)
+	pack = appendObject(pack, zeros, 10)
+	r := newRepo(t)
+	r.seed()
+	from := &counted{Reader: bytes.NewReader(pack)}
+	_, err := r.open("").ReadPack(t.Context(), from, gitops.Tree(hexID(zeros)))
+	if !errors.As(err, new(*gitops.PackError)) {
+		t.Errorf("err = %v, want a PackError", err)
+	}
+	if from.read > len(pack)/2 {
+		t.Errorf("%d bytes of %d were read", from.read, len(pack))
+	}
+}

@@ -17,7 +17,7 @@ import (
 
 // Limits of a pack that comes from somebody else.
 const (
-	packBytes   = 1 << 30 // of all objects, unpacked
+	packBytes   = 256 << 20 // of all objects, unpacked
 	packObjects = 200_000
 	packDepth   = 256     // folders within folders
 	packEntries = 500_000 // files and folders that the tree unfolds into, besides the base's
@@ -127,7 +127,8 @@ func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	if err != nil {
 		return id, kind, 0, malformed(err)
 	}
-	id, err = s.write(header.Type, header.Length, content)
+	// One byte more than announced is enough to find out that it is a lie.
+	id, err = s.write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
 	if err = errors.Join(err, content.Close()); err != nil {
 		return id, kind, 0, malformed(err)
 	}

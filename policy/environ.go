@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
 // harmless are the variables that a command gets with the value that agent-ci
@@ -60,7 +62,8 @@ var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
 // Environment is the environment of a run's commands, NAME=value, in the order
 // of the names: of environ what is known to be harmless and what pass names,
 // and above these what set has. A variable whose name speaks of a secret, or
-// whose value has a password in a URL, is left out unless pass names it.
+// whose value has a password in a URL or the shape of a token, is left out
+// unless pass names it.
 func Environment(environ, pass []string, set map[string]string) []string {
 	got := make(map[string]string, len(environ))
 	for _, variable := range environ {
@@ -69,7 +72,7 @@ func Environment(environ, pass []string, set map[string]string) []string {
 			continue
 		}
 		delete(got, name) // the last of two counts
-		if slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) {
+		if slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value) {
 			got[name] = value
 		}
 	}
@@ -105,6 +108,12 @@ func holdsUserinfo(name, value string) bool {
 		return strings.Contains(value, "@")
 	}
 	return userinfo.MatchString(value)
+}
+
+// holdsToken says whether text has the shape of a well-known token in it.
+func holdsToken(text string) bool {
+	var shapes secrets.Redactor
+	return shapes.Redact(text) != text
 }
 
 func wordSet(lists ...string) map[string]bool {

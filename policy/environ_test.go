@@ -70,6 +70,12 @@ func TestEnvironment(t *testing.T) {
 			want:    []string{"TZ=CET"},
 		},
 		{
+			name:    "tokens under harmless names",
+			environ: []string{"GOFLAGS=-x=ghp_abcdefghijklmnopqrstuvwxyz0123456789", "PYTHON_X=ghp_abcdefghijklmnopqrstuvwxyz0123456789", "TZ=UTC"},
+			pass:    []string{"PYTHON_X"},
+			want:    []string{"PYTHON_X=ghp_abcdefghijklmnopqrstuvwxyz0123456789", "TZ=UTC"},
+		},
+		{
 			name:    "malformed entries",
 			environ: []string{"PATH", "=C:=x", ""},
 		},

@@ -155,8 +155,12 @@ func (a *Alone) Warnings() []string {
 	for _, w := range a.run.warnings {
 		all = append(all, w.Message)
 	}
-	if a.box.Level() == sandbox.LevelNone {
+	switch level := a.box.Level(); level {
+	case sandbox.LevelFull:
+	case sandbox.LevelNone:
 		all = append(all, unconfinedWords)
+	default:
+		all = append(all, fmt.Sprintf("Commands are confined at the level %s, which is not all that there can be; agent-ci doctor says what is missing.", level))
 	}
 	return all
 }

@@ -99,13 +99,36 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.findBundleBase(ctx, bundle); err != nil {
 		return err
 	}
+	if err := r.canSign(); err != nil {
+		return err
+	}
 	if err := r.canPropose(ctx); err != nil {
 		return err
+	}
+	if bundle.Change == nil || len(bundle.Change.Files) == 0 {
+		return r.publishNothing(ctx, bundle)
 	}
 	if err := r.unpackBundle(ctx, bundle); err != nil {
 		return err
 	}
 	return r.publishChange(ctx)
+}
+
+// publishNothing is the end of a run that changed nothing: a pull request of its
+// task that is open is closed.
+func (r *run) publishNothing(ctx context.Context, bundle *transcript.View) error {
+	if err := r.closeVanished(ctx); err != nil {
+		return err
+	}
+	stop := nothingToPublish(bundle.Finished)
+	if p := r.published; p.pull != nil {
+		stop.Message += fmt.Sprintf(" Pull request #%d, which nothing is left of, was closed: %s.", p.pull.Number, p.pull.URL)
+	}
+	return stop
+}
+
+func nothingToPublish(end *transcript.RunFinished) *outcome.Stop {
+	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
 }
 
 // bundled says that the run publishes what another made: its work tree is not
@@ -118,6 +141,9 @@ func badBundle(format string, args ...any) error {
 
 // openBundle checks the chain of the transcript and reads what it says.
 func (r *run) openBundle() (*transcript.View, error) {
+	if err := r.dir.plain(); err != nil {
+		return nil, badBundle("%s", trimmed(err))
+	}
 	head, err := r.checkChain()
 	if err != nil {
 		return nil, badBundle("%s", trimmed(err))
@@ -133,15 +159,49 @@ func (r *run) openBundle() (*transcript.View, error) {
 	if view.Finished == nil {
 		return nil, badBundle("its run has not ended")
 	}
-	return view, publishable(view)
+	return view, r.publishable(view)
 }
 
-// publishable says whether a run ended with something to publish.
-func publishable(view *transcript.View) error {
+// bundleFiles are how large the files of a bundle may be that are read or
+// written here, in bytes.
+var bundleFiles = map[string]int64{
+	transcriptFile: 1 << 30, resultFile: 16 << 20, packFile: 256 << 20, patchFile: 1 << 40, pullRequestFile: 1 << 40, publishFile: 1 << 40,
+}
+
+// plain makes sure that a directory from elsewhere has files where files belong:
+// no links, which lead to others, and no pipes, which never end.
+func (d *directory) plain() error {
+	for name, most := range bundleFiles {
+		info, err := d.root.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no plain file", name)
+		case info.Size() > most:
+			return fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+		}
+	}
+	if info, err := d.root.Lstat(stateFolder); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is no folder", stateFolder)
+	}
+	return nil
+}
+
+// publishable says whether a run ended with something to publish. That the agent
+// found nothing to change says something of the task's pull request, which a
+// token can look up.
+func (r *run) publishable(view *transcript.View) error {
 	end := view.Finished
 	switch outcome.Outcome(end.Outcome) {
-	case outcome.NoChanges, outcome.Skipped:
-		return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
+	case outcome.NoChanges:
+		if end.Reason == "nothing_to_do" && view.Change != nil && len(view.Change.Files) == 0 && r.env.first(tokenNames...) != "" {
+			return nil
+		}
+		return nothingToPublish(end)
+	case outcome.Skipped:
+		return nothingToPublish(end)
 	case outcome.Changed, outcome.VerifyFailed, outcome.BudgetExceeded:
 		if end.Outcome == string(outcome.BudgetExceeded) && !draftOnBudget(view) {
 			break
@@ -210,11 +270,31 @@ func (r *run) openBase(ctx context.Context, bundle *transcript.View) error {
 	if err != nil {
 		return checkoutFailure(err)
 	}
-	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundle.Workspace.BaseSHA})
-	if err != nil {
-		return checkoutFailure(err)
+	r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
+	var unknown *gitops.UnknownBaseError
+	if errors.As(err, &unknown) && r.fetchBundleBase(ctx, bundle) == nil {
+		r.base, err = r.checkout.UseBase(gitops.BaseSpec{SHA: bundleBase(bundle)})
 	}
-	return nil
+	return checkoutFailureOrNil(err)
+}
+
+// fetchBundleBase fetches the commit that the bundle builds on, which a shallow
+// checkout of a later one does not have. That it belongs to the base branch is
+// made sure of before anything is published.
+func (r *run) fetchBundleBase(ctx context.Context, bundle *transcript.View) error {
+	r.job = &job.Job{} // which repository this is says the environment or the checkout
+	if err := r.meetForge(ctx); err != nil {
+		return err
+	}
+	return r.fetchCommit(ctx, bundleBase(bundle), true)
+}
+
+// bundleBase is the commit that the change of a bundle is on.
+func bundleBase(bundle *transcript.View) string {
+	if bundle.Change != nil && bundle.Change.BaseSHA != "" {
+		return bundle.Change.BaseSHA
+	}
+	return bundle.Workspace.BaseSHA
 }
 
 // findBundleBase names the branch that the pull request goes to. A run on a
@@ -293,6 +373,9 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	r.task.key, r.task.title = bundle.Started.Key, bundle.Task.Title
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue = &issue
+	}
+	if job.ValidateKey(bundle.Task.Actor) == nil {
+		r.task.actor, r.task.actorID = bundle.Task.Actor, bundle.Task.ActorID
 	}
 	if job.ValidateKey(bundle.Task.Author) == nil {
 		r.task.author = &github.User{Login: bundle.Task.Author, ID: bundle.Task.AuthorID}

@@ -34,10 +34,16 @@ func (r *run) commitChange(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now := time.Now()
-	commit, err := r.checkout.WriteCommit(ctx, r.changes, gitops.CommitOptions{
-		Message: r.commitMessage(view, head), Author: r.signature("AUTHOR", now), Committer: r.signature("COMMITTER", now),
-	})
+	message, now := r.commitMessage(view, head), time.Now()
+	commit, made, err := r.commitOnGitHub(ctx, message)
+	if err != nil {
+		return "", err
+	}
+	if !made {
+		commit, err = r.checkout.WriteCommit(ctx, r.changes, gitops.CommitOptions{
+			Message: message, Author: r.signature("AUTHOR", now), Committer: r.signature("COMMITTER", now), Sign: r.signer(),
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("commit the change: %w", err)
 	}
@@ -102,11 +108,17 @@ func (r *run) closing() string {
 	return fmt.Sprintf("Fixes #%d", r.task.issue.Number)
 }
 
-// coAuthor is who wrote the issue, by the address under which GitHub knows
-// every account.
+// coAuthor is who asked for the work, else who wrote the issue, by the address
+// under which GitHub knows every account. Bots are none.
 func (r *run) coAuthor() string {
-	author := r.task.author
-	if author == nil || author.Bot || author.Login == "" || author.ID == 0 || !r.job.PullRequest.Commit.CoAuthor {
+	if !r.job.PullRequest.Commit.CoAuthor {
+		return ""
+	}
+	login, id := r.task.actor, r.task.actorID
+	if author := r.task.author; (login == "" || id == 0) && author != nil && !author.Bot {
+		login, id = author.Login, author.ID
+	}
+	if login == "" || id == 0 || strings.HasSuffix(login, "[bot]") {
 		return ""
 	}
 	host := "users.noreply.github.com"
@@ -114,5 +126,5 @@ func (r *run) coAuthor() string {
 		host = "users.noreply." + strings.TrimPrefix(strings.TrimPrefix(r.repo.serverURL, "https://"), "http://")
 		host, _, _ = strings.Cut(host, ":")
 	}
-	return fmt.Sprintf("%s <%d+%s@%s>", author.Login, author.ID, author.Login, host)
+	return fmt.Sprintf("%s <%d+%s@%s>", login, id, login, host)
 }

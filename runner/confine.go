@@ -53,6 +53,7 @@ func (r *run) confine(ctx context.Context) error {
 // probe finds out how commands with a network can be confined.
 func (r *run) probe(ctx context.Context, network job.Network) (Confinement, error) {
 	o := r.sandboxOptions(place{scratch: "probe", root: r.checkout.Root(), network: network})
+	o.At = "" // what there is, it finds out
 	level, layers, err := sandbox.Probe(ctx, o)
 	r.removeScratch("probe")
 	if err != nil {
@@ -103,6 +104,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 	}
 	o := sandbox.Options{
 		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
+		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,

@@ -157,13 +157,13 @@ const (
 
 func (d *directory) reserve() error {
 	f, err := d.create(reserveFile)
-	if err != nil {
-		return fmt.Errorf("make room in the run directory: %w", err)
+	if err == nil {
+		_, err = f.Write(make([]byte, reserveSize))
+		err = errors.Join(err, f.Close())
 	}
-	_, err = f.Write(make([]byte, reserveSize))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"There is no room for a run directory at %s (%v); free some, or give another place with --out.", d.path, err).Because(err)
+			"The run directory %s cannot be written (%v); make room, or give another place with --out.", d.path, err).Because(err)
 	}
 	return nil
 }

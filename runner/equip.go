@@ -44,7 +44,7 @@ func (r *run) redact() {
 		}
 	}
 	if r.job != nil {
-		names = append(names, r.job.Model.APIKeyEnv)
+		names = append(names, r.job.Model.APIKeyEnv, r.job.PullRequest.Commit.KeyEnv)
 		add("model.headers.", r.job.Model.Headers)
 		add("model.query.", r.job.Model.Query)
 		add("policy.env.set.", r.job.Policy.Env.Set)

@@ -80,10 +80,8 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 		return &stop
 	case r.overBudget != nil:
 		return r.publishedOverBudget()
-	case r.changes.Empty() && r.job.Task.Expects == "answer":
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	case r.changes.Empty():
-		return outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
+		return r.withoutChange()
 	case !r.table.Passed:
 		return r.verifyFailed()
 	case r.published.unchanged && r.published.operation != "created":
@@ -141,17 +139,13 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return "The checkout was left as the agent left it."
 	}
 	switch {
-	case r.changes.Empty():
+	case r.inCheckout().Empty():
 		return r.giveBackCheckout(ctx)
 	case r.publishMode() == publishNone:
 		return r.leaveInCheckout(ctx, stop)
 	}
-	err := r.leaveAway()
-	if err == nil {
-		err = r.checkout.Restore(ctx, r.changes)
-	}
-	if err != nil {
-		r.warn("checkout_not_restored", "The checkout could not be put back (%v); what the agent changed still stands in it.", err)
+	if err := r.restoreCheckout(ctx); err != nil {
+		r.warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", r.dir.join(patchFile))

@@ -9,7 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -46,8 +45,6 @@ func (r *run) mayJoin(ctx context.Context) error {
 // was asked for, and what was said there by who counts.
 func (r *run) readJoinTask(ctx context.Context) (input, error) {
 	pull, q := r.pull, r.request
-	owner, name := r.eventRepository()
-	ref := job.Issue{Repository: owner + "/" + name, Number: pull.Number}
 	described := pull.Body
 	switch {
 	case q.Pull != nil:
@@ -65,14 +62,8 @@ func (r *run) readJoinTask(ctx context.Context) (input, error) {
 		{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf(
 			"The checkout holds the branch of this pull request with its commits; it goes to %s. Your change becomes one commit on top of them. Add what is asked for below, and leave the rest as its author made it.", pull.Base)},
 	}}
-	issue, err := r.forge.Issue(ctx, owner, name, pull.Number)
-	if err != nil {
-		return input{}, issueFailure(ref, err)
-	}
-	comments, err := r.commentsThatCount(ctx, ref, issue)
-	for _, c := range comments {
-		in.parts = append(in.parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
-	}
+	said, err := r.saidOnPull(ctx)
+	in.parts = append(in.parts, said...)
 	return in, err
 }
 

@@ -145,6 +145,7 @@ func changedFiles(changes *gitops.ChangeSet) []policy.ChangedFile {
 // them left out. They are put back in the checkout, too.
 func (r *run) withoutDropped(ctx context.Context, changes *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	verdict, err := r.verdict(changes)
+	r.dropped = verdict.Drop
 	if err != nil || len(verdict.Drop) == 0 {
 		return changes, err
 	}

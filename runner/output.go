@@ -78,7 +78,7 @@ func (r *run) askOutput(ctx context.Context) error {
 	}
 	value, wrong, err := r.conversation.Output(ctx, r.output.source, r.output.check)
 	if err != nil {
-		return err
+		return r.withoutOutput(ctx, err)
 	}
 	if wrong != nil {
 		return outcome.Stopf(outcome.ModelFailed, "output_schema",
@@ -89,4 +89,15 @@ func (r *run) askOutput(ctx context.Context) error {
 	}
 	r.outputFile = outputFile
 	return nil
+}
+
+// withoutOutput is what becomes of the work when its output could not be had: a
+// budget that is used up by then ends the run as it does in a turn.
+func (r *run) withoutOutput(ctx context.Context, err error) error {
+	stop := endOf(ctx, err)
+	if stop.Outcome != outcome.BudgetExceeded {
+		return err
+	}
+	r.overBudget = stop
+	return r.overBudgetUnlessDraft()
 }

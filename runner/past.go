@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +34,7 @@ type past struct {
 	elapsed   time.Duration           // while the run lived
 	first     time.Time               // event since it was started or resumed
 	verified  int                     // the last attempt
+	nudged    bool                    // an early end was pointed out
 }
 
 // readPast folds the events of the run directory.
@@ -96,7 +100,11 @@ func (p *past) take(e transcript.Event) error {
 		return p.publish(e.Data)
 	case transcript.TypeRunFinished:
 		p.finished = &transcript.RunFinished{}
-		return json.Unmarshal(e.Data, p.finished)
+		if err := json.Unmarshal(e.Data, p.finished); err != nil {
+			return err
+		}
+	case transcript.TypeModelRequest:
+		p.nudged = p.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
 	case transcript.TypeModelResponse:
 		p.attempts = p.verified
 	}
@@ -147,7 +155,19 @@ func (p *past) onPull() bool {
 	return p.task.Source == "event" && strings.Contains(p.task.URL, "/pull/")
 }
 
-// nudged says that an early end was pointed out.
-func (p *past) nudged() bool {
-	return p.agent.Told(func(item json.RawMessage) bool { return strings.Contains(string(item), nudgeWords) })
+// askedOn is the number of the issue or pull request on which an event asked for
+// the run; 0 for none.
+func (p *past) askedOn() int {
+	if p.task.Trigger == "" {
+		return 0
+	}
+	if p.onPull() {
+		number, _ := strconv.Atoi(path.Base(p.task.URL)) // else it is 0
+		return number
+	}
+	issue, err := job.ParseIssue(p.task.Issue)
+	if err != nil {
+		return 0
+	}
+	return issue.Number
 }

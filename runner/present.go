@@ -207,7 +207,7 @@ func (r *run) notProposed(err error) error {
 		return err
 	}
 	told := *stop
-	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s.", r.branch, r.dir.join(pullRequestFile))
+	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s; by hand: %s", r.branch, r.dir.join(pullRequestFile), r.proposeByHand())
 	return &told
 }
 
@@ -223,6 +223,9 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts transcr
 		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
 		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
+	}
+	if github.PullRequestExists(err) { // another run was faster
+		return r.adoptPullRequest(ctx, title, posts)
 	}
 	if err != nil {
 		return forgeFailure("The pull request cannot be opened", err)
@@ -315,7 +318,7 @@ func (p published) sentence(where string) string {
 		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
 	case p.pull != nil && p.operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.pull.Number, p.pull.URL)
-	case p.unchanged:
+	case p.unchanged && p.operation != "created":
 		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.branch, short(p.commit))
 	case p.pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)

@@ -30,10 +30,11 @@ type progressComment struct {
 
 	plan  transcript.Plan
 	stage string
-	trace string // for a later run, not for people
-	shown string // the text that stands there
-	last  time.Time
-	err   error // of the last edit
+	trace string    // for a later run, not for people
+	shown string    // the text that stands there
+	last  time.Time // when the last edit was over
+	fails int       // edits that failed since one that did not
+	err   error     // of the last edit
 }
 
 // stages are what a run is doing, by the events that tell of it.
@@ -45,7 +46,8 @@ var stages = map[transcript.Type]string{
 }
 
 // take notes what an event tells and shows it, if the last edit is long enough
-// ago. The next event shows what was not.
+// ago: longer each time that one failed, since a server that does not answer
+// holds up the run. The next event shows what was not.
 func (p *progressComment) take(e transcript.Event) {
 	if e.Type == transcript.TypePlan {
 		_ = json.Unmarshal(e.Data, &p.plan) // written by this process
@@ -54,7 +56,7 @@ func (p *progressComment) take(e transcript.Event) {
 		p.stage = stage
 	}
 	now := p.now()
-	if p.last.IsZero() || now.Sub(p.last) < progressEvery {
+	if p.last.IsZero() || now.Sub(p.last) < progressEvery<<min(p.fails, 5) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
@@ -83,16 +85,17 @@ func (p *progressComment) show(ctx context.Context, state string) {
 	if body == p.shown {
 		return
 	}
+	p.err = p.write(ctx, body)
 	p.last = p.now()
-	if p.err = p.write(ctx, body); p.err == nil {
-		p.shown = body
+	if p.fails++; p.err == nil {
+		p.shown, p.fails = body, 0
 	}
 }
 
 // beginProgress puts the comment there once nothing stands in the way of the
 // run's work, taking the one of an earlier run over.
 func (r *run) beginProgress(ctx context.Context) error {
-	if r.request == nil || r.request.Number == 0 || r.publishMode() != publishGitHub {
+	if r.progressOn() == 0 || r.publishMode() != publishGitHub {
 		return nil
 	}
 	r.progressID = r.earlierProgress(ctx)
@@ -102,20 +105,36 @@ func (r *run) beginProgress(ctx context.Context) error {
 	return nil
 }
 
+// progressOn is the issue or pull request that an event asked for, by itself or
+// in a workflow that names its issue; 0 for none.
+func (r *run) progressOn() int {
+	switch {
+	case r.request != nil:
+		return r.request.Number
+	case !r.askedAt.IsZero() && r.task.issue != nil:
+		return r.task.issue.Number
+	}
+	return 0
+}
+
 // earlierProgress is the comment of an earlier run, 0 for none: the last of an
 // App or of the token's own account. A person's that looks like one stays as it
 // is. Not to know is no failure: the run then makes another comment.
 func (r *run) earlierProgress(ctx context.Context) int64 {
-	owner, name := r.eventRepository()
-	if r.request.OnPull {
-		if pull, err := r.forge.Issue(ctx, owner, name, r.request.Number); err == nil {
-			r.progressLike = slices.DeleteFunc(pull.Comments, func(c github.Comment) bool { return !isProgress(c) })
-		}
+	if r.pull != nil {
+		r.lookForProgress(ctx, r.pull.Number)
 	}
 	if c := r.ownProgress(ctx); c != nil {
 		return c.ID
 	}
 	return 0
+}
+
+func (r *run) lookForProgress(ctx context.Context, number int) {
+	owner, name := r.eventRepository()
+	if on, err := r.forge.Issue(ctx, owner, name, number); err == nil {
+		r.progressLike = slices.DeleteFunc(on.Comments, func(c github.Comment) bool { return !isProgress(c) })
+	}
 }
 
 // ownProgress is the comment of an earlier run among those that look like one.
@@ -151,7 +170,7 @@ func (r *run) writeProgress(ctx context.Context, body string) error {
 	if r.progressID != 0 {
 		return r.forge.EditComment(ctx, owner, name, r.progressID, body)
 	}
-	comment, err := r.forge.CreateComment(ctx, owner, name, r.request.Number, body)
+	comment, err := r.forge.CreateComment(ctx, owner, name, r.progressOn(), body)
 	if err == nil {
 		r.progressID = comment.ID
 	}

@@ -69,11 +69,24 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
 	p := b.comment()
 	p.show(t.Context(), p.running())
-	for range 30 {
-		b.now = b.now.Add(time.Second)
-		p.take(transcript.Event{Type: transcript.TypeToolStarted})
+	pass := func(seconds, attempts int) {
+		t.Helper()
+		for range seconds {
+			b.now = b.now.Add(time.Second)
+			p.take(transcript.Event{Type: transcript.TypeToolStarted})
+		}
+		if len(b.bodies) != attempts {
+			t.Errorf("%d attempts, want %d", len(b.bodies), attempts)
+		}
 	}
-	if len(b.bodies) != 3 || p.err == nil {
-		t.Errorf("%d attempts, %v", len(b.bodies), p.err)
+	pass(29, 1)
+	pass(1, 2)
+	pass(59, 2)
+	b.err = nil
+	pass(1, 3)
+	if p.err != nil {
+		t.Error(p.err)
 	}
+	p.take(planned(t, "pending"))
+	pass(15, 4)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -32,6 +33,7 @@ type published struct {
 	unchanged bool   // the branch held the same change already
 	remote    string // where it was pushed, for people; empty: nowhere
 	notPushed string // why not
+	onGitHub  bool   // the commit was made there, and is not here
 	pull      *github.PullRequest
 	operation string // on the pull request
 }
@@ -64,6 +66,9 @@ func (r *run) choosePublishing(ctx context.Context) error {
 		return err
 	}
 	if err := r.canBranch(); err != nil {
+		return err
+	}
+	if err := r.canSign(); err != nil {
 		return err
 	}
 	if r.publishMode() == publishGitHub {
@@ -146,7 +151,7 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if pull == nil || pull.State == "open" || pull.Merged {
+	if pull == nil || pull.State == "open" || pull.Merged || closedByRun(pull) {
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
@@ -156,8 +161,9 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 // tip is the end of the task's branch where it is published.
 type tip struct {
 	sha, tree, parent, author string
-	ours                      bool // made by runs alone
-	pushed                    bool // stands where a push goes, not in the checkout alone
+	run                       string // that made it
+	ours                      bool   // made by runs alone
+	pushed                    bool   // stands where a push goes, not in the checkout alone
 }
 
 // publishedTip asks GitHub, or looks into the repositories on this machine. It
@@ -202,7 +208,7 @@ func tipOf(info *gitops.CommitInfo, pushed bool) *tip {
 	if info == nil {
 		return nil
 	}
-	t := &tip{sha: info.SHA, tree: string(info.Tree), author: info.Author, ours: info.Ours(), pushed: pushed}
+	t := &tip{sha: info.SHA, tree: string(info.Tree), author: info.Author, run: info.Trailer(gitops.TrailerRun), ours: info.Ours(), pushed: pushed}
 	if len(info.Parents) == 1 {
 		t.parent = info.Parents[0]
 	}
@@ -231,7 +237,7 @@ func (r *run) keepChanges(ctx context.Context) error {
 	r.kept = true
 	return r.record(transcript.TypeChange, transcript.Change{
 		TreeSHA: string(r.changes.Tree), Files: changeFiles(r.changes), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions,
-		Patch: patchFile, SHA256: digest,
+		Patch: patchFile, SHA256: digest, BaseSHA: r.movedTo(),
 	})
 }
 
@@ -264,14 +270,42 @@ func (r *run) writePack(ctx context.Context, name, commit string) error {
 // publish mode goes.
 func (r *run) publishChange(ctx context.Context) error {
 	if r.changes.Empty() {
-		return nil
+		return r.closeVanished(ctx)
 	}
 	if err := r.judgeChanges(); err != nil {
 		return err
 	}
-	if r.publishMode() == publishNone || !r.table.Passed && r.job.OnVerifyFailed == "none" {
+	if r.heldBack() {
 		return nil
 	}
+	if err := r.followBase(ctx); err != nil {
+		return err
+	}
+	switch {
+	case r.changes.Empty():
+		return r.closeVanished(ctx)
+	case r.heldBack():
+		return nil
+	}
+	r.doubtDrift()
+	if err := r.mayPushWorkflows(ctx); err != nil {
+		return err
+	}
+	if err := r.publishOver(ctx); err != nil {
+		return err
+	}
+	r.noteChecks()
+	return nil
+}
+
+// heldBack says that the change is not to be published, by the mode or because
+// it is red.
+func (r *run) heldBack() bool {
+	return r.publishMode() == publishNone || !r.table.Passed && r.job.OnVerifyFailed == "none"
+}
+
+// publishOver publishes the change over what the branch holds.
+func (r *run) publishOver(ctx context.Context) error {
 	before, err := r.publishedTip(ctx)
 	if err != nil {
 		return err
@@ -312,17 +346,60 @@ func (r *run) release(ctx context.Context, before *tip) error {
 }
 
 func (r *run) releaseToGitHub(ctx context.Context, commit string, before *tip) error {
-	if err := r.push(ctx, commit, before); err != nil {
-		return err
+	take := r.push
+	if r.published.onGitHub {
+		take = r.releaseCommit
+	}
+	if err := take(ctx, commit, before); err != nil {
+		if err := r.lostRace(ctx, err); err != nil {
+			return err
+		}
+		return r.takeOverTip(ctx)
 	}
 	r.published.commit, r.published.branch = commit, r.branch
 	if r.bundled() {
 		return nil
 	}
-	if err := r.switchCheckout(ctx, commit); err != nil {
+	if r.drift.inCheckout != nil {
+		return r.restoreCheckout(ctx)
+	}
+	if err := r.switchToPushed(ctx, commit); err != nil {
 		r.warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", r.branch, err)
 	}
 	return nil
+}
+
+// takeOverTip goes on with what another run pushed, which is the same.
+func (r *run) takeOverTip(ctx context.Context) error {
+	now, err := r.publishedTip(ctx)
+	if err != nil || now == nil {
+		return err
+	}
+	r.published.commit, r.published.branch, r.published.unchanged = now.sha, r.branch, true
+	if r.bundled() {
+		return nil
+	}
+	return r.restoreCheckout(ctx)
+}
+
+// restoreCheckout puts the checkout back to where it was before the run.
+func (r *run) restoreCheckout(ctx context.Context) error {
+	err := r.leaveAway()
+	if err == nil {
+		err = r.checkout.Restore(ctx, r.inCheckout())
+	}
+	if err != nil {
+		return fmt.Errorf("put the checkout back: %w", err)
+	}
+	return nil
+}
+
+// switchToPushed puts the checkout on the branch that was pushed.
+func (r *run) switchToPushed(ctx context.Context, commit string) error {
+	if err := r.fetchCommit(ctx, commit, false); err != nil { // it is here unless GitHub made it
+		return err
+	}
+	return r.switchCheckout(ctx, commit)
 }
 
 func (r *run) switchCheckout(ctx context.Context, commit string) error {
@@ -345,11 +422,8 @@ func (r *run) switchCheckout(ctx context.Context, commit string) error {
 // opened.
 func (r *run) publishedAlready(ctx context.Context, before *tip) error {
 	if !r.bundled() {
-		if err := r.leaveAway(); err != nil {
+		if err := r.restoreCheckout(ctx); err != nil {
 			return err
-		}
-		if err := r.checkout.Restore(ctx, r.changes); err != nil {
-			return fmt.Errorf("put the checkout back: %w", err)
 		}
 	}
 	r.published.commit, r.published.branch, r.published.unchanged = before.sha, r.branch, true
@@ -376,21 +450,44 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 			return nil
 		}
 	}
-	pack, err := r.packForPush(ctx, commit)
-	if err != nil {
-		return err
-	}
-	defer pack.Close()
-	options := remote.PushOptions{Branch: r.branch, Commit: commit, Pack: pack, Git: gitops.FindGit(r.env.get("PATH"))}
+	options := remote.PushOptions{Branch: r.branch, Commit: commit, Git: gitops.FindGit(r.env.get("PATH"))}
 	if before != nil && before.pushed {
 		options.Expected = before.sha
 	}
-	if err := remote.Push(ctx, to, options); err != nil {
+	if err := patiently(ctx, func() error { return r.pushOnce(ctx, to, options) }); err != nil {
 		return remoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", r.branch, to.Name()), err)
 	}
 	r.published.remote = to.Name()
 	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
 }
+
+func (r *run) pushOnce(ctx context.Context, to remote.Remote, options remote.PushOptions) error {
+	pack, err := r.packForPush(ctx, options.Commit)
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	options.Pack = pack
+	return remote.Push(ctx, to, options)
+}
+
+// patiently does again what a git server could not be reached for: a push under
+// a lease and a fetch can be done twice.
+func patiently(ctx context.Context, do func() error) error {
+	for pause := time.Second; ; pause *= 2 {
+		err := do()
+		if !errors.Is(err, remote.ErrUnreachable) || pause > longestPause {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+const longestPause = 4 * time.Second
 
 func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, error) {
 	name := stateFolder + "/push.pack"

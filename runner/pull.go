@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -55,7 +52,25 @@ func (r *run) pullInput(ctx context.Context) (input, error) {
 		}
 		in.parts = append(about.parts, in.parts...)
 	}
-	return in, nil
+	said, err := r.saidOnPull(ctx)
+	in.parts = append(in.parts, said...)
+	return in, err
+}
+
+// saidOnPull are the comments below the pull request that count.
+func (r *run) saidOnPull(ctx context.Context) ([]intake.Part, error) {
+	owner, name := r.eventRepository()
+	ref := job.Issue{Repository: owner + "/" + name, Number: r.pull.Number}
+	pull, err := r.forge.Issue(ctx, owner, name, r.pull.Number)
+	if err != nil {
+		return nil, issueFailure(ref, err)
+	}
+	var parts []intake.Part
+	comments, err := r.commentsThatCount(ctx, ref, pull)
+	for _, c := range comments {
+		parts = append(parts, intake.Part{Kind: "comment", Author: c.Author.Login, Text: c.Body})
+	}
+	return parts, err
 }
 
 // pullTitle is the pull request's title as it was when it was asked for.
@@ -103,39 +118,44 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	return r.issueInput(ctx, ref, issue)
 }
 
-// requestParts are the words that ask for more: of the comment or review itself,
-// and of the comments on lines that a review is made of.
+// requestParts are the words that ask for more, of the comment or review itself,
+// after what was said on lines of the diff: by the review that asks, and by who
+// counts before it. Their numbers of lines are left out: they change with the
+// branch, and the same input would be another one.
 func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 	q := r.request
-	var parts []intake.Part
-	add := func(words string) {
-		if strings.TrimSpace(words) != "" {
-			parts = append(parts, intake.Part{Kind: "request", Author: q.Actor.Login, Text: words})
-		}
-	}
-	if on := q.On; on != nil {
-		add(onLine(on.Path, on.Line, on.DiffHunk, q.Words))
-		return parts, nil
-	}
-	add(q.Words)
-	if r.event.Review == nil {
-		return parts, nil
-	}
 	owner, name := r.eventRepository()
 	comments, err := r.forge.ReviewComments(ctx, owner, name, q.Number)
 	if err != nil {
-		return nil, forgeFailure(fmt.Sprintf("The review of pull request #%d cannot be read", q.Number), err)
+		return nil, forgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
 	}
+	var earlier, asking []intake.Part
 	for _, c := range comments {
-		if c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
-			add(onLine(c.Path, c.Line, c.DiffHunk, c.Body))
+		part := intake.Part{Kind: "comment", Author: c.Author.Login, Text: fmt.Sprintf("On the last of these lines of %s:\n\n%s\n\n%s", c.Path, c.DiffHunk, c.Body)}
+		if r.event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
+			part.Kind = "request"
+			asking = append(asking, part)
+			continue
+		}
+		if c.ID == q.WordsID || r.afterTrigger(c.CreatedAt) || r.afterTrigger(c.UpdatedAt) {
+			continue
+		}
+		counts, err := r.commentCounts(ctx, owner+"/"+name, github.Comment{Author: c.Author})
+		if err != nil {
+			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
+		}
+		if counts {
+			earlier = append(earlier, part)
 		}
 	}
-	return parts, nil
-}
-
-func onLine(file string, line int, hunk, words string) string {
-	return fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", line, file, hunk, words)
+	words := q.Words
+	if on := q.On; on != nil {
+		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, on.Path, on.DiffHunk, words)
+	}
+	if strings.TrimSpace(words) != "" {
+		asking = append([]intake.Part{{Kind: "request", Author: q.Actor.Login, Text: words}}, asking...)
+	}
+	return append(earlier, asking...), nil
 }
 
 // goOn puts the change of the pull request into the checkout, as if the agent
@@ -156,106 +176,40 @@ func (r *run) goOn(ctx context.Context) error {
 	if info := infoOf(tip); !info.Ours() {
 		return foreignCommit(r.branch, tipOf(info, true))
 	}
-	files, err := r.changedInPull(ctx, tip)
+	change, err := r.changeOfPull(ctx, tip)
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(r.checkout.Root())
-	if err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
-	defer root.Close()
-	for _, file := range files {
-		if err := r.takeOver(ctx, root, file); err != nil {
-			return fmt.Errorf("take over %s from pull request #%d: %w", file.Path, r.pull.Number, err)
-		}
+	if err := r.checkout.LayOver(ctx, change); err != nil {
+		return fmt.Errorf("go on with pull request #%d: %w", r.pull.Number, err)
 	}
 	return nil
 }
 
-// changedInPull are the files that differ between a run's commit and what it
-// was made on; an empty id stands for one that is gone. A file that the base has
-// changed since is nobody's to guess.
-func (r *run) changedInPull(ctx context.Context, tip *github.Commit) ([]github.TreeFile, error) {
-	var trees [3]map[string]github.TreeFile
-	owner, name := r.eventRepository()
-	for i, id := range []string{tip.Parents[0], tip.SHA, r.base.SHA} {
-		if i == 2 && id == tip.Parents[0] {
-			trees[i] = trees[0]
-			continue
-		}
-		files, err := r.forge.Tree(ctx, owner, name, id)
-		if err != nil {
-			return nil, forgeFailure(fmt.Sprintf("The files of pull request #%d cannot be listed", r.pull.Number), err)
-		}
-		trees[i] = map[string]github.TreeFile{}
-		for _, file := range files {
-			trees[i][file.Path] = file
+// changeOfPull is the change of a run's commit, merged onto the base as it is
+// now.
+func (r *run) changeOfPull(ctx context.Context, tip *github.Commit) (*gitops.ChangeSet, error) {
+	made := tip.Parents[0]
+	apart := !r.checkout.HasCommit(made)
+	for _, sha := range []string{made, tip.SHA} {
+		if err := r.fetchCommit(ctx, sha, apart); err != nil {
+			return nil, err
 		}
 	}
-	var changed []github.TreeFile
-	var moved []string
-	before, after, now := trees[0], trees[1], trees[2]
-	for _, file := range union(before, after) {
-		if before[file] == after[file] {
-			continue
-		}
-		if before[file] != now[file] {
-			moved = append(moved, file)
-		}
-		kept := after[file]
-		kept.Path = file
-		changed = append(changed, kept)
-	}
-	if len(moved) > 0 {
-		return nil, outcome.Stopf(outcome.Conflict, "base_moved",
-			"%s changed %s since pull request #%d was made; merge %s there, or close it and ask again on the issue.",
-			r.baseName(), some(moved), r.pull.Number, r.baseName())
-	}
-	return changed, nil
-}
-
-// union are the paths of both trees, sorted.
-func union(a, b map[string]github.TreeFile) []string {
-	var paths []string
-	for file := range a {
-		paths = append(paths, file)
-	}
-	for file := range b {
-		if _, both := a[file]; !both {
-			paths = append(paths, file)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-func (r *run) takeOver(ctx context.Context, root *os.Root, file github.TreeFile) error {
-	inGit := slices.ContainsFunc(strings.Split(file.Path, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
-	if !fs.ValidPath(file.Path) || inGit {
-		return errors.New("its path is none of a checkout")
-	}
-	if err := root.Remove(file.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if file.ID == "" {
-		return nil
-	}
-	owner, name := r.eventRepository()
-	content, err := r.forge.Blob(ctx, owner, name, file.ID)
+	before, err := r.checkout.BaseAt(r.base.Branch, made)
 	if err != nil {
-		return err
+		return nil, checkoutFailure(err)
 	}
-	if err := root.MkdirAll(path.Dir(file.Path), 0o755); err != nil {
-		return err
+	change, err := r.checkout.Between(ctx, before, gitops.Tree(tip.Tree))
+	if err != nil || before.SHA == r.base.SHA {
+		return change, err
 	}
-	switch file.Mode {
-	case "100644":
-		return root.WriteFile(file.Path, content, 0o644)
-	case "100755":
-		return root.WriteFile(file.Path, content, 0o755)
-	case "120000":
-		return root.Symlink(string(content), file.Path)
+	onto, err := r.checkout.Rebase(ctx, change, r.base)
+	var conflict *gitops.MergeError
+	if errors.As(err, &conflict) {
+		return nil, outcome.Stopf(outcome.Conflict, "base_moved",
+			"%s moved since pull request #%d was made, and the two do not go together: %s; merge %s there, or close it and ask again on the issue.",
+			r.baseName(), r.pull.Number, namesOf(conflict), r.baseName()).Because(conflict)
 	}
-	return fmt.Errorf("it has the mode %s", file.Mode)
+	return onto, err
 }

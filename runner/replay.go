@@ -189,17 +189,9 @@ func (p *replay) writeBody(failed error) (string, error) {
 }
 
 func (r *run) replayPipeline(ctx context.Context) error {
-	ctx, stop := r.withTimeLimit(ctx)
-	defer stop()
 	r.options.Publish = publishNone
-	for _, stage := range []func(context.Context) error{
-		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified,
-	} {
-		if err := stage(ctx); err != nil {
-			return endOf(ctx, err)
-		}
-	}
-	return nil
+	return r.inTime(ctx,
+		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified)
 }
 
 // knowRecorded finds the model's profile. Nothing makes the conversation
@@ -375,7 +367,7 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 
 // checkRequests builds each request from the events and compares its digest.
 func (p *replay) checkRequests(found *Replayed) error {
-	var rebuilt model.Rebuilt
+	rebuilt := model.Rebuilt{Chat: p.recorded.past.job.Model.Wire == "chat" && p.recorded.past.started.Scripted == ""}
 	return p.recorded.eachEvent(func(e transcript.Event) error {
 		var d struct {
 			Turn                 int

@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -111,7 +113,7 @@ func (r *run) concludeAgain() Result {
 	}
 	result := Result{
 		Version: ResultVersion, Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason, Message: end.Message, ExitCode: end.ExitCode,
-		RunID: r.past.started.RunID, BaseSHA: view.Workspace.BaseSHA, PullRequest: PullRequest{Operation: "none"},
+		RunID: r.past.started.RunID, BaseSHA: bundleBase(view), PullRequest: PullRequest{Operation: "none"},
 		Plan: append([]transcript.PlanStep{}, view.Plan.Steps...), Usage: end.Usage, CostUSD: end.CostUSD, Verify: []VerifyRow{},
 		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: Confinement{string(sandbox.LevelNone), []string{}}, Summary: end.Summary,
 		TranscriptSHA256: r.log.Head(), Worked: view.Turns > 0, Directory: r.dir.path, File: resultFile,
@@ -148,9 +150,9 @@ func (r *run) adoptPast() {
 	r.id, r.begun, r.began = p.started.RunID, true, time.Now().Add(-p.elapsed)
 	r.job, r.options.Publish = &p.job, p.started.Publish
 	r.redact()
-	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged()
+	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged
 	r.branch = p.workspace.Branch
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, trigger: p.task.Trigger, actor: p.task.Actor}
+	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor, actorID: p.task.ActorID}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
@@ -163,22 +165,18 @@ func (r *run) adoptPast() {
 	}
 }
 
-// proceed is the pipeline from where the run was.
+// proceed is the pipeline from where the run was. A run whose time is over goes
+// on too, to what is done with its work.
 func (r *run) proceed(ctx context.Context) error {
-	ctx, stop := r.withTimeLimit(ctx)
-	defer stop()
-	stages := []func(context.Context) error{r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing, r.readOutputSchema, r.recordResumed, r.briefAgent}
+	if err := inTurn(ctx, r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
+		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.briefAgent); err != nil {
+		return err
+	}
+	begin := []func(context.Context) error{r.restore, r.moveIn}
 	if !r.past.worked() {
-		stages = append(stages, r.setUp, r.takeBaseline)
-	} else {
-		stages = append(stages, r.restore, r.moveIn)
+		begin = []func(context.Context) error{r.setUp, r.takeBaseline}
 	}
-	for _, stage := range append(stages, r.workUntilVerified, r.askOutput, r.publishWork) {
-		if err := stage(ctx); err != nil {
-			return endOf(ctx, err)
-		}
-	}
-	return nil
+	return r.inTime(ctx, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,
@@ -202,6 +200,18 @@ func (r *run) recordResumed(context.Context) error {
 	}
 	r.dir.remove(resultFile)
 	return nil
+}
+
+// resumeProgress goes on with the comment that showed how far the run was, where
+// an event had asked for it.
+func (r *run) resumeProgress(ctx context.Context) error {
+	number := r.past.askedOn()
+	if owner, name := r.eventRepository(); number == 0 || !strings.EqualFold(owner+"/"+name, r.repo.full()) {
+		return nil
+	}
+	r.request = &actions.Request{Number: number}
+	r.lookForProgress(ctx, number)
+	return r.beginProgress(ctx)
 }
 
 // restore puts the conversation and the baseline where the last event left
@@ -235,6 +245,9 @@ func (r *run) catchUp(ctx context.Context) error {
 	if past.finished != nil {
 		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
+	if r.away == "" && past.agent.Told(leftRunning) {
+		words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
+	}
 	switch r.away {
 	case inChange:
 		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
@@ -245,6 +258,11 @@ func (r *run) catchUp(ctx context.Context) error {
 		return nil
 	}
 	return r.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
+}
+
+// leftRunning says whether an item tells of a command that went on running.
+func leftRunning(item json.RawMessage) bool {
+	return bytes.Contains(item, []byte("Process running with session ID "))
 }
 
 // interrupted tells the model of a call that was broken off.
@@ -275,7 +293,14 @@ func (r *run) releaseAgain(ctx context.Context, before *tip) error {
 		return r.present(ctx)
 	}
 	r.published.commit, r.published.branch = before.sha, r.branch
-	if err := r.switchCheckout(ctx, before.sha); err != nil {
+	put := r.switchCheckout
+	switch {
+	case r.drift.inCheckout != nil:
+		put = func(ctx context.Context, _ string) error { return r.restoreCheckout(ctx) }
+	case r.publishMode() == publishGitHub:
+		put = r.switchToPushed
+	}
+	if err := put(ctx, before.sha); err != nil {
 		return err
 	}
 	if err := r.push(ctx, before.sha, before); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -120,28 +121,32 @@ type run struct {
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string
-	nudged       bool          // an early end was pointed out
-	overBudget   *outcome.Stop // that ended the agent's work
-	past         *past         // of a run that goes on; nil once it was caught up with
-	resumed      bool          // run.resumed is written
-	torn         int           // bytes that were cut off the transcript
-	attempts     int           // of verification that are over
-	committed    string        // commit that the run made before it was killed
-	undone       bool          // a patch that was broken off was taken back
-	wholePatch   bool          // the last patch that began is applied
-	journalled   int64         // event after which the last patch began
-	away         string        // what has the work so far, when the checkout did not when the run went on
-	movesIn      bool          // the work is not, or not all, in the checkout yet
-	raised       []string      // limits that a run which goes on was given: KEY=VALUE
+	nudged       bool            // an early end was pointed out
+	overBudget   *outcome.Stop   // that ended the agent's work
+	untimed      context.Context // which limits.time does not end
+	past         *past           // of a run that goes on; nil once it was caught up with
+	resumed      bool            // run.resumed is written
+	torn         int             // bytes that were cut off the transcript
+	attempts     int             // of verification that are over
+	committed    string          // commit that the run made before it was killed
+	undone       bool            // a patch that was broken off was taken back
+	wholePatch   bool            // the last patch that began is applied
+	journalled   int64           // event after which the last patch began
+	away         string          // what has the work so far, when the checkout did not when the run went on
+	movesIn      bool            // the work is not, or not all, in the checkout yet
+	raised       []string        // limits that a run which goes on was given: KEY=VALUE
 	output       outputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
 	table        transcript.Verify
 	changes      *gitops.ChangeSet
-	patches      int    // that the agent sent
-	kept         bool   // the change set is written to the run directory
-	bundleHead   string // of the chain of the run whose bundle is published
+	dropped      []string // protected files that the agent changed last, left out of changes
+	patches      int      // that the agent sent
+	kept         bool     // the change set is written to the run directory
+	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
+	drift        drift                           // of the base, while the work was done
+	key          *sshsig.Key                     // that the commit is signed with; nil for none
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
 	progressLike []github.Comment                // that may be an earlier run's progress
@@ -162,32 +167,37 @@ func (r *run) pipeline(ctx context.Context) error {
 	if err := r.readJob(ctx); err != nil {
 		return err
 	}
+	// A clone may bring other settings, and so another limit of time.
+	for _, stages := range [][]func(context.Context) error{r.toWorkspace(), r.fromWorkspace()} {
+		if err := r.inTime(ctx, stages...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) toWorkspace() []func(context.Context) error {
+	return []func(context.Context) error{
+		r.findRequest, r.meetForge, r.trustActor, r.meetModel, r.readTask, r.readOutputSchema, r.openWorkspace,
+	}
+}
+
+func (r *run) fromWorkspace() []func(context.Context) error {
+	return []func(context.Context) error{
+		r.readCommandRules, r.spareBase, r.notDoneAlready, r.joinBranch, r.choosePublishing, r.confine, r.begin, r.beginProgress,
+		r.briefAgent, r.setUp, r.takeBaseline, r.goOn, r.workUntilVerified, r.askOutput, r.publishWork,
+	}
+}
+
+// inTime goes through stages until one ends the run or limits.time does.
+func (r *run) inTime(ctx context.Context, stages ...func(context.Context) error) error {
 	ctx, stop := r.withTimeLimit(ctx)
 	defer stop()
-	for _, stage := range []func(context.Context) error{
-		r.findRequest,
-		r.meetForge,
-		r.trustActor,
-		r.meetModel,
-		r.readTask,
-		r.readOutputSchema,
-		r.openWorkspace,
-		r.readCommandRules,
-		r.spareBase,
-		r.notDoneAlready,
-		r.joinBranch,
-		r.choosePublishing,
-		r.confine,
-		r.begin,
-		r.beginProgress,
-		r.briefAgent,
-		r.setUp,
-		r.takeBaseline,
-		r.goOn,
-		r.workUntilVerified,
-		r.askOutput,
-		r.publishWork,
-	} {
+	return inTurn(ctx, stages...)
+}
+
+func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
+	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
 			return endOf(ctx, err)
 		}
@@ -209,6 +219,7 @@ func (r *run) guarded(ctx context.Context, work func(context.Context) error) (er
 
 // withTimeLimit ends the run at limits.time, counted from its start.
 func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.untimed = ctx
 	limit := time.Duration(r.job.Limits.Time)
 	if limit <= 0 {
 		return context.WithCancel(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // input is what people wrote for a task, as it was when it was asked for.
@@ -48,7 +49,7 @@ func (in *input) text() string {
 			parts = append(parts, intake.Part{Kind: p.Kind, Author: p.Author, Text: cleaned})
 		}
 	}
-	if len(parts) == 1 && parts[0].Kind == "issue" {
+	if len(parts) == 1 && parts[0].Kind == "issue" && !intake.HoldsMark(parts[0].Text) {
 		return parts[0].Text
 	}
 	return intake.Marked(parts)
@@ -82,7 +83,7 @@ func counted(n int, noun string) string {
 // when it was asked for, whatever was written since.
 func (r *run) readEventTask(ctx context.Context) error {
 	q := r.request
-	r.task = task{source: "event", name: "event " + r.event.Name, trigger: q.Trigger, actor: q.Actor.Login}
+	r.task = task{source: "event", name: "event " + r.event.Name, trigger: q.Trigger, actor: q.Actor.Login, actorID: q.Actor.ID}
 	if q.Prompt != "" {
 		return r.takeInput(input{parts: []intake.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}
@@ -154,7 +155,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 		case isProgress(c):
 			r.progressLike = append(r.progressLike, c)
 			continue
-		case strings.HasPrefix(c.Body, joinMark), r.request != nil && c.ID == r.request.WordsID:
+		case strings.HasPrefix(c.Body, joinMark), strings.HasPrefix(c.Body, transcript.CommentMark), r.request != nil && c.ID == r.request.WordsID:
 			continue // told by a run, or what asked for this one
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++

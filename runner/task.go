@@ -30,6 +30,7 @@ type task struct {
 	snapshot string // digest of what people wrote for it
 	trigger  string // of an event
 	actor    string // who asked for it
+	actorID  int64
 }
 
 // repository is the one that a pull request goes to.
@@ -239,7 +240,7 @@ func (r *run) recordTask() error {
 	sum := sha256.Sum256([]byte(r.task.text))
 	event := transcript.Task{
 		Source: r.task.source, Title: r.task.title, Text: r.task.text, URL: r.task.url, SHA256: hex.EncodeToString(sum[:]),
-		Snapshot: r.task.snapshot, Trigger: r.task.trigger, Actor: r.task.actor,
+		Snapshot: r.task.snapshot, Trigger: r.task.trigger, Actor: r.task.actor, ActorID: r.task.actorID,
 	}
 	if r.task.issue != nil {
 		event.Issue = r.task.issue.String()

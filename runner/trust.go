@@ -75,7 +75,10 @@ func (r *run) distrust(ctx context.Context, repository string, who github.User) 
 		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
 	}
 	permission, err := r.permission(ctx, repository, who.Login)
-	if err != nil {
+	switch {
+	case github.KindOf(err) == github.Invalid: // an account that is gone has no name
+		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
+	case err != nil:
 		return "", err
 	}
 	if r.roleCounts(permission) {

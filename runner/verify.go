@@ -151,7 +151,7 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
 		defer r.dir.remove(folder)
 		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
-			Dir: r.dir.join(folder), Tree: tree, Untracked: r.dir.join(keptUntracked),
+			Dir: r.dir.join(folder), Tree: tree, Base: r.base, Untracked: r.dir.join(keptUntracked),
 		}); err != nil {
 			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}

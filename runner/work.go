@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -12,7 +11,8 @@ import (
 
 // workUntilVerified lets the agent work, takes the change set and verifies it.
 // An end that looks too early is pointed out once, a red row goes back to the
-// agent verify_attempts times. Work that a budget ended is verified and kept.
+// agent verify_attempts times. Work that a budget ended is verified and kept:
+// limits.time ends the agent's work, and no check that has a time limit of its own.
 func (r *run) workUntilVerified(ctx context.Context) error {
 	for attempt := r.attempts + 1; ; {
 		if err := r.letWork(ctx); err != nil {
@@ -21,6 +21,7 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 		if err := r.inGrace(ctx, r.takeChanges); err != nil {
 			return err
 		}
+		r.noteTime(ctx)
 		if err := r.waitsForAnswers(); err != nil {
 			return err
 		}
@@ -31,12 +32,13 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 			}
 			continue
 		}
-		if r.changes.Empty() || len(r.job.Verify) == 0 || ctx.Err() != nil {
+		if r.changes.Empty() || len(r.job.Verify) == 0 || r.untimed.Err() != nil {
 			break
 		}
-		if err := r.verify(ctx, attempt); err != nil {
+		if err := r.verify(r.untimed, attempt); err != nil {
 			return err
 		}
+		r.noteTime(ctx)
 		if r.table.Passed || r.overBudget != nil || attempt > r.job.VerifyAttempts {
 			break
 		}
@@ -53,14 +55,7 @@ func (r *run) letWork(ctx context.Context) error {
 	if done := r.endedBefore(); done {
 		return nil
 	}
-	if err := r.equip(ctx); err != nil {
-		return err
-	}
-	r.kept = false // from here on the work is more than what was kept
-	if err := r.catchUp(ctx); err != nil {
-		return err
-	}
-	summary, err := r.conversation.Run(ctx)
+	summary, err := r.converse(ctx)
 	if summary != "" {
 		r.summary = summary
 	}
@@ -74,6 +69,18 @@ func (r *run) letWork(ctx context.Context) error {
 	}
 	r.overBudget = stop
 	return nil
+}
+
+// converse equips the agent and lets it take turns.
+func (r *run) converse(ctx context.Context) (string, error) {
+	if err := r.equip(ctx); err != nil {
+		return "", err
+	}
+	r.kept = false // from here on the work is more than what was kept
+	if err := r.catchUp(ctx); err != nil {
+		return "", err
+	}
+	return r.conversation.Run(ctx)
 }
 
 // endedBefore says that the agent had ended before the run was killed.
@@ -95,15 +102,25 @@ const timeReason = "time"
 // as long again to publish it.
 const graceTime = time.Minute
 
-// inGrace does what keeps work, also when the time of the run is over.
+// inGrace does what keeps work, also when the time of the run is over or nearly.
 func (r *run) inGrace(ctx context.Context, work func(context.Context) error) error {
-	var stop *outcome.Stop
-	if r.overBudget == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &stop) {
+	end, limited := ctx.Deadline()
+	if !limited {
 		return work(ctx)
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
+	if least := time.Now().Add(graceTime); end.Before(least) {
+		end = least
+	}
+	late, cancel := context.WithDeadline(r.untimed, end)
 	defer cancel()
 	return work(late)
+}
+
+// noteTime takes it that limits.time has ended the work.
+func (r *run) noteTime(ctx context.Context) {
+	if r.overBudget == nil && ctx.Err() != nil && r.untimed.Err() == nil {
+		r.overBudget = endOf(ctx, ctx.Err())
+	}
 }
 
 // overBudgetUnlessDraft ends a run that a budget ended, unless its work is to

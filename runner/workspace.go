@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -64,7 +65,7 @@ func (r *run) chooseBase(ctx context.Context, branch string) error {
 // clean and on its base commit.
 func (r *run) openWorkspace(ctx context.Context) error {
 	if r.wantsClone() {
-		if err := r.clone(ctx); err != nil {
+		if err := r.cloneBase(ctx); err != nil {
 			return err
 		}
 	}
@@ -105,19 +106,40 @@ func (r *run) findWorkDir() error {
 func (r *run) baseName() string { return nameOf(r.base) }
 
 // wantsClone says whether the run works on another repository than the
-// checkout's, or there is no checkout.
+// checkout's or on another base than it is on, or there is no checkout.
 func (r *run) wantsClone() bool {
 	switch {
 	case !r.repo.known():
 		return false
 	case r.checkout == nil:
 		return errors.Is(r.openErr, gitops.ErrNotRepository)
+	case r.pull != nil && r.pull.Base != r.base.Branch:
+		return true // a comment's event does not tell the workflow which branch to check out
 	}
 	here := nameInURL(r.checkout.Origin(), r.repo.serverURL)
 	if here == "" && r.env.inActions() && strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()) {
 		return false // the checkout of a workflow, whose origin another step changed
 	}
 	return !strings.EqualFold(here, r.repo.full())
+}
+
+// cloneBase clones, and goes once more through the stages that went by other
+// settings than those of the clone: whom to listen to is the repository's to say.
+func (r *run) cloneBase(ctx context.Context) error {
+	before := *r.job
+	if err := r.clone(ctx); err != nil {
+		return err
+	}
+	if reflect.DeepEqual(before, *r.job) {
+		return nil
+	}
+	r.progressLike = nil
+	for _, stage := range []func(context.Context) error{r.findRequest, r.trustActor, r.meetModel, r.readTask, r.readOutputSchema} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) clone(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -67,6 +68,7 @@ func initialise(_ context.Context, p process, args []string) int {
 		fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
 		return exitFailed
 	}
+	tellJobFiles(p, workflows)
 	fmt.Fprintln(p.stdout, "Next: add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
 	return exitOK
 }
@@ -80,6 +82,20 @@ func starterNames() []string {
 		}
 	}
 	return names
+}
+
+// jobInput is where a workflow names the job file that it runs.
+const jobInput = `(?m)^ +job: (\.github/.+)$`
+
+// tellJobFiles names the job files that the workflows need and nobody can write
+// but who knows what is to be done.
+func tellJobFiles(p process, workflows []string) {
+	for _, name := range workflows {
+		content, _ := starter.ReadFile(path.Join("starter", name+".yml")) // part of the program
+		for _, job := range regexp.MustCompile(jobInput).FindAllSubmatch(content, -1) {
+			fmt.Fprintf(p.stdout, "agent-ci-%s.yml runs %s: write it, with a name and a task, and check it with agent-ci validate.\n", name, job[1])
+		}
+	}
 }
 
 func writeStarter(p process, repo string, workflows []string) error {

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -164,6 +166,36 @@ func TestKilledByItsCommands(t *testing.T) {
 	}
 	if got := w.git(repo, "show", "HEAD:log.txt"); got != "step 30" {
 		t.Errorf("log.txt has %q", got)
+	}
+}
+
+// TestKilledWhenItsTimeIsOver kills a run while the work that its time ended is
+// checked: what goes on with it has no time either, and still publishes the work.
+func TestKilledWhenItsTimeIsOver(t *testing.T) {
+	w := newKillWorld(t)
+	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
+	var asked atomic.Int32
+	w.gate.next = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 2 {
+			stepwise(30).ServeHTTP(rw, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		<-r.Context().Done()
+	})
+	repo := w.checkout("repo")
+	kill := fmt.Sprintf("[ ! -e new ] || [ -e %[1]s/killed ] || { touch %[1]s/killed; kill -KILL $PPID; exec tail -f /dev/null; }", w.dir)
+	text, ended := w.agent(0, "run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet",
+		"--set", "limits.time=3s", "--set", "limits.on_budget=draft", "--set", "verify=[{name: v, run: '"+kill+"'}]")
+	if ended {
+		t.Fatalf("the run was not killed: %s", text)
+	}
+	text, _ = w.agent(0, "resume", "run", "--quiet", "--set", "limits.time=1s") // the last event told of less than it took
+	if !strings.HasPrefix(text, "budget_exceeded/time: ") || !strings.Contains(text, "The change is commit ") {
+		t.Fatalf("the run ended in\n%s", text)
+	}
+	if got := w.git(repo, "show", "HEAD:log.txt"); got != "step 2" || asked.Load() != 3 {
+		t.Errorf("log.txt has %q after %d requests", got, asked.Load())
 	}
 }
 

@@ -67,10 +67,21 @@ func TestReleaseIsPublished(t *testing.T) {
 	if got := do(bare, "git", "rev-parse", "main"); got != before {
 		t.Errorf("main moved to %s", got)
 	}
+	if got, want := do(bare, "git", "rev-parse", "v1"), do(bare, "git", "rev-parse", "v1.2.3"); got != want {
+		t.Errorf("v1 is %s, not the release %s", got, want)
+	}
 	calls, err := os.ReadFile(asked)
 	want := "auth setup-git\nrelease create v1.2.3 --verify-tag --title v1.2.3 --generate-notes " +
 		"dist/agent-ci-linux-amd64 dist/agent-ci-linux-amd64.spdx.json dist/checksums.txt\n"
 	if err != nil || string(calls) != want {
 		t.Errorf("gh was asked %q, %v", calls, err)
+	}
+
+	released := do(bare, "git", "rev-parse", "v1")
+	do(root, "git", "checkout", "--quiet", "main")
+	do(root, "git", "checkout", "--quiet", "v1.2.3", "--", "dist")
+	do(root, "bash", ".ci/release", "v1.3.0-rc.1", "publish")
+	if got := do(bare, "git", "rev-parse", "v1"); got != released {
+		t.Errorf("v1 follows a preview: %s", got)
 	}
 }

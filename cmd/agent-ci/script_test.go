@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,14 +195,25 @@ func askedModel(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // startForge serves a repository as GitHub does, made of a checkout, which
-// gets it as its origin: forge OWNER/REPO DIR.
+// gets it as its origin: forge OWNER/REPO DIR [LOGIN [SCOPE...]], with the
+// account of the token and what a classic token may.
 func startForge(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: forge OWNER/REPO DIR")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: forge OWNER/REPO DIR [LOGIN [SCOPE...]]")
+	}
+	var options forgetest.Options
+	if len(args) > 2 {
+		options.User = forgetest.User{Login: args[2], ID: 4242, Type: "User"}
+		if strings.HasSuffix(args[2], "[bot]") {
+			options.User.Type = "Bot"
+		}
+	}
+	if len(args) > 3 {
+		options.Scopes = args[3:]
 	}
 	w := worldOf(ts)
 	owner, name, _ := strings.Cut(args[0], "/")
-	w.forge = forgetest.New(w.t, forgetest.Options{})
+	w.forge = forgetest.New(w.t, options)
 	ts.Defer(func() {
 		if wrong := w.forge.Undescribed(); len(wrong) > 0 {
 			w.t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
@@ -236,21 +248,26 @@ func addIssue(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // addFault makes the forge fail, 100 times or as often as is said: fault METHOD
-// PATH STATUS MESSAGE [TIMES].
+// PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]].
 func addFault(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 4 || len(args) > 5 {
-		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES]")
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]")
 	}
 	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	times := 100
-	if len(args) == 5 {
+	header := http.Header{}
+	for _, each := range args[min(5, len(args)):] {
+		name, value, _ := strings.Cut(each, "=")
+		header.Set(name, value)
+	}
+	if len(args) >= 5 {
 		times, err = strconv.Atoi(args[4])
 		ts.Check(err)
 	}
 	body, err := json.Marshal(map[string]string{"message": args[3]})
 	ts.Check(err)
-	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Body: string(body)}, times)
+	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Header: header, Body: string(body)}, times)
 }
 
 // showPull prints a pull request: pull NUMBER; ! pull NUMBER when there is none.

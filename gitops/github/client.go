@@ -1,11 +1,13 @@
 package github
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -36,6 +38,9 @@ type Options struct {
 	// Transport carries the requests; nil means one with sane timeouts and the
 	// proxy of the environment.
 	Transport http.RoundTripper
+	// Wait is how the client waits before it tries something again; nil means
+	// that the time passes.
+	Wait func(context.Context, time.Duration) error
 }
 
 // Client makes calls to one API. It may be used from several goroutines.
@@ -43,6 +48,8 @@ type Client struct {
 	rest    *gh.Client
 	graphQL string
 	token   string
+	scopes  *atomic.Pointer[string] // of a classic token, once a reply told them
+	wait    func(context.Context, time.Duration) error
 }
 
 // New makes a client. It makes no request; it fails for an APIURL that is not
@@ -59,26 +66,29 @@ func New(o Options) (*Client, error) {
 			Remedy: "set GITHUB_TOKEN to the token alone",
 		}
 	}
-	rest := gh.NewClient(newHTTPClient(api, token, o.Transport))
+	wait := o.Wait
+	if wait == nil {
+		wait = waitFor
+	}
+	scopes := &atomic.Pointer[string]{}
+	retrying := &retryTransport{base: newTransport(api, token, o.Transport, scopes), wait: wait, now: time.Now}
+	rest := gh.NewClient(&http.Client{Transport: retrying, CheckRedirect: checkRedirect, Timeout: callTimeout})
 	rest.BaseURL = api
 	rest.UserAgent = defaultUserAgent
 	if o.UserAgent != "" {
 		rest.UserAgent = o.UserAgent
 	}
-	return &Client{rest: rest, graphQL: graphQLURL(api), token: token}, nil
+	return &Client{rest: rest, graphQL: graphQLURL(api), token: token, scopes: scopes, wait: wait}, nil
 }
 
-func newHTTPClient(api *url.URL, token string, base http.RoundTripper) *http.Client {
+// newTransport carries one attempt of a request.
+func newTransport(api *url.URL, token string, base http.RoundTripper, scopes *atomic.Pointer[string]) http.RoundTripper {
 	if base == nil {
 		base = defaultTransport()
 	}
 	bounded := &boundedTransport{base: base, limit: maxReply}
 	authorized := &tokenTransport{base: bounded, origin: origin.Of(api), token: token}
-	return &http.Client{
-		Transport:     &retryTransport{base: authorized, wait: waitFor, now: time.Now},
-		CheckRedirect: checkRedirect,
-		Timeout:       callTimeout,
-	}
+	return &scopesTransport{base: authorized, scopes: scopes}
 }
 
 func defaultTransport() *http.Transport {

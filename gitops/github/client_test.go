@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -27,6 +29,24 @@ type api struct {
 	asked  []string // METHOD path?query
 }
 
+// checkDescribed fails the test where GitHub's description doesn't have the
+// request.
+func checkDescribed(t *testing.T, req *http.Request, path string) {
+	t.Helper()
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	asked := req.Clone(req.Context())
+	asked.URL.Path = path
+	wrong, err := forgetest.Wrong(asked, body)
+	if err != nil || len(wrong) > 0 {
+		t.Errorf("%s %s: %q, %v", req.Method, req.URL, wrong, err)
+	}
+}
+
 func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 	t.Helper()
 	a := &api{}
@@ -36,6 +56,9 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 			t.Errorf("%s %s: Authorization = %q", req.Method, req.URL, got)
 		}
 		path := strings.TrimPrefix(req.URL.Path, "/api/v3")
+		if !strings.HasPrefix(path, "/repositories/") { // where GitHub itself redirects to, by number, undescribed
+			checkDescribed(t, req, path)
+		}
 		handler, known := handlers[req.Method+" "+path]
 		if !known {
 			answer(http.StatusNotFound, `{"message": "Not Found"}`)(w, req)
@@ -50,7 +73,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 
 func newClient(t *testing.T, apiURL string) *github.Client {
 	t.Helper()
-	client, err := github.New(github.Options{APIURL: apiURL, Token: token})
+	client, err := github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,3 +541,6 @@ func TestNewRefuses(t *testing.T) {
 		t.Errorf("a token with a line break at its end: %v", err)
 	}
 }
+
+// atOnce lets no time pass.
+func atOnce(ctx context.Context, _ time.Duration) error { return ctx.Err() }

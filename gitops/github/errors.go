@@ -158,7 +158,7 @@ func (e *Error) fillFromReply(resp *http.Response, message string) {
 	if e.Message == "" {
 		e.Message = "the server answered " + http.StatusText(resp.StatusCode)
 	}
-	e.RetryAfter = retryAfter(resp, time.Now())
+	e.RetryAfter, _ = retryAfter(resp, time.Now())
 }
 
 // fillFromLimit is for calls that go-github did not make, since it had seen

@@ -71,7 +71,7 @@ func git(t *testing.T, repository *forgetest.Repository, input string, args ...s
 
 func forgeClient(t *testing.T, forge *forgetest.Forge, token string) *github.Client {
 	t.Helper()
-	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: token})
+	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: token, Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,32 +231,33 @@ func TestForgeRefusals(t *testing.T) {
 		do      func(context.Context, *github.Client) error
 		kind    github.Kind
 		words   string
+		asks    int
 	}{
-		{"wrong token", "wrong", nil, good, github.Unauthorized, "Bad credentials"},
-		{"no token", "-", nil, good, github.Unauthorized, "Requires authentication"},
-		{"private without token", "-", func(_ *forgetest.Forge, r *forgetest.Repository) { r.Private = true }, good, github.NotFound, "private repository"},
-		{"archived", "", archive, good, github.Forbidden, "archived"},
-		{"no such head", "", nil, create("gone", "main", ""), github.Invalid, "PullRequest head invalid"},
-		{"no such base", "", nil, create("feature/topic", "gone", ""), github.Invalid, "PullRequest base invalid"},
-		{"no commits", "", nil, create("main", "feature/topic", ""), github.Invalid, "No commits between feature/topic and main"},
-		{"body too long", "", nil, create("feature/topic", "main", strings.Repeat("x", 65537)), github.Invalid, "too long"},
+		{"wrong token", "wrong", nil, good, github.Unauthorized, "Bad credentials", 1},
+		{"no token", "-", nil, good, github.Unauthorized, "Requires authentication", 1},
+		{"private without token", "-", func(_ *forgetest.Forge, r *forgetest.Repository) { r.Private = true }, good, github.NotFound, "private repository", 1},
+		{"archived", "", archive, good, github.Forbidden, "archived", 1},
+		{"no such head", "", nil, create("gone", "main", ""), github.Invalid, "PullRequest head invalid", 4},
+		{"no such base", "", nil, create("feature/topic", "gone", ""), github.Invalid, "PullRequest base invalid", 1},
+		{"no commits", "", nil, create("main", "feature/topic", ""), github.Invalid, "No commits between feature/topic and main", 4},
+		{"body too long", "", nil, create("feature/topic", "main", strings.Repeat("x", 65537)), github.Invalid, "too long", 1},
 		{"not permitted", "", func(forge *forgetest.Forge, _ *forgetest.Repository) {
 			forge.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{
 				Status: http.StatusForbidden, Body: `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`,
 			}, 1)
-		}, good, github.NotPermitted, "Settings, Actions, General"},
+		}, good, github.NotPermitted, "Settings, Actions, General", 1},
 		{"limited for no time at all", "", func(forge *forgetest.Forge, _ *forgetest.Repository) {
-			forge.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"0"}}}, 1)
-		}, good, github.RateLimited, "try again later"},
+			forge.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"0"}}}, 9)
+		}, good, github.RateLimited, "try again later", 4},
 		{"stranger as assignee", "", func(_ *forgetest.Forge, r *forgetest.Repository) {
 			r.AddIssue(forgetest.Issue{Title: "Greet"})
 			r.Collaborators = []string{"hubot"}
 		}, func(ctx context.Context, client *github.Client) error {
 			return client.AddAssignees(ctx, "octo", "widgets", 1, []string{"hubot", "stranger"})
-		}, github.Invalid, "did not assign stranger"},
+		}, github.Invalid, "did not assign stranger", 1},
 		{"draft of an unknown pull request", "", nil, func(ctx context.Context, client *github.Client) error {
 			return client.SetDraft(ctx, &github.PullRequest{Number: 1, NodeID: "PR_none"}, true)
-		}, github.NotFound, "Could not resolve to a node"},
+		}, github.NotFound, "Could not resolve to a node", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			forge, repository, client := newForge(t)
@@ -270,8 +271,8 @@ func TestForgeRefusals(t *testing.T) {
 			if github.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("got %v of kind %q, want kind %q and %q in it", err, github.KindOf(err), c.kind, c.words)
 			}
-			if requests := forge.Requests(); len(requests) != 1 {
-				t.Errorf("%d requests, want 1", len(requests))
+			if requests := forge.Requests(); len(requests) != c.asks {
+				t.Errorf("%d requests, want %d", len(requests), c.asks)
 			}
 		})
 	}
@@ -326,12 +327,157 @@ func TestForgeOnAnotherHost(t *testing.T) {
 }
 
 func TestForgeWaitEndsWithTheContext(t *testing.T) {
-	forge, _, client := newForge(t)
+	forge, _, _ := newForge(t)
+	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: forge.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
 	forge.On("GET", "/repos/octo/widgets", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"50"}}}, 9)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := client.Repository(ctx, "octo", "widgets")
+	_, err = client.Repository(ctx, "octo", "widgets")
 	if !errors.Is(err, context.DeadlineExceeded) || len(forge.Requests()) > 1 {
 		t.Errorf("got %v after %d requests, want the end of the context after 1", err, len(forge.Requests()))
+	}
+}
+
+// TestForgeCreatesOnePullRequest plays what can happen to a write: it was
+// carried out and the answer is lost, it was not, or it came too early.
+func TestForgeCreatesOnePullRequest(t *testing.T) {
+	const pulls = "/repos/octo/widgets/pulls"
+	unknownHead := `{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "field": "head", "code": "invalid"}]}`
+	for _, c := range []struct {
+		name   string
+		faults []forgetest.Reply
+	}{
+		{"the answer is lost", []forgetest.Reply{{Status: 502, Late: true}}},
+		{"the connection breaks after it", []forgetest.Reply{{Status: -1, Late: true}}},
+		{"the connection breaks before it", []forgetest.Reply{{Status: -1}}},
+		{"a storm", []forgetest.Reply{{Status: 500}, {Status: 503}, {Status: 502, Late: true}}},
+		{"the branch is not known yet", []forgetest.Reply{{Status: 422, Body: unknownHead}, {Status: 422, Body: unknownHead}}},
+		{"a primary limit", []forgetest.Reply{{Status: 403, Header: http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1"}}}}},
+		{"a secondary limit", []forgetest.Reply{{Status: 403, Body: `{"message": "You have exceeded a secondary rate limit."}`}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			forge, repository, client := newForge(t)
+			for _, fault := range c.faults {
+				forge.On("POST", pulls, fault, 1)
+			}
+			pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
+			if err != nil || pull.Number != 1 {
+				t.Fatalf("got %+v, %v", pull, err)
+			}
+			if list := repository.PullRequests(); len(list) != 1 {
+				t.Errorf("there are %d pull requests", len(list))
+			}
+		})
+	}
+}
+
+func TestForgeLearnsOfAPullRequest(t *testing.T) {
+	forge, repository, client := newForge(t)
+	repository.AddIssue(forgetest.Issue{Title: "Greet"})
+	forge.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
+	forge.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 422, Body: `{"message": "Could not resolve to a node with the global id of 'PR_1'."}`}, 1)
+	if err := client.AddLabels(t.Context(), "octo", "widgets", 1, []string{"bug"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestForgeMakesCommits makes a change by REST and compares its tree with that
+// of git.
+func TestForgeMakesCommits(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		user     forgetest.User
+		verified bool
+	}{
+		{"an app", forgetest.User{Login: "helper[bot]", ID: 7, Type: "Bot"}, true},
+		{"a person", forgetest.User{Login: "monalisa", ID: 8, Type: "User"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			forge := forgetest.New(t, forgetest.Options{User: c.user})
+			repository := forge.AddRepository("octo", "widgets")
+			files := "commit refs/heads/main\ncommitter Tester <tester@example.invalid> 1767323045 +0000\ndata 5\nBegin\n"
+			for i := range 250 {
+				files += fmt.Sprintf("M 100644 inline \"file %d\"\ndata 1\nx\n", i)
+			}
+			git(t, repository, files, "fast-import", "--quiet")
+			client := forgeClient(t, forge, forge.Token)
+			ctx := t.Context()
+			id, err := client.CreateBlob(ctx, "octo", "widgets", strings.NewReader("a\x00\xff"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			edits := []github.TreeEdit{{Path: "d/ü \"x", Mode: "100755", ID: id}, {Path: "link", Mode: "120000", ID: id}}
+			for i := range 248 {
+				edits = append(edits, github.TreeEdit{Path: fmt.Sprintf("file %d", i)})
+			}
+			base, err := client.Branch(ctx, "octo", "widgets", "main")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree, err := client.CreateTree(ctx, "octo", "widgets", base.Tree, edits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := client.CreateCommit(ctx, "octo", "widgets", "greet\n\nwell\n", tree, base.SHA)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made.Verified != c.verified || made.Tree != tree {
+				t.Errorf("made %+v, want verified %v", made, c.verified)
+			}
+			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); github.KindOf(err) != github.Invalid {
+				t.Errorf("a branch was made twice: %v", err)
+			}
+			want := "100755 blob " + id + "\td/ü \"x\x00" + "100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 248\x00" +
+				"100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 249\x00" + "120000 blob " + id + "\tlink\x00"
+			if got := git(t, repository, "", "ls-tree", "-r", "-z", "agent-ci/x"); got != want {
+				t.Errorf("the tree is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestForgeTellsOfTheToken(t *testing.T) {
+	forge := forgetest.New(t, forgetest.Options{Scopes: []string{"repo", "read:org"}, User: forgetest.User{Login: github.ActionsBot, Type: "Bot"}})
+	forge.AddRepository("octo", "widgets")
+	client := forgeClient(t, forge, forge.Token)
+	if client.LacksScope("workflow") {
+		t.Error("a scope is missed before anything is known")
+	}
+	if login, err := client.ActingAs(t.Context()); err != nil || login != github.ActionsBot {
+		t.Errorf("got %q, %v", login, err)
+	}
+	if _, err := client.Repository(t.Context(), "octo", "widgets"); err != nil {
+		t.Fatal(err)
+	}
+	if !client.LacksScope("workflow") || client.LacksScope("repo") {
+		t.Error("the scopes are not those of the token")
+	}
+}
+
+func TestForgeCompares(t *testing.T) {
+	_, _, client := newForge(t)
+	ctx := t.Context()
+	main, err := client.Branch(ctx, "octo", "widgets", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic, err := client.Branch(ctx, "octo", "widgets", "feature/topic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		base, commit string
+		want         github.Relation
+	}{{main.SHA, topic.SHA, github.Ahead}, {topic.SHA, main.SHA, github.Behind}, {main.SHA, main.SHA, github.Identical}} {
+		if got, err := client.Compare(ctx, "octo", "widgets", c.base, c.commit); err != nil || got != c.want {
+			t.Errorf("got %s, %v, want %s", got, err, c.want)
+		}
 	}
 }

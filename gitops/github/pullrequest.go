@@ -2,8 +2,11 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 )
@@ -107,8 +110,32 @@ func (c *Client) PullRequest(ctx context.Context, owner, name string, number int
 	return pullRequestFrom(pull), nil
 }
 
-// CreatePullRequest creates a pull request.
+// CreatePullRequest creates a pull request. Where it cannot be told whether an
+// attempt was carried out, it is looked for before the next one. A head that was
+// pushed just now may not be known yet; GitHub is given some time to learn of it.
 func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull NewPullRequest) (*PullRequest, error) {
+	for attempt := 1; ; attempt++ {
+		created, err := c.createOnce(ctx, owner, name, pull)
+		if err == nil || attempt == maxAttempts || KindOf(err) != Unavailable && !unsettled(err) {
+			return created, err
+		}
+		if waitErr := c.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
+			return nil, err
+		}
+		if KindOf(err) != Unavailable {
+			continue
+		}
+		found, findErr := c.FindPullRequest(ctx, owner, name, pull.Head, pull.Base)
+		if findErr != nil {
+			return nil, err
+		}
+		if found != nil && found.State == "open" {
+			return found, nil
+		}
+	}
+}
+
+func (c *Client) createOnce(ctx context.Context, owner, name string, pull NewPullRequest) (*PullRequest, error) {
 	what := call{doing: fmt.Sprintf("create the pull request from %s in %s/%s", pull.Head, owner, name), permission: writePulls}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -120,6 +147,41 @@ func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull
 		return nil, c.failed(ctx, what, err)
 	}
 	return pullRequestFrom(created), nil
+}
+
+// unsettled says whether GitHub refuses something because one of its parts does
+// not know yet what another was told.
+func unsettled(err error) bool {
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	for _, words := range []string{"PullRequest head invalid", "No commits between", "Could not resolve to a node"} {
+		if strings.Contains(failed.Message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// PullRequestExists says whether err is that of CreatePullRequest for a branch
+// that has an open one.
+func PullRequestExists(err error) bool {
+	return KindOf(err) == Invalid && strings.Contains(err.Error(), "A pull request already exists for")
+}
+
+// settled makes a call on something that was made just now. Where GitHub does
+// not know of it yet, the call is made again a few times.
+func (c *Client) settled(ctx context.Context, do func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := do()
+		if attempt == maxAttempts || KindOf(err) != NotFound && !unsettled(err) {
+			return err
+		}
+		if c.wait(ctx, firstDelay<<attempt) != nil {
+			return err
+		}
+	}
 }
 
 // UpdatePullRequest changes a pull request.

@@ -1,25 +1,36 @@
 package github
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 const (
 	maxAttempts = 4
 	firstDelay  = 250 * time.Millisecond
-	maxWait     = time.Minute
 	maxDrain    = 64 << 10
+
+	// waitBudget is what one call may wait for in all. A primary limit that
+	// ends later ends the call.
+	waitBudget = 2 * time.Minute
+
+	// limitDelay is how long GitHub asks to wait at least where a limit says
+	// no time; each further one is twice as long.
+	limitDelay = time.Minute
 )
 
-// retryTransport tries reads again that failed for a reason that passes: a
-// network error, a 5xx, or a rate limit that ends within a minute. Writes go
-// out once, since a failed one may have been carried out.
+// retryTransport tries again what failed for a reason that passes: a network
+// error, a 5xx, or a rate limit that ends soon. What a limit refused was not
+// carried out, so that each call goes out again after it; after the other
+// failures only those do that can be carried out twice.
 type retryTransport struct {
 	base http.RoundTripper
 	wait func(context.Context, time.Duration) error
@@ -27,20 +38,61 @@ type retryTransport struct {
 }
 
 func (t *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet && req.Method != http.MethodHead {
-		return t.base.RoundTrip(req)
-	}
+	left := waitBudget
 	for attempt := 1; ; attempt++ {
 		resp, err := t.base.RoundTrip(req)
 		delay, again := t.delay(req, resp, err, attempt)
-		if !again || attempt == maxAttempts {
+		if !again || attempt == maxAttempts || delay > left {
+			return unblocked(resp), err
+		}
+		next, rewindErr := rewound(req)
+		if rewindErr != nil {
 			return resp, err
 		}
 		discard(resp)
 		if waitErr := t.wait(req.Context(), delay); waitErr != nil {
 			return nil, errors.Join(waitErr, err)
 		}
+		req, left = next, left-delay
 	}
+}
+
+// unblocked takes from a reply that is no failure what makes go-github refuse
+// later calls by itself: that the limit is used up now says the next reply.
+func unblocked(resp *http.Response) *http.Response {
+	if resp != nil && resp.StatusCode < http.StatusBadRequest {
+		resp.Header.Del("X-RateLimit-Reset")
+	}
+	return resp
+}
+
+// rewound is req with its body from the start.
+func rewound(req *http.Request) (*http.Request, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req, nil
+	}
+	if req.GetBody == nil {
+		return nil, errors.New("the body cannot be sent again")
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	again := req.Clone(req.Context())
+	again.Body = body
+	return again, nil
+}
+
+// repeatable are the ends of paths to which POST can be sent twice: what is
+// there is not added again, and objects of git have the names of their content.
+var repeatable = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
+
+// harmless says whether a request may be carried out twice.
+func harmless(req *http.Request) bool {
+	if req.Method != http.MethodPost {
+		return true
+	}
+	return slices.ContainsFunc(repeatable, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
 }
 
 func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
@@ -49,17 +101,21 @@ func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error
 	}
 	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
 	if err != nil {
-		return backoff, passing(err)
+		return backoff, passing(err) && harmless(req)
 	}
-	limited := rateLimited(resp)
-	if !limited && resp.StatusCode < http.StatusInternalServerError {
+	if rateLimited(resp) {
+		if asked, known := retryAfter(resp, t.now()); known {
+			return max(asked, firstDelay), true
+		}
+		return limitDelay << (attempt - 1), true
+	}
+	if resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !harmless(req) {
 		return 0, false
 	}
-	asked := retryAfter(resp, t.now())
-	if asked > 0 {
-		return asked, asked <= maxWait
+	if asked, known := retryAfter(resp, t.now()); known {
+		return max(asked, firstDelay), true
 	}
-	return backoff, !limited && resp.StatusCode != http.StatusNotImplemented
+	return backoff, true
 }
 
 // passing tells a network error that may be gone next time from one that will
@@ -94,27 +150,51 @@ func rateLimited(resp *http.Response) bool {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusForbidden:
-		return resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0"
+		return resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" || speaksOfLimit(resp)
 	}
 	return false
 }
 
-// retryAfter is how long the server asks to wait; 0 when it does not say.
-func retryAfter(resp *http.Response, now time.Time) time.Duration {
+// speaksOfLimit looks into a refusal: a secondary limit may have no header.
+func speaksOfLimit(resp *http.Response) bool {
+	beginning, err := io.ReadAll(io.LimitReader(resp.Body, maxDrain))
+	resp.Body = readAgain{io.MultiReader(bytes.NewReader(beginning), failing{err}, resp.Body), resp.Body}
+	return strings.Contains(strings.ToLower(string(beginning)), "secondary rate limit")
+}
+
+// readAgain is a body of which the beginning was read.
+type readAgain struct {
+	io.Reader
+	io.Closer
+}
+
+// failing ends with the error that reading came to; nil is none.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return 0, io.EOF
+}
+
+// retryAfter is how long the server asks to wait; known is false when it does
+// not say.
+func retryAfter(resp *http.Response, now time.Time) (wait time.Duration, known bool) {
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-			return time.Duration(seconds) * time.Second
+			return time.Duration(seconds) * time.Second, true
 		}
 		if at, err := http.ParseTime(value); err == nil {
-			return max(at.Sub(now), 0)
+			return max(at.Sub(now), 0), true
 		}
 	}
-	if !rateLimited(resp) || resp.Header.Get("X-RateLimit-Remaining") != "0" {
-		return 0
+	if resp.Header.Get("X-RateLimit-Remaining") != "0" {
+		return 0, false
 	}
 	reset, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64)
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	return max(time.Unix(reset, 0).Sub(now), 0)
+	return max(time.Unix(reset, 0).Sub(now), 0), true
 }

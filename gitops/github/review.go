@@ -18,6 +18,7 @@ type ReviewComment struct {
 	DiffHunk  string
 	Body      string
 	CreatedAt time.Time
+	UpdatedAt time.Time // later than CreatedAt when it was edited, or submitted with a review
 }
 
 // ReviewComments reads the comments on the diff of a pull request, oldest first,
@@ -38,6 +39,7 @@ func (c *Client) ReviewComments(ctx context.Context, owner, name string, number 
 			comments = append(comments, ReviewComment{
 				ID: each.GetID(), ReviewID: each.GetPullRequestReviewID(), Author: userFrom(each.GetUser()),
 				Path: each.GetPath(), Line: each.GetLine(), DiffHunk: each.GetDiffHunk(), Body: each.GetBody(), CreatedAt: each.GetCreatedAt().Time,
+				UpdatedAt: each.GetUpdatedAt().Time,
 			})
 		}
 		if resp.NextPage <= options.Page {

@@ -21,6 +21,7 @@ import (
 type reply struct {
 	status int
 	header map[string]string
+	body   string
 }
 
 // script answers with one reply after the other, the last one for good.
@@ -36,6 +37,7 @@ func script(t *testing.T, replies ...reply) (url string, calls *atomic.Int32) {
 			w.Header().Set(name, value)
 		}
 		w.WriteHeader(now.status)
+		_, _ = io.WriteString(w, now.body)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, calls
@@ -46,10 +48,10 @@ func TestRetry(t *testing.T) {
 	at := func(d time.Duration) string { return strconv.FormatInt(clock.Add(d).Unix(), 10) }
 	ok := reply{status: 200}
 	after := func(status int, value string) reply {
-		return reply{status, map[string]string{"Retry-After": value}}
+		return reply{status: status, header: map[string]string{"Retry-After": value}}
 	}
 	spent := func(status int, reset string) reply {
-		return reply{status, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}}
+		return reply{status: status, header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}}
 	}
 	backoff := time.Duration(-1)
 	cases := []struct {
@@ -69,8 +71,12 @@ func TestRetry(t *testing.T) {
 		{"limited with seconds", "GET", []reply{after(429, "7"), ok}, 2, 200, []time.Duration{7 * time.Second}},
 		{"limited with date", "GET", []reply{after(429, clock.Add(9*time.Second).Format(http.TimeFormat)), ok}, 2, 200, []time.Duration{9 * time.Second}},
 		{"limited as 403", "GET", []reply{after(403, "60"), ok}, 2, 200, []time.Duration{time.Minute}},
-		{"limited for long", "GET", []reply{after(429, "61"), ok}, 1, 429, nil},
-		{"limited without a time", "GET", []reply{{status: 429}, ok}, 1, 429, nil},
+		{"limited write", "POST", []reply{after(429, "7"), ok}, 2, 200, []time.Duration{7 * time.Second}},
+		{"limited for long", "GET", []reply{after(429, "121"), ok}, 1, 429, nil},
+		{"limited again and again", "GET", []reply{after(429, "50")}, 3, 429, []time.Duration{50 * time.Second, 50 * time.Second}},
+		{"limited without a time", "GET", []reply{{status: 429}, ok}, 2, 200, []time.Duration{time.Minute}},
+		{"secondary limit in words alone", "POST", []reply{{status: 403, body: `{"message": "You have exceeded a secondary rate limit."}`}, ok}, 2, 200, []time.Duration{time.Minute}},
+		{"update", "PATCH", []reply{{status: 502}, {status: 0}, ok}, 3, 200, []time.Duration{backoff, backoff}},
 		{"spent, reset soon", "GET", []reply{spent(403, at(30*time.Second)), ok}, 2, 200, []time.Duration{30 * time.Second}},
 		{"spent, reset late", "GET", []reply{spent(429, at(time.Hour)), ok}, 1, 429, nil},
 		{"busy with a time", "GET", []reply{after(503, "3"), ok}, 2, 200, []time.Duration{3 * time.Second}},
@@ -92,7 +98,7 @@ func TestRetry(t *testing.T) {
 					return nil
 				},
 			}
-			req, err := http.NewRequestWithContext(t.Context(), c.method, url, http.NoBody)
+			req, err := http.NewRequestWithContext(t.Context(), c.method, url, strings.NewReader("body"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +118,7 @@ func TestRetry(t *testing.T) {
 }
 
 func TestRetryStopsWithItsContext(t *testing.T) {
-	url, calls := script(t, reply{429, map[string]string{"Retry-After": "60"}})
+	url, calls := script(t, reply{status: 429, header: map[string]string{"Retry-After": "60"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	transport := &retryTransport{
 		base: http.DefaultTransport, now: time.Now,

@@ -24,15 +24,17 @@ func (c *Client) AddLabels(ctx context.Context, owner, name string, number int, 
 		return err
 	}
 	// go-github sends the list alone, a form that GitHub does not describe.
-	request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, number),
-		map[string][]string{"labels": labels})
-	if err == nil {
-		_, err = c.rest.Do(ctx, request, nil)
-	}
-	if err != nil {
-		return c.failed(ctx, what, err)
-	}
-	return nil
+	return c.settled(ctx, func() error {
+		request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, number),
+			map[string][]string{"labels": labels})
+		if err == nil {
+			_, err = c.rest.Do(ctx, request, nil)
+		}
+		if err != nil {
+			return c.failed(ctx, what, err)
+		}
+		return nil
+	})
 }
 
 // AddAssignees assigns accounts to an issue or pull request. GitHub leaves out
@@ -78,10 +80,12 @@ func (c *Client) RequestReviewers(ctx context.Context, owner, name string, numbe
 		return err
 	}
 	reviewers := gh.ReviewersRequest{Reviewers: users, TeamReviewers: teams}
-	if _, _, err := c.rest.PullRequests.RequestReviewers(ctx, owner, name, number, reviewers); err != nil {
-		return c.failed(ctx, what, err)
-	}
-	return nil
+	return c.settled(ctx, func() error {
+		if _, _, err := c.rest.PullRequests.RequestReviewers(ctx, owner, name, number, reviewers); err != nil {
+			return c.failed(ctx, what, err)
+		}
+		return nil
+	})
 }
 
 // SetMilestone puts an issue or pull request into the open milestone with a

@@ -71,26 +71,6 @@ func TestComments(t *testing.T) {
 	}
 }
 
-func TestTreeAndBlob(t *testing.T) {
-	_, repository, client := newForge(t)
-	topic := revision(t, repository, "feature/topic")
-	files, err := client.Tree(t.Context(), "octo", "widgets", topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []github.TreeFile{{Path: "greet.txt", Mode: "100644", ID: revision(t, repository, "feature/topic:greet.txt")}}
-	if diff := cmp.Diff(want, files); diff != "" {
-		t.Fatal(diff)
-	}
-	content, err := client.Blob(t.Context(), "octo", "widgets", files[0].ID)
-	if err != nil || string(content) != "goodbye" {
-		t.Errorf("content %q, %v", content, err)
-	}
-	if _, err := client.Blob(t.Context(), "octo", "widgets", "../issues/1"); github.KindOf(err) != github.Invalid {
-		t.Errorf("err = %v, want %s", err, github.Invalid)
-	}
-}
-
 func TestReviewComments(t *testing.T) {
 	_, repository, client := newForge(t)
 	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
@@ -104,7 +84,7 @@ func TestReviewComments(t *testing.T) {
 	if err != nil || len(got) != 101 {
 		t.Fatalf("%d comments, %v", len(got), err)
 	}
-	want := github.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt}
+	want := github.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt, UpdatedAt: got[100].CreatedAt}
 	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
 		t.Errorf("%s %v", diff, want)
 	}

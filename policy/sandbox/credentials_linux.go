@@ -32,8 +32,23 @@ var machineCredentials = []string{
 // credentialPatterns are found by their names.
 var credentialPatterns = []string{"/etc/ssh/ssh_host_*_key", "/etc/ssl/private"}
 
-// runnerCredentials are what an Actions runner keeps in its own folder.
-var runnerCredentials = []string{".credentials", ".credentials_rsaparams", ".runner", ".env", "_diag"}
+// runnerCredentials are what an Actions runner keeps in its own folder, by
+// patterns of names.
+var runnerCredentials = []string{".credentials*", ".runner*", ".env", "_diag"}
+
+// movedFolders are the folders of homeCredentials that a variable moves.
+var movedFolders = map[string]string{
+	"XDG_CONFIG_HOME": ".config/", "XDG_DATA_HOME": ".local/share/", "CARGO_HOME": ".cargo/", "GRADLE_USER_HOME": ".gradle/",
+	"COMPOSER_HOME": ".composer/", "BUNDLE_USER_HOME": ".bundle/",
+}
+
+// namedCredentials are variables that name files or folders which hold
+// credentials, or several of them as PATH does.
+var namedCredentials = []string{
+	"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
+	"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig", "PIP_CONFIG_FILE", "BUNDLE_USER_CONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG",
+	"AZURE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
+}
 
 // credentials are the paths that no command may read. Not all need exist.
 func (o Options) credentials() []string {
@@ -51,19 +66,50 @@ func (o Options) credentials() []string {
 		paths = append(paths, temp)
 	}
 	for _, dir := range o.runnerFolders() {
-		for _, name := range runnerCredentials {
-			paths = append(paths, filepath.Join(dir, name))
+		paths = append(paths, matching(dir, runnerCredentials)...)
+	}
+	for name, folder := range movedFolders {
+		dir := variable(o.Environ, name)
+		for _, credential := range homeCredentials {
+			if below, moved := strings.CutPrefix(credential, folder); moved && filepath.IsAbs(dir) {
+				paths = append(paths, filepath.Join(dir, below))
+			}
 		}
 	}
-	for _, name := range []string{
-		"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
-		"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG", "AZURE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
-	} {
-		if path := variable(o.Environ, name); filepath.IsAbs(path) {
-			paths = append(paths, path)
+	for _, name := range namedCredentials {
+		paths = append(paths, slices.DeleteFunc(filepath.SplitList(variable(o.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })...)
+	}
+	return paths
+}
+
+// matching are the entries of dir whose names match one of the patterns.
+func matching(dir string, patterns []string) []string {
+	entries, _ := os.ReadDir(dir) // one that can't be listed holds nothing for commands, either
+	var paths []string
+	for _, entry := range entries {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { hit, _ := filepath.Match(pattern, entry.Name()); return hit }) {
+			paths = append(paths, filepath.Join(dir, entry.Name()))
 		}
 	}
 	return paths
+}
+
+// userGitFiles are the configurations of git that are not a repository's, the
+// system's first.
+func (o Options) userGitFiles() []string {
+	files := []string{"/etc/gitconfig"}
+	for _, home := range o.homes() {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
+	}
+	if dir := variable(o.Environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		files = append(files, filepath.Join(dir, "git/config"))
+	}
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+		if file := variable(o.Environ, name); filepath.IsAbs(file) && file != os.DevNull {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // homes are the user's folders: the one that the environment names may be

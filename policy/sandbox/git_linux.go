@@ -153,12 +153,8 @@ var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
 
 // readUserGitState looks at the configurations of git that are not a
 // repository's. One that cannot be read is taken for secret as a whole.
-func readUserGitState(homes []string, scratch string) (gitState, error) {
+func readUserGitState(files []string, scratch string) (gitState, error) {
 	s := gitState{cleaned: make(map[string]string)}
-	files := []string{"/etc/gitconfig"}
-	for _, home := range homes {
-		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
-	}
 	for i, file := range files {
 		err := s.clean([]string{file}, filepath.Join(scratch, fmt.Sprintf("user-%d", i)))
 		if errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrPermission) {
@@ -191,8 +187,14 @@ func holdsCredential(section string, o *config.Option) bool {
 	case "http":
 		return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert", "proxysslkey"}, key)
 	}
-	return strings.Contains(key, "password") || strings.Contains(key, "token") || key == "smtppass"
+	if key == "proxy" && strings.Contains(o.Value, "@") && !strings.Contains(o.Value, "://") {
+		return true // user:password@host, which is no URL
+	}
+	return key == "pass" || slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(key, word) })
 }
+
+// credentialWords give away a key whose value is a credential.
+var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
 
 // withoutUserinfo takes name and password out of a URL.
 func withoutUserinfo(text string) (string, bool) {

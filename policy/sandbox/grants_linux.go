@@ -39,7 +39,10 @@ func (p *plan) gitVariables() []string {
 	var variables []string
 	for name, files := range map[string][]string{
 		"GIT_CONFIG_SYSTEM": {"/etc/gitconfig"},
-		"GIT_CONFIG_GLOBAL": {filepath.Join(p.options.Home, ".gitconfig"), filepath.Join(p.options.Home, ".config/git/config")},
+		"GIT_CONFIG_GLOBAL": {
+			filepath.Join(p.options.Home, ".gitconfig"), filepath.Join(variable(p.options.Environ, "XDG_CONFIG_HOME"), "git/config"),
+			filepath.Join(p.options.Home, ".config/git/config"),
+		},
 	} {
 		for _, file := range files {
 			if copied, cleaned := p.userGit.cleaned[file]; cleaned {

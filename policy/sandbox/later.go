@@ -7,15 +7,30 @@ import (
 
 // Later is a sandbox that is opened at its first command, under ctx: a run
 // that starts none need not pay for it. What Open would refuse is then the
-// error of Start; who must know before asks Probe.
+// error of Start, and the next command tries again; who must know before asks
+// Probe.
 func Later(ctx context.Context, o Options) *Sandbox {
 	s := new(Sandbox)
-	s.opened = sync.OnceValue(func() error { return s.become(ctx, o) })
+	var one sync.Mutex
+	open := false
+	s.opened = func() error {
+		one.Lock()
+		defer one.Unlock()
+		if open {
+			return nil
+		}
+		err := s.become(ctx, o)
+		open = err == nil
+		return err
+	}
 	return s
 }
 
 // become makes s the sandbox that o describes.
 func (s *Sandbox) become(ctx context.Context, o Options) error {
+	if s.isClosed() {
+		return ErrClosed
+	}
 	opened, err := Open(ctx, o)
 	if err != nil {
 		return err
@@ -28,8 +43,14 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 	}
 	defer s.mu.Unlock()
 	s.AdoptOrphans, s.inside, s.group, s.level, s.layers, s.tmp, s.reachesOut, s.env = opened.AdoptOrphans, opened.inside, opened.group, opened.level, opened.layers, opened.tmp, opened.reachesOut, opened.env
-	s.stopServing = opened.stopServing
+	s.starter, s.stopServing = opened.starter, opened.stopServing
 	return nil
+}
+
+func (s *Sandbox) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // ready opens a sandbox of Later, once.

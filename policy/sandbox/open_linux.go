@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,6 +39,31 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.At == "" {
+		return openConfined(ctx, o)
+	}
+	return openAgain(ctx, o)
+}
+
+// openAgain opens a sandbox of the level that there was before. What the
+// machine refuses under load, it may give a moment later.
+func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
+	o.Require, o.without = o.At, append(slices.Clone(o.without), beyond[o.At]...)
+	for pause := 50 * time.Millisecond; ; pause *= 4 {
+		s, err := openConfined(ctx, o)
+		if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || pause > time.Second {
+			return s, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// openConfined goes through the ways to confine once, the strongest first.
+func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	if err := makeScratch(o.Scratch); err != nil {
 		return nil, err
 	}

@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // confined opens a sandbox of a tier over a new workspace.
@@ -485,6 +488,113 @@ func BenchmarkOpen(b *testing.B) {
 		b.StopTimer()
 		_ = RemoveScratch(o.Scratch)
 		b.StartTimer()
+	}
+}
+
+func TestCredentialsThatVariablesMoveAreAbsent(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			dir := place(t)
+			var files []string
+			for _, file := range []string{
+				"config/git/credentials", "config/gh/hosts.yml", "data/keyrings/login", "cargo/credentials.toml", "gradle/gradle.properties", "composer/auth.json",
+				"pip.conf", "kube/one", "kube/two", "runner/.credentials_migrated", "runner/.runner_migrated",
+			} {
+				put(t, filepath.Join(dir, file), "secret\n", 0o644)
+				files = append(files, filepath.Join(dir, file))
+			}
+			for _, file := range []string{"config/git/config", "gitconfig"} {
+				put(t, filepath.Join(dir, file), "[test]\n\tmark = read\n[http]\n\textraheader = secret\n", 0o644)
+				files = append(files, filepath.Join(dir, file))
+			}
+			box, o := confined(t, tier, func(o *Options) {
+				o.Environ = []string{
+					"XDG_CONFIG_HOME=" + dir + "/config", "XDG_DATA_HOME=" + dir + "/data", "CARGO_HOME=" + dir + "/cargo", "GRADLE_USER_HOME=" + dir + "/gradle",
+					"COMPOSER_HOME=" + dir + "/composer", "PIP_CONFIG_FILE=" + dir + "/pip.conf", "KUBECONFIG=" + dir + "/kube/one:" + dir + "/kube/two",
+					"GIT_CONFIG_GLOBAL=" + dir + "/gitconfig", "RUNNER_TEMP=" + dir + "/runner/_work/_temp",
+				}
+			})
+			if got := run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"); strings.Contains(got, "secret") {
+				t.Errorf("commands read %q", got)
+			}
+			if got := run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"); got != "read\n" {
+				t.Errorf("git reads %q", got)
+			}
+		})
+	}
+}
+
+func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
+	confined(t, "namespaces", nil) // or skip
+	for _, file := range []bool{true, false} {
+		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
+		s := new(Sandbox)
+		if _, err := s.enterNamespaces(stage.Spec{Namespaced: true, OwnNetwork: true, Mounts: []stage.Mount{gone}}); err != nil {
+			t.Errorf("file %t: %v", file, err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
+	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
+		t.Run(string(level), func(t *testing.T) {
+			box, _ := confined(t, string(level), func(o *Options) { o.At, o.Require, o.without = level, "", nil })
+			if box.Level() != level {
+				t.Errorf("it reaches %q", box.Level())
+			}
+		})
+	}
+}
+
+func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
+	o := Options{
+		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir(),
+		At: LevelFull, without: []string{layerNamespaces}, // as if the kernel refused them this time
+	}
+	box, err := Open(t.Context(), o)
+	if err == nil {
+		_ = box.Close()
+	}
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || unavailable.Asked != LevelFull {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
+	workspace := filepath.Join(t.TempDir(), "not there yet")
+	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: workspace, Scratch: t.TempDir()})
+	defer s.Close()
+	command := Command{Argv: []string{"/bin/true"}, Dir: "/"}
+	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
+		t.Fatalf("without its workspace: %v", err)
+	}
+	if err := os.Mkdir(workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Run(t.Context(), command)
+	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Errorf("with it: %v", err)
+	}
+}
+
+func TestLaterLeavesNothingRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir()})
+	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
+		t.Skip(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines are left of %d", after, before)
 	}
 }
 

@@ -70,6 +70,11 @@ type Options struct {
 	Mode    Mode
 	Network Network
 	Require Level // Open fails where less is reached; empty asks for any confinement
+	// At is the level that Probe found for the commands of the same run. Open
+	// tries more than once and gives neither less nor more: who reads files or
+	// judges changes goes by that level. Empty leaves it open; else Require does
+	// not count.
+	At Level
 
 	// Workspace is the checkout. What git keeps of it is read-only: the folder
 	// .git, also where a file .git names another one.
@@ -176,6 +181,9 @@ func Probe(ctx context.Context, o Options) (Level, []string, error) {
 // RemoveScratch removes a scratch folder, also where commands or the kernel
 // left folders in it that their owner may not change.
 func RemoveScratch(dir string) error {
+	if os.RemoveAll(dir) == nil { // as most often: the rights are looked at where they are in the way
+		return nil
+	}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if entry != nil && entry.IsDir() {
 			_ = os.Chmod(path, 0o700)
@@ -195,8 +203,10 @@ func (o Options) check() error {
 	if o.Network == NetworkProxied && o.Serve == nil {
 		return errors.New("a network by a proxy has nobody who serves")
 	}
-	if o.Require != "" && !slices.Contains(Levels(), o.Require) {
-		return fmt.Errorf("sandbox level %q is not known", o.Require)
+	for _, level := range []Level{o.Require, o.At} {
+		if level != "" && !slices.Contains(Levels(), level) {
+			return fmt.Errorf("sandbox level %q is not known", level)
+		}
 	}
 	named := slices.Concat([]string{o.Workspace, o.Scratch}, o.Below, o.Writable, o.Readable, o.DenyRead)
 	if o.Home != "" {

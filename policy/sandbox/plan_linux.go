@@ -41,7 +41,7 @@ func newPlan(o Options) (*plan, error) {
 	if p.git, err = readGitState(p.workspace, filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
-	if p.userGit, err = readUserGitState(o.homes(), filepath.Join(o.Scratch, "git")); err != nil {
+	if p.userGit, err = readUserGitState(o.userGitFiles(), filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Concat(o.credentials(), p.git.secretFiles, p.userGit.secretFiles) {

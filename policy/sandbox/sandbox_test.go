@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -302,5 +303,21 @@ func TestLookPath(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}
 		})
+	}
+}
+
+func TestRemoveScratchTakesWhatMayNotBeChanged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "scratch")
+	if err := os.MkdirAll(filepath.Join(dir, "closed", "below"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "closed"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveScratch(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// beyond are the layers that a level does without.
+var beyond = map[Level][]string{LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
+
 // Trial is one way to confine and what came of trying it.
 type Trial struct {
 	Level   Level    `json:"level"`
@@ -19,10 +22,9 @@ type Trial struct {
 // Trials tries every level, the strongest first, over the folders that o names:
 // a machine may offer one and refuse another. Nothing is run in them.
 func Trials(ctx context.Context, o Options) []Trial {
-	left := map[Level][]string{LevelFull: nil, LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
 	var all []Trial
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
-		o.without, o.Require = left[level], level
+		o.without, o.Require = beyond[level], level
 		t := Trial{Level: level, Layers: []string{}}
 		box, err := Open(ctx, o)
 		var unavailable *UnavailableError

@@ -85,7 +85,11 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 			return "", "", err
 		}
 		if e.path != "/" {
-			return e.source(inside), inside, nil
+			source := e.source(inside)
+			if info, err := os.Lstat(source); inside == "." && err == nil && info.Mode().IsRegular() { // one file, which is no root
+				return filepath.Dir(source), filepath.Base(source), nil
+			}
+			return source, inside, nil
 		}
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {

@@ -15,6 +15,7 @@ func TestTheViewIsWhatCommandsSee(t *testing.T) {
 			home := filepath.Join(base, "home")
 			for name, content := range map[string]string{
 				"home/plain": "plain", "home/.netrc": "secret", "home/changed": "old", "workspace/file": "work", "denied/file": "secret", "other/file": "other", "extra/file": "extra",
+				"home/.gitconfig": "[test]\n\tmark = read\n[http]\n\textraheader = secret\n",
 			} {
 				put(t, filepath.Join(base, name), content, 0o644)
 			}
@@ -36,7 +37,7 @@ func TestTheViewIsWhatCommandsSee(t *testing.T) {
 			tmp := strings.TrimSpace(run(t, box, o, `echo $TMPDIR`))
 			for _, path := range []string{
 				"/etc/passwd", tmp + "/own", "/proc/version", "/dev/zero", filepath.Join(home, "plain"), filepath.Join(home, ".netrc"), filepath.Join(home, "changed"),
-				filepath.Join(home, "made"), filepath.Join(base, "workspace/file"), filepath.Join(base, "denied/file"), filepath.Join(base, "other/file"),
+				filepath.Join(home, "made"), filepath.Join(home, ".gitconfig"), filepath.Join(base, "workspace/file"), filepath.Join(base, "denied/file"), filepath.Join(base, "other/file"),
 				filepath.Join(base, "other/link/file"), filepath.Join(base, "other/extra/file"), filepath.Join(base, "missing"), "/etc/shadow", "/run/utmp",
 			} {
 				want := strings.TrimSpace(run(t, box, o, `head -c 10 `+path+` 2>/dev/null | tr -d '\0'; true`))

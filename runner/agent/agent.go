@@ -50,6 +50,7 @@ type Conversation struct {
 	said     string // the last words
 	overflow int    // requests in a row that were too long
 	noOwn    bool   // the endpoint does not compact conversations
+	lastTold string // what the answer that a killed run had last was told of its last turn
 }
 
 // position is how far a conversation is.
@@ -109,15 +110,21 @@ func (c *Conversation) Tell(text string) error {
 // Run takes turns until the model says that it is done, and gives its last
 // words, also when a budget ends it. The error is an *outcome.Stop, or ctx's.
 func (c *Conversation) Run(ctx context.Context) (string, error) {
+	if err := c.hadLastTurn(); err != nil {
+		return c.said, err
+	}
+	c.lastTold = ""
 	for {
+		if c.lastBudget() == nil { // a last turn has no tokens for a summary, and room enough
+			if err := c.fit(ctx); err != nil {
+				return "", err
+			}
+		}
 		if err := c.withinLimits(); err != nil {
 			return c.said, err
 		}
 		last, err := c.tellBudgets()
 		if err != nil {
-			return "", err
-		}
-		if err := c.fit(ctx); err != nil {
 			return "", err
 		}
 		said, err := c.turn(ctx, c.Settings)

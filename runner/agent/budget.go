@@ -100,16 +100,39 @@ func (c *Conversation) withinLimits() error {
 // budgetWords begin what the model is told of its budgets.
 const budgetWords = "More than 80 % of a budget of this run is used. Left: "
 
+// lastWords begin what the model is told before its last turn.
+const lastWords = "This is your last turn: "
+
+// lastBudget is the budget that makes the next turn the last, or nil.
+func (c *Conversation) lastBudget() *budget {
+	for _, b := range c.budgets() {
+		if b.isLast() {
+			return &b
+		}
+	}
+	return nil
+}
+
+// hadLastTurn is the end of a run that was killed in the last turn which one of
+// its budgets left it, or nil.
+func (c *Conversation) hadLastTurn() error {
+	last := c.lastBudget()
+	if last == nil || !strings.Contains(c.lastTold, "("+last.key+")") {
+		return nil
+	}
+	return last.nearlyExceeded()
+}
+
 // tellBudgets tells the model what is left when that is little, once for each
 // budget. It gives the budget that makes the next turn the last, or nil.
 func (c *Conversation) tellBudgets() (*budget, error) {
+	if last := c.lastBudget(); last != nil {
+		return last, c.Tell(fmt.Sprintf(lastWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
+			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.amount, last.key))
+	}
 	var left []string
 	news := false
 	for _, b := range c.budgets() {
-		if b.isLast() {
-			return &b, c.Tell(fmt.Sprintf("This is your last turn: %s (%s). Calls in this answer still run, but you will not see their outputs. "+
-				"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", b.amount, b.key))
-		}
 		if b.used < toldAt*b.limit {
 			continue
 		}

@@ -1,10 +1,12 @@
 package agent_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -126,6 +129,7 @@ func TestChatCompletions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, server := chat(t)
 			f.Settings.Whole, f.Settings.Effort, f.Settings.Serial, f.Settings.MaxOutputTokens = whole, "low", true, 99
+			f.Settings.Verbosity, f.Settings.ServiceTier = "low", "flex"
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 				t.Fatalf("Run = %q, %v", said, err)
 			}
@@ -149,6 +153,92 @@ func TestChatCompletions(t *testing.T) {
 			}
 			if strings.Contains(server.bodies[1], "apply_patch") {
 				t.Errorf("a tool that is no function is offered:\n%s", server.bodies[1])
+			}
+			f.recordedAsSent(t, server.bodies)
+		})
+	}
+}
+
+// recordedAsSent checks the digests of the requests, and that the transcript
+// makes the same ones up.
+func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
+	t.Helper()
+	file, err := os.Open(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var digests, again []string
+	rebuilt := model.Rebuilt{Chat: true}
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data struct {
+			SHA256, ID    string
+			Settings      json.RawMessage
+			Input, Output []json.RawMessage
+		}
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		switch event.Type {
+		case transcript.TypeModelRequest:
+			digest, err := rebuilt.Request(data.Settings, data.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			digests, again = append(digests, data.SHA256), append(again, digest)
+		case transcript.TypeModelResponse:
+			rebuilt.Response(data.ID, data.Output)
+		}
+	}
+	var want []string
+	for _, body := range bodies {
+		want = append(want, fmt.Sprintf("%x", sha256.Sum256([]byte(body))))
+	}
+	if diff := cmp.Diff(want, digests); diff != "" {
+		t.Errorf("digests in the transcript (-sent +recorded):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, again); diff != "" {
+		t.Errorf("digests of what the transcript makes up (-sent +made):\n%s", diff)
+	}
+}
+
+func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
+	f, server := chat(t)
+	server.replace[1], server.replace[2] = answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1])
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 || len(server.bodies) != 3 {
+		t.Errorf("Run = %q, %v after %d calls and %d requests", said, err, len(f.box.asked), len(server.bodies))
+	}
+}
+
+func TestChatCallsAreToldApart(t *testing.T) {
+	chunk := func(calls string) string {
+		return `data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\n"
+	}
+	last := `data: {"id":"c2","choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	for name, events := range map[string]string{
+		"all have one number": chunk(`{"index":0,"id":"two","function":{"name":"read_file","arguments":"{}"}}`) +
+			chunk(`{"index":0,"id":"three","function":{"name":"read_file","arguments":""}}`) + chunk(`{"index":0,"function":{"arguments":"{}"}}`),
+		"every piece has an id": chunk(`{"index":0,"id":"zzz","function":{"name":"read_file"}}`) + chunk(`{"index":0,"id":"two","function":{"arguments":"{}"}}`) +
+			chunk(`{"index":1,"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
+		"numbers without order": chunk(`{"index":5,"id":"two","function":{"name":"read_file"}}`) + chunk(`{"index":2,"id":"three","function":{"name":"read_file"}}`) +
+			chunk(`{"index":5,"function":{"arguments":"{}"}},{"index":2,"function":{"arguments":"{}"}}`),
+		"no numbers": chunk(`{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := chat(t)
+			server.replace[2] = stream(events + last)
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("Run = %q, %v", said, err)
+			}
+			var ids []string
+			for _, call := range f.box.asked {
+				ids = append(ids, call.ID+call.Input)
+			}
+			if diff := cmp.Diff([]string{`one{"file_path":"a"}`, "two{}", "three{}"}, ids); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
 	}

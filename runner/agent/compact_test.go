@@ -141,6 +141,35 @@ func TestCompactionBySummary(t *testing.T) {
 	}
 }
 
+func TestBudgetsLeaveRoomForTheLastTurn(t *testing.T) {
+	for name, c := range map[string]struct {
+		tokens int64
+		last   string
+		asked  string // in the last request
+	}{
+		"no summary before the last turn":            {37_500, done, "This is your last turn: 36000 of 37500"},
+		"no turn after a summary that took the rest": {40_000, "  - output: [{say: I read.}]\n    usage: {input: 9500}\n" + done, "will be replaced by your summary"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := talk(t, long(8, c.last), modeltest.Options{})
+			f.Window, f.Limits.Tokens = 10_000, c.tokens
+			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 5000)}
+			_, err := f.Run(t.Context())
+			var stop *outcome.Stop
+			if exceeded := errors.As(err, &stop) && stop.Reason == "tokens"; exceeded != (c.last != done) {
+				t.Errorf("Run ended in %v", err)
+			}
+			requests := server.Requests()
+			if last := string(requests[len(requests)-1].Body); !strings.Contains(last, c.asked) {
+				t.Errorf("the last request is %s", last)
+			}
+			if turns := strings.Count(strings.Join(f.types(t), " "), "model.request"); turns != 9 {
+				t.Errorf("%d turns, want 9", turns)
+			}
+		})
+	}
+}
+
 func TestCompactionByTrimming(t *testing.T) {
 	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
 	f, server := talk(t, session, modeltest.Options{})

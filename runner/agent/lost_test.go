@@ -2,10 +2,12 @@ package agent_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -134,5 +136,39 @@ func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
 	}
 	if names := f.names(); len(names) != 0 || !strings.Contains(f.requests.bodies[0], `"call_id":"one","output":"Not run: this answer was to be words alone.`) {
 		t.Errorf("calls that ran: %q, the request is\n%s", names, f.requests.bodies[0])
+	}
+}
+
+func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
+	first := []transcript.Event{
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`],"usage":{"input":96}}`),
+		event(transcript.TypeModelRequest, `{"turn":2,"input":[{"type":"message","role":"developer","content":[{"type":"input_text","text":"This is your last turn: 96 of 100 tokens are used (limits.tokens)."}]}]}`),
+	}
+	answered := append(first, event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+look("two")+`],"usage":{"input":1}}`))
+	for name, c := range map[string]struct {
+		past  []transcript.Event
+		limit int64
+		turns int // that are still taken
+	}{
+		"was answered":                       {answered, 100, 0},
+		"was not answered":                   {first, 100, 1},
+		"was answered, and there is more":    {answered, 1000, 1},
+		"was answered, and ended in the end": {append(answered, event(transcript.TypeRunFinished, `{"outcome":"budget_exceeded","reason":"tokens"}`)), 101, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+			f.Limits.Tokens = c.limit
+			p := pastOf(t, c.past...)
+			f.Restore(p, 0)
+			if err := f.Resume(t.Context(), p, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.Run(t.Context())
+			var stop *outcome.Stop
+			if ended := errors.As(err, &stop) && stop.Reason == "tokens"; ended != (c.turns == 0) || len(f.requests.bodies) != c.turns {
+				t.Errorf("%d turns were taken, and Run ended in %v", len(f.requests.bodies), err)
+			}
+		})
 	}
 }

@@ -19,7 +19,7 @@ import (
 // recordRequest writes what is new in a request. The settings stand in the
 // first and wherever they differ.
 func (c *Conversation) recordRequest(r model.Request) error {
-	body, err := r.Body()
+	body, err := model.BodyFor(c.Model, r)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -21,7 +23,8 @@ type Past struct {
 	spent    Spent
 	numbered int
 	said     string
-	ended    bool // the model has said its last words, and nobody has answered
+	lastTold string // in the last request: that the turn is the last
+	ended    bool   // the model has said its last words, and nobody has answered
 	settings json.RawMessage
 	open     []tools.Call      // of the last answer, without an output in the history
 	handed   int               // of these, the first ones, which the tools were to run
@@ -58,6 +61,7 @@ func (p *Past) Take(e transcript.Event) error {
 		transcript.TypeModelRetry:    taking(func(d transcript.ModelRetry) error { p.charge(d.Usage); return nil }),
 		transcript.TypeModelFailure:  taking(func(d transcript.ModelFailure) error { p.charge(d.Usage); return nil }),
 		transcript.TypeCompaction:    taking(p.compaction),
+		transcript.TypeRunFinished:   taking(p.finish),
 		transcript.TypeToolStarted:   taking(func(d transcript.ToolStarted) error { p.started[d.Number] = start{d, e.Seq}; return nil }),
 		transcript.TypeToolFinished:  taking(func(d transcript.ToolFinished) error { p.finished[d.Number] = d; return nil }),
 	}[e.Type]
@@ -97,10 +101,30 @@ func (p *Past) request(d transcript.ModelRequest) error {
 		p.settings = d.Settings
 	}
 	p.ended = p.ended && d.Aside
+	p.lastTold = lastTold(d.Input)
 	p.open, p.denials, p.aside = nil, nil, nil // each has its output in the input of this request
 	clear(p.started)
 	clear(p.finished)
 	return nil
+}
+
+// finish takes an end. What goes on after a budget was used up has been given
+// more of it.
+func (p *Past) finish(d transcript.RunFinished) error {
+	if d.Outcome == string(outcome.BudgetExceeded) {
+		p.lastTold = ""
+	}
+	return nil
+}
+
+// lastTold is what the items of a request say of a last turn.
+func lastTold(items []json.RawMessage) string {
+	for _, item := range items {
+		if words := wordsOf(item); strings.HasPrefix(words, lastWords) {
+			return words
+		}
+	}
+	return ""
 }
 
 func (p *Past) response(d transcript.ModelResponse) error {
@@ -185,6 +209,9 @@ func (p *Past) compaction(d transcript.Compaction) error {
 func (c *Conversation) Restore(p *Past, begin int) {
 	c.position, c.pinned = p.position, min(begin, len(p.history))
 	c.spent, c.numbered, c.said, c.recorded = p.spent, p.numbered, p.said, p.settings
+	if len(p.open)+len(p.denials) > 0 { // the answer to it is there, and waits for outputs
+		c.lastTold = p.lastTold
+	}
 	c.Settings.Stored = c.Settings.Stored && stored(p.settings)
 	c.Add(p.aside...)
 }

@@ -337,6 +337,16 @@ func TestAnswersInOnePiece(t *testing.T) {
 	}
 }
 
+func TestAnEndpointThatKnowsNoStreams(t *testing.T) {
+	f, server := talk(t, strings.Replace(threeTurns, "  - output: [{say: Done.}]\n", "", 1), modeltest.Options{})
+	server.Replace(3, answer(200, "Content-Type: application/json", `{"id":"r","status":"completed","usage":{"input_tokens":7},`+
+		`"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done at once."}]}]}`))
+	if said, err := f.Run(t.Context()); err != nil || said != "Done at once." || f.Spent().Usage.Input != 7 {
+		t.Errorf("Run = %q, %v, with %+v", said, err, f.Spent().Usage)
+	}
+	f.wholeAndOnce(t, server)
+}
+
 func TestServerStateThatIsGone(t *testing.T) {
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	f.Settings.Stored = true

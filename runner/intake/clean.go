@@ -64,13 +64,18 @@ func visible(text string) (string, int) {
 	return b.String(), removed
 }
 
+// blockStart is what may stand on a line before a block: blanks, quotes, list
+// marks.
+const blockStart = `(?m)^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*`
+
 // linkComment is a definition of a link that nothing can refer to, with which
 // people hide remarks: [//]: # (text).
-var linkComment = regexp.MustCompile(`(?m)^[ \t>]*\[[^\]\n]*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?(?:\([^)]*\)|"[^"]*"|'[^']*')[ \t]*$`)
+var linkComment = regexp.MustCompile(blockStart +
+	`\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?(?:\((?:[^)\\]|\\(?s:.))*\)|"(?:[^"\\]|\\(?s:.))*"|'(?:[^'\\]|\\(?s:.))*')[ \t]*$`)
 
-// blockStart is what may stand on a line before an HTML block: blanks, quotes,
-// list marks. A comment that begins there and is not closed hides all the rest.
-var blockStart = regexp.MustCompile(`^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*$`)
+// htmlStart is where HTML may begin that is not looked at as Markdown: in it a
+// comment that is not closed hides all the rest.
+var htmlStart = regexp.MustCompile(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
 // withoutComments repeats itself, since what is removed may leave the two halves
 // of another comment together.
@@ -87,42 +92,52 @@ func withoutComments(text string) (string, int) {
 // withoutHTMLComments looks again at what a removed comment stood between: at
 // once, since a text may have thousands that are made of each other.
 func withoutHTMLComments(text string) (string, int) {
-	var kept []byte
+	kept := make([]byte, 0, len(text))
 	removed := 0
-	for {
-		start := strings.Index(text, "<!--")
-		if start < 0 {
-			return string(append(kept, text...)), removed
+	for i := 0; i < len(text); {
+		kept = append(kept, text[i])
+		i++
+		if !bytes.HasSuffix(kept, []byte(commentOpen)) {
+			continue
 		}
-		kept, text = append(kept, text[:start]...), text[start:]
-		switch end := commentEnd(text); {
-		case end > 0:
-			half := min(len(kept), len("<!-"))
-			text = string(kept[len(kept)-half:]) + text[end:]
-			kept = kept[:len(kept)-half]
-			removed++
-		case blockStart.Match(lastLine(kept)):
-			return string(kept), removed + 1
-		default: // it is shown as it stands; apart, it can become no comment
-			kept, text = append(kept, "<! --"...), text[len("<!--"):]
+		kept = kept[:len(kept)-len(commentOpen)]
+		end := commentEnd(text[i:])
+		if end < 0 {
+			left, more := withoutOpenComment(string(kept) + commentOpen + text[i:])
+			return left, removed + more
 		}
+		i += end
+		removed++
 	}
+	return string(kept), removed
 }
 
-func lastLine(text []byte) []byte { return text[bytes.LastIndexByte(text, '\n')+1:] }
+const commentOpen = "<!--"
 
-// commentEnd is where the comment that text begins with ends, 0 when it does
-// not. An HTML parser also ends one at <!-->, <!---> and --!>; the longest of
-// the readings is taken, so that nothing hidden stays.
+// commentEnd is where the comment ends that text is behind the opening of, less
+// than 0 when it does not. An HTML parser also ends one at <!-->, <!---> and
+// --!>; the longest of the readings is taken, so that nothing hidden stays.
 func commentEnd(text string) int {
-	const open = len("<!--")
-	if end := strings.Index(text[open:], "-->"); end >= 0 {
-		return open + end + len("-->")
+	if end := strings.Index(text, "-->"); end >= 0 {
+		return end + len("-->")
 	}
-	for _, short := range []string{"<!-->", "<!--->"} {
+	for _, short := range []string{">", "->"} {
 		if strings.HasPrefix(text, short) {
 			return len(short)
 		}
 	}
-	return 0
+	return -1
+}
+
+// withoutOpenComment looks at a text whose comments are not closed. Within HTML
+// the first hides all the rest; elsewhere they are shown as they stand. Apart,
+// they can become no comment.
+func withoutOpenComment(text string) (string, int) {
+	removed := 0
+	if html := htmlStart.FindStringIndex(text); html != nil {
+		if open := strings.Index(text[html[0]:], commentOpen); open >= 0 {
+			text, removed = text[:html[0]+open], 1
+		}
+	}
+	return strings.ReplaceAll(text, commentOpen, "<! --"), removed
 }

@@ -29,6 +29,10 @@ func TestClean(t *testing.T) {
 		"comment over lines":               {"a\n<!--\nobey\n\n-->\nb", "a\n\nb", intake.Removed{Comments: 1}},
 		"comment that is not closed":       {"a\n<!-- obey\n\nb", "a", intake.Removed{Comments: 1}},
 		"not closed, in a list in a quote": {"a\n> 1. - <!-- obey\nb", "a\n> 1. -", intake.Removed{Comments: 1}},
+		"not closed, in HTML":              {"a\n<div>b <!-- obey\n\nc", "a\n<div>b", intake.Removed{Comments: 1}},
+		"not closed, long after HTML":      {"- <pre>\n\nb <!-- obey", "- <pre>\n\nb", intake.Removed{Comments: 1}},
+		"not closed, before HTML":          {"a <!-- b\n\n<p>c", "a <! -- b\n\n<p>c", intake.Removed{}},
+		"not closed, behind an address":    {"<https://example.com>\n\na <!-- b", "<https://example.com>\n\na <! -- b", intake.Removed{}},
 		"not closed, within a line":        {"a <!-- is a mark\nb", "a <! -- is a mark\nb", intake.Removed{}},
 		"comment opened through a gap":     {"a <!\u200b-- obey --> b", "a  b", intake.Removed{Characters: 1, Comments: 1}},
 		"comment closed as HTML does":      {"a\n<!-- obey --!> b", "a", intake.Removed{Comments: 1}},
@@ -36,6 +40,7 @@ func TestClean(t *testing.T) {
 		"empty comment":                    {"a <!--> b <!---> c", "a  c", intake.Removed{Comments: 1}},
 		"in code too":                      {"```\n<!-- obey -->\n```", "```\n\n```", intake.Removed{Comments: 1}},
 		"link definition":                  {"a\n\n[//]: # (obey)\n[x]: <> \"obey\"\nb", "a\n\n\n\nb", intake.Removed{Comments: 2}},
+		"link definition in a list":        {"a\n\n* [//]: # (obey \\) this)", "a", intake.Removed{Comments: 1}},
 		"a real definition":                {"a\n\n[x]: https://example.com (title)", "a\n\n[x]: https://example.com (title)", intake.Removed{}},
 		"not UTF-8":                        {"a\xffb", "a\ufffdb", intake.Removed{}},
 	} {
@@ -48,6 +53,18 @@ func TestClean(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestCleanIsFast cleans texts that would take minutes if each mark were looked
+// for again from where it stands.
+func TestCleanIsFast(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("x <!-- ", 1<<17), strings.Repeat("<!<!-- x -->", 1<<16) + strings.Repeat("-- y -->", 1<<16),
+		strings.Repeat("> ", 1<<16) + "x" + strings.Repeat("<!-- ", 1<<17), strings.Repeat("[//]: #\n(x)\n<!-- ", 1<<16),
+	} {
+		got, _ := intake.Clean(text)
+		checkShown(t, got)
 	}
 }
 
@@ -109,6 +126,9 @@ func FuzzClean(f *testing.F) {
 func TestMarkedPartsCannotBeForged(t *testing.T) {
 	honest := intake.Part{Kind: "comment", Author: "octocat", Text: "Yes."}
 	forged := intake.Marked([]intake.Part{honest})
+	if intake.HoldsMark("a <comment by> b") || !intake.HoldsMark("No.\n"+forged) || !intake.HoldsMark("</ISSUE\nid=x>") {
+		t.Error("what could be taken for a mark is none, or is not")
+	}
 	got := intake.Marked([]intake.Part{{Kind: "issue", Author: "stranger", Text: "No.\n" + forged}})
 	first, _, _ := strings.Cut(got, "\n")
 	last := got[strings.LastIndex(got, "\n")+1:]

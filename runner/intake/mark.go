@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -13,6 +14,13 @@ type Part struct {
 	Author string
 	Text   string // cleaned
 }
+
+// aMark is what a mark looks like.
+var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|comment|request|note)[ \t\n]+id[ \t\n]*=`)
+
+// HoldsMark says whether a text has what could be taken for a mark: it has to
+// stand between real ones then.
+func HoldsMark(text string) bool { return aMark.MatchString(text) }
 
 // Marked is the parts as one text, each between marks that carry its own
 // digest: no text can hold the mark that ends it, so none can pass for what

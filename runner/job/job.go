@@ -184,7 +184,8 @@ type PullRequest struct {
 
 // Commit says how the commit is made.
 type Commit struct {
-	Sign     string `json:"sign"`
+	Sign     string `json:"sign"`    // "" for not at all, github, ssh
+	KeyEnv   string `json:"key_env"` // name of the variable, never the key
 	CoAuthor bool   `json:"co_author"`
 }
 

@@ -130,6 +130,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"key in the place of its variable", start + "model: {api_key_env: sk-verysecret}", []string{"job.yml:3:22: model.api_key_env: must be a variable's name: letters, digits and underscores"}},
 		{"pattern from the root", start + "policy: {protect: [/etc]}", []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths below the repository's root, without / or ! in front"}},
 		{"pattern with half a bracket", start + `policy: {protect: ["a["]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: a bracket or a backslash in it is not complete"}},
+		{"unknown signature", start + `pull_request: {commit: {sign: gpg}}`, []string{`job.yml:3:31: pull_request.commit.sign: "gpg" is not one of "", github, ssh`}},
+		{"signature without a key", start + `pull_request: {commit: {sign: ssh}}`, []string{"job.yml:3:31: pull_request.commit.sign: is ssh, and pull_request.commit.key_env names no variable with the key"}},
 		{"login with @", start + `pull_request: {assignees: ["@octo"]}`, []string{"job.yml:3:28: pull_request.assignees[0]: must be a login, without @; did you mean octo?"}},
 		{"label of two lines", start + `pull_request: {labels: ["a\nb"]}`, []string{"job.yml:3:25: pull_request.labels[0]: must be one line without control characters"}},
 		{"title that is too long", start + "pull_request: {title: " + strings.Repeat("x", 257) + "}", []string{"job.yml:3:23: pull_request.title: must have at most 256 characters"}},
@@ -180,9 +182,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 // notYetSupported are files, without their version, that use what the format
 // has and this version doesn't, with the one problem of each.
 var notYetSupported = map[string]string{
-	"pull_request: {commit: {sign: gpg}}": "pull_request.commit.sign: is not supported yet; leave it out",
-	"mcp_servers: {docs: {url: x}}":       "mcp_servers: is not supported yet; leave it out",
-	"hooks: {after: x}":                   "hooks: is not supported yet; leave it out",
+	"mcp_servers: {docs: {url: x}}": "mcp_servers: is not supported yet; leave it out",
+	"hooks: {after: x}":             "hooks: is not supported yet; leave it out",
 }
 
 func TestKeysWithoutTheirFeatureAreRefused(t *testing.T) {

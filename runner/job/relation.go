@@ -52,6 +52,9 @@ func (d *decoder) relations(needsTask bool) {
 	d.distinctChecks()
 	d.harmlessPass()
 	d.chatHasLess()
+	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {
+		d.complainAt(d.places["pull_request.commit.sign"], "pull_request.commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key", "")
+	}
 	if pr := d.job.PullRequest; pr.Branch != "" && pr.Branch == d.job.Repository.Base {
 		d.complainAt(d.places["pull_request.branch"], "pull_request.branch", "is the same branch as repository.base", "")
 	}

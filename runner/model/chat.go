@@ -68,7 +68,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	return exchange(ctx, c.idle,
 		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
-			if r.Settings.Whole {
+			if inOnePiece(r, sent) {
 				return readWholeChat(sent.Body, observe)
 			}
 			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
@@ -146,6 +146,7 @@ type chatAnswer struct {
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []chatCall
+	at      map[int]int // of calls, the last one that came under a number
 	finish  string
 	usage   Usage
 }
@@ -220,20 +221,33 @@ func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 	a.text.WriteString(delta.Content)
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
-		at := len(a.calls)
-		if piece.Index != nil {
-			at = min(max(*piece.Index, 0), len(a.calls))
-		}
-		if at == len(a.calls) {
-			a.calls = append(a.calls, chatCall{})
-		}
-		call := &a.calls[at]
+		call := a.callOf(piece)
 		if piece.ID != "" {
 			call.ID = piece.ID
 		}
 		call.Function.Name += piece.Function.Name
 		call.Function.Arguments += piece.Function.Arguments
 	}
+}
+
+// callOf is the call that a piece belongs to. Some endpoints number every call
+// 0, some give each piece an id of its own: what has both another id and a name
+// begins another call.
+func (a *chatAnswer) callOf(piece chatCall) *chatCall {
+	index := len(a.calls)
+	if piece.Index != nil {
+		index = *piece.Index
+	}
+	at, known := a.at[index]
+	if !known || piece.Function.Name != "" && piece.ID != "" && a.calls[at].ID != "" && piece.ID != a.calls[at].ID {
+		at = len(a.calls)
+		a.calls = append(a.calls, chatCall{})
+		if a.at == nil {
+			a.at = map[int]int{}
+		}
+		a.at[index] = at
+	}
+	return &a.calls[at]
 }
 
 // response is the answer as items of the Responses API.

@@ -156,7 +156,7 @@ type textFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body is the JSON that is sent for r. Two requests of one run share every byte
+// Body is the JSON of r for the Responses API. Two requests of one run share every byte
 // up to the first item that is new, but for previous_response_id.
 func (r Request) Body() ([]byte, error) {
 	s := r.Settings
@@ -181,6 +181,17 @@ func (r Request) Body() ([]byte, error) {
 		b.Previous, b.Input = r.Previous, r.History[r.New:]
 	}
 	return encode(b)
+}
+
+// BodyFor is the JSON that m sends for r.
+func BodyFor(m Responder, r Request) ([]byte, error) {
+	switch m := m.(type) {
+	case *Retrying:
+		return BodyFor(m.Next, r)
+	case *Chat:
+		return chatRequest(r)
+	}
+	return r.Body()
 }
 
 func (s Settings) text() *textSettings {

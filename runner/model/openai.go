@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -112,7 +113,7 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	return exchange(ctx, o.idle,
 		func(ctx context.Context) (*http.Response, error) { return o.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
-			if r.Settings.Whole {
+			if inOnePiece(r, sent) {
 				return readWhole(sent.Body, observe)
 			}
 			return readStream(ssestream.NewDecoder(sent), observe, alive)
@@ -227,6 +228,21 @@ func textOf(delta json.RawMessage) string {
 	var text string
 	_ = json.Unmarshal(delta, &text)
 	return text
+}
+
+// inOnePiece says whether an answer is one JSON object, as it was asked for, or
+// as an endpoint gives it that knows no streams.
+func inOnePiece(r Request, sent *http.Response) bool {
+	if r.Settings.Whole {
+		return true
+	}
+	ahead := bufio.NewReader(sent.Body)
+	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
+	sent.Body = struct {
+		io.Reader
+		io.Closer
+	}{ahead, sent.Body}
+	return string(first) == "{"
 }
 
 // wholeLimit is how long an answer that is not streamed may be, in bytes.

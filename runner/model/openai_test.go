@@ -189,7 +189,7 @@ func TestFailures(t *testing.T) {
 		"429 for want of money":            {status(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), model.Quota, "pay"},
 		"500 with a page instead of JSON":  {status(500, `<html>`), model.ServerError, "Internal Server Error"},
 		"400":                              {status(400, `{"error":{"message":"bad field"}}`), model.InvalidRequest, "bad field"},
-		"answer is JSON, not a stream":     {status(200, `{"object":"response"}`), model.StreamCut, ""},
+		"answer is JSON, and no response":  {status(200, `{"object":"response"}`), model.Malformed, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -96,6 +96,7 @@ type Task struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
 	Actor    string `json:"actor,omitempty"`   // the account that asked
+	ActorID  int64  `json:"actor_id,omitempty"`
 	// Author and AuthorID are the account that wrote the issue; not of a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
@@ -280,7 +281,10 @@ type Change struct {
 	Insertions int          `json:"insertions"`
 	Deletions  int          `json:"deletions"`
 	Patch      string       `json:"patch"` // path below the run directory
-	SHA256     string       `json:"sha256"`
+	// BaseSHA is the commit that the change is on, where that is not the one of
+	// the workspace: the base moved.
+	BaseSHA string `json:"base_sha,omitempty"`
+	SHA256  string `json:"sha256"`
 }
 
 // ChangeFile is one file of the change set. Modes and ids are git's; both are

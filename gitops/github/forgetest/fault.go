@@ -4,15 +4,19 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"path"
 	"slices"
 )
 
 // Reply is an answer that a test sets.
 type Reply struct {
-	Status int // 0 means 200
+	Status int // 0 means 200; -1 ends the connection without an answer
 	Header http.Header
 	Body   string // JSON, unless Header says otherwise
+	// Late says that the request is carried out all the same, and this comes in
+	// the place of its answer.
+	Late bool
 }
 
 type fault struct {
@@ -51,8 +55,42 @@ func (r Reply) write(w http.ResponseWriter) {
 	for name, values := range maps.All(r.Header) {
 		w.Header()[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
+	if r.Status < 0 {
+		panic(http.ErrAbortHandler)
+	}
 	if r.Status != 0 {
 		w.WriteHeader(r.Status)
 	}
 	_, _ = io.WriteString(w, r.Body)
+}
+
+// Watch calls before and after with each request, before anything is done about
+// it and after it was carried out, before its answer; nil calls nothing. Where
+// before gives false the connection ends, and nothing is done. A request that a
+// fault answers is not carried out either.
+func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after = before, after
+}
+
+// watched serves a request between the calls of Watch. Its answer is held until
+// both have returned.
+func (f *Forge) watched(w http.ResponseWriter, c *call, request Request, serve func(http.ResponseWriter)) {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	if before != nil && !before(request) {
+		panic(http.ErrAbortHandler)
+	}
+	if after == nil {
+		serve(w)
+		return
+	}
+	held := httptest.NewRecorder()
+	serve(held)
+	after(request)
+	maps.Copy(w.Header(), held.Header())
+	w.WriteHeader(held.Code)
+	_, _ = held.Body.WriteTo(w)
 }

@@ -26,6 +26,8 @@ var octocat = User{Login: "octocat", ID: 583231, Type: "User"}
 type Options struct {
 	Token string // the one that is let in; "" means one of the Forge's own
 	User  User   // whose token it is; the zero User means octocat
+	// Scopes are those of a classic token; nil means a token of another kind.
+	Scopes []string
 }
 
 // Forge is a server with its repositories. Its methods may be called at any
@@ -35,15 +37,19 @@ type Forge struct {
 	APIURL string // of the REST API; the GraphQL API is at URL/api/graphql
 	Token  string
 
-	t    testing.TB
-	user User
-	git  string // the program
-	root string // of the bare repositories
-	mux  *http.ServeMux
+	t      testing.TB
+	user   User
+	scopes []string
+	git    string // the program
+	root   string // of the bare repositories
+	mux    *http.ServeMux
 
 	mu           sync.Mutex
 	repositories []*Repository
 	faults       []*fault
+	before       func(Request) bool
+	after        func(Request)
+	signed       map[string]bool // commits that the forge signed
 	requests     []Request
 	undescribed  []string
 	lastID       int64
@@ -67,8 +73,8 @@ func New(t testing.TB, o Options) *Forge {
 		t.Fatalf("the forge needs the git program: %v", err)
 	}
 	f := &Forge{
-		Token: o.Token, t: t, user: o.User, git: git, root: t.TempDir(), mux: http.NewServeMux(),
-		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC),
+		Token: o.Token, t: t, user: o.User, scopes: o.Scopes, git: git, root: t.TempDir(), mux: http.NewServeMux(),
+		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{},
 	}
 	if f.Token == "" {
 		f.Token = defaultToken
@@ -99,19 +105,31 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
-	if reply, found := f.arrive(call); found {
+	request, reply, found := f.arrive(call)
+	if found && !reply.Late {
 		reply.write(w)
 		return
 	}
-	if repository, service, found := f.gitService(r); found {
-		f.serveGit(w, call, repository, service)
+	f.watched(w, call, request, func(w http.ResponseWriter) {
+		if found {
+			f.serve(httptest.NewRecorder(), call)
+			reply.write(w)
+			return
+		}
+		f.serve(w, call)
+	})
+}
+
+func (f *Forge) serve(w http.ResponseWriter, c *call) {
+	if repository, service, found := f.gitService(c.Request); found {
+		f.serveGit(w, c, repository, service)
 		return
 	}
-	f.mux.ServeHTTP(w, r.WithContext(withCall(r.Context(), call)))
+	f.mux.ServeHTTP(w, c.WithContext(withCall(c.Context(), c)))
 }
 
 // arrive notes a call and finds the fault that is to be its answer.
-func (f *Forge) arrive(c *call) (Reply, bool) {
+func (f *Forge) arrive(c *call) (Request, Reply, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	request := Request{
@@ -122,7 +140,8 @@ func (f *Forge) arrive(c *call) (Reply, bool) {
 		request.Body = nil
 	}
 	f.requests = append(f.requests, request)
-	return f.takeFault(request.Method, request.Path)
+	reply, found := f.takeFault(request.Method, request.Path)
+	return request, reply, found
 }
 
 // newID is one that no other object of the forge has.

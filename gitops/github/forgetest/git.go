@@ -14,8 +14,13 @@ import (
 var gitEnviron = []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C"}
 
 func (r *Repository) runGit(args ...string) (string, error) {
+	return r.runGitWith(nil, "", args...)
+}
+
+func (r *Repository) runGitWith(env []string, input string, args ...string) (string, error) {
 	cmd := exec.Command(r.forge.git, append([]string{"-C", r.Dir}, args...)...)
-	cmd.Env = append([]string{"PATH=" + searchPath()}, gitEnviron...)
+	cmd.Env = append(append([]string{"PATH=" + searchPath()}, gitEnviron...), env...)
+	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

@@ -16,6 +16,7 @@ var mutations = map[string]bool{
 
 var (
 	mutationName = regexp.MustCompile(`\b(convertPullRequestToDraft|markPullRequestReadyForReview)\b`)
+	viewerQuery  = regexp.MustCompile(`\bviewer\s*\{\s*login\s*\}`)
 	nodeArgument = regexp.MustCompile(`pullRequestId\s*:\s*(?:\$(\w+)|"([^"]*)")`)
 )
 
@@ -42,6 +43,9 @@ func (f *Forge) mutate(c *call) answer {
 	var sent graphQLRequest
 	if err := json.Unmarshal(c.body, &sent); err != nil {
 		return failure(http.StatusBadRequest, "Problems parsing JSON")
+	}
+	if viewerQuery.MatchString(sent.Query) {
+		return ok(object{"data": object{"viewer": object{"login": f.user.Login}}})
 	}
 	name := mutationName.FindString(sent.Query)
 	if name == "" {

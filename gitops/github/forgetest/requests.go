@@ -27,8 +27,11 @@ type describedRequest struct {
 	}
 }
 
-var requestsByRoute = sync.OnceValues(func() (map[string]describedRequest, error) {
-	var all map[string]describedRequest
+// descriptions are by route.
+type descriptions map[string]describedRequest
+
+var requestsByRoute = sync.OnceValues(func() (descriptions, error) {
+	var all descriptions
 	return all, json.Unmarshal(describedRequests, &all)
 })
 
@@ -48,23 +51,48 @@ func (f *Forge) note(route string, c *call) {
 		f.undescribed = append(f.undescribed, err.Error())
 		return
 	}
-	described, known := all[route]
-	if !known {
-		if !strings.HasSuffix(route, "/milestones") {
-			f.undescribed = append(f.undescribed, route+": there is no such call")
-		}
-		return
+	for _, wrong := range all.wrong(route, c.Request, c.body) {
+		f.undescribed = append(f.undescribed, route+": "+wrong)
 	}
-	for name := range c.URL.Query() {
+}
+
+// Wrong says what GitHub's description does not have of a request with a body to
+// its REST API, whose path is that of api.github.com. It is for tests that answer
+// themselves.
+func Wrong(r *http.Request, body []byte) ([]string, error) {
+	all, err := requestsByRoute()
+	if err != nil {
+		return nil, err
+	}
+	var mux http.ServeMux
+	for route := range all {
+		mux.Handle(route, http.NotFoundHandler())
+	}
+	_, route := mux.Handler(r)
+	return all.wrong(route, r, body), nil
+}
+
+// wrong says what is not described of a request to a route.
+func (d descriptions) wrong(route string, r *http.Request, body []byte) []string {
+	described, known := d[route]
+	if !known {
+		if strings.HasSuffix(r.URL.Path, "/milestones") {
+			return nil
+		}
+		return []string{"there is no such call"}
+	}
+	var wrong []string
+	for name := range r.URL.Query() {
 		if !slices.Contains(described.Query, name) {
-			f.undescribed = append(f.undescribed, fmt.Sprintf("%s: there is no parameter %s", route, name))
+			wrong = append(wrong, "there is no parameter "+name)
 		}
 	}
 	if len(described.Bodies) > 0 {
-		if wrong := described.wrongBody(c.body); wrong != "" {
-			f.undescribed = append(f.undescribed, fmt.Sprintf("%s: %s", route, wrong))
+		if why := described.wrongBody(body); why != "" {
+			wrong = append(wrong, why)
 		}
 	}
+	return wrong
 }
 
 // noteUnknown notes a call of the API that the forge does not know: it can't say

@@ -34,6 +34,11 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
 	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
 	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
+	"POST /repos/{owner}/{repo}/git/blobs":                          createBlob,
+	"POST /repos/{owner}/{repo}/git/trees":                          createTree,
+	"POST /repos/{owner}/{repo}/git/commits":                        createCommit,
+	"POST /repos/{owner}/{repo}/git/refs":                           createRef,
+	"GET /repos/{owner}/{repo}/compare/{range...}":                  compareCommits,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
 	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
@@ -146,6 +151,9 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	header.Set("X-RateLimit-Used", "1")
 	header.Set("X-RateLimit-Resource", "core")
 	header.Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10))
+	if f.scopes != nil && c.credentials == right {
+		header.Set("X-OAuth-Scopes", strings.Join(f.scopes, ", "))
+	}
 	if reply.link != "" {
 		header.Set("Link", reply.link)
 	}

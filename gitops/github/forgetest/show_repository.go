@@ -102,11 +102,18 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 		"sha": c.sha, "node_id": "C_forgetest_" + c.sha, "url": f.commitURL(r, c.sha),
 		"html_url": f.pageURL(r) + "/commit/" + c.sha, "message": c.message, "parents": parents,
 		"author": showSignature(c.author), "committer": showSignature(c.committer),
-		"tree": object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
-		"verification": object{
-			"verified": false, "reason": "unsigned", "signature": nil, "payload": nil, "verified_at": nil,
-		},
+		"tree":         object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
+		"verification": f.showVerification(c),
 	}
+}
+
+func (f *Forge) showVerification(c commit) object {
+	if f.signed[c.sha] {
+		return object{
+			"verified": true, "reason": "valid", "signature": "-----BEGIN PGP SIGNATURE-----", "payload": "tree " + c.tree, "verified_at": c.committer.date,
+		}
+	}
+	return object{"verified": false, "reason": "unsigned", "signature": nil, "payload": nil, "verified_at": nil}
 }
 
 func showSignature(s signature) object {

@@ -192,7 +192,7 @@ func placeAll(mounts []Mount, t trees, report *Report) error {
 		if t.mounts[i] < 0 {
 			continue
 		}
-		err := place(t.mounts[i], m.Path, m.File)
+		err := place(t.mounts[i], m)
 		switch {
 		case err != nil && m.Optional:
 			report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
@@ -220,16 +220,21 @@ func sealPath(path string) error {
 	return err
 }
 
-// place mounts a tree at path, which is made where it is missing.
-func place(tree int, path string, file bool) error {
-	err := moveTo(tree, path)
+// place mounts a tree at the path of m, which is made where it is missing. What
+// was to be hidden and is gone by now, a socket that was closed, needs nothing
+// over it.
+func place(tree int, m Mount) error {
+	err := moveTo(tree, m.Path)
 	if !errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	if err := makeMountPoint(path, file); err != nil {
+	if m.Kind == Hidden {
+		return unix.Close(tree)
+	}
+	if err := makeMountPoint(m.Path, m.File); err != nil {
 		return err
 	}
-	return moveTo(tree, path)
+	return moveTo(tree, m.Path)
 }
 
 func moveTo(tree int, path string) error {
@@ -264,7 +269,7 @@ func mountDevices(nodes map[string]int) error {
 	}
 	for _, name := range devices {
 		if fd, ok := nodes[name]; ok {
-			if err := place(fd, "/dev/"+name, true); err != nil {
+			if err := place(fd, Mount{Path: "/dev/" + name, File: true}); err != nil {
 				return err
 			}
 		}
@@ -278,7 +283,7 @@ func mountDevices(nodes map[string]int) error {
 	if err != nil {
 		return err
 	}
-	if err := place(shm, "/dev/shm", false); err != nil {
+	if err := place(shm, Mount{Path: "/dev/shm"}); err != nil {
 		return err
 	}
 	return mountTerminals()
@@ -305,7 +310,7 @@ func mountTerminals() error {
 	if err != nil {
 		return err
 	}
-	return place(pts, "/dev/pts", false)
+	return place(pts, Mount{Path: "/dev/pts"})
 }
 
 func mountProc() error {

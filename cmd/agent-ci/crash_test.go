@@ -1,0 +1,291 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// publishing is a forge with a repository, and what runs there need.
+type publishing struct {
+	t     *testing.T
+	forge *forgetest.Forge
+	repo  *forgetest.Repository
+	dir   string
+	env   []string
+	runs  int
+}
+
+func newPublishing(t *testing.T) *publishing {
+	t.Helper()
+	dir := t.TempDir()
+	w := &publishing{t: t, dir: dir, forge: forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})}
+	w.repo = w.forge.AddRepository("octo", "widgets")
+	w.env = []string{
+		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
+		"GITHUB_API_URL=" + w.forge.APIURL, "GITHUB_SERVER_URL=" + w.forge.URL, "GITHUB_TOKEN=" + w.forge.Token,
+	}
+	if confines() == sandbox.LevelNone {
+		w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
+	}
+	seed := filepath.Join(dir, "seed")
+	w.git(dir, "init", "--quiet", "--initial-branch=main", seed)
+	w.write("seed/greet.sh", "echo one\n")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=begin")
+	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+	w.session("louder", "sed -i s/one/ONE/ greet.sh")
+	w.session("mode", "chmod 755 greet.sh")
+	return w
+}
+
+// session writes a scripted session of one command.
+func (w *publishing) session(name, command string) {
+	w.write(name+".yml", fmt.Sprintf("version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: %q}}]\n  - output: [{say: Done.}]\n", command))
+}
+
+func (w *publishing) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *publishing) git(dir string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// run is a run of the task in a fresh clone, not started yet.
+func (w *publishing) run(session string, sets ...string) (*exec.Cmd, *strings.Builder) {
+	w.t.Helper()
+	w.runs++
+	clone := filepath.Join(w.dir, fmt.Sprintf("clone%d", w.runs))
+	w.git(w.dir, "clone", "--quiet", w.repo.Dir, clone)
+	w.git(clone, "remote", "set-url", "origin", w.forge.URL+"/octo/widgets.git")
+	args := []string{"run", "--prompt", "x", "--quiet", "--repo", clone, "--replay", filepath.Join(w.dir, session+".yml"), "--out", fmt.Sprintf("%s.run", clone), "--set", "name=task"}
+	for _, set := range sets {
+		args = append(args, "--set", set)
+	}
+	cmd, out := exec.Command(binary, args...), &strings.Builder{}
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, out, out
+	return cmd, out
+}
+
+// moveBase pushes a commit to the base branch.
+func (w *publishing) moveBase() {
+	w.t.Helper()
+	seed := filepath.Join(w.dir, "seed")
+	w.write("seed/other.txt", "other\n")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=moved")
+	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+}
+
+func (w *publishing) finish(session string, sets ...string) string {
+	w.t.Helper()
+	cmd, out := w.run(session, sets...)
+	_ = cmd.Run()
+	return out.String()
+}
+
+// changes says whether a request is one of publishing.
+func changes(r forgetest.Request) bool {
+	return strings.HasSuffix(r.Path, "/git-receive-pack") || r.Method != "GET"
+}
+
+// TestKilledWhilePublishing kills runs before and after each request from the
+// first that changes something on; the next run of the task finishes the job.
+func TestKilledWhilePublishing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a run for each request")
+	}
+	for _, c := range []struct {
+		name  string
+		sets  []string
+		moves bool // the base, after the first run has its checkout
+	}{
+		{"pushed", nil, false},
+		{"made by the API", []string{"pull_request.commit.sign=github"}, false},
+		{"onto a base that moved", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sets := append([]string{"pull_request.labels=[bot]", "pull_request.assignees=[hubot]"}, c.sets...)
+			w := newPublishing(t)
+			cmd, out := w.run("louder", sets...)
+			if c.moves {
+				w.moveBase()
+			}
+			if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "changed/pull_request: ") {
+				t.Fatalf("the undisturbed run ended in %s, %v", out, err)
+			}
+			requests := w.forge.Requests()
+			first := slices.IndexFunc(requests, changes)
+			t.Logf("%d requests, the first change is %d", len(requests), first)
+			want := w.repo.PullRequests()
+			for n := first; n < len(requests); n++ {
+				for _, moment := range moments(requests[n]) {
+					t.Run(fmt.Sprintf("%s %s %s (%d)", moment, requests[n].Method, requests[n].Path, n), func(t *testing.T) {
+						killAt(t, n, moment, want, c.moves, sets)
+					})
+				}
+			}
+		})
+	}
+}
+
+// moments are when to kill a run: after a request that changes nothing it is as
+// before the next.
+func moments(r forgetest.Request) []string {
+	if changes(r) {
+		return []string{"before", "after"}
+	}
+	return []string{"before"}
+}
+
+func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, moves bool, sets []string) {
+	w := newPublishing(t)
+	cmd, out := w.run("louder", sets...)
+	if moves {
+		w.moveBase()
+	}
+	var mu sync.Mutex
+	count := 0
+	kill := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		count++
+		if count != n+1 {
+			return true
+		}
+		_ = cmd.Process.Kill()
+		return false
+	}
+	if moment == "before" {
+		w.forge.Watch(func(forgetest.Request) bool { return kill() }, nil)
+	} else {
+		w.forge.Watch(nil, func(forgetest.Request) { kill() })
+	}
+	if err := cmd.Run(); err == nil || cmd.ProcessState.Exited() {
+		t.Fatalf("the run was not killed: %v\n%s", err, out)
+	}
+	w.forge.Watch(nil, nil)
+	second := w.finish("louder", sets...)
+	if !strings.HasPrefix(second, "changed/pull_request: ") && !strings.HasPrefix(second, "no_changes/already_published: ") {
+		t.Fatalf("the second run ended in %s", second)
+	}
+	got := w.repo.PullRequests()
+	for i := range got {
+		got[i].NodeID, got[i].Body = want[0].NodeID, want[0].Body // runs have names and times of their own
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pull requests (-want +got):\n%s\n%s", diff, second)
+	}
+	if got := w.git(w.repo.Dir, "show", "agent-ci/task:greet.sh"); got != "echo ONE" {
+		t.Errorf("the branch holds %q", got)
+	}
+	if got := w.git(w.repo.Dir, "rev-list", "--count", "main..agent-ci/task"); got != "1" {
+		t.Errorf("the branch has %s commits", got)
+	}
+	if third := w.finish("louder", sets...); !strings.HasPrefix(third, "no_changes/already_published: ") {
+		t.Errorf("a third run ended in %s", third)
+	}
+}
+
+// TestTwoRunsAtOnce holds a run where it is about to push, or to open the pull
+// request, until another one of the same task has ended.
+func TestTwoRunsAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, session string // of the second
+		at            string // end of the path where the first is held
+		sets          []string
+		want          string // the first ends in this
+		moved         bool   // a person pushes instead of the second run
+	}{
+		{"another change", "mode", "/git-receive-pack", nil, "skipped/other_run: Another run of this task (", false},
+		{"the same change", "louder", "/git-receive-pack", nil, "no_changes/already_published: ", false},
+		{"the same change, made by the API", "louder", "/git/refs", []string{"pull_request.commit.sign=github"}, "no_changes/already_published: ", false},
+		{"another change, made by the API", "mode", "/git/refs", []string{"pull_request.commit.sign=github"}, "skipped/other_run: ", false},
+		{"a person", "", "/git-receive-pack", nil, "conflict/foreign_commit: ", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newPublishing(t)
+			cmd, out := w.run("louder", c.sets...)
+			var once sync.Once
+			second := ""
+			w.forge.Watch(func(r forgetest.Request) bool {
+				if r.Method != "POST" || !strings.HasSuffix(r.Path, c.at) {
+					return true
+				}
+				once.Do(func() {
+					if c.moved {
+						w.write("seed/mine", "mine\n")
+						w.git(filepath.Join(w.dir, "seed"), "add", "--all")
+						w.git(filepath.Join(w.dir, "seed"), "commit", "--quiet", "--message=mine")
+						w.git(filepath.Join(w.dir, "seed"), "push", "--quiet", w.repo.Dir, "HEAD:refs/heads/agent-ci/task")
+						return
+					}
+					w.forge.Watch(nil, nil)
+					second = w.finish(c.session, c.sets...)
+				})
+				return true
+			}, nil)
+			_ = cmd.Run()
+			if !strings.HasPrefix(out.String(), c.want) {
+				t.Errorf("the first run ended in %s, want %s", out, c.want)
+			}
+			if !c.moved && !strings.HasPrefix(second, "changed/pull_request: ") {
+				t.Errorf("the second run ended in %s", second)
+			}
+			if list := w.repo.PullRequests(); len(list) != 1 && !c.moved || c.moved && len(list) != 0 {
+				t.Errorf("there are %d pull requests", len(list))
+			}
+		})
+	}
+}
+
+// TestTwoRunsOpenOnePullRequest holds a run between its push and the pull
+// request.
+func TestTwoRunsOpenOnePullRequest(t *testing.T) {
+	w := newPublishing(t)
+	cmd, out := w.run("louder")
+	var once sync.Once
+	second := ""
+	w.forge.Watch(func(r forgetest.Request) bool {
+		if r.Method == "POST" && strings.HasSuffix(r.Path, "/pulls") {
+			once.Do(func() {
+				w.forge.Watch(nil, nil)
+				second = w.finish("louder")
+			})
+		}
+		return true
+	}, nil)
+	_ = cmd.Run()
+	if !strings.HasPrefix(out.String(), "changed/pull_request: Pull request #1 was updated") || !strings.HasPrefix(second, "changed/pull_request: Pull request #1 was created") {
+		t.Errorf("the runs ended in\n%s%s", out, second)
+	}
+	if list := w.repo.PullRequests(); len(list) != 1 {
+		t.Errorf("there are %d pull requests", len(list))
+	}
+}

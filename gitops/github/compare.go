@@ -1,0 +1,35 @@
+package github
+
+import (
+	"context"
+	"fmt"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+// Relation is how one commit stands to another in history.
+type Relation string
+
+// The relations of a commit to a base, as GitHub names them.
+const (
+	Identical Relation = "identical"
+	Ahead     Relation = "ahead"    // it has all of the base, and more
+	Behind    Relation = "behind"   // the base has all of it, and more
+	Diverged  Relation = "diverged" // each has what the other has not
+)
+
+// Compare says how commit stands to base.
+func (c *Client) Compare(ctx context.Context, owner, name, base, commit string) (Relation, error) {
+	what := call{doing: fmt.Sprintf("compare %.12s with %.12s in %s/%s", commit, base, owner, name), permission: "contents: read"}
+	for _, id := range []string{base, commit} {
+		if err := checkObject(what, owner, name, id); err != nil {
+			return "", err
+		}
+	}
+	// The first page alone has the files that differ.
+	found, _, err := c.rest.Repositories.CompareCommits(ctx, owner, name, base, commit, &gh.ListOptions{Page: 2, PerPage: 1})
+	if err != nil {
+		return "", c.failed(ctx, what, err)
+	}
+	return Relation(found.GetStatus()), nil
+}

@@ -1,0 +1,194 @@
+package forgetest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Git objects that are made by REST, as the git program makes them.
+
+func createBlob(f *Forge, c *call) answer {
+	var sent struct{ Content, Encoding string }
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	content := sent.Content
+	if sent.Encoding == "base64" {
+		decoded, err := base64.StdEncoding.DecodeString(sent.Content)
+		if err != nil {
+			return unprocessable("content is not valid Base64")
+		}
+		content = string(decoded)
+	}
+	out, err := c.repository.runGitWith(nil, content, "hash-object", "-w", "--stdin")
+	if err != nil {
+		return failure(http.StatusInternalServerError, err.Error())
+	}
+	id := strings.TrimSpace(out)
+	return created(object{"sha": id, "url": f.apiURL(c.repository) + "/git/blobs/" + id})
+}
+
+// treeChange is one entry of a tree that is to be made. SHA null deletes.
+type treeChange struct {
+	Path, Mode, Type string
+	SHA              *string
+	Content          *string
+}
+
+func createTree(f *Forge, c *call) answer {
+	var sent struct {
+		Base string `json:"base_tree"`
+		Tree []treeChange
+	}
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	dir, err := os.MkdirTemp(f.root, "index-")
+	if err != nil {
+		return failure(http.StatusInternalServerError, err.Error())
+	}
+	defer os.RemoveAll(dir)
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}
+	r := c.repository
+	if sent.Base != "" {
+		if _, err := r.runGitWith(index, "", "read-tree", sent.Base); err != nil {
+			return notFound()
+		}
+	}
+	for _, change := range sent.Tree {
+		if reply, bad := change.apply(r, index); bad {
+			return reply
+		}
+	}
+	out, err := r.runGitWith(index, "", "write-tree")
+	if err != nil {
+		return unprocessable("tree.sha is not valid: " + err.Error())
+	}
+	c.SetPathValue("sha", strings.TrimSpace(out))
+	reply := getTree(f, c)
+	reply.status = http.StatusCreated
+	return reply
+}
+
+func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
+	switch t.Mode {
+	case "100644", "100755", "040000", "160000", "120000":
+	default:
+		return unprocessable("tree.mode " + t.Mode + " is not supported"), true
+	}
+	line := "0 " + strings.Repeat("0", 40) + "\t" + t.Path
+	switch {
+	case t.Content != nil:
+		return unprocessable("the forge takes blobs alone"), true
+	case t.SHA != nil:
+		line = fmt.Sprintf("%s %s\t%s", t.Mode, *t.SHA, t.Path)
+	default:
+		if out, _ := r.runGitWith(index, "", "ls-files", "-z", "--", ":(literal)"+t.Path); out == "" {
+			return unprocessable("GitRPC::BadObjectState"), true // github.com refuses to delete what is not there
+		}
+	}
+	if t.SHA != nil && t.Type == "blob" {
+		if kind, err := r.runGit("cat-file", "-t", *t.SHA); err != nil || strings.TrimSpace(kind) != "blob" {
+			return unprocessable("tree.sha " + *t.SHA + " is not a valid blob"), true
+		}
+	}
+	// A file takes the place of a folder and the other way round.
+	if t.SHA != nil {
+		parts := strings.Split(t.Path, "/")
+		for i := 1; i < len(parts); i++ {
+			_, _ = r.runGitWith(index, "0 "+strings.Repeat("0", 40)+"\t"+strings.Join(parts[:i], "/")+"\x00", "update-index", "-z", "--index-info")
+		}
+	}
+	if _, err := r.runGitWith(index, line+"\x00", "update-index", "-z", "--index-info"); err != nil {
+		return unprocessable(err.Error()), true
+	}
+	return answer{}, false
+}
+
+// createCommit signs what the account of an app commits without naming an
+// author, as github.com does.
+func createCommit(f *Forge, c *call) answer {
+	var sent struct {
+		Message, Tree     string
+		Parents           []string
+		Author, Committer *struct{ Name, Email string }
+	}
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	if kind, err := c.repository.runGit("cat-file", "-t", sent.Tree); err != nil || strings.TrimSpace(kind) != "tree" {
+		return unprocessable("Tree SHA does not exist")
+	}
+	args := []string{"commit-tree", sent.Tree}
+	for _, parent := range sent.Parents {
+		if _, known := c.repository.commit(parent); !known {
+			return unprocessable("Parent SHA does not exist or is not a commit object")
+		}
+		args = append(args, "-p", parent)
+	}
+	date := f.now().Format("2006-01-02T15:04:05Z")
+	address := fmt.Sprintf("%d+%s@users.noreply.github.com", f.user.ID, f.user.Login)
+	env := []string{
+		"GIT_AUTHOR_NAME=" + f.user.Login, "GIT_AUTHOR_EMAIL=" + address, "GIT_AUTHOR_DATE=" + date,
+		"GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com", "GIT_COMMITTER_DATE=" + date,
+	}
+	out, err := c.repository.runGitWith(env, sent.Message, args...)
+	if err != nil {
+		return failure(http.StatusInternalServerError, err.Error())
+	}
+	sha := strings.TrimSpace(out)
+	f.signed[sha] = f.user.Type == "Bot" && sent.Author == nil && sent.Committer == nil
+	made, _ := c.repository.commit(sha)
+	return created(f.showCommit(c.repository, made))
+}
+
+func createRef(f *Forge, c *call) answer {
+	var sent struct{ Ref, SHA string }
+	if reply, bad := read(c, &sent); bad {
+		return reply
+	}
+	branch, isBranch := strings.CutPrefix(sent.Ref, "refs/heads/")
+	if !isBranch {
+		return unprocessable("Reference name is not valid")
+	}
+	if _, known := c.repository.commit(sent.SHA); !known {
+		return unprocessable("Object does not exist")
+	}
+	if _, there := c.repository.branch(branch); there {
+		return unprocessable("Reference already exists")
+	}
+	if _, err := c.repository.runGit("update-ref", sent.Ref, sent.SHA, strings.Repeat("0", 40)); err != nil {
+		return unprocessable(err.Error())
+	}
+	return created(f.showRef(c.repository, branch, sent.SHA))
+}
+
+// compareCommits says how two commits stand to one another, without the commits
+// and files between them.
+func compareCommits(f *Forge, c *call) answer {
+	base, head, found := strings.Cut(c.PathValue("range"), "...")
+	if !found {
+		return notFound()
+	}
+	if _, known := c.repository.commit(base); !known {
+		return notFound()
+	}
+	if _, known := c.repository.commit(head); !known {
+		return notFound()
+	}
+	ahead, behind := c.repository.commitsBetween(base, head), c.repository.commitsBetween(head, base)
+	status := "diverged"
+	switch {
+	case ahead == 0 && behind == 0:
+		status = "identical"
+	case behind == 0:
+		status = "ahead"
+	case ahead == 0:
+		status = "behind"
+	}
+	return ok(object{"status": status, "ahead_by": ahead, "behind_by": behind, "total_commits": ahead, "commits": []object{}, "files": []object{}})
+}

@@ -1,0 +1,62 @@
+package github
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// ActionsBot is who GITHUB_TOKEN of GitHub Actions acts as.
+const ActionsBot = "github-actions[bot]"
+
+// scopesTransport notes what replies tell of the token: classic tokens have
+// scopes, the others have none and say nothing.
+type scopesTransport struct {
+	base   http.RoundTripper
+	scopes *atomic.Pointer[string]
+}
+
+func (t *scopesTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if values := resp.Header.Values("X-OAuth-Scopes"); len(values) > 0 && resp.StatusCode < http.StatusBadRequest {
+		scopes := strings.Join(values, ",")
+		t.scopes.Store(&scopes)
+	}
+	return resp, nil
+}
+
+// LacksScope says that the token is known to have scopes, and not this one. It
+// knows after the first call.
+func (c *Client) LacksScope(scope string) bool {
+	scopes := c.scopes.Load()
+	if scopes == nil {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(*scopes, ","), func(each string) bool { return strings.TrimSpace(each) == scope })
+}
+
+// ActingAs is the login that the token acts under: also that of an app or of GitHub
+// Actions, which Viewer does not tell.
+func (c *Client) ActingAs(ctx context.Context) (string, error) {
+	what := call{doing: "ask whose token it is", permission: "metadata: read"}
+	request, err := c.rest.NewRequest(http.MethodPost, c.graphQL, graphQLRequest{Query: `query { viewer { login } }`, Variables: map[string]string{}})
+	if err != nil {
+		return "", c.failed(ctx, what, err)
+	}
+	var reply struct {
+		graphQLReply
+		Data struct{ Viewer struct{ Login string } }
+	}
+	if _, err := c.rest.Do(ctx, request, &reply); err != nil {
+		return "", c.failed(ctx, what, err)
+	}
+	if len(reply.Errors) > 0 {
+		return "", c.refused(what, reply.Errors)
+	}
+	return reply.Data.Viewer.Login, nil
+}

@@ -1,0 +1,104 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+// FetchOptions says which commit to fetch, and what is here already.
+type FetchOptions struct {
+	Commit  string   // hex id
+	Have    []string // commits that are here, with all files
+	Shallow []string // those whose parents are not here
+	// Alone asks for the commit without its history, and with all of its
+	// files. It is for a commit that has none of Have among its ancestors. A
+	// remote that cannot do so sends the history too.
+	Alone bool
+}
+
+// Fetch gives take a pack of one commit, its files and its history, as far as
+// they are not those of the commits that are here. shallow are the commits in
+// the pack whose parents are not. The errors are those of Push.
+func Fetch(ctx context.Context, r Remote, o FetchOptions, take func(pack io.Reader, shallow []string) error) error {
+	if !plumbing.IsHash(o.Commit) {
+		return fmt.Errorf("fetch: %q is not the hex id of a commit", o.Commit)
+	}
+	session, err := r.uploadSession(ctx)
+	if err != nil {
+		return r.failed(ctx, "fetch from", err)
+	}
+	defer session.Close()
+	advertised, err := session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return r.failed(ctx, "fetch from", err)
+	}
+	request, err := o.request(advertised)
+	if err != nil {
+		return err
+	}
+	response, err := session.UploadPack(ctx, request)
+	if err != nil {
+		return r.failed(ctx, "fetch from", err)
+	}
+	defer response.Close()
+	said := &words{}
+	pack := &noted{reader: cancellable{ctx, demultiplexed(response, request.Capabilities, said)}}
+	err = take(pack, hexOf(response.Shallows))
+	if pack.err != nil {
+		return r.failed(ctx, "fetch from", errors.Join(pack.err, complaint(said)))
+	}
+	return err
+}
+
+func complaint(said *words) error {
+	if said.String() == "" {
+		return nil
+	}
+	return errors.New(said.String())
+}
+
+func (o FetchOptions) request(advertised *packp.AdvRefs) (*packp.UploadPackRequest, error) {
+	request := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
+	request.Wants = []plumbing.Hash{plumbing.NewHash(o.Commit)}
+	for _, id := range o.Have {
+		request.Haves = append(request.Haves, plumbing.NewHash(id))
+	}
+	if !advertised.Capabilities.Supports(capability.Shallow) {
+		return request, nil
+	}
+	if o.Alone {
+		request.Depth = packp.DepthCommits(1)
+	}
+	for _, id := range o.Shallow {
+		request.Shallows = append(request.Shallows, plumbing.NewHash(id))
+	}
+	return request, request.Capabilities.Set(capability.Shallow)
+}
+
+func hexOf(ids []plumbing.Hash) []string {
+	var list []string
+	for _, id := range ids {
+		list = append(list, id.String())
+	}
+	return list
+}
+
+// noted remembers what kept it from being read to its end.
+type noted struct {
+	reader io.Reader
+	err    error
+}
+
+func (n *noted) Read(p []byte) (int, error) {
+	count, err := n.reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.err = err
+	}
+	return count, err
+}

@@ -1,0 +1,82 @@
+// Package sshsig signs with an SSH key as `ssh-keygen -Y sign` does, so that
+// `git verify-commit` and `ssh-keygen -Y verify` accept it. The format is that
+// of OpenSSH's PROTOCOL.sshsig. It owns keys and signatures, and knows nothing
+// of commits.
+package sshsig
+
+import (
+	"crypto/rand"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Git is the namespace of git's signatures.
+const Git = "git"
+
+const (
+	magic     = "SSHSIG"
+	version   = 1
+	hash      = "sha512"
+	lineWidth = 70
+)
+
+// Key is a private key without a passphrase.
+type Key struct{ signer ssh.Signer }
+
+// ParseKey reads a private key as ssh-keygen writes it. The error does not
+// repeat the key.
+func ParseKey(pem []byte) (*Key, error) {
+	signer, err := ssh.ParsePrivateKey(pem)
+	var encrypted *ssh.PassphraseMissingError
+	switch {
+	case errors.As(err, &encrypted):
+		return nil, errors.New("the key has a passphrase: give one without")
+	case err != nil:
+		return nil, errors.New("that is no private key as ssh-keygen writes it")
+	}
+	return &Key{signer}, nil
+}
+
+// PublicKey is the public half, as a line of authorized_keys.
+func (k *Key) PublicKey() string {
+	return strings.TrimSuffix(string(ssh.MarshalAuthorizedKey(k.signer.PublicKey())), "\n")
+}
+
+// Sign gives the armored signature of a message in a namespace.
+func (k *Key) Sign(namespace string, message []byte) (string, error) {
+	digest := sha512.Sum512(message)
+	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Digest string }{namespace, "", hash, string(digest[:])})...)
+	signature, err := k.sign(signed)
+	if err != nil {
+		return "", fmt.Errorf("sign with the SSH key: %w", err)
+	}
+	return armored(append([]byte(magic), ssh.Marshal(struct {
+		Version                                         uint32
+		PublicKey, Namespace, Reserved, Hash, Signature string
+	}{version, string(k.signer.PublicKey().Marshal()), namespace, "", hash, string(ssh.Marshal(signature))})...)), nil
+}
+
+// sign leaves SHA-1 out, which is the usual of RSA keys and not allowed here.
+func (k *Key) sign(data []byte) (*ssh.Signature, error) {
+	if able, ok := k.signer.(ssh.AlgorithmSigner); ok && k.signer.PublicKey().Type() == ssh.KeyAlgoRSA {
+		return able.SignWithAlgorithm(rand.Reader, data, ssh.KeyAlgoRSASHA512)
+	}
+	return k.signer.Sign(rand.Reader, data)
+}
+
+func armored(blob []byte) string {
+	var s strings.Builder
+	s.WriteString("-----BEGIN SSH SIGNATURE-----\n")
+	for text := base64.StdEncoding.EncodeToString(blob); text != ""; {
+		n := min(lineWidth, len(text))
+		s.WriteString(text[:n] + "\n")
+		text = text[n:]
+	}
+	s.WriteString("-----END SSH SIGNATURE-----\n")
+	return s.String()
+}
