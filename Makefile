@@ -23,11 +23,12 @@ race: ## all tests under the race detector (needs a C compiler)
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race build ## what takes longer: race detector, 100 kills, a release, the action by act, the report in a browser
+e2e: race build ## what takes longer: race detector, 100 kills, a release, the action by act, the report in a browser, the image
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci
+	@.ci/image bin/agent-ci $(IMAGE_IS)
 
 bench: build ## figures, with the machine they were measured on
 	@.ci/bench

@@ -23,6 +23,7 @@ const (
 	reportFile      = "report.html"
 	patchFile       = "changes.patch"
 	packFile        = "changes.pack"
+	workPackFile    = "work.pack"
 	outputsFolder   = "outputs"
 	patchesFolder   = "changes"
 	checkoutFolder  = "checkout"

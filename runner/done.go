@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -28,13 +29,19 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if pull == nil {
 		return nil
 	}
+	commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
+	if err != nil {
+		return forgeFailure("The branch "+r.branch+" cannot be looked up", err)
+	}
+	if leftUndone(pull, commit) {
+		return nil
+	}
 	if pull.State == "open" && !r.commanded() {
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, r.howToGoOn())
 	}
-	same, err := r.sameInput(ctx)
-	if err != nil || !same {
-		return err
+	if !r.sameInput(commit) {
+		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
 		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, r.howToGoOn())
@@ -68,14 +75,14 @@ func (r *run) howToGoOn() string {
 	return fmt.Sprintf("say in a comment what more is to be done, after %s.", r.job.Trigger.Command)
 }
 
+// leftUndone says whether a run was killed before it had finished the pull
+// request, whose branch is still a run's.
+func leftUndone(pull *github.PullRequest, commit *github.Commit) bool {
+	return pull.State == "open" && commit != nil && infoOf(commit).Ours() &&
+		!isFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(aloneMark))
+}
+
 // sameInput compares with what the commit on the task's branch was made of.
-func (r *run) sameInput(ctx context.Context) (bool, error) {
-	commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
-	if err != nil {
-		return false, forgeFailure("The branch "+r.branch+" cannot be looked up", err)
-	}
-	if commit == nil || r.task.snapshot == "" {
-		return false, nil
-	}
-	return infoOf(commit).Trailer(trailerInput) == r.task.snapshot, nil
+func (r *run) sameInput(commit *github.Commit) bool {
+	return commit != nil && r.task.snapshot != "" && infoOf(commit).Trailer(trailerInput) == r.task.snapshot
 }

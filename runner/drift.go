@@ -56,7 +56,10 @@ func (r *run) movedBase(ctx context.Context) (tip string, relation github.Relati
 	if err != nil {
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be looked up", err)
 	}
-	if commit == nil || commit.SHA == r.base.SHA { // that the branch is gone says the pull request
+	switch {
+	case commit == nil && r.bundled():
+		return "", "", badBundle("there is no branch %s", r.base.Branch)
+	case commit == nil || commit.SHA == r.base.SHA: // that the branch is gone says the pull request
 		return "", "", nil
 	}
 	relation, err = r.forge.Compare(ctx, r.repo.owner, r.repo.name, r.base.SHA, commit.SHA)
@@ -91,6 +94,9 @@ func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) 
 	}
 	if r.drift.inCheckout == nil {
 		r.drift.inCheckout = r.changes
+		if err := r.keepWork(); err != nil {
+			return err
+		}
 	}
 	r.warnInBody("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, short(r.base.SHA), short(tip))
 	r.base, r.changes = base, moved
@@ -102,6 +108,26 @@ func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) 
 		return err
 	}
 	return r.keepChanges(ctx)
+}
+
+// keepWork keeps the objects of the change as it was made, beside those of the
+// one that follows the base: a run that goes on begins on its own base again.
+func (r *run) keepWork() error {
+	if r.bundled() {
+		return nil
+	}
+	if err := r.dir.root.Rename(packFile, workPackFile); err != nil {
+		return fmt.Errorf("keep %s: %w", packFile, err)
+	}
+	return nil
+}
+
+// workPack is the file with the objects of the change as it was made.
+func (d *directory) workPack() string {
+	if d.has(workPackFile) {
+		return workPackFile
+	}
+	return packFile
 }
 
 // followRules makes the second half go by the configuration of the new base:

@@ -218,14 +218,15 @@ func (r *run) layOver(ctx context.Context) error {
 	if change == nil || len(change.Files) == 0 {
 		return nil
 	}
-	pack, err := r.dir.root.Open(packFile)
+	name := r.dir.workPack()
+	pack, err := r.dir.root.Open(name)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", packFile, err)
+		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer pack.Close()
 	changes, err := r.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", packFile, err)
+		return fmt.Errorf("read %s: %w", name, err)
 	}
 	return r.checkout.LayOver(ctx, changes)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // past is a run that was killed or stopped, as its transcript tells it.
@@ -28,7 +29,8 @@ type past struct {
 	baseline  *transcript.Verify
 	attempts  int                     // of verification, before the last answer
 	commit    string                  // that was made of the change
-	change    *transcript.Change      // the last one
+	asked     []question.Question     // that the agent put to people
+	change    *transcript.Change      // the last one on the base that the work began on
 	finished  *transcript.RunFinished // nil when it was killed
 	pending   bool                    // the run went on and ended before its work was in the checkout
 	elapsed   time.Duration           // while the run lived
@@ -79,8 +81,7 @@ func (p *past) take(e transcript.Event) error {
 	case transcript.TypeRunResumed:
 		return p.resume(e.Data)
 	case transcript.TypeChange:
-		p.change = &transcript.Change{}
-		return json.Unmarshal(e.Data, p.change)
+		return p.changed(e.Data)
 	case transcript.TypeTask:
 		return json.Unmarshal(e.Data, &p.task)
 	case transcript.TypeWorkspace:
@@ -107,6 +108,10 @@ func (p *past) take(e transcript.Event) error {
 		p.nudged = p.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
 	case transcript.TypeModelResponse:
 		p.attempts = p.verified
+	case transcript.TypeToolFinished:
+		if err := p.heard(e.Data); err != nil {
+			return err
+		}
 	}
 	return p.agent.Take(e)
 }
@@ -120,6 +125,34 @@ func (p *past) resume(raw json.RawMessage) error {
 	}
 	limits, err := setLimits(p.job.Limits, resumed.Limits)
 	p.job.Limits, p.agent.CallLimit = limits, limits.ToolCalls
+	return err
+}
+
+// changed leaves out a change that followed its base: it does so anew.
+func (p *past) changed(raw json.RawMessage) error {
+	var change transcript.Change
+	if err := json.Unmarshal(raw, &change); err != nil {
+		return err
+	}
+	if change.BaseSHA == "" {
+		p.change = &change
+	}
+	return nil
+}
+
+// heard takes the questions of a call that put them to people.
+func (p *past) heard(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Failed bool
+		Detail struct{ Questions json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+		return err
+	}
+	var questions []question.Question
+	err := json.Unmarshal(call.Detail.Questions, &questions)
+	p.asked = append(p.asked, questions...)
 	return err
 }
 

@@ -16,6 +16,9 @@ import (
 // present writes the body of the pull request and, in the mode github, opens
 // or updates it.
 func (r *run) present(ctx context.Context) error {
+	if r.publishMode() == publishGitHub {
+		r.noteChecks(ctx)
+	}
 	title, posts, err := r.writeBody()
 	if err != nil || r.publishMode() != publishGitHub {
 		return err
@@ -72,7 +75,7 @@ func (r *run) title(view *transcript.View) string {
 const (
 	draftMark      = "<!-- agent-ci: draft -->\n"
 	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
-	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // all is there but the comments
+	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
 )
 
 func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
@@ -169,7 +172,7 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 		return r.notProposed(err)
 	}
 	switch {
-	case open != nil && open.State == "open" && r.published.unchanged && isFinished(open.Body, r.published.commit):
+	case open != nil && open.State == "open" && r.published.unchanged && r.saysAll(open):
 		r.published.pull, r.published.operation = open, "none"
 		return nil
 	case r.joins():
@@ -188,11 +191,25 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 	})
 }
 
+// saysAll says whether an open pull request of the same change tells what this
+// run has to tell. That it is a draft of a run depends on the checks, which may
+// end otherwise now.
+func (r *run) saysAll(open *github.PullRequest) bool {
+	if !isFinished(open.Body, r.published.commit) {
+		return false
+	}
+	return !strings.Contains(open.Body, strings.TrimSpace(commitMark(r.published.commit))) || draftOfRun(open) == r.draft()
+}
+
 // isFinished says whether a body tells of the commit with all that goes with it.
 // A body without a mark is a person's, which stays while nothing changes.
 func isFinished(body, commit string) bool {
 	_, rest, marked := strings.Cut(body, "<!-- agent-ci: commit ")
 	return !marked || strings.HasPrefix(rest, commit+" -->")
+}
+
+func draftOfRun(pull *github.PullRequest) bool {
+	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
 // markedAs is a body that is not finished for its commit.
@@ -255,20 +272,28 @@ func noDrafts(err error) bool {
 // the commit that all is finished for.
 func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title string, posts transcript.Posts) error {
 	r.published.pull, r.published.operation = open, "updated"
-	wanted, madeDraft := r.draft(), strings.HasPrefix(open.Body, strings.TrimSpace(draftMark))
+	wanted, madeDraft := r.draft(), draftOfRun(open)
 	if wanted {
 		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
 	}
 	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
 	posts = r.putComments(ctx, open, r.ownComments, posts)
 	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
-	if err := r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body); err != nil {
-		return err
-	}
 	if !wanted && madeDraft {
-		r.decorated("draft", r.forge.SetDraft(ctx, r.published.pull, false))
+		posts.Body = r.madeReady(ctx, open, posts.Body)
 	}
-	return nil
+	return r.editPullRequest(ctx, title, posts.Body, open.Title, open.Body)
+}
+
+// madeReady is the body of a draft of a run that is ready now. Where that fails,
+// the body goes on to tell the next run whose draft it is.
+func (r *run) madeReady(ctx context.Context, pull *github.PullRequest, body string) string {
+	err := r.forge.SetDraft(ctx, pull, false)
+	r.decorated("draft", err)
+	if err != nil {
+		return draftMark + r.markedAs(body, aloneMark)
+	}
+	return body
 }
 
 // editPullRequest sends of title and body what is not there yet.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -19,6 +20,13 @@ const progressMark = "<!-- agent-ci: progress -->\n"
 const (
 	progressEvery = 15 * time.Second // between two edits of it
 	progressWait  = 10 * time.Second // for one edit: it holds up the run
+)
+
+// How much of a plan and of a message it has room for, in UTF-16 code units;
+// eight of them may stand for one of the message.
+const (
+	progressPlan    = 24_000
+	progressMessage = 4_000
 )
 
 // progressComment is the one comment on an issue or pull request that shows how
@@ -78,7 +86,7 @@ func (p *progressComment) run() string {
 // show replaces what stands there, unless it is the same.
 func (p *progressComment) show(ctx context.Context, state string) {
 	body := progressMark + state
-	if steps := transcript.Checklist(p.plan); steps != "" {
+	if steps := transcript.Checklist(p.plan, progressPlan); steps != "" {
 		body += "\n" + steps
 	}
 	body += p.trace
@@ -139,22 +147,25 @@ func (r *run) lookForProgress(ctx context.Context, number int) {
 
 // ownProgress is the comment of an earlier run among those that look like one.
 func (r *run) ownProgress(ctx context.Context) *github.Comment {
-	var us string
+	own := r.ownsComments(ctx)
 	for i, c := range slices.Backward(r.progressLike) {
-		if c.Author.Bot {
-			return &r.progressLike[i]
-		}
-		if us == "" {
-			viewer, err := r.forge.Viewer(ctx)
-			if us = viewer.Login; err != nil || us == "" {
-				us = "nobody/"
-			}
-		}
-		if strings.EqualFold(c.Author.Login, us) {
+		if own(c) {
 			return &r.progressLike[i]
 		}
 	}
 	return nil
+}
+
+// ownsComments says of comments whether they are an App's or of the token's own
+// account, which is asked for once.
+func (r *run) ownsComments(ctx context.Context) func(github.Comment) bool {
+	account := sync.OnceValue(func() string {
+		viewer, _ := r.forge.Viewer(ctx) // an App's token belongs to nobody
+		return viewer.Login
+	})
+	return func(c github.Comment) bool {
+		return c.Author.Bot || account() != "" && strings.EqualFold(c.Author.Login, account())
+	}
 }
 
 // trace says in the progress comment that this input came to nothing on this
@@ -185,10 +196,10 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 		return
 	}
 	p.plan = r.plan
-	if stop.Outcome == outcome.NoChanges && r.task.snapshot != "" {
+	if stop.Outcome == outcome.NoChanges && r.published.commit == "" && r.task.snapshot != "" {
 		p.trace = r.trace()
 	}
-	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Plain(stop.Message))
+	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Brief(stop.Message, progressMessage))
 	if pull := r.published.pull; pull != nil {
 		state = fmt.Sprintf("agent-ci ended as **%s**%s: #%d was %s.\n", transcript.Plain(string(stop.Outcome)), p.run(), pull.Number, r.published.operation)
 	}

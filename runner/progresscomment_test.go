@@ -4,12 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // board is where a comment is written in a test, with the time that passes.
@@ -89,4 +94,33 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 	}
 	p.take(planned(t, "pending"))
 	pass(15, 4)
+}
+
+// mostUnits is how long GitHub lets a comment be, in UTF-16 code units.
+const mostUnits = 65_536
+
+func TestCommentsFitWhateverTheAgentWrites(t *testing.T) {
+	long := strings.Repeat("@", 20_000)
+	var plan transcript.Plan
+	var questions []question.Question
+	for range 200 {
+		plan.Steps = append(plan.Steps, transcript.PlanStep{Step: long, Status: "in_progress"})
+		options := slices.Repeat([]question.Option{{Label: long, Description: long}}, 50)
+		questions = append(questions, question.Question{Question: long, Options: options})
+	}
+	b := &board{now: time.Unix(1000, 0)}
+	r := &run{plan: plan}
+	r.progress.Store(b.comment())
+	r.endProgress(t.Context(), outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long))
+	for name, body := range map[string]string{"progress": b.bodies[0], "questions": questionsComment(questions)} {
+		if units := markdown.Units(body); units > mostUnits {
+			t.Errorf("%s has %d units", name, units)
+		}
+		if !strings.Contains(body, " more ") {
+			t.Errorf("%s does not say that there is more:\n%s", name, body[len(body)-200:])
+		}
+	}
+	if body := questionsComment(questions[:1]); !strings.Contains(body, "1. @") {
+		t.Errorf("the only question is not shown:\n%s", body)
+	}
 }

@@ -235,6 +235,9 @@ func (r *run) keepChanges(ctx context.Context) error {
 		return err
 	}
 	r.kept = true
+	if r.movedTo() == "" {
+		r.dir.remove(workPackFile)
+	}
 	return r.record(transcript.TypeChange, transcript.Change{
 		TreeSHA: string(r.changes.Tree), Files: changeFiles(r.changes), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions,
 		Patch: patchFile, SHA256: digest, BaseSHA: r.movedTo(),
@@ -291,11 +294,7 @@ func (r *run) publishChange(ctx context.Context) error {
 	if err := r.mayPushWorkflows(ctx); err != nil {
 		return err
 	}
-	if err := r.publishOver(ctx); err != nil {
-		return err
-	}
-	r.noteChecks()
-	return nil
+	return r.publishOver(ctx)
 }
 
 // heldBack says that the change is not to be published, by the mode or because

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -30,38 +31,87 @@ func (r *run) questionTools() tools.Tool {
 	return question.New(nil)
 }
 
-// askPeople puts the agent's questions on the task's issue. The run ends as
-// needs_input when the agent has ended.
+// questionsMark begins the comment with the questions, by which a later run
+// knows it.
+const questionsMark = "<!-- agent-ci: questions -->\n"
+
+// How much of each part of a question is shown, in UTF-16 code units.
+const (
+	mostOfQuestion = 2_000
+	mostOfOption   = 200 // of its label, and of its description
+	mostOptions    = 10
+)
+
+// askPeople puts the agent's questions on the task's issue, in one comment. The
+// run ends as needs_input when the agent has ended.
 func (r *run) askPeople(ctx context.Context, questions []question.Question) error {
-	owner, name, _ := strings.Cut(r.task.issue.Repository, "/")
-	body := r.redactor.Redact(questionsComment(questions))
-	if _, err := r.forge.CreateComment(ctx, owner, name, r.task.issue.Number, body); err != nil {
+	all := slices.Concat(r.asked, questions)
+	body := r.redactor.Redact(questionsComment(all))
+	if err := r.writeQuestions(ctx, body); err != nil {
 		return fmt.Errorf("comment on %s: %w", r.task.issue, err)
 	}
-	r.asked += len(questions)
+	r.asked = all
 	return nil
+}
+
+// writeQuestions edits the comment of this run, or of an earlier one to which
+// nobody has said anything; else there is a new one.
+func (r *run) writeQuestions(ctx context.Context, body string) error {
+	owner, name, _ := strings.Cut(r.task.issue.Repository, "/")
+	if r.askedIn == 0 {
+		r.askedIn = r.unanswered(ctx)
+	}
+	if r.askedIn != 0 && r.forge.EditComment(ctx, owner, name, r.askedIn, body) == nil {
+		return nil
+	}
+	comment, err := r.forge.CreateComment(ctx, owner, name, r.task.issue.Number, body)
+	if err != nil {
+		return err
+	}
+	r.askedIn = comment.ID
+	return nil
+}
+
+// unanswered is the last comment on the issue, where it holds the questions of an
+// earlier run; 0 for none.
+func (r *run) unanswered(ctx context.Context) int64 {
+	owner, name, _ := strings.Cut(r.task.issue.Repository, "/")
+	comments, err := r.forge.Comments(ctx, owner, name, r.task.issue.Number)
+	if err != nil {
+		return 0
+	}
+	for _, c := range slices.Backward(comments) {
+		switch {
+		case strings.HasPrefix(c.Body, questionsMark) && r.ownsComments(ctx)(c):
+			return c.ID
+		case !isProgress(c):
+			return 0
+		}
+	}
+	return 0
 }
 
 // questionsComment is what stands on the issue.
 func questionsComment(questions []question.Question) string {
-	var s strings.Builder
-	s.WriteString("The agent cannot go on without an answer. Reply below, then ask for the task again.\n")
+	rows := make([]string, 0, len(questions))
 	for i, q := range questions {
-		fmt.Fprintf(&s, "\n%d. %s\n", i+1, transcript.Plain(q.Question))
-		for _, option := range q.Options {
-			fmt.Fprintf(&s, "   - %s: %s\n", transcript.Plain(option.Label), transcript.Plain(option.Description))
+		var s strings.Builder
+		fmt.Fprintf(&s, "\n%d. %s\n", i+1, transcript.Brief(q.Question, mostOfQuestion))
+		for _, option := range q.Options[:min(len(q.Options), mostOptions)] {
+			fmt.Fprintf(&s, "   - %s: %s\n", transcript.Brief(option.Label, mostOfOption), transcript.Brief(option.Description, mostOfOption))
 		}
+		rows = append(rows, s.String())
 	}
-	return s.String()
+	return transcript.List(questionsMark+"The agent cannot go on without an answer. Reply below, then ask for the task again.\n", rows, "question", transcript.DefaultLimit)
 }
 
 // waitsForAnswers ends a run whose agent has asked.
 func (r *run) waitsForAnswers() error {
-	if r.asked == 0 {
+	if len(r.asked) == 0 {
 		return nil
 	}
 	return outcome.Stopf(outcome.NeedsInput, "questions",
-		"The agent asked %d questions on %s; answer there, and run again.", r.asked, r.task.issue)
+		"The agent asked %d questions on %s; answer there, and run again.", len(r.asked), r.task.issue)
 }
 
 // offeredBesides are the tools that the job has the model told of.

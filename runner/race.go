@@ -82,11 +82,14 @@ func (r *run) mayPushWorkflows(ctx context.Context) error {
 
 const workflowsFolder = ".github/workflows/"
 
-// noteChecks tells that checks won't run by themselves on a pull request that
-// GITHUB_TOKEN opened.
-func (r *run) noteChecks() {
-	if p := r.published.pull; p != nil && r.published.operation == "created" && p.Author.Login == github.ActionsBot {
-		r.warn("checks_wait", "Pull request #%d was opened with GITHUB_TOKEN of GitHub Actions: its workflows wait until somebody approves them on its page. The token of an app or a person avoids that.", p.Number)
+// noteChecks tells, in the body too, that checks won't run by themselves on a
+// pull request that GITHUB_TOKEN opens.
+func (r *run) noteChecks(ctx context.Context) {
+	if r.joins() {
+		return
+	}
+	if who, err := r.forge.ActingAs(ctx); err == nil && who == github.ActionsBot {
+		r.warnInBody("checks_wait", "The pull request comes from GITHUB_TOKEN of GitHub Actions: its workflows wait until somebody approves them on its page. The token of an app or a person avoids that.")
 	}
 }
 

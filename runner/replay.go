@@ -334,8 +334,8 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	if view.Verify != nil {
 		p.recorded.table = *view.Verify
 	}
-	if view.Change != nil {
-		if err := p.applyChange(ctx, view.Change, found); err != nil {
+	if change := p.recorded.past.change; change != nil {
+		if err := p.applyChange(ctx, change, found); err != nil {
 			return nil, err
 		}
 	}
@@ -349,14 +349,15 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 
 // applyChange makes the tree of the change in the fresh tree.
 func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
-	pack, err := p.recorded.dir.root.Open(packFile)
+	name := p.recorded.dir.workPack()
+	pack, err := p.recorded.dir.root.Open(name)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", packFile, err)
+		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer pack.Close()
 	changes, err := p.run.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", packFile, err)
+		return fmt.Errorf("read %s: %w", name, err)
 	}
 	if !sameFiles(changeFiles(changes), change.Files) {
 		found.Differences = append(found.Differences, Difference{What: "change", Recorded: change.TreeSHA, Replayed: string(changes.Tree)})

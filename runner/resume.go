@@ -159,7 +159,7 @@ func (r *run) adoptPast() {
 	if p.task.Author != "" {
 		r.task.author = &github.User{Login: p.task.Author, ID: p.task.AuthorID}
 	}
-	r.attempts, r.committed = p.attempts, p.commit
+	r.attempts, r.committed, r.asked = p.attempts, p.commit, p.asked
 	if patches, err := os.ReadDir(r.dir.join(patchesFolder)); err == nil {
 		r.patches = len(patches)
 	}
@@ -293,14 +293,7 @@ func (r *run) releaseAgain(ctx context.Context, before *tip) error {
 		return r.present(ctx)
 	}
 	r.published.commit, r.published.branch = before.sha, r.branch
-	put := r.switchCheckout
-	switch {
-	case r.drift.inCheckout != nil:
-		put = func(ctx context.Context, _ string) error { return r.restoreCheckout(ctx) }
-	case r.publishMode() == publishGitHub:
-		put = r.switchToPushed
-	}
-	if err := put(ctx, before.sha); err != nil {
+	if err := r.switchCheckout(ctx, before.sha); err != nil {
 		return err
 	}
 	if err := r.push(ctx, before.sha, before); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // Options say what to run and with what. Everything that a run takes from its
@@ -83,11 +84,12 @@ type run struct {
 	log      *transcript.Log
 	begun    bool // run.started is written
 	redactor *secrets.Redactor
-	rules    *rules.Set   // on commands
-	asked    int          // questions that the agent put to people
-	denied   atomic.Int64 // commands and hosts that the policy refused
-	hosts    hosts        // that commands asked for
-	warned   sync.Mutex   // guards warnings: calls in parallel warn too
+	rules    *rules.Set          // on commands
+	asked    []question.Question // that the agent put to people
+	askedIn  int64               // comment with them; 0 while there is none
+	denied   atomic.Int64        // commands and hosts that the policy refused
+	hosts    hosts               // that commands asked for
+	warned   sync.Mutex          // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
 
 	event       *actions.Event

@@ -169,6 +169,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 			untrusted++
 			continue
 		}
+		c.Body = strings.TrimPrefix(c.Body, questionsMark)
 		kept = append(kept, c)
 	}
 	if issue.MoreComments > 0 {

@@ -174,6 +174,7 @@ func TestBundleOfAnAttacker(t *testing.T) {
 		{"a base that is no commit", set("workspace", "base_sha", "../../etc/passwd"), "invalid_input/unknown_base: "},
 		{"a base that nobody has", set("workspace", "base_sha", strings.Repeat("1", 40)), "invalid_input/unknown_base: "},
 		{"another base branch's name", set("workspace", "base", "../main"), "invalid_input/bundle: "},
+		{"a base branch that is not there", set("workspace", "base", "gone"), "invalid_input/bundle: "},
 		{"a run id for a trailer", set("run.started", "run_id", "x\nAgent-CI-Base: y"), "invalid_input/bundle: "},
 		{"another tree", set("change", "tree_sha", strings.Repeat("2", 40)), "invalid_input/bundle: "},
 		{"a tree that is a path", set("change", "tree_sha", "../../etc/passwd"), "invalid_input/bundle: "},

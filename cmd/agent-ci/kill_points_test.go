@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,7 +71,14 @@ func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Proce
 // TestKilledAtEachRequest kills a run, and what goes on with it, at each request
 // to the model and to GitHub, git's included; at every third one without
 // AGENT_CI_KILLS=100.
-func TestKilledAtEachRequest(t *testing.T) {
+func TestKilledAtEachRequest(t *testing.T) { killedAtEachRequest(t, false) }
+
+// TestKilledAtEachRequestAfterTheBaseMoved is the same for a change that follows
+// its base, with a file in it that no run may touch.
+func TestKilledAtEachRequestAfterTheBaseMoved(t *testing.T) { killedAtEachRequest(t, true) }
+
+func killedAtEachRequest(t *testing.T, moved bool) {
+	t.Helper()
 	w := newKillWorld(t)
 	forge := forgetest.New(t, forgetest.Options{})
 	mux := http.NewServeMux()
@@ -93,17 +101,28 @@ func TestKilledAtEachRequest(t *testing.T) {
 			repo := w.checkout(name)
 			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
 			w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+			if moved {
+				w.moveBase(repo, repository.Dir)
+			}
+			begin := w.git(repo, "rev-parse", "HEAD")
 			text, killed := w.untilPublished(gate, n, after, repo, "run-"+name)
 			pulls := repository.PullRequests()
 			if len(pulls) != 1 || pulls[0].State != "open" || pulls[0].Draft {
 				t.Fatalf("killed at request %d (after it: %t), there are %d pull requests: %+v\n%s", n, after, len(pulls), pulls, text)
 			}
-			tree := w.git(repo, "rev-parse", "HEAD^{tree}")
+			pushed := w.git(repository.Dir, "rev-parse", pulls[0].Head+"^{tree}")
 			if n == 0 {
-				want = tree
+				want = pushed
 			}
-			if pushed := w.git(repository.Dir, "rev-parse", pulls[0].Head+"^{tree}"); tree != want || pushed != want {
-				t.Fatalf("killed at request %d (after it: %t), the tree is %s here and %s there, not %s", n, after, tree, pushed, want)
+			here := pushed
+			if moved {
+				here = begin // the new base is not in the checkout
+			}
+			if got := w.git(repo, "rev-parse", "HEAD", "HEAD^{tree}"); pushed != want || !strings.Contains(got, here) {
+				t.Fatalf("killed at request %d (after it: %t), the tree there is %s, not %s; here is %s", n, after, pushed, want, got)
+			}
+			if changed := w.git(repository.Dir, "diff", "--name-only", "main", pulls[0].Head); strings.Contains(changed, ".github") {
+				t.Errorf("killed at request %d (after it: %t), the pull request has the base's own change:\n%s", n, after, changed)
 			}
 			if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
 				t.Errorf("killed at request %d (after it: %t), the checkout has %q", n, after, got)
@@ -116,6 +135,17 @@ func TestKilledAtEachRequest(t *testing.T) {
 			}
 		}
 	}
+}
+
+// moveBase puts a commit on the base that the checkout does not have.
+func (w *killWorld) moveBase(repo, bare string) {
+	w.t.Helper()
+	w.git(repo, "checkout", "--quiet", "--detach")
+	w.write(filepath.Join(repo, ".github/workflows/ci.yml"), "on: push\n")
+	w.git(repo, "add", ".github")
+	w.git(repo, "commit", "--quiet", "--message=moved")
+	w.git(repo, "push", "--quiet", bare, "HEAD:refs/heads/main")
+	w.git(repo, "checkout", "--quiet", "main")
 }
 
 // untilPublished runs until there is a pull request. What goes on with the run is
@@ -249,5 +279,65 @@ func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func()
 			}
 		})
 		return func() {}
+	}
+}
+
+// TestKilledAtEachRequestOfAnUpdate kills the run that makes a red draft green
+// with another change, and what goes on with it.
+func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
+	w := newKillWorld(t)
+	forge := forgetest.New(t, forgetest.Options{})
+	gate := &deadly{}
+	server := httptest.NewServer(gate)
+	defer server.Close()
+	model := func(steps stepwise) {
+		mux := http.NewServeMux()
+		mux.Handle("/v1/", steps)
+		mux.Handle("/", forge)
+		gate.next = mux
+	}
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
+		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	step := 1
+	if kills(t) < 100 {
+		step = 4
+	}
+	for n := 8; ; n += step {
+		name := fmt.Sprintf("widgets-%d", n)
+		repository := forge.AddRepository("octo-org", name)
+		repo := w.checkout(name)
+		w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+		w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+		first := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f new/2/a.txt, must: pass}]", "--set", "verify_attempts=0"}
+		model(2)
+		gate.aim(nil, 0, false)
+		if text, _ := w.agent(0, slices.Concat(first, []string{"--out", "red-" + name})...); !strings.Contains(text, "verify_failed/red") {
+			t.Fatalf("the first run ended in %s", text)
+		}
+		w.git(repo, "checkout", "--quiet", "main")
+		model(3)
+		second := slices.Concat(first, []string{"--set", "pull_request.labels=[bot]", "--out", "green-" + name})
+		aimed := func(at int) func(*os.Process) func() {
+			return func(program *os.Process) func() {
+				gate.aim(program, at, n%2 == 0)
+				return func() {}
+			}
+		}
+		text, ended := w.watched(aimed(n), second...)
+		whole := ended
+		for at := n; !ended; at = 0 {
+			text, ended = w.watched(aimed(at), "resume", "green-"+name, "--quiet")
+		}
+		pulls := repository.PullRequests()
+		if len(pulls) != 1 || pulls[0].Draft || !slices.Contains(pulls[0].Labels, "bot") {
+			t.Fatalf("killed at request %d, there are %+v\n%s", n, pulls, text)
+		}
+		head := w.git(repository.Dir, "rev-parse", pulls[0].Head)
+		if !strings.Contains(pulls[0].Body, "commit "+head+" -->") || strings.Contains(pulls[0].Body, "Verification failed") {
+			t.Fatalf("killed at request %d, the body of %s is\n%s", n, head, pulls[0].Body)
+		}
+		if whole {
+			return
+		}
 	}
 }

@@ -18,30 +18,43 @@ import (
 // is committed.
 func TestAllOrNothing(t *testing.T) {
 	parent := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) { allOrNothing(t, parent) })
+}
+
+// The patches that are drawn are of each kind, as those of fixed seeds show:
+// these are the same whenever the test runs.
+func TestAllOrNothingMeetsEachOutcome(t *testing.T) {
+	parent := t.TempDir()
+	drawn := rapid.Custom(func(t *rapid.T) string { return allOrNothing(t, parent) })
 	outcomes := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp(parent, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := randomTree(t, dir)
-		sections := rapid.SliceOfN(rapid.Custom(randomSection), 1, 6).Draw(t, "sections")
-		outcome, err := attempt(t, dir, sections, want)
-		outcomes[outcome]++
-		if outcome == "applied" {
-			for _, s := range sections {
-				s.applyTo(want)
-			}
-		}
-		if diff := cmp.Diff(want.withoutEmpty(), readTree(t, dir).withoutEmpty()); diff != "" {
-			t.Fatalf("%s: %v\n%s", outcome, err, diff)
-		}
-	})
+	for seed := range 100 {
+		outcomes[drawn.Example(seed)]++
+	}
 	for _, outcome := range []string{"refused", "applied", "disturbed"} {
 		if outcomes[outcome] == 0 {
 			t.Errorf("no patch was %s", outcome)
 		}
 	}
+}
+
+// allOrNothing compares a tree with the model of a patch that is drawn for it.
+func allOrNothing(t *rapid.T, parent string) (outcome string) {
+	dir, err := os.MkdirTemp(parent, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := randomTree(t, dir)
+	sections := rapid.SliceOfN(rapid.Custom(randomSection), 1, 6).Draw(t, "sections")
+	outcome, err = attempt(t, dir, sections, want)
+	if outcome == "applied" {
+		for _, s := range sections {
+			s.applyTo(want)
+		}
+	}
+	if diff := cmp.Diff(want.withoutEmpty(), readTree(t, dir).withoutEmpty()); diff != "" {
+		t.Fatalf("%s: %v\n%s", outcome, err, diff)
+	}
+	return outcome
 }
 
 // attempt plans and commits sections, and now and then changes a file of the

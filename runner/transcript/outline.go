@@ -17,14 +17,26 @@ func Outline(v *View, limit int) string {
 	return strings.TrimLeft(p.String(), "\n")
 }
 
-// Checklist is a plan as Markdown, a step a line, with a mark for what is done.
-func Checklist(p Plan) string {
-	var s strings.Builder
+// Checklist is a plan as Markdown, a step a line, with a mark for what is done:
+// of at most limit UTF-16 code units.
+func Checklist(p Plan, limit int) string {
+	rows := make([]string, 0, len(p.Steps))
 	for _, step := range p.Steps {
-		s.WriteString(planStep(step))
+		rows = append(rows, planStep(step))
 	}
-	return s.String()
+	return List("", rows, "step", limit)
+}
+
+// List is rows of whole lines below a head, as many as fit in limit UTF-16 code
+// units. What is left out is counted below them, under the name of one.
+func List(head string, rows []string, name string, limit int) string {
+	p := &page{left: limit}
+	p.section(section{head: head, rows: rows, more: name})
+	return p.String()
 }
 
 // Plain is text of anybody as Markdown on one line that does nothing.
 func Plain(s string) string { return markdown.Text(s) }
+
+// Brief is Plain of the first so many UTF-16 code units.
+func Brief(s string, units int) string { return markdown.Text(markdown.Cut(s, units)) }

@@ -129,28 +129,43 @@ type callKey struct {
 }
 
 func (f *fold) line(l line) error {
+	err := f.event(l)
+	f.view.Events++
+	f.view.Head = digest(l.text)
+	return err
+}
+
+func (f *fold) event(l line) error {
+	if e, ok := l.envelope(); ok && f.visit == nil && folds[e.Type] != nil {
+		err := f.take(e)
+		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
+			return err
+		} // the data may only seem to end there
+	}
 	e, err := l.event()
 	if err != nil {
 		return err
 	}
-	f.view.Events++
-	f.view.Head = digest(l.text)
 	if f.visit != nil {
 		if err := f.visit(e); err != nil {
 			return err
 		}
 	}
-	handle, known := folds[e.Type]
-	if !known {
+	if folds[e.Type] == nil {
 		return nil
 	}
-	if err := handle(f, e); err != nil {
+	return f.take(e)
+}
+
+func (f *fold) take(e Event) error {
+	if err := folds[e.Type](f, e); err != nil {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	return nil
 }
 
-// folds says what each type of event does to a view; others do nothing.
+// folds says what each type of event does to a view; others do nothing. Data that
+// are no JSON change nothing.
 var folds = map[Type]func(*fold, Event) error{
 	TypeRunStarted: func(f *fold, e Event) error {
 		f.view.StartedAt = e.Time
@@ -165,13 +180,13 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeWarning:       func(f *fold, e Event) error { return appendTo(&f.view.Warnings, e) },
 	TypeVerify:        func(f *fold, e Event) error { return point(&f.view.Verify, e) },
 	TypeChange:        func(f *fold, e Event) error { return point(&f.view.Change, e) },
-	TypeRunResumed:    func(f *fold, _ Event) error { f.view.Finished = nil; return nil },
+	TypeRunResumed:    (*fold).runResumed,
 	TypeRunFinished:   func(f *fold, e Event) error { return point(&f.view.Finished, e) },
 	TypeModelRequest:  (*fold).modelRequest,
 	TypeModelResponse: (*fold).modelResponse,
-	TypeModelRetry:    func(f *fold, e Event) error { f.view.Retries++; return f.spent(e) },
+	TypeModelRetry:    func(f *fold, e Event) error { return counted(&f.view.Retries, f.spent(e)) },
 	TypeModelFailure:  (*fold).spent,
-	TypeCompaction:    func(f *fold, e Event) error { f.view.Compactions++; return f.spent(e) },
+	TypeCompaction:    func(f *fold, e Event) error { return counted(&f.view.Compactions, f.spent(e)) },
 	TypeToolStarted:   (*fold).toolStarted,
 	TypeToolFinished:  (*fold).toolFinished,
 }
@@ -188,15 +203,37 @@ func replace[T any](to *T, e Event) error {
 
 func point[T any](to **T, e Event) error {
 	var fresh T
+	if err := json.Unmarshal(e.Data, &fresh); err != nil {
+		return err
+	}
 	*to = &fresh
-	return json.Unmarshal(e.Data, &fresh)
+	return nil
 }
 
 func appendTo[T any](to *[]T, e Event) error {
 	var one T
-	err := json.Unmarshal(e.Data, &one)
+	if err := json.Unmarshal(e.Data, &one); err != nil {
+		return err
+	}
 	*to = append(*to, one)
+	return nil
+}
+
+// counted adds one to what was taken without an error.
+func counted(number *int, err error) error {
+	if err == nil {
+		*number++
+	}
 	return err
+}
+
+func (f *fold) runResumed(e Event) error {
+	var data json.RawMessage
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return err
+	}
+	f.view.Finished = nil
+	return nil
 }
 
 // spent adds the tokens that an event tells of beside those of a response.
@@ -204,18 +241,22 @@ func (f *fold) spent(e Event) error {
 	var data struct {
 		Usage Usage `json:"usage"`
 	}
-	err := json.Unmarshal(e.Data, &data)
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return err
+	}
 	f.view.Usage.add(data.Usage)
-	return err
+	return nil
 }
 
 func (f *fold) modelRequest(e Event) error {
 	var request struct {
 		Model string `json:"model"`
 	}
-	err := json.Unmarshal(e.Data, &request)
+	if err := json.Unmarshal(e.Data, &request); err != nil {
+		return err
+	}
 	f.view.Model = request.Model
-	return err
+	return nil
 }
 
 func (f *fold) modelResponse(e Event) error {

@@ -22,6 +22,8 @@ func TestAnswers(t *testing.T) {
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong", Labels: []string{"bug", "help wanted"}, Comments: []forgetest.Comment{{Body: "Indeed."}}})
 	comment := w.repo.Comments(1)[0].ID
 	topic := w.git(t, "rev-parse", "feature/topic")
+	tree, blob := w.git(t, "rev-parse", "main^{tree}"), w.git(t, "rev-parse", "main:main.txt")
+	none := strings.Repeat("0", 40)
 	long := strings.Repeat("ü", 65537)
 
 	for _, c := range []struct {
@@ -40,6 +42,14 @@ func TestAnswers(t *testing.T) {
 		{"commit as a blob", "GET", "/git/blobs/" + topic, "", 404},
 		{"unknown commit", "GET", "/git/commits/" + strings.Repeat("0", 40), "", 404},
 		{"option for a commit", "GET", "/git/commits/--all", "", 404},
+		{"make a blob", "POST", "/git/blobs", `{"content": "aGk=", "encoding": "base64"}`, 201},
+		{"make a tree", "POST", "/git/trees", `{"base_tree": "` + topic + `", "tree": [{"path": "a", "mode": "100755", "type": "blob", "sha": "` + blob + `"}]}`, 201},
+		{"make a tree on none", "POST", "/git/trees", `{"base_tree": "` + none + `", "tree": []}`, 404},
+		{"make a tree of a strange mode", "POST", "/git/trees", `{"tree": [{"path": "a", "mode": "100600", "type": "blob", "sha": "` + blob + `"}]}`, 422},
+		{"make a commit", "POST", "/git/commits", `{"message": "M", "tree": "` + tree + `", "parents": ["` + topic + `"]}`, 201},
+		{"make a commit of no tree", "POST", "/git/commits", `{"message": "M", "tree": "` + none + `"}`, 422},
+		{"make a branch", "POST", "/git/refs", `{"ref": "refs/heads/made", "sha": "` + topic + `"}`, 201},
+		{"make a branch twice", "POST", "/git/refs", `{"ref": "refs/heads/made", "sha": "` + topic + `"}`, 422},
 		{"permission", "GET", "/collaborators/octocat/permission", "", 200},
 		{"permission of a stranger", "GET", "/collaborators/stranger/permission", "", 200},
 		{"issue", "GET", "/issues/1", "", 200},

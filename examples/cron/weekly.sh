@@ -1,0 +1,26 @@
+#!/bin/sh
+# One run of weekly.yml, never two at once. Prints nothing when it went well.
+set -eu
+cd "$(dirname "$0")"
+umask 077
+
+exec 9>lock
+if ! flock --nonblock 9; then
+	echo "the run before is still at work" >&2
+	exit 75
+fi
+
+set -a # what the file sets, agent-ci sees; its commands do not
+. ./credentials
+set +a
+
+# Run directories are kept for a month.
+runs=${XDG_STATE_HOME:-$HOME/.local/state}/agent-ci/runs
+if [ -d "$runs" ]; then
+	find "$runs" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
+fi
+
+status=0
+agent-ci run weekly.yml >last.log 2>&1 || status=$?
+if [ "$status" -ne 0 ]; then cat last.log; fi
+exit "$status"
