@@ -83,7 +83,8 @@ type run struct {
 
 	dir      *directory
 	log      *transcript.Log
-	begun    bool // run.started is written
+	pulse    *pulse // while the run lives
+	begun    bool   // run.started is written
 	redactor *secrets.Redactor
 	rules    *rules.Set          // on commands
 	asked    []question.Question // that the agent put to people

@@ -333,6 +333,8 @@ type RunResumed struct {
 	After string `json:"after,omitempty"`
 	// Limits are those that are not as before, as KEY=VALUE.
 	Limits []string `json:"limits,omitempty"`
+	// Seconds is how long the run had lived by then, also without events.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // RunFinished is the last event of a run.
