@@ -6,7 +6,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e bench build cross clean
+.PHONY: help demo test race lint e2e bench pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ e2e: race build ## what takes longer: race detector, 100 kills, a release, the a
 
 bench: build ## figures, with the machine they were measured on
 	@.ci/bench
+
+pictures: build ## the pictures of the README, from a run of the demo in Chromium
+	@.ci/pictures bin/agent-ci
 
 build: ## the static binary, bin/agent-ci
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/agent-ci ./cmd/agent-ci

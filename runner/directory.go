@@ -138,12 +138,12 @@ func openDirectory(path string) (*directory, error) {
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v).", path, err).Because(err)
+		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v); name one that agent-ci run wrote.", path, err).Because(err)
 	}
 	if _, err := root.Stat(transcriptFile); err != nil {
 		root.Close()
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"%s is not a run directory: it has no %s.", path, transcriptFile).Because(err)
+			"%s is not a run directory: it has no %s; name one that agent-ci run wrote.", path, transcriptFile).Because(err)
 	}
 	return &directory{path: path, root: root}, nil
 }

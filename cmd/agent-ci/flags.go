@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // flagPrefix is what the variables that stand in for flags begin with:
@@ -17,7 +19,8 @@ type flagSet struct {
 	*flag.FlagSet
 	command command
 	order   []string
-	values  map[string]string // what a value is called in the help
+	values  map[string]string   // what a value is called in the help
+	choices map[string][]string // the values of a closed list, for completion
 	// variables says that AGENT_CI_ variables stand in for flags. Other commands
 	// than those of a run have none: their names would be those of job keys.
 	variables bool
@@ -26,7 +29,7 @@ type flagSet struct {
 }
 
 func newFlags(c command) *flagSet {
-	f := &flagSet{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), command: c, values: map[string]string{}}
+	f := &flagSet{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), command: c, values: map[string]string{}, choices: map[string][]string{}}
 	f.SetOutput(io.Discard)
 	return f
 }
@@ -50,6 +53,10 @@ func (f *flagSet) list(to *[]string, name, value, usage string) {
 // then the environment for those that are not given. done says that the command
 // is over, with that exit status.
 func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
+	if p.describe != nil {
+		p.describe(f)
+		return nil, exitOK, true
+	}
 	rest, err := f.intersperse(args)
 	if err == nil && f.variables {
 		err = f.fromEnvironment(p.environ)
@@ -67,7 +74,7 @@ func (f *flagSet) parse(p process, args []string) (rest []string, status int, do
 func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
-			return nil, err
+			return nil, f.explain(err)
 		}
 		left := f.Args()
 		if len(left) == 0 {
@@ -78,6 +85,22 @@ func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 		}
 		rest, args = append(rest, left[0]), left[1:]
 	}
+}
+
+// explain says what is wrong with a flag as it is written here, with two dashes,
+// and which one was probably meant.
+func (f *flagSet) explain(err error) error {
+	message := err.Error()
+	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
+		if meant := job.Nearest(name, f.order); meant != "" {
+			return fmt.Errorf("there is no flag --%s; did you mean --%s?", name, meant)
+		}
+		return fmt.Errorf("there is no flag --%s", name)
+	}
+	if name, alone := strings.CutPrefix(message, "flag needs an argument: -"); alone {
+		return fmt.Errorf("--%s needs a value, %s", name, f.values[name])
+	}
+	return err
 }
 
 // fromEnvironment sets the flags that are not on the command line.
@@ -117,8 +140,16 @@ func reserved() []string {
 
 // wrong tells that the command was called wrongly.
 func (f *flagSet) wrong(p process, format string, args ...any) int {
-	fmt.Fprintf(p.stderr, "agent-ci %s: %s.\nRun agent-ci %s --help for how it is called.\n", f.Name(), fmt.Sprintf(format, args...), f.Name())
+	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help for how it is called.\n", f.Name(), sentence(fmt.Sprintf(format, args...)), f.Name())
 	return exitInvalid
+}
+
+// sentence has a mark at its end.
+func sentence(s string) string {
+	if strings.HasSuffix(s, "?") {
+		return s
+	}
+	return s + "."
 }
 
 func (f *flagSet) help() string {

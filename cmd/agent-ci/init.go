@@ -47,6 +47,7 @@ func initialise(_ context.Context, p process, args []string) int {
 	var repo string
 	flags := newFlags(initCommand())
 	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
+	flags.choices["workflow"] = starterNames()
 	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
 	rest, status, done := flags.parse(p, args)
 	switch {
@@ -100,7 +101,7 @@ func tellJobFiles(p process, workflows []string) {
 func writeStarter(p process, repo string, workflows []string) error {
 	root, err := os.OpenRoot(filepath.Clean(repo))
 	if err != nil {
-		return fmt.Errorf("open the repository: %w", err)
+		return fmt.Errorf("open the repository: %w; give its root with --repo", err)
 	}
 	defer root.Close()
 	if err := root.MkdirAll(".github/workflows", 0o755); err != nil {

@@ -14,6 +14,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // version is set by the build (-X main.version).
@@ -41,6 +43,9 @@ type process struct {
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// describe takes a command's flags instead of parsing them: the command is
+	// over then. nil but for completion.
+	describe func(*flagSet)
 }
 
 // The exit statuses of commands that are not runs.
@@ -64,7 +69,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
-		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), versionCommand(),
+		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }
 
@@ -83,8 +88,7 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	}
 	c, known := find(name)
 	if !known {
-		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q.\n\n%s", name, overview())
-		return exitInvalid
+		return unknownCommand(p, name)
 	}
 	return c.run(ctx, p, rest)
 }
@@ -105,10 +109,23 @@ func help(p process, args []string) int {
 	}
 	c, known := find(args[0])
 	if !known {
-		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q.\n\n%s", args[0], overview())
-		return exitInvalid
+		return unknownCommand(p, args[0])
 	}
 	return c.run(context.Background(), p, []string{"--help"})
+}
+
+// unknownCommand says which command was probably meant, and else which there are.
+func unknownCommand(p process, name string) int {
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	if meant := job.Nearest(name, names); meant != "" {
+		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
+		return exitInvalid
+	}
+	fmt.Fprintf(p.stderr, "agent-ci: there is no command %q.\n\n%s", name, overview())
+	return exitInvalid
 }
 
 func overview() string {

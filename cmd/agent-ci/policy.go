@@ -22,6 +22,9 @@ const repositoryRules = ".github/agent-ci.rules"
 // sandboxModes are the values of policy.sandbox.
 var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"}
 
+// sandboxNetworks are the values of policy.network that are no list of hosts.
+var sandboxNetworks = []string{"none", "loopback", "full"}
+
 func policyCommand() command {
 	return command{
 		name:  "policy",
@@ -52,6 +55,7 @@ func policyCheck(_ context.Context, p process, args []string) int {
 	flags := newFlags(policyCommand())
 	flags.list(&a.rules, "rules", "FILE", "rules file; may be given several times")
 	flags.text(&a.sandbox, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
+	flags.choices["sandbox"] = sandboxModes
 	rest, status, done := flags.parse(p, args)
 	switch {
 	case done:
@@ -111,7 +115,7 @@ func readRules(names []string) (*rules.Set, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; check the path", err)
 		}
 		files = append(files, rules.File{Name: name, Data: data})
 	}

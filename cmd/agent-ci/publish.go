@@ -38,6 +38,7 @@ func publishFlags(a *publishArguments) *flagSet {
 	f.text(&a.job, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
 	f.text(&a.bundle, "run-directory", "DIR", "the run directory, where it is not the argument")
 	f.text(&a.failOn, "fail-on", "LIST", "as for agent-ci run")
+	f.choices["fail-on"] = failOnWords()
 	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.on(&a.quiet, "quiet", "no progress on standard error")
 	return f

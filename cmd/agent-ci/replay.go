@@ -54,7 +54,7 @@ func replay(ctx context.Context, p process, args []string) int {
 	defer stop()
 	replayed, err := runner.Replay(ctx, options)
 	if err != nil {
-		return failed(p, err)
+		return failed(p, "replay", err)
 	}
 	compared := "calls"
 	if frozen {

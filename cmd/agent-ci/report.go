@@ -31,6 +31,7 @@ func report(_ context.Context, p process, args []string) int {
 	var verify bool
 	flags := newFlags(reportCommand())
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document")
+	flags.choices["format"] = []string{"html", "markdown"}
 	flags.on(&verify, "verify", "check the transcript's chain")
 	rest, status, done := flags.parse(p, args)
 	switch {
@@ -46,13 +47,13 @@ func report(_ context.Context, p process, args []string) int {
 	if verify {
 		head, err := runner.CheckChain(rest[0])
 		if err != nil {
-			return failed(p, err)
+			return failed(p, "report", err)
 		}
 		fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", head)
 	}
 	shown, err := showRun(rest[0], format)
 	if err != nil {
-		return failed(p, err)
+		return failed(p, "report", err)
 	}
 	if _, err := fmt.Fprint(p.stdout, shown); err != nil {
 		return exitFailed
@@ -72,7 +73,7 @@ func showRun(dir, format string) (string, error) {
 	return "", nil
 }
 
-func failed(p process, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci report: %v\n", runner.Printable(err.Error()))
+func failed(p process, name string, err error) int {
+	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, runner.Printable(err.Error()))
 	return exitFailed
 }

@@ -58,11 +58,13 @@ func runFlags(a *runArguments) *flagSet {
 	f.text(&a.repo, "repo", "DIR", "checkout to work in (default: the current folder)")
 	f.text(&a.out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
 	f.text(&a.publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)")
+	f.choices["publish"] = runner.PublishModes()
 	f.text(&a.replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
 	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.text(&a.model, "model", "NAME", "model to ask")
 	f.text(&a.job, "job", "JOB.yml", "the job file, where it is not the argument")
 	f.text(&a.failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)")
+	f.choices["fail-on"] = failOnWords()
 	f.on(&a.json, "json", "print each event of the transcript as a line of JSON on standard output")
 	f.on(&a.quiet, "quiet", "no progress on standard error")
 	return f

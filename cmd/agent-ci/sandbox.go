@@ -46,7 +46,9 @@ type sandboxArguments struct{ mode, network, repo string }
 func sandboxFlags(a *sandboxArguments) *flagSet {
 	f := newFlags(sandboxCommand())
 	f.text(&a.mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)")
+	f.choices["mode"] = sandboxModes
 	f.text(&a.network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)")
+	f.choices["network"] = sandboxNetworks
 	f.text(&a.repo, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
 	return f
 }

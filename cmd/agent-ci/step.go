@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,6 +95,15 @@ func readFailOn(list string) (failOn, error) {
 		}
 	}
 	return failing, nil
+}
+
+// failOnWords are what a list of --fail-on is made of.
+func failOnWords() []string {
+	words := []string{"failures", "none"}
+	for _, name := range slices.Sorted(maps.Keys(outcome.All())) {
+		words = append(words, string(name))
+	}
+	return words
 }
 
 // status is the exit status for a result.

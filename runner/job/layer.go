@@ -69,7 +69,7 @@ func Environment(environ, reserved []string) (Layer, []string) {
 
 func unknownVariable(name string, known []string) string {
 	warning := printable(name) + " is set but is no setting"
-	if meant := nearest(strings.TrimPrefix(name, environmentPrefix), withoutPrefix(known)); meant != "" {
+	if meant := Nearest(strings.TrimPrefix(name, environmentPrefix), withoutPrefix(known)); meant != "" {
 		warning += "; did you mean " + environmentPrefix + meant + "?"
 	}
 	return warning

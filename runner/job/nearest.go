@@ -1,9 +1,9 @@
 package job
 
-// nearest is the candidate that name was most probably meant to be, or "" when
+// Nearest is the candidate that name was most probably meant to be, or "" when
 // none is near: at most a third of its letters may differ, counting a swap of
 // neighbours as one difference. The first of equally near ones wins.
-func nearest(name string, candidates []string) string {
+func Nearest(name string, candidates []string) string {
 	const longest = 60
 	if len(name) > longest {
 		return ""
@@ -48,7 +48,7 @@ func nearestKey(group *key, path, name string) string {
 	for i, k := range group.keys {
 		names[i] = k.name
 	}
-	if sibling := nearest(name, names); sibling != "" {
+	if sibling := Nearest(name, names); sibling != "" {
 		return join(path, sibling)
 	}
 	return pathOfName(root(), name)

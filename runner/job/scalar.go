@@ -92,7 +92,7 @@ func (k *key) judgeChoice(s string) (complaint, meant string) {
 	if len(k.values) == 1 {
 		return given + " is not allowed; it must be " + k.values[0], ""
 	}
-	return given + " is not one of " + k.choices(), nearest(strings.ToLower(s), k.values)
+	return given + " is not one of " + k.choices(), Nearest(strings.ToLower(s), k.values)
 }
 
 // choices are the values that may be written, for a sentence.

@@ -16,7 +16,7 @@ func confinement(p transcript.Policy) []fact {
 	if p.Level == unconfined {
 		reached = "none: commands ran with all rights of the user"
 	}
-	layers := field(strings.Join(p.Layers, ", "))
+	layers := layerNames(p.Layers)
 	if layers == "" {
 		layers = "none"
 	}
@@ -27,6 +27,16 @@ func confinement(p transcript.Policy) []fact {
 		{Name: "Network", Value: field(p.Network)},
 		{Name: "Approval", Value: field(p.Approval)},
 	}
+}
+
+// layerNames are the layers whole: each is a short field, all of them are not.
+func layerNames(layers []string) string {
+	const most = 20
+	names := make([]string, 0, most)
+	for _, layer := range layers[:min(len(layers), most)] {
+		names = append(names, field(layer))
+	}
+	return strings.Join(names, ", ")
 }
 
 func refused(o *overview) string {

@@ -24,11 +24,14 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeSetup:         note("Setup", (*assembler).setup),
 	transcript.TypeNetwork:       note("Network", (*assembler).network),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
+	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
+	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
 	transcript.TypePlan:          note("Plan", (*assembler).plan),
 	transcript.TypeVerify:        note("Verification", (*assembler).verify),
 	transcript.TypeChange:        note("Change", (*assembler).change),
 	transcript.TypePublish:       note("Published", (*assembler).publish),
 	transcript.TypeWarning:       note("Warning", (*assembler).warning),
+	transcript.TypeRunResumed:    note("Went on", (*assembler).runResumed),
 	transcript.TypeRunFinished:   note("Run finished", (*assembler).runFinished),
 }
 
@@ -47,6 +50,22 @@ func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler,
 func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
 	n.Topic = field("agent-ci " + d.Version)
 	a.part(n, "Job", indented(d.Job))
+}
+
+func (a *assembler) runResumed(n *entry, d transcript.RunResumed) {
+	n.Topic = field("after " + cmp.Or(d.After, "it was killed") + ", by agent-ci " + d.Version)
+	a.part(n, "Limits from here on", strings.Join(d.Limits, "\n"))
+	var found []string
+	if d.Torn > 0 {
+		found = append(found, fmt.Sprintf("A last line of %s that was not whole was cut off the transcript.", transcript.Count(d.Torn, "byte")))
+	}
+	if d.Undone {
+		found = append(found, "A patch that was half applied was taken back.")
+	}
+	if d.Elsewhere {
+		found = append(found, "The work was put into the checkout again.")
+	}
+	a.part(n, "What was found", strings.Join(found, "\n"))
 }
 
 func (a *assembler) task(n *entry, d transcript.Task) {
@@ -86,6 +105,26 @@ func (a *assembler) retry(n *entry, d transcript.ModelRetry) {
 	n.Topic = field(fmt.Sprintf("turn %d, attempt %d", d.Turn, d.Attempt))
 	n.End = "waits " + transcript.Duration(d.Wait)
 	a.part(n, "Error", d.Error)
+}
+
+func (a *assembler) modelFailure(n *entry, d transcript.ModelFailure) {
+	n.Bad = true
+	n.Topic = field(strings.TrimSpace(d.Kind + " " + d.Code))
+	n.End = "after " + transcript.Count(d.Attempts, "attempt")
+	a.part(n, "Error", d.Error)
+	a.part(n, "What came", d.Data)
+}
+
+func (a *assembler) compaction(n *entry, d transcript.Compaction) {
+	n.Topic = field("by " + d.Method + ", for " + d.Reason)
+	if d.Before > 0 && d.After > 0 {
+		n.End = fmt.Sprintf("from %s to %s", transcript.Count(int(d.Before), "token"), transcript.Count(int(d.After), "token"))
+	}
+	var items strings.Builder
+	for _, item := range d.Items {
+		items.WriteString(indented(item) + "\n")
+	}
+	a.part(n, "The conversation from here on", items.String())
 }
 
 var stepSign = map[string]string{"completed": "✓", "in_progress": "◐"}

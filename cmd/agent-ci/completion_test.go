@@ -1,0 +1,228 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+)
+
+// completionScript writes a shell's script to a file, next to what there is to
+// complete.
+func completionScript(t *testing.T, shell string) (file string) {
+	t.Helper()
+	out, err := exec.Command(binary, "completion", shell).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, folder := range []string{"runs", "src"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "job one.yml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(dir, "completion")
+	if err := os.WriteFile(file, out, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func needs(t *testing.T, shell string) {
+	t.Helper()
+	if _, err := exec.LookPath(shell); err != nil {
+		t.Skipf("there is no %s", shell)
+	}
+}
+
+// said runs a script of a shell next to the file.
+func said(t *testing.T, file, shell, script string) string {
+	t.Helper()
+	cmd := exec.Command(shell, "-c", script)
+	cmd.Dir = filepath.Dir(file)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LC_ALL=C"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", shell, err, out)
+	}
+	return string(out)
+}
+
+func TestBashCompletes(t *testing.T) {
+	needs(t, "bash")
+	file := completionScript(t, "bash")
+	for _, test := range []struct {
+		name string
+		line []string // the last word is the one that is completed
+		want []string
+	}{
+		{"commands", []string{"re"}, []string{"resume", "replay", "report"}},
+		{"flags", []string{"run", "--prompt"}, []string{"--prompt", "--prompt-file"}},
+		{"a closed list", []string{"run", "--publish", ""}, []string{"github", "local", "none"}},
+		{"a closed list behind =", []string{"run", "--publish", "=", "l"}, []string{"local"}},
+		{"a closed list right behind =", []string{"report", "--format", "="}, []string{"html", "markdown"}},
+		{"modes", []string{"sandbox", "--mode", "r"}, []string{"read-only"}},
+		{"networks", []string{"sandbox", "--network", "l"}, []string{"loopback"}},
+		{"outcomes", []string{"run", "--fail-on", "no"}, []string{"none", "no_changes"}},
+		{"workflows", []string{"init", "--workflow", "s"}, []string{"schedule", "step"}},
+		{"shells", []string{"completion", ""}, []string{"bash", "zsh", "fish"}},
+		{"a subcommand", []string{"policy", ""}, []string{"check"}},
+		{"a folder", []string{"run", "--repo", ""}, []string{"runs", "src"}},
+		{"a run directory", []string{"resume", "r"}, []string{"runs"}},
+		{"text", []string{"run", "--prompt", ""}, nil},
+		{"no arguments", []string{"version", ""}, nil},
+		{"commands for help", []string{"help", "val"}, []string{"validate"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			words := "agent-ci"
+			for _, word := range test.line {
+				words += " '" + word + "'"
+			}
+			out := said(t, file, "bash", "source ./completion; COMP_WORDS=("+words+"); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _agent_ci; [ ${#COMPREPLY[@]} = 0 ] || printf '%s\\n' \"${COMPREPLY[@]}\"")
+			got := strings.Fields(out)
+			slices.Sort(got)
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, got, cmp.Transformer("nil", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Keys of a person make whole words, in bash and zsh as they are used.
+func TestShellsCompleteOnATerminal(t *testing.T) {
+	for _, shell := range []struct {
+		name, load string
+		argv       []string
+		want       string // bash makes two words of a flag and its value, zsh one
+	}{
+		{"bash", "source ./completion", []string{"bash", "--norc", "-i"}, "<run><--publish><local><job one.yml>\n<report><--format><markdown><runs/>\n"},
+		{"zsh", "autoload -Uz compinit && compinit -u -D; source ./completion", []string{"zsh", "-f", "-i"}, "<run><--publish=local><job one.yml>\n<report><--format=markdown><runs>\n"},
+	} {
+		t.Run(shell.name, func(t *testing.T) {
+			needs(t, shell.name)
+			file := completionScript(t, shell.name)
+			cmd := exec.Command(shell.argv[0], shell.argv[1:]...)
+			cmd.Dir = filepath.Dir(file)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb", "LC_ALL=C", "PS1=$ "}
+			terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer terminal.Close()
+			over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			defer over.Stop()
+			// The command is a function that keeps its words, so that nothing runs.
+			keys := shell.load + "; agent-ci() { printf '<%s>' \"$@\" >> words; echo >> words; }\r" +
+				"agent-ci ru\t--pub\tlo\tjob\t\r" + "agent-ci report --form\tma\tru\t\r" + "exit\r"
+			if _, err := terminal.WriteString(keys); err != nil {
+				t.Fatal(err)
+			}
+			var screen strings.Builder
+			buffer := make([]byte, 4096)
+			for {
+				n, err := terminal.Read(buffer)
+				screen.Write(buffer[:n])
+				if err != nil {
+					break
+				}
+			}
+			_ = cmd.Wait() // the status is that of the last command
+			got, err := os.ReadFile(filepath.Join(filepath.Dir(file), "words"))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, screen.String())
+			}
+			if diff := cmp.Diff(shell.want, string(got)); diff != "" {
+				t.Errorf("%s\n%s", diff, screen.String())
+			}
+		})
+	}
+}
+
+func TestFishCompletes(t *testing.T) {
+	needs(t, "fish")
+	file := completionScript(t, "fish")
+	for _, test := range []struct{ line, want string }{
+		{"agent-ci val", "validate"},
+		{"agent-ci run --publ", "--publish"},
+		{"agent-ci run --publish n", "none"},
+		{"agent-ci report run --f", "--format"},
+		{"agent-ci validate job", "job one.yml"},
+		{"agent-ci report ru", "runs/"},
+		{"agent-ci policy ", "check"},
+	} {
+		out := said(t, file, "fish", "source ./completion; complete -C '"+test.line+"'")
+		var got []string
+		for line := range strings.Lines(out) {
+			word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			got = append(got, strings.ReplaceAll(word, `\ `, " "))
+		}
+		if diff := cmp.Diff([]string{test.want}, got); diff != "" {
+			t.Errorf("%s: %s", test.line, diff)
+		}
+	}
+}
+
+func TestCompletionIsSyntax(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			needs(t, shell)
+			if out, err := exec.Command(shell, "-n", completionScript(t, shell)).CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+var helpFlag = regexp.MustCompile(`(?m)^  --([a-z-]+)`)
+
+// What the help shows is what is completed, for every command that there is.
+func TestCompletionHasWhatTheHelpHas(t *testing.T) {
+	needs(t, "bash")
+	file := completionScript(t, "bash")
+	for _, command := range commandNames(t) {
+		help, err := exec.Command(binary, command, "--help").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"--help"}
+		for _, flag := range helpFlag.FindAllStringSubmatch(string(help), -1) {
+			want = append(want, "--"+flag[1])
+		}
+		got := strings.Fields(said(t, file, "bash", "source ./completion; COMP_WORDS=(agent-ci "+command+" --); COMP_CWORD=2; _agent_ci; echo ${COMPREPLY[@]}"))
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", command, diff)
+		}
+	}
+}
+
+// commandNames are the commands that the program lists.
+func commandNames(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command(binary, "help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(out), "Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	var names []string
+	for line := range strings.Lines(list) {
+		names = append(names, strings.Fields(line)[0])
+	}
+	if len(names) < 10 {
+		t.Fatalf("the overview names %d commands:\n%s", len(names), out)
+	}
+	return names
+}

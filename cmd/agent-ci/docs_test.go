@@ -1,0 +1,180 @@
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documents are the pages for people, by their path from the root.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	read := func(path string) {
+		raw, err := os.ReadFile(filepath.Join("../..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[path] = string(raw)
+	}
+	read("README.md")
+	read("CHANGELOG.md")
+	read("CONTRIBUTING.md")
+	err := fs.WalkDir(os.DirFS("../.."), "docs", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".md") {
+			read(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+var (
+	fenced      = regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```")
+	inline      = regexp.MustCompile("`[^`\n]+`")
+	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading     = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_\- ]`)
+)
+
+// anchors are what the headings of a page can be linked by, as GitHub names them.
+func anchors(page string) []string {
+	var all []string
+	for _, found := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		name := strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(found[1])), ""), " ", "-")
+		all = append(all, name)
+	}
+	return all
+}
+
+func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	pages, followed := documents(t), 0
+	for from, page := range pages {
+		text := inline.ReplaceAllStringFunc(fenced.ReplaceAllString(page, ""), func(code string) string { return strings.ReplaceAll(code, "](", "") })
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			followed++
+			target, anchor, anchored := strings.Cut(found[1], "#")
+			path := from
+			if target != "" {
+				path = filepath.ToSlash(filepath.Join(filepath.Dir(from), target))
+			}
+			if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
+				t.Errorf("%s: %s leads nowhere", from, found[1])
+			}
+			if anchored && !slices.Contains(anchors(pages[path]), anchor) {
+				t.Errorf("%s: %s has no heading #%s", from, path, anchor)
+			}
+		}
+	}
+	if followed < 50 {
+		t.Errorf("there are only %d links", followed)
+	}
+}
+
+var (
+	called = regexp.MustCompile(`(?:^|[\s/])agent-ci ([a-z][a-z-]*)(.*)`)
+	dashed = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
+)
+
+// callsIn are the lines of a page that call the program: in blocks, indented or
+// between back quotes.
+func callsIn(page string) [][]string {
+	var calls [][]string
+	var code []string
+	for _, block := range fenced.FindAllStringSubmatch(page, -1) {
+		code = append(code, strings.Split(block[1], "\n")...)
+	}
+	for _, word := range inline.FindAllString(fenced.ReplaceAllString(page, ""), -1) {
+		if word = strings.Trim(word, "`"); strings.HasPrefix(word, "agent-ci ") {
+			code = append(code, word)
+		}
+	}
+	for _, line := range code {
+		line, _, _ = strings.Cut(line, " # ")
+		if found := called.FindStringSubmatch(line); found != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			own, _, _ := strings.Cut(found[2]+" ", " -- ")
+			calls = append(calls, []string{found[1], own})
+		}
+	}
+	return calls
+}
+
+// Commands and flags that documents name are those of the program.
+func TestCommandsOfDocumentsExist(t *testing.T) {
+	helps := map[string]string{}
+	for _, name := range commandNames(t) {
+		out, err := exec.Command(binary, name, "--help").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		helps[name] = string(out) + "  --help "
+	}
+	looked := 0
+	for from, page := range documents(t) {
+		for _, call := range callsIn(page) {
+			looked++
+			help, known := helps[call[0]]
+			if !known && call[0] != "help" {
+				t.Errorf("%s: there is no command agent-ci %s", from, call[0])
+				continue
+			}
+			for _, flag := range dashed.FindAllStringSubmatch(call[1], -1) {
+				if !strings.Contains(help, "\n  --"+flag[1]+" ") && flag[1] != "help" {
+					t.Errorf("%s: agent-ci %s has no flag --%s", from, call[0], flag[1])
+				}
+			}
+		}
+	}
+	if looked < 15 {
+		t.Errorf("only %d calls were found", looked)
+	}
+}
+
+// An outcome and reason that a page for people in trouble names are in the list.
+func TestReasonsOfTroubleshootingExist(t *testing.T) {
+	pages := documents(t)
+	named := regexp.MustCompile("`([a-z_]+)/([a-z_]+)`")
+	for _, page := range []string{"docs/troubleshooting.md", "docs/first-run.md"} {
+		looked := 0
+		for _, found := range named.FindAllStringSubmatch(pages[page], -1) {
+			looked++
+			_, section, _ := strings.Cut(pages["docs/outcomes.md"], "\n## "+found[1]+"\n")
+			section, _, _ = strings.Cut(section, "\n## ")
+			if found[0] != "`changed/pushed`" && !strings.Contains(section, "| `"+found[2]+"` |") {
+				t.Errorf("%s: docs/outcomes.md has no reason %s", page, found[0])
+			}
+		}
+		if looked < 5 {
+			t.Errorf("%s names %d reasons", page, looked)
+		}
+	}
+}
+
+// Every number of docs/limits.md is that of the code.
+func TestLimitsAreThoseOfTheCode(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+) = ([^`]+)` in \\[([^]]+)\\]")
+	rows := row.FindAllStringSubmatch(documents(t)["docs/limits.md"], -1)
+	if len(rows) < 15 {
+		t.Fatalf("there are %d limits", len(rows))
+	}
+	for _, found := range rows {
+		raw, err := os.ReadFile(filepath.Join("../..", found[3]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`(?m)\b` + found[1] + `\s*=\s*` + regexp.QuoteMeta(found[2]) + `(\s|$)`).Match(raw) {
+			t.Errorf("%s has no %s = %s", found[3], found[1], found[2])
+		}
+	}
+}
