@@ -21,15 +21,15 @@ type pulse struct {
 	stop, done chan struct{}
 }
 
-func (d *directory) beginPulse(every time.Duration) *pulse {
+func (d *directory) beginPulse() *pulse {
 	p := &pulse{make(chan struct{}), make(chan struct{})}
-	go p.beat(d, every)
+	go p.beat(d)
 	return p
 }
 
-func (p *pulse) beat(d *directory, every time.Duration) {
+func (p *pulse) beat(d *directory) {
 	defer close(p.done)
-	ticks := time.NewTicker(every)
+	ticks := time.NewTicker(aliveEvery)
 	defer ticks.Stop()
 	var f *os.File // made by the first beat: a short run pays nothing
 	defer func() { _ = f.Close() }()

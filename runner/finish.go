@@ -51,7 +51,7 @@ func (r *run) openDirectory() error {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
 	r.log = log
-	r.pulse = dir.beginPulse(aliveEvery)
+	r.pulse = dir.beginPulse()
 	return nil
 }
 

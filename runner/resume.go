@@ -197,7 +197,7 @@ func (r *run) recordResumed(context.Context) error {
 		return err
 	}
 	r.resumed, r.movesIn = true, r.away != "" && r.past.worked()
-	r.pulse = r.dir.beginPulse(aliveEvery)
+	r.pulse = r.dir.beginPulse()
 	if err := r.log.Sync(); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}

@@ -192,7 +192,8 @@ func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
 	}
 	for name, upTo := range map[string]int{"before the answer": at - 1, "after the answer": at} {
 		t.Run(name, func(t *testing.T) {
-			first := converse(t, "version: 1\nturns: [{output: [{say: never}]}]\n")
+			first := converse(t, "version: 1\nturns: [{expect: [replaced by your summary], output: [{say: I read.}]}, {output: [{say: Done.}]}]\n")
+			first.Window = 10_000
 			p := pastOf(t, events[:upTo]...)
 			first.Restore(p, 1)
 			if err := first.Resume(t.Context(), p, nil); err != nil {
@@ -200,6 +201,12 @@ func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
 			}
 			again := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 			p = pastOf(t, append(slices.Clone(events[:upTo]), first.events(t)...)...)
+			if _, err := first.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if found := first.compactions(t); len(found) != 2 || found[0].Method != "none" || found[1].Method != "summary" {
+				t.Errorf("the conversation was not made shorter after all: %+v", found)
+			}
 			again.Restore(p, 1)
 			if err := again.Resume(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
