@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,6 +109,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
+		Set: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
 	if p.network.Listed() {
 		o.Network, o.Serve = sandbox.NetworkProxied, r.serveHosts(p.key, p.network, p.scratch)

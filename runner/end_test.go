@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +29,10 @@ func TestEndOf(t *testing.T) {
 		"the time limit":                        {late, context.DeadlineExceeded, "budget_exceeded/time"},
 		"an error that a signal caused":         {cancelled, errors.New("write |1: broken pipe"), "cancelled/sigterm"},
 		"a stop of its own, although cancelled": {cancelled, stop, "model_failed/quota"},
+		"a failure of its own, although late":   {late, fmt.Errorf("write transcript: %w", syscall.ENOSPC), "internal_error/disk_full"},
+		"an internal end, although late":        {late, outcome.Stopf(outcome.InternalError, "panic", "Broken."), "internal_error/panic"},
+		"work that the time limit broke off":    {late, fmt.Errorf("git diff: %w", context.Cause(late)), "budget_exceeded/time"},
+		"a connection that the time limit cut":  {late, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), "budget_exceeded/time"},
 		"anything else":                         {t.Context(), errors.New("disk full"), "internal_error/unexpected"},
 	} {
 		t.Run(name, func(t *testing.T) {

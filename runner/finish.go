@@ -51,6 +51,7 @@ func (r *run) openDirectory() error {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
 	r.log = log
+	r.pulse = dir.beginPulse()
 	return nil
 }
 
@@ -68,6 +69,7 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
 	r.endProgress(late, stop)
 	result := r.result(stop, err)
+	r.endPulse() // its file goes with the working files
 	r.conclude(&result)
 	return result
 }
@@ -320,6 +322,7 @@ func (r *run) unrecorded(err error) Result {
 
 func (r *run) close() {
 	r.endProcesses()
+	r.endPulse()
 	if r.log != nil {
 		_ = r.log.Close()
 	}

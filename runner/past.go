@@ -64,6 +64,9 @@ func (r *run) readPast() (*past, error) {
 			return nil, fmt.Errorf("read transcript event %d: %w", e.Seq, err)
 		}
 	}
+	if alive := r.dir.lastAlive(); alive.After(last) && alive.Before(time.Now()) && p.finished == nil {
+		last = alive
+	}
 	p.elapsed += last.Sub(p.first)
 	return p, nil
 }
@@ -122,6 +125,9 @@ func (p *past) resume(raw json.RawMessage) error {
 	var resumed transcript.RunResumed
 	if err := json.Unmarshal(raw, &resumed); err != nil {
 		return err
+	}
+	if lived := time.Duration(resumed.Seconds * float64(time.Second)); lived > p.elapsed {
+		p.elapsed = lived
 	}
 	limits, err := setLimits(p.job.Limits, resumed.Limits)
 	p.job.Limits, p.agent.CallLimit = limits, limits.ToolCalls

@@ -187,7 +187,9 @@ func (r *run) recordResumed(context.Context) error {
 			return err
 		}
 	}
-	event := transcript.RunResumed{Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.away != "", Limits: r.raised}
+	event := transcript.RunResumed{
+		Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.away != "", Limits: r.raised, Seconds: r.past.elapsed.Seconds(),
+	}
 	if end := r.past.finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
 	}
@@ -195,6 +197,7 @@ func (r *run) recordResumed(context.Context) error {
 		return err
 	}
 	r.resumed, r.movesIn = true, r.away != "" && r.past.worked()
+	r.pulse = r.dir.beginPulse()
 	if err := r.log.Sync(); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -82,7 +83,8 @@ type run struct {
 
 	dir      *directory
 	log      *transcript.Log
-	begun    bool // run.started is written
+	pulse    *pulse // while the run lives
+	begun    bool   // run.started is written
 	redactor *secrets.Redactor
 	rules    *rules.Set          // on commands
 	asked    []question.Question // that the agent put to people
@@ -239,7 +241,7 @@ func endOf(ctx context.Context, err error) *outcome.Stop {
 	switch {
 	case errors.As(err, &stop) && stop.Outcome != outcome.InternalError:
 		return stop
-	case ctx.Err() != nil && errors.As(cause, &stop):
+	case ctx.Err() != nil && errors.As(cause, &stop) && (stop.Outcome != outcome.BudgetExceeded || isDeadline(err)):
 		return stop
 	case errors.As(err, &stop):
 		return stop
@@ -247,6 +249,12 @@ func endOf(ctx context.Context, err error) *outcome.Stop {
 		return outcome.Stopf(outcome.InternalError, "disk_full", "The disk is full: %s; free some.", trimmed(err)).Because(err)
 	}
 	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
+}
+
+// isDeadline says whether an error is what the end of the time makes of work that
+// it breaks off. What else fails by then has failed for a reason of its own.
+func isDeadline(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // isFull says whether there was no room to write.

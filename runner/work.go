@@ -42,6 +42,9 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 		if r.table.Passed || r.overBudget != nil || attempt > r.job.VerifyAttempts {
 			break
 		}
+		if r.overBudget = r.conversation.NearlySpent(); r.overBudget != nil {
+			break
+		}
 		if err := r.giveBack(); err != nil {
 			return err
 		}
@@ -141,7 +144,7 @@ const nudgeWords = "You ended, but "
 
 // nudge is what the agent is told, once, when its end looks too early.
 func (r *run) nudge() string {
-	if r.nudged || r.overBudget != nil || !r.answersLeft() {
+	if r.nudged || r.overBudget != nil || r.conversation.NearlySpent() != nil || !r.answersLeft() {
 		return ""
 	}
 	if r.job.Task.Expects == "change" && r.changes.Empty() {

@@ -161,11 +161,44 @@ func TestReasonsOfTroubleshootingExist(t *testing.T) {
 	}
 }
 
+// The sentences that docs/troubleshooting.md quotes are those of the code.
+func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
+	var code strings.Builder
+	for _, folder := range []string{"runner", "gitops", "policy"} {
+		if err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			code.WriteString(strings.ToLower(string(raw)))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	given := regexp.MustCompile(`…|#?\d+|"[^"]*"|[(),;:.]`)
+	looked := 0
+	for _, quoted := range regexp.MustCompile("(?m)^\\| `[a-z_]+/[a-z_]+`: ([^|]+) \\|").FindAllStringSubmatch(documents(t)["docs/troubleshooting.md"], -1) {
+		for _, words := range given.Split(quoted[1], -1) {
+			if words = strings.TrimSpace(words); len(strings.Fields(words)) < 4 {
+				continue
+			}
+			looked++
+			if !strings.Contains(code.String(), strings.ToLower(words)) {
+				t.Errorf("no code says %q", words)
+			}
+		}
+	}
+	if looked < 25 {
+		t.Errorf("only %d parts of sentences were found", looked)
+	}
+}
+
 // Every number of docs/limits.md is that of the code.
 func TestLimitsAreThoseOfTheCode(t *testing.T) {
-	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+) = ([^`]+)` in \\[([^]]+)\\]")
+	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+)(?: =|:) ([^`]+)` in \\[([^]]+)\\]")
 	rows := row.FindAllStringSubmatch(documents(t)["docs/limits.md"], -1)
-	if len(rows) < 15 {
+	if len(rows) < 40 {
 		t.Fatalf("there are %d limits", len(rows))
 	}
 	for _, found := range rows {
@@ -173,7 +206,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !regexp.MustCompile(`(?m)\b` + found[1] + `\s*=\s*` + regexp.QuoteMeta(found[2]) + `(\s|$)`).Match(raw) {
+		if !regexp.MustCompile(`(?m)\b` + found[1] + `\s*[=:]\s*` + regexp.QuoteMeta(found[2]) + `([\s,}]|$)`).Match(raw) {
 			t.Errorf("%s has no %s = %s", found[3], found[1], found[2])
 		}
 	}

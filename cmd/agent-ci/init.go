@@ -69,7 +69,7 @@ func initialise(_ context.Context, p process, args []string) int {
 		return exitFailed
 	}
 	tellJobFiles(p, workflows)
-	fmt.Fprintln(p.stdout, "Next: add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
+	fmt.Fprintln(p.stdout, "Next: replace @v0 in the workflows by the commit of agent-ci that you have read (docs/first-run.md says what else while there is no release), add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
 	return exitOK
 }
 

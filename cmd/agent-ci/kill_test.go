@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -171,29 +172,39 @@ func kills(t *testing.T) int {
 	return 6
 }
 
+// spread are times within a run, drawn at random and spread evenly over it: few
+// of them hit every part of it too (the additive recurrence of the golden ratio).
+type spread struct {
+	within time.Duration
+	at     float64 // the last one, as a share of it
+}
+
+func (s *spread) next() time.Duration {
+	_, s.at = math.Modf(s.at + math.Phi)
+	return time.Duration(s.at * float64(s.within))
+}
+
+// TestKilledRunsGoOn kills runs, and what goes on with them, at random moments. At
+// least a fifth of the kills must hit a run that is at work and goes on after it.
 func TestKilledRunsGoOn(t *testing.T) {
 	w := newKillWorld(t)
-	undisturbed := w.checkout("undisturbed")
-	began := time.Now()
 	arguments := func(repo, out string) []string {
 		return []string{"run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet", "--set", "verify=[{name: t, run: test -f log.txt}]"}
 	}
-	if out, _ := w.agent(0, arguments(undisturbed, "whole")...); !strings.HasPrefix(out, "changed/committed") {
-		t.Fatalf("the undisturbed run ended in %s", out)
-	}
-	took := time.Since(began)
+	took, undisturbed := w.undisturbed(arguments)
 	want := w.git(undisturbed, "rev-parse", "HEAD^{tree}")
 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, a run takes %s", seed, took)
 	random := rand.New(rand.NewPCG(seed, 0))
+	first, later := spread{took, random.Float64()}, spread{took, random.Float64()}
 	killed, resumed := 0, 0
 	for n := 0; killed < kills(t); n++ {
 		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
-		text, ended := w.agent(time.Duration(random.Int64N(int64(took))), arguments(repo, out)...)
+		text, ended := w.agent(first.next(), arguments(repo, out)...)
 		for rounds := 0; !ended; rounds++ {
 			killed++
-			wait := time.Duration(random.Int64N(int64(took)))
+			wait := later.next()
 			if rounds >= 5 {
 				wait = 0
 			}
@@ -204,9 +215,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 				w.git(repo, "checkout", "--quiet", "main")
 				out += "again"
 				text, ended = w.agent(wait, arguments(repo, out)...)
-				continue
 			}
-			resumed++
 		}
 		if strings.Contains(text, "it has ended") { // killed when all was done
 			raw, err := os.ReadFile(filepath.Join(w.dir, out, "result.json"))
@@ -219,21 +228,55 @@ func TestKilledRunsGoOn(t *testing.T) {
 		if !strings.Contains(text, "changed/committed") {
 			t.Fatalf("run %d ended in\n%s", n, text)
 		}
-		if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != want {
-			t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "diff", "--stat", want, got))
+		w.asUndisturbed(n, repo, out, want)
+		resumed += w.resumptions(out)
+	}
+	t.Logf("killed %d times, of which %d hit a run at work that went on", killed, resumed)
+	if 5*resumed < killed {
+		t.Errorf("%d of %d kills hit a run that was at work and went on, and a fifth must", resumed, killed)
+	}
+}
+
+// undisturbed runs to the end, in a checkout of its own each time. It gives how
+// long a run takes once files and programs are in memory, and a checkout.
+func (w *killWorld) undisturbed(arguments func(repo, out string) []string) (took time.Duration, repo string) {
+	w.t.Helper()
+	for n := range 3 {
+		repo = w.checkout(fmt.Sprintf("undisturbed%d", n))
+		began := time.Now()
+		if out, _ := w.agent(0, arguments(repo, fmt.Sprintf("whole%d", n))...); !strings.HasPrefix(out, "changed/committed") {
+			w.t.Fatalf("an undisturbed run ended in %s", out)
 		}
-		if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
-			t.Errorf("run %d left %q", n, got)
-		}
-		if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
-			t.Errorf("run %d: %s", n, text)
-		}
-		if text, ok := w.agent(0, "replay", out, "--frozen", "--quiet"); !ok || !strings.Contains(text, want) || !strings.Contains(text, ", 0 differences") {
-			t.Errorf("run %d: %s", n, text)
+		if now := time.Since(began); n == 0 || now < took {
+			took = now
 		}
 	}
-	t.Logf("killed %d times, %d resumed runs ended well", killed, resumed)
-	if resumed == 0 {
-		t.Error("no run was ever resumed")
+	return took, repo
+}
+
+// asUndisturbed checks what a run that was killed has left.
+func (w *killWorld) asUndisturbed(n int, repo, out, tree string) {
+	w.t.Helper()
+	if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != tree {
+		w.t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "diff", "--stat", tree, got))
 	}
+	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
+		w.t.Errorf("run %d left %q", n, got)
+	}
+	if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
+		w.t.Errorf("run %d: %s", n, text)
+	}
+	if text, ok := w.agent(0, "replay", out, "--frozen", "--quiet"); !ok || !strings.Contains(text, tree) || !strings.Contains(text, ", 0 differences") {
+		w.t.Errorf("run %d: %s", n, text)
+	}
+}
+
+// resumptions is how often a run went on after a kill.
+func (w *killWorld) resumptions(out string) int {
+	w.t.Helper()
+	log, err := os.ReadFile(filepath.Join(w.dir, out, "transcript.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Count(string(log), `"type":"run.resumed"`)
 }

@@ -23,7 +23,7 @@ var version = "unknown"
 
 // gcPercent is lower than Go's own 100: the program mostly waits for a model or
 // a command, so its memory counts more than its processor time.
-const gcPercent = 25
+const gcPercent = 15
 
 func main() {
 	if os.Getenv("GOGC") == "" {

@@ -103,15 +103,18 @@ func around(dir string, denied []string) []string {
 	return paths
 }
 
-// cacheVariables move the caches of well-known tools below dir.
-func cacheVariables(dir string) []string {
-	variables := []string{
+// cacheVariables move the caches of well-known tools below dir, but for those
+// whose place the operator has set.
+func (o Options) cacheVariables(dir string) []string {
+	var variables []string
+	for _, v := range []string{
 		"XDG_CACHE_HOME=.", "GOCACHE=go-build", "npm_config_cache=npm", "PIP_CACHE_DIR=pip", "UV_CACHE_DIR=uv", "YARN_CACHE_FOLDER=yarn",
 		"COMPOSER_CACHE_DIR=composer", "GRADLE_USER_HOME=gradle", "CCACHE_DIR=ccache", "SCCACHE_DIR=sccache", "PYTHONPYCACHEPREFIX=pycache",
-	}
-	for i, v := range variables {
+	} {
 		name, folder, _ := strings.Cut(v, "=")
-		variables[i] = name + "=" + filepath.Join(dir, folder)
+		if !slices.Contains(o.Set, name) {
+			variables = append(variables, name+"="+filepath.Join(dir, folder))
+		}
 	}
 	return variables
 }

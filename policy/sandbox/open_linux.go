@@ -165,7 +165,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 	s.addCommonLayers(spec, report)
 	s.env = []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}
 	if slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }) {
-		s.env = append(s.env, cacheVariables("/tmp/.cache")...)
+		s.env = append(s.env, o.cacheVariables("/tmp/.cache")...)
 	}
 	if s.inside.proxy != nil {
 		s.stopServing = o.Serve(s.inside.proxy)
@@ -204,7 +204,7 @@ func openLandlock(s *Sandbox, p *plan) error {
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
 	s.addCommonLayers(spec, report)
 	s.tmp = filepath.Join(o.Scratch, "tmp")
-	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, cacheVariables(filepath.Join(o.Scratch, "cache"))...)
+	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, o.cacheVariables(filepath.Join(o.Scratch, "cache"))...)
 	s.env = append(s.env, p.gitVariables()...)
 	return nil
 }

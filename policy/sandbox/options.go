@@ -101,6 +101,7 @@ type Options struct {
 	Serve func(net.Listener) (stop func()) `json:"-"`
 
 	Environ   []string // of agent-ci; names further credentials
+	Set       []string // names of variables whose values are the operator's: where caches are moved, theirs stay
 	Processes int      // most processes at once; 0 means DefaultProcesses
 
 	without []string // layers to do without, for tests

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -45,7 +46,9 @@ func NewRedactor(values []Value) *Redactor {
 			continue
 		}
 		if len(v.Secret) < MinLength {
-			r.short = append(r.short, v.Name)
+			if !slices.Contains(r.short, v.Name) {
+				r.short = append(r.short, v.Name)
+			}
 			continue
 		}
 		for _, text := range spellings(v.Secret) {

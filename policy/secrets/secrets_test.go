@@ -13,7 +13,7 @@ import (
 
 func TestRedact(t *testing.T) {
 	const key = "sk-test/0123+456=789"
-	r := NewRedactor([]Value{{"OPENAI_API_KEY", key}, {"LONGER", key + "-and-more"}, {"EMPTY", ""}, {"PIN", "1234567"}})
+	r := NewRedactor([]Value{{"OPENAI_API_KEY", key}, {"LONGER", key + "-and-more"}, {"EMPTY", ""}, {"PIN", "1234567"}, {"PIN", "1234567"}})
 	for name, form := range map[string]string{
 		"plain":          key,
 		"base64":         base64.StdEncoding.EncodeToString([]byte(key)),

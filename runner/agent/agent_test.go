@@ -116,19 +116,29 @@ func converse(t *testing.T, session string) fixture {
 	return f
 }
 
-// types lists the kinds of the events of a log.
-func (f fixture) types(t *testing.T) []string {
+// events are those of a log.
+func (f fixture) events(t *testing.T) []transcript.Event {
 	t.Helper()
 	file, err := os.Open(f.log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	var types []string
+	var events []transcript.Event
 	for event, err := range transcript.Read(file) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		events = append(events, event)
+	}
+	return events
+}
+
+// types lists the kinds of the events of a log.
+func (f fixture) types(t *testing.T) []string {
+	t.Helper()
+	var types []string
+	for _, event := range f.events(t) {
 		types = append(types, string(event.Type))
 	}
 	return types

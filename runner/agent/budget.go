@@ -113,6 +113,19 @@ func (c *Conversation) lastBudget() *budget {
 	return nil
 }
 
+// NearlySpent is the end of a run that would need a further turn after the agent
+// has ended, when its budgets leave none: who ended in a last turn, or used up what
+// was left for one, gets no other. nil when there is a turn left.
+func (c *Conversation) NearlySpent() *outcome.Stop {
+	for _, b := range c.budgets() {
+		if b.used >= lastAt*b.limit {
+			return outcome.Stopf(outcome.BudgetExceeded, b.reason,
+				"The agent has ended and gets no further turn to mend what is left, since %s; raise %s or give a smaller task.", b.amount, b.key)
+		}
+	}
+	return nil
+}
+
 // hadLastTurn is the end of a run that was killed in the last turn which one of
 // its budgets left it, or nil.
 func (c *Conversation) hadLastTurn() error {

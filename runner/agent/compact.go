@@ -63,6 +63,9 @@ func weight(item json.RawMessage) int {
 const (
 	reasonWindow = "window"
 	reasonLength = "context_length"
+	// reasonInterrupted is that of a compaction which was not finished: the
+	// conversation is what it was before.
+	reasonInterrupted = "interrupted"
 )
 
 // fit makes the conversation shorter before it fills the window.

@@ -3,12 +3,15 @@ package agent_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // pastOf folds events as they stand in a transcript.
@@ -168,6 +171,55 @@ func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
 			var stop *outcome.Stop
 			if ended := errors.As(err, &stop) && stop.Reason == "tokens"; ended != (c.turns == 0) || len(f.requests.bodies) != c.turns {
 				t.Errorf("%d turns were taken, and Run ended in %v", len(f.requests.bodies), err)
+			}
+		})
+	}
+}
+
+// TestASummaryThatReplacedNothingIsDropped stops a run at each event of a
+// compaction, and resumes it twice.
+func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
+	f, _ := talk(t, long(8, "  - output: [{say: I read nine files.}, {call: read_file, id: aside}]\n    usage: {input: 9500}\n"+done), modeltest.Options{})
+	f.Window = 10_000
+	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := f.events(t)
+	at := slices.IndexFunc(events, func(e transcript.Event) bool { return e.Type == transcript.TypeCompaction })
+	if at < 2 || events[at-1].Type != transcript.TypeModelResponse || !strings.Contains(string(events[at-2].Data), `"aside":true`) {
+		t.Fatalf("no summary was asked for: %s", f.types(t))
+	}
+	for name, upTo := range map[string]int{"before the answer": at - 1, "after the answer": at} {
+		t.Run(name, func(t *testing.T) {
+			first := converse(t, "version: 1\nturns: [{expect: [replaced by your summary], output: [{say: I read.}]}, {output: [{say: Done.}]}]\n")
+			first.Window = 10_000
+			p := pastOf(t, events[:upTo]...)
+			first.Restore(p, 1)
+			if err := first.Resume(t.Context(), p, nil); err != nil {
+				t.Fatal(err)
+			}
+			again := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+			p = pastOf(t, append(slices.Clone(events[:upTo]), first.events(t)...)...)
+			if _, err := first.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if found := first.compactions(t); len(found) != 2 || found[0].Method != "none" || found[1].Method != "summary" {
+				t.Errorf("the conversation was not made shorter after all: %+v", found)
+			}
+			again.Restore(p, 1)
+			if err := again.Resume(t.Context(), p, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := again.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			body := again.requests.bodies[0]
+			if strings.Contains(body, "Call nothing") || strings.Contains(body, "I read nine files.") || strings.Contains(body, `"aside"`) {
+				t.Errorf("the summary is still in %s", body)
+			}
+			if got := strings.Count(body, strings.Repeat("x", 2000)); got != 8 {
+				t.Errorf("%d of 8 outputs are in the request", got)
 			}
 		})
 	}

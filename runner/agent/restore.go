@@ -31,6 +31,7 @@ type Past struct {
 	unrun    string            // why those behind them were not
 	denials  []json.RawMessage // that the last answer is owed too
 	aside    []json.RawMessage // outputs of calls in an answer that was to be words alone
+	unshort  *position         // before the order of a summary that replaced nothing yet; nil for none
 	started  map[int]start     // by number
 	finished map[int]transcript.ToolFinished
 }
@@ -95,17 +96,31 @@ func (p *Past) charge(u *transcript.Usage) {
 
 func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
+	p.unshort = p.beforeSummary(d)
 	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
 	if d.Settings != nil {
 		p.settings = d.Settings
 	}
-	p.ended = p.ended && d.Aside
+	p.ended = p.ended && d.Aside && p.unshort == nil // a summary is asked for before a turn
 	p.lastTold = lastTold(d.Input)
 	p.open, p.denials, p.aside = nil, nil, nil // each has its output in the input of this request
 	clear(p.started)
 	clear(p.finished)
 	return nil
+}
+
+// beforeSummary is the conversation without the order of a summary, with which
+// the request for one ends; nil for other requests.
+func (p *Past) beforeSummary(d transcript.ModelRequest) *position {
+	last := len(d.Input) - 1
+	if !d.Aside || last < 0 || wordsOf(d.Input[last]) != summaryOrder {
+		return nil
+	}
+	before := p.position
+	before.history = append(slices.Clone(p.history), withLostImages(d.Input[:last])...)
+	before.logged = len(before.history)
+	return &before
 }
 
 // finish takes an end. What goes on after a budget was used up has been given
@@ -200,6 +215,7 @@ func (p *Past) owe(said answer) {
 func (p *Past) compaction(d transcript.Compaction) error {
 	p.charge(d.Usage)
 	p.position = position{history: withLostImages(d.Items), logged: len(d.Items), measure: measure{lastAnswer: len(d.Items)}}
+	p.unshort, p.aside = nil, nil
 	return nil
 }
 
@@ -256,6 +272,9 @@ type Interrupted func(call tools.Call, began int64) tools.Result
 // tools of c have not done it: outputs that are there are given back, calls that
 // were broken off are answered by interrupted, calls that had not begun are run.
 func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrupted) error {
+	if err := c.dropSummary(p); err != nil {
+		return err
+	}
 	if len(p.open)+len(p.denials) == 0 {
 		return c.tellStarted(p)
 	}
@@ -278,6 +297,19 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	c.Add(p.denials...)
 	p.open, p.denials = nil, nil
 	return ctx.Err()
+}
+
+// dropSummary takes the order of a summary, and what the model answered to it, out
+// of a conversation that was stopped before the summary replaced anything: it would
+// go on with the order to call nothing.
+func (c *Conversation) dropSummary(p *Past) error {
+	if p.unshort == nil {
+		return nil
+	}
+	c.position = *p.unshort
+	err := c.adopt(&compaction{method: "none", items: c.history, before: c.tokens()}, reasonInterrupted)
+	c.measure, c.settled = p.unshort.measure, 0 // it is as long as before, and to be made shorter at once
+	return err
 }
 
 // tellStarted tells of the calls that had begun while their answer was still on

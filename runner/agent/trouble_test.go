@@ -144,6 +144,7 @@ var passing = map[string]http.HandlerFunc{
 	"response failed":                 failed("server_error", "boom"),
 	"response failed by a rate limit": failed("rate_limit_exceeded", "Please try again in 1ms."),
 	"response is incomplete":          stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"),
+	"response is cancelled":           answer(200, "", `{"status":"cancelled","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Do"}]}]}`),
 	"response failed by overload":     failed("server_is_overloaded", "busy"),
 	"response failed with no word":    stream("data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\"}}\n\n"),
 	"a status that is a code":         stream("data: {\"error\":{\"code\":502,\"message\":\"upstream\"}}\n\n"),

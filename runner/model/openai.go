@@ -326,6 +326,8 @@ func (r *wireResponse) failure(raw json.RawMessage) *Failure {
 		return incomplete(reason)
 	case r.Status == "failed":
 		return apiFailure(0, "", "the response failed without a reason")
+	case r.Status == "cancelled": // its output ends anywhere
+		return &Failure{Kind: StreamCut, Message: "the response was cancelled at the API before its end"}
 	case r.Status != "completed" && r.Output == nil:
 		return malformed("the answer is no response", nil, raw)
 	}

@@ -182,6 +182,8 @@ func TestFailures(t *testing.T) {
 		"error object at the top":          {sse(`{"error":{"code":"insufficient_quota","message":"pay"}}`), model.Quota, "pay"},
 		"answer is cut at the token limit": {sse(`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`), model.Incomplete, "max_output_tokens"},
 		"answer is filtered":               {sse(`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"}}}`), model.Refused, "filter"},
+		"answer is cancelled":              {status(200, `{"status":"cancelled","output":[{"type":"message","role":"assistant","content":[]}]}`), model.StreamCut, "cancelled"},
+		"answer is cancelled, and empty":   {status(200, `{"status":"cancelled"}`), model.StreamCut, "cancelled"},
 		"401":                              {status(401, `{"error":{"message":"bad key","code":"invalid_api_key"}}`), model.Unauthorized, "bad key"},
 		"403":                              {status(403, `{"error":{"message":"no"}}`), model.Forbidden, "no"},
 		"404":                              {status(404, `{"error":{"message":"no such model","code":"model_not_found"}}`), model.NotFound, "no such model"},

@@ -206,8 +206,8 @@ type ModelFailure struct {
 // inputs and outputs before.
 type Compaction struct {
 	Turn   int    `json:"turn"`   // the last one before
-	Method string `json:"method"` // endpoint, summary, trimming
-	Reason string `json:"reason"` // window, context_length
+	Method string `json:"method"` // endpoint, summary, trimming, none
+	Reason string `json:"reason"` // window, context_length, interrupted
 	Before int64  `json:"before"` // tokens, as far as known
 	After  int64  `json:"after"`
 	// Items are the conversation from here on.
@@ -333,6 +333,8 @@ type RunResumed struct {
 	After string `json:"after,omitempty"`
 	// Limits are those that are not as before, as KEY=VALUE.
 	Limits []string `json:"limits,omitempty"`
+	// Seconds is how long the run had lived by then, also without events.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // RunFinished is the last event of a run.

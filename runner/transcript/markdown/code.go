@@ -3,6 +3,7 @@ package markdown
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Code is s as a code span on one line; "" for an empty s. It does not stand in
@@ -52,29 +53,35 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
+// lazily compiles a pattern at its first use: every start of the program would
+// pay for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 // closing is a closing keyword with the reference after it. GitHub heeds them
 // in a commit's message too, and a squash merge makes the body one, with all
 // that is a code block here.
-var closing = regexp.MustCompile(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
+var closing = lazily(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
 
 // command is a workflow command: at the start of a line, or of the old form
 // anywhere. A step that prints the body would run it.
-var command = regexp.MustCompile(`(?m)^[ \t]*(::)|(##\[)`)
+var command = lazily(`(?m)^[ \t]*(::)|(##\[)`)
 
 // skip keeps CI from running where a squash merge makes the body a commit's
 // message.
-var skip = regexp.MustCompile(`(?i)(\[)(?:` + skipWords + `)\]`)
+var skip = lazily(`(?i)(\[)(?:` + skipWords + `)\]`)
 
 // slash is a command to a bot, which reads comments and bodies as they were
 // written, code and all: "/approve" at the start of a line. A path of several
 // parts is none.
-var slash = regexp.MustCompile(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+var slash = lazily(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
 
 // bot is the name of an agent or a bot that takes orders from whoever it lets,
 // in whatever text names it, code too; the account that writes a body may be one
 // of those. The list is of what is in wide use. Other names stay, since "@" is
 // common in code.
-var bot = regexp.MustCompile(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
+var bot = lazily(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
 
 // ownMark begins the comments by which agent-ci knows what it wrote.
 const ownMark = "<!-- agent-ci:"
@@ -82,19 +89,19 @@ const ownMark = "<!-- agent-ci:"
 // inertCode takes the effect from what has one even in code.
 func inertCode(s string) string {
 	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
-		s = widen(s, closing)
+		s = widen(s, closing())
 	}
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
-		s = widen(s, command)
+		s = widen(s, command())
 	}
 	if beginsLine(s, '/') {
-		s = widen(s, slash)
+		s = widen(s, slash())
 	}
 	if strings.Contains(s, "[") && strings.Contains(s, "]") {
-		s = widen(s, skip)
+		s = widen(s, skip())
 	}
 	if strings.Contains(s, "@") {
-		s = widen(s, bot)
+		s = widen(s, bot())
 	}
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }

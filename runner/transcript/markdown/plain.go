@@ -1,13 +1,10 @@
 package markdown
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // live is what GitHub makes something of in a title and in a commit's message,
 // and what keeps CI from running: "[skip ci]" and its kin.
-var live = regexp.MustCompile(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
+var live = lazily(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
 	`|(\[)(?:` + skipWords + `)\]`)
 
 // skipWords stand in brackets in a commit's message that no CI is to run for.
@@ -19,17 +16,17 @@ const maxTitle = 256
 // Title is s as a title of a pull request and the subject of a commit: one line
 // of plain text without effects, at most 256 UTF-16 units.
 func Title(s string) string {
-	return Cut(widen(oneLine(s), live), maxTitle)
+	return Cut(widen(oneLine(s), live()), maxTitle)
 }
 
 // trailer is a line that git takes for a trailer, see git-interpret-trailers(1).
-var trailer = regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
+var trailer = lazily(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 
 // Commit is s as a part of a commit's message: plain text of several lines
 // without effects. What reads like a trailer is indented by one blank.
 func Commit(s string) string {
-	s = widen(Clean(s), live)
-	return trailer.ReplaceAllString(strings.TrimSpace(s), " $1")
+	s = widen(Clean(s), live())
+	return trailer().ReplaceAllString(strings.TrimSpace(s), " $1")
 }
 
 // longHeadline is from where a headline ends with its first sentence, in UTF-16
@@ -43,7 +40,7 @@ func Headline(s string) string {
 	heading := ""
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
-		if m := headingLine.FindStringSubmatch(line); m != nil {
+		if m := headingLine().FindStringSubmatch(line); m != nil {
 			line = ""
 			if heading == "" {
 				heading = m[2]
@@ -59,7 +56,7 @@ func Headline(s string) string {
 // withoutMarks is a line without its list mark, quote and bold marks; "" where
 // nothing of it can be read aloud.
 func withoutMarks(line string) string {
-	if m := itemLine.FindStringSubmatch(line); m != nil {
+	if m := itemLine().FindStringSubmatch(line); m != nil {
 		line = m[3]
 	}
 	line = strings.TrimSpace(strings.ReplaceAll(strings.TrimLeft(line, "> "), "**", ""))

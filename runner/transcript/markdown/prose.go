@@ -1,9 +1,6 @@
 package markdown
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // lineUnits is the most that Prose shows of one line.
 const lineUnits = 2000
@@ -23,13 +20,13 @@ func Prose(s string) []string {
 }
 
 // guidance is what a template tells who fills it in, and no page shows.
-var guidance = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
+var guidance = lazily(`(?s)<!--.*?(?:-->|$)`)
 
 // Template is a template of a pull request as blocks of Markdown. It is read as
 // Prose, except that headings stay headings and boxes to tick stay boxes, none of
 // them ticked. HTML comments are left out.
 func Template(s string) []string {
-	s = guidance.ReplaceAllString(Clean(s), "")
+	s = guidance().ReplaceAllString(Clean(s), "")
 	p := prose{form: true, rest: strings.Split(strings.Trim(s, "\n"), "\n")}
 	for len(p.rest) > 0 {
 		p.next()
@@ -56,15 +53,15 @@ const (
 )
 
 var (
-	fenceLine   = regexp.MustCompile("^[ \t]*(```+|~~~+)([^`]*)$")
-	itemLine    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,2}[.)])[ \t]+(\S.*)$`)
-	headingLine = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
-	boxLine     = regexp.MustCompile(`^\[[ xX]\][ \t]+(\S.*)$`)
+	fenceLine   = lazily("^[ \t]*(```+|~~~+)([^`]*)$")
+	itemLine    = lazily(`^([ \t]*)([-*+]|[0-9]{1,2}[.)])[ \t]+(\S.*)$`)
+	headingLine = lazily(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	boxLine     = lazily(`^\[[ xX]\][ \t]+(\S.*)$`)
 )
 
 func (p *prose) next() {
 	line := Cut(p.rest[0], lineUnits)
-	if m := fenceLine.FindStringSubmatch(line); m != nil {
+	if m := fenceLine().FindStringSubmatch(line); m != nil {
 		p.fence(m[1])
 		return
 	}
@@ -72,10 +69,10 @@ func (p *prose) next() {
 	switch {
 	case strings.TrimSpace(line) == "":
 		p.gap = true
-	case headingLine.MatchString(line):
-		p.heading(headingLine.FindStringSubmatch(line))
-	case itemLine.MatchString(line):
-		p.item(itemLine.FindStringSubmatch(line))
+	case headingLine().MatchString(line):
+		p.heading(headingLine().FindStringSubmatch(line))
+	case itemLine().MatchString(line):
+		p.item(itemLine().FindStringSubmatch(line))
 	case p.last == item && !p.gap:
 		p.put(item, strings.Repeat("    ", p.depth)+"  "+inline(line)+"\n")
 	default:
@@ -121,7 +118,7 @@ func (p *prose) item(m []string) {
 // box is the text of a list item, with a box before it where it had one that
 // stays.
 func (p *prose) box(text string) string {
-	if m := boxLine.FindStringSubmatch(text); m != nil && p.form {
+	if m := boxLine().FindStringSubmatch(text); m != nil && p.form {
 		return "[ ] " + inline(m[1])
 	}
 	return inline(text)

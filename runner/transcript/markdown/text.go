@@ -94,7 +94,7 @@ func writeInert(b *strings.Builder, s string, i int) int {
 	case '$': // GitHub's own advice against mathematics
 		return write(b, "<span>$</span>", 1)
 	case '[':
-		if m := skip.FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
+		if m := skip().FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
 			return write(b, "&#91;", 1)
 		}
 	case '@':

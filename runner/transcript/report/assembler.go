@@ -14,6 +14,8 @@ import (
 type assembler struct {
 	cut   cutter
 	start time.Time
+	// scripted says that no model was asked.
+	scripted bool
 	// endless are the events that begin what no event ends; nil when that is
 	// not known yet.
 	endless map[int64]bool
@@ -162,7 +164,9 @@ func (a *assembler) modelRequest(e transcript.Event) error {
 		return err
 	}
 	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
-	n.Topic = field(request.Model)
+	if n.Topic = field(request.Model); a.scripted {
+		n.Topic = "scripted answers"
+	}
 	n.End, n.Bad = "no answer", true
 	a.settings(n, request.Settings)
 	for _, item := range request.Input {

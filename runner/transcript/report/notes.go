@@ -48,6 +48,7 @@ func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler,
 }
 
 func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
+	a.scripted = d.Scripted != ""
 	n.Topic = field("agent-ci " + d.Version)
 	a.part(n, "Job", indented(d.Job))
 }

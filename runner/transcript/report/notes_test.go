@@ -49,6 +49,20 @@ func TestLayersAreShownWhole(t *testing.T) {
 	}
 }
 
+func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
+	run := ordinary()
+	for scripted, want := range map[string]bool{"": true, "session.yml": false} {
+		run[0].data = transcript.RunStarted{RunID: "r", Scripted: scripted}
+		text := parsed(t, rendered(t, recorded(t, run))).text
+		if named := strings.Contains(text, "Turn 1 gpt-5.1-codex"); named != want {
+			t.Errorf("scripted by %q, the turn names a model: %v", scripted, named)
+		}
+		if said := strings.Contains(text, "Turn 1 scripted answers"); said == want {
+			t.Errorf("scripted by %q, the turn says scripted answers: %v", scripted, said)
+		}
+	}
+}
+
 func TestHostsThatCommandsAskedFor(t *testing.T) {
 	asked := func(n transcript.Network) happening { return happening{kind: transcript.TypeNetwork, data: n} }
 	run := slices.Concat(ordinary()[:5], []happening{
