@@ -15,12 +15,12 @@ import (
 func TestTimeInALongAnswerCounts(t *testing.T) {
 	w := newKillWorld(t)
 	asked := make(chan time.Time, 1)
-	w.gate.next = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	w.gate.answer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var body json.RawMessage
 		_ = json.NewDecoder(r.Body).Decode(&body) // the server sees a client leave once the body is read
 		asked <- time.Now()
 		<-r.Context().Done()
-	})
+	}))
 	var alive time.Time
 	w.watched(func(program *os.Process) func() {
 		done := make(chan struct{})
@@ -32,7 +32,7 @@ func TestTimeInALongAnswerCounts(t *testing.T) {
 		return func() { <-done }
 	}, "run", "--prompt", "x", "--repo", w.checkout("repo"), "--out", "out", "--publish", "none", "--quiet")
 
-	w.gate.next = stepwise(0)
+	w.gate.answer(stepwise(0))
 	w.agent(0, "resume", "out", "--quiet")
 	first, resumed := w.lifeOf("out")
 	if want := alive.Sub(first).Seconds(); resumed.Seconds < want-0.001 {

@@ -170,9 +170,11 @@ func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, mo
 	if moves {
 		w.moveBase()
 	}
+	started := make(chan struct{})
 	var mu sync.Mutex
 	count := 0
 	kill := func() bool {
+		<-started
 		mu.Lock()
 		defer mu.Unlock()
 		count++
@@ -187,7 +189,11 @@ func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, mo
 	} else {
 		w.forge.Watch(nil, func(forgetest.Request) { kill() })
 	}
-	if err := cmd.Run(); err == nil || cmd.ProcessState.Exited() {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("the run was not killed: %v\n%s", err, out)
 	}
 	w.forge.Watch(nil, nil)

@@ -22,9 +22,8 @@ import (
 // deadly answers as next does, and kills a program at one of its requests:
 // before the request has an effect, or after it and before the answer.
 type deadly struct {
-	next http.Handler
-
 	mu      sync.Mutex
+	next    http.Handler
 	program *os.Process
 	at      int // the request that kills; 0 for none
 	after   bool
@@ -35,7 +34,7 @@ type deadly struct {
 func (d *deadly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.count++
-	program, kills, after, strike := d.program, d.count == d.at, d.after, d.strike
+	next, program, kills, after, strike := d.next, d.program, d.count == d.at, d.after, d.strike
 	d.mu.Unlock()
 	if kills && strike != nil {
 		strike(program)
@@ -46,12 +45,19 @@ func (d *deadly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if !kills {
-		d.next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 		return
 	}
-	d.next.ServeHTTP(httptest.NewRecorder(), r)
+	next.ServeHTTP(httptest.NewRecorder(), r)
 	_ = program.Kill()
 	panic(http.ErrAbortHandler)
+}
+
+// answer makes next answer from now on.
+func (d *deadly) answer(next http.Handler) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next = next
 }
 
 // aim makes the request with that number kill the program, counted from now.
@@ -205,14 +211,14 @@ func TestKilledWhenItsTimeIsOver(t *testing.T) {
 	w := newKillWorld(t)
 	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
 	var asked atomic.Int32
-	w.gate.next = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w.gate.answer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) <= 2 {
 			stepwise(30).ServeHTTP(rw, r)
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
 		<-r.Context().Done()
-	})
+	}))
 	repo := w.checkout("repo")
 	kill := fmt.Sprintf("[ ! -e new ] || [ -e %[1]s/killed ] || { touch %[1]s/killed; kill -KILL $PPID; exec tail -f /dev/null; }", w.dir)
 	text, ended := w.agent(0, "run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet",
