@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,18 @@ import (
 type chatServer struct {
 	t       *testing.T
 	replace map[int]http.HandlerFunc
-	bodies  []string
+
+	mu     sync.Mutex // a broken connection orders nothing
+	bodies []string
+}
+
+// asked keeps the body of a request, and returns what answers in its place, if
+// anything does.
+func (s *chatServer) asked(body string) http.HandlerFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bodies = append(s.bodies, body)
+	return s.replace[len(s.bodies)]
 }
 
 func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +52,7 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&raw); err != nil || json.Unmarshal(raw, &body) != nil || r.URL.Path != "/v1/chat/completions" {
 		s.t.Errorf("%s: %v in %s", r.URL.Path, err, raw)
 	}
-	s.bodies = append(s.bodies, string(raw))
-	if replaced := s.replace[len(s.bodies)]; replaced != nil {
+	if replaced := s.asked(string(raw)); replaced != nil {
 		replaced(w, r)
 		return
 	}
