@@ -19,7 +19,7 @@ directory; everything else is as for these commands. docs/action.md has the
 inputs of the action.`,
 		example: `
 AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
-		run: action,
+		run: action, waits: true,
 	}
 }
 

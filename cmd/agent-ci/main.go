@@ -21,14 +21,11 @@ import (
 // version is set by the build (-X main.version).
 var version = "unknown"
 
-// gcPercent is lower than Go's own 100: the program mostly waits for a model or
-// a command, so its memory counts more than its processor time.
+// gcPercent is lower than Go's own 100: a run mostly waits for a model or a
+// command, so its memory counts more than its processor time.
 const gcPercent = 15
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {
 		start = applyPatchAlone
@@ -63,6 +60,7 @@ type command struct {
 	details string
 	example string
 	run     func(context.Context, process, []string) int
+	waits   bool // most of its time, for others
 }
 
 // commands are listed in this order.
@@ -89,6 +87,9 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	c, known := find(name)
 	if !known {
 		return unknownCommand(p, name)
+	}
+	if c.waits && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	return c.run(ctx, p, rest)
 }

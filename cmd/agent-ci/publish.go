@@ -20,7 +20,7 @@ runs, and the work tree is not touched.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,
-		run: publish,
+		run: publish, waits: true,
 	}
 }
 

@@ -27,7 +27,7 @@ The exit status is 1 when something differs.`,
 		example: `
 agent-ci replay ../run
 agent-ci replay ../run --frozen --out again`,
-		run: replay,
+		run: replay, waits: true,
 	}
 }
 

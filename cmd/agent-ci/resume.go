@@ -26,7 +26,7 @@ that ended a run must be raised.`,
 agent-ci run --issue octo-org/widgets#7 --out ../run    # and the machine goes down
 agent-ci resume ../run
 agent-ci resume ../run --set limits.cost_usd=10`,
-		run: resume,
+		run: resume, waits: true,
 	}
 }
 

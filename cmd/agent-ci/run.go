@@ -33,7 +33,7 @@ the user who starts agent-ci. Use a machine or container of their own then.`,
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue octo-org/widgets#7
 agent-ci run jobs/lint.yml --set limits.turns=50
 agent-ci run --prompt "Fix the failing test" --publish none`,
-		run: run,
+		run: run, waits: true,
 	}
 }
 
