@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ type Alone struct {
 // OpenAlone opens it. An error that is an outcome.Stop says what to do. The
 // caller closes it.
 func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
+	begun := o.begin()
+	defer begun.End() // unless it is taken
 	a, err := prepareAlone(ctx, o)
 	if err != nil {
 		return nil, err
@@ -47,7 +50,7 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	r.linkPatchTool()
-	a.box, err = r.openSandbox(ctx, place{scratch: agentScratch, root: r.root()})
+	a.box, err = r.openSandbox(ctx, place{scratch: agentScratch, root: r.root(), begun: begun})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -56,6 +59,15 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+// begin starts the process inside before it is known what it is to be told, for
+// the network that it will most likely be.
+func (o AloneOptions) begin() *sandbox.Begun {
+	if o.Mode == string(sandbox.DangerFullAccess) {
+		return nil
+	}
+	return sandbox.Begin(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))
 }
 
 // prepareAlone reads what a run in this folder would be configured by.
@@ -183,13 +195,22 @@ func (a *Alone) Start(c sandbox.Command) (*sandbox.Process, error) {
 // Close ends all that was started and removes what it left outside the
 // checkout. The error may be what commands did to git.
 func (a *Alone) Close() error {
-	var err error
-	if a.box != nil {
-		err = errors.Join(a.box.Close(), a.run.gitUnchanged())
+	if a.box == nil {
+		return a.remove()
 	}
-	r := a.run
-	r.close()
-	return errors.Join(err, removeDirectory(r.dir.path))
+	if !a.box.Empty() {
+		return errors.Join(a.box.Close(), a.run.gitUnchanged(), a.remove())
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- a.box.Close() }()
+	err := errors.Join(a.run.gitUnchanged(), a.remove())
+	return errors.Join(<-closed, err)
+}
+
+// remove lets go of the working files.
+func (a *Alone) remove() error {
+	a.run.close()
+	return removeDirectory(a.run.dir.path)
 }
 
 func removeDirectory(path string) error {

@@ -30,6 +30,7 @@ type place struct {
 	root    string      // that they may write to
 	network job.Network // zero for that of the job's policy
 	key     string      // of the job, where the network stands
+	begun   *sandbox.Begun
 }
 
 // confine finds out how commands can be confined here, before anything is run
@@ -109,7 +110,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
-		Set: slices.Collect(maps.Keys(policy.Env.Set)),
+		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,
 	}
 	if p.network.Listed() {
 		o.Network, o.Serve = sandbox.NetworkProxied, r.serveHosts(p.key, p.network, p.scratch)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,12 +125,12 @@ func argumentRules(o filterOptions) []rule {
 
 // filters are the programs for the kernel. All of them are asked for each
 // system call, and the strictest answer counts.
-func filters(o filterOptions) ([][]stage.Instruction, error) {
+func filters(o filterOptions) ([]stage.Filter, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("find the system calls of this processor: %w", err)
 	}
-	var programs [][]stage.Instruction
+	var programs []stage.Filter
 	for _, make := range []func(*arch.Info, filterOptions) ([]bpf.Instruction, error){architectureFilter, namesFilter, argumentsFilter} {
 		program, err := make(info, o)
 		if err != nil {
@@ -139,13 +140,18 @@ func filters(o filterOptions) ([][]stage.Instruction, error) {
 		if err != nil {
 			return nil, fmt.Errorf("assemble a seccomp filter: %w", err)
 		}
-		instructions := []stage.Instruction{}
-		for _, r := range raw {
-			instructions = append(instructions, stage.Instruction(r))
-		}
-		programs = append(programs, instructions)
+		programs = append(programs, pack(raw))
 	}
 	return programs, nil
+}
+
+func pack(program []bpf.RawInstruction) stage.Filter {
+	packed := make(stage.Filter, 0, len(program)*stage.InstructionSize)
+	for _, i := range program {
+		packed = append(binary.NativeEndian.AppendUint16(packed, i.Op), i.Jt, i.Jf)
+		packed = binary.NativeEndian.AppendUint32(packed, i.K)
+	}
+	return packed
 }
 
 // architectureFilter kills who calls by another architecture's numbers, and

@@ -1,14 +1,14 @@
 package sandbox
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,11 +26,11 @@ var errGone = errors.New("the sandbox's supervisor is gone")
 
 // inside is the outer end of a supervisor.
 type inside struct {
-	cmd    *exec.Cmd
-	socket *os.File
-	stderr *bytes.Buffer
-	gone   chan struct{} // closed when nothing more comes from inside
-	proxy  net.Listener  // that the spec asked for; nil without
+	supervisor *supervisor
+	socket     *os.File
+	gone       chan struct{} // closed when nothing more comes from inside
+	empty      chan struct{} // closed when the supervisor says that nothing lives
+	proxy      net.Listener  // that the spec asked for; nil without
 
 	sending sync.Mutex
 
@@ -51,31 +51,23 @@ type insideChild struct {
 	lost    bool // the supervisor went away before the command
 }
 
-// startInside starts a process that confines itself as spec says and is
-// attributes' child. The error is an insideError when it says what it could not do.
-func startInside(start func(*exec.Cmd) error, spec stage.Spec, attributes *syscall.SysProcAttr) (*inside, stage.Report, error) {
+// startInside starts a process that waits for a spec and is attributes' child.
+func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
-		return nil, stage.Report{}, err
+		return nil, err
 	}
-	in := &inside{socket: ours, stderr: new(bytes.Buffer), gone: make(chan struct{}), children: make(map[uint64]*insideChild)}
-	in.cmd = &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{stage.Name, stage.Build}, Env: []string{}, Dir: "/",
-		Stderr: in.stderr, ExtraFiles: []*os.File{theirs}, SysProcAttr: attributes, WaitDelay: closeWait,
-	}
-	err = start(in.cmd)
-	theirs.Close()
+	defer theirs.Close()
+	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), children: make(map[uint64]*insideChild)}
+	err = starter.start(func() (err error) {
+		in.supervisor, err = startSupervisor(theirs, attributes)
+		return err
+	})
 	if err != nil {
 		ours.Close()
-		return nil, stage.Report{}, &insideError{"start in namespaces of its own", err.Error()}
+		return nil, &insideError{"start in namespaces of its own", err.Error()}
 	}
-	report, err := in.build(spec)
-	if err != nil {
-		in.abandon()
-		return nil, report, err
-	}
-	go in.listen()
-	return in, report, nil
+	return in, nil
 }
 
 // insideError is what a process inside could not do.
@@ -92,7 +84,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), nil
 }
 
-// build hands over the spec and waits until the supervisor serves.
+// build hands over the spec and waits until the supervisor serves. The error is
+// an insideError when it says what the process could not do.
 func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 	if err := in.send(spec); err != nil {
 		return report, &insideError{"hand over what to confine", in.explain(err)}
@@ -118,12 +111,7 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 // explain adds what the process wrote before it ended.
 func (in *inside) explain(err error) string {
 	in.socket.Close()
-	_ = in.cmd.Wait()
-	in.cmd = nil
-	if said := bytes.TrimSpace(in.stderr.Bytes()); len(said) > 0 {
-		return string(said[:min(len(said), 500)])
-	}
-	return err.Error()
+	return cmp.Or(strings.TrimSpace(in.supervisor.lastWords()), err.Error())
 }
 
 // abandon ends a process whose building failed.
@@ -131,12 +119,9 @@ func (in *inside) abandon() {
 	if in.proxy != nil {
 		_ = in.proxy.Close()
 	}
-	if in.cmd == nil {
-		return
-	}
 	in.socket.Close()
-	_ = in.cmd.Process.Kill()
-	_ = in.cmd.Wait()
+	in.supervisor.kill()
+	in.supervisor.wait()
 }
 
 func (in *inside) send(message any, descriptors ...*os.File) error {
@@ -223,6 +208,10 @@ func (in *inside) listen() {
 			in.lose()
 			return
 		}
+		if e.Empty {
+			close(in.empty)
+			continue
+		}
 		in.hear(e)
 	}
 }
@@ -262,13 +251,33 @@ func (in *inside) lose() {
 	}
 }
 
-// close ends the supervisor and with it all that it started.
-func (in *inside) close() {
+// drain has the supervisor end all that it started, and says whether nothing of
+// it lives.
+func (in *inside) drain() bool {
+	in.finish()
+	patience := time.NewTimer(closeWait)
+	defer patience.Stop()
+	select {
+	case <-in.empty:
+		return true
+	case <-in.gone:
+	case <-patience.C:
+	}
+	return false
+}
+
+// finish tells the supervisor that no more requests come.
+func (in *inside) finish() {
 	if conn, err := in.socket.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
 	}
-	patience := time.AfterFunc(closeWait, func() { _ = in.cmd.Process.Kill() })
-	_ = in.cmd.Wait()
+}
+
+// close ends the supervisor and with it all that it started.
+func (in *inside) close() {
+	in.finish()
+	patience := time.AfterFunc(closeWait, in.supervisor.kill)
+	in.supervisor.wait()
 	patience.Stop()
 	in.socket.Close()
 	<-in.gone

@@ -40,7 +40,7 @@ func (c *localChild) start(streams []*os.File, terminal bool) error {
 	if terminal {
 		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = streams[0], true // of file descriptor 0
 	}
-	return c.sandbox.starter.start(c.cmd)
+	return c.sandbox.starter.start(c.cmd.Start)
 }
 
 func (c *localChild) awaitExit() {

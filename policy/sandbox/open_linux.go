@@ -33,6 +33,7 @@ const leastLandlock = 3
 // when that is less than what is asked for; then nothing was run. With the mode
 // DangerFullAccess nothing is confined. Close ends it; Scratch stays.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
+	defer o.Begun.End() // unless it is taken
 	if o.Mode == DangerFullAccess {
 		return openUnconfined(o)
 	}
@@ -64,6 +65,8 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 
 // openConfined goes through the ways to confine once, the strongest first.
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
+	o.Begun = o.begin()
+	defer o.Begun.End()
 	if err := makeScratch(o.Scratch); err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 	if o.Network == NetworkProxied {
 		spec.ProxyPort = proxyPort
 	}
-	report, err := s.enterNamespaces(spec)
+	report, err := s.enter(spec, o.Begun)
 	if err != nil {
 		return err
 	}
@@ -195,7 +198,7 @@ func openLandlock(s *Sandbox, p *plan) error {
 		return err
 	}
 	spec := stage.Spec{Landlock: grants, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
-	report, err := s.enter(spec, &syscall.SysProcAttr{Setsid: true})
+	report, err := s.enter(spec, beginHere(o.processes()))
 	if err != nil {
 		return err
 	}
@@ -221,46 +224,23 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
-// enter starts the process inside.
-func (s *Sandbox) enter(spec stage.Spec, attributes *syscall.SysProcAttr) (stage.Report, error) {
+// enter makes the process that was begun the one inside.
+func (s *Sandbox) enter(spec stage.Spec, b *Begun) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		adoptOrphans()
 	}
-	hideDescriptors()
-	s.starter.open()
-	in, report, err := s.startLimited(spec, attributes)
+	in, err := b.take()
 	if err != nil {
-		s.starter.stop()
+		return stage.Report{}, err
+	}
+	report, err := in.build(spec)
+	if err != nil {
+		b.abandon(in)
 		return report, err
 	}
-	s.inside = in
+	go in.listen()
+	s.inside, s.starter, s.group = in, b.starter, b.group
 	return report, nil
-}
-
-// startLimited starts the process in a cgroup of its own where there can be one.
-func (s *Sandbox) startLimited(spec stage.Spec, attributes *syscall.SysProcAttr) (*inside, stage.Report, error) {
-	if s.group = newProcessGroup(spec.Processes); s.group != nil {
-		attributes.UseCgroupFD, attributes.CgroupFD = true, int(s.group.dir.Fd())
-		in, report, err := startInside(s.starter.start, spec, attributes)
-		if err == nil {
-			return in, report, nil
-		}
-		s.group.remove()
-		s.group, attributes.UseCgroupFD = nil, false
-	}
-	return startInside(s.starter.start, spec, attributes)
-}
-
-// enterNamespaces starts the process in namespaces of its own. The maps of users
-// are written through /proc, where a process that shows nothing of itself may
-// write nothing.
-func (s *Sandbox) enterNamespaces(spec stage.Spec) (stage.Report, error) {
-	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	if err == nil && shown != 1 {
-		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
-		defer func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }()
-	}
-	return s.enter(spec, namespaceAttributes(spec.OwnNetwork))
 }
 
 func (o Options) processes() int {

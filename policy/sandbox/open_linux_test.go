@@ -544,7 +544,7 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 	for _, file := range []bool{true, false} {
 		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
 		s := new(Sandbox)
-		if _, err := s.enterNamespaces(stage.Spec{Namespaced: true, OwnNetwork: true, Mounts: []stage.Mount{gone}}); err != nil {
+		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Mounts: []stage.Mount{gone}}, Begin(NetworkLoopback)); err != nil {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}

@@ -100,6 +100,10 @@ type Options struct {
 	// HTTP clients know.
 	Serve func(net.Listener) (stop func()) `json:"-"`
 
+	// Begun is the process to confine, if one was begun already; Open ends one
+	// that is not what it needs.
+	Begun *Begun `json:"-"`
+
 	Environ   []string // of agent-ci; names further credentials
 	Set       []string // names of variables whose values are the operator's: where caches are moved, theirs stay
 	Processes int      // most processes at once; 0 means DefaultProcesses

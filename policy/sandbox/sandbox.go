@@ -139,6 +139,18 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 	}
 }
 
+// Empty kills what is left of all commands and says whether nothing of them
+// lives, so that nobody but the caller changes files any more. After Empty
+// nothing starts. Close is still to be called: it waits for the kernel to clear
+// away what confined them.
+func (s *Sandbox) Empty() bool {
+	left := s.shut()
+	if s.inside == nil || killAll(left) > 0 {
+		return false
+	}
+	return s.inside.drain()
+}
+
 // Close kills what is left of all commands and waits for it, at most 5
 // seconds. The error says what did not die. After Close nothing starts.
 func (s *Sandbox) Close() error {

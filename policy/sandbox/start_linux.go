@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"os/exec"
 	"runtime"
 	"syscall"
 )
@@ -19,7 +18,7 @@ type starter struct {
 }
 
 type startRequest struct {
-	cmd    *exec.Cmd
+	start  func() error
 	result chan error
 }
 
@@ -33,13 +32,13 @@ func (s *starter) serve() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer close(s.ended)
 	for request := range s.requests {
-		request.result <- request.cmd.Start()
+		request.result <- request.start()
 	}
 }
 
-func (s *starter) start(cmd *exec.Cmd) error {
+func (s *starter) start(start func() error) error {
 	result := make(chan error, 1)
-	s.requests <- startRequest{cmd, result}
+	s.requests <- startRequest{start, result}
 	return <-result
 }
 

@@ -10,29 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two halves of a start.
-const (
-	Build = "build"
-	serve = "serve"
-)
-
-// enter does one half and ends the process.
-func enter(half string) {
-	runtime.LockOSThread() // rights are a thread's, and so is what execve keeps of them
-	var err error
-	switch half {
-	case Build:
-		err = build()
-	case serve:
-		err = serveCommands(&conn{fd: ControlFD})
-	default:
-		err = fmt.Errorf("there is no stage %q", half)
-	}
-	if err != nil {
+// enter confines the process, serves commands, and ends it.
+func enter() {
+	runtime.LockOSThread() // the parent-death signal of commands hangs on this thread, and so does their Landlock domain
+	if err := run(&conn{fd: ControlFD}); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 		os.Exit(126)
 	}
 	os.Exit(0)
+}
+
+func run(c *conn) error {
+	safe := outlive()
+	if err := build(c); err != nil {
+		return err
+	}
+	<-safe
+	return serveCommands(c)
 }
 
 // failure is a step of the building that failed.
@@ -51,12 +45,11 @@ func at(step string, err error) error {
 	return &failure{step, err}
 }
 
-// build confines the thread as the spec says and becomes the supervisor.
-func build() error {
-	if err := unix.CloseRange(ControlFD+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+// build confines the process as the spec says, and reports.
+func build(c *conn) error {
+	if err := unix.CloseRange(ControlFD, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	c := &conn{fd: ControlFD}
 	body, _, err := c.receive()
 	if err != nil {
 		return err
@@ -72,25 +65,30 @@ func build() error {
 		err = at("listen for the proxy", err)
 	}
 	if err != nil {
-		var f *failure
-		var errno unix.Errno
-		report.Failed, report.Error = "start", err.Error()
-		if errors.As(err, &f) {
-			report.Failed, report.Error = f.step, f.err.Error()
-		}
-		if errors.As(err, &errno) {
-			report.Errno = int(errno)
-		}
+		report.tell(err)
 		return errors.Join(err, c.send(report))
 	}
-	if err := c.sendWith(report, listener); err != nil {
-		return err
+	if listener < 0 {
+		return c.send(report)
 	}
-	return at("execute the supervisor", unix.Exec("/proc/self/exe", []string{Name, serve}, []string{}))
+	defer unix.Close(listener) // whoever serves has it now
+	return c.sendWith(report, listener)
+}
+
+// tell sets what failed.
+func (r *Report) tell(err error) {
+	r.Failed, r.Error = "start", err.Error()
+	if f := (*failure)(nil); errors.As(err, &f) {
+		r.Failed, r.Error = f.step, f.err.Error()
+	}
+	if errno := unix.Errno(0); errors.As(err, &errno) {
+		r.Errno = int(errno)
+	}
 }
 
 // confine takes the steps in the order in which each still has the rights that
-// it needs.
+// it needs. Go's runtime has threads of its own, so what is a thread's is given
+// up by all: a command that got hold of one would find no more than it has.
 func confine(s Spec, report *Report) error {
 	if s.Namespaced {
 		if err := buildNamespaces(s, report); err != nil {
@@ -103,7 +101,7 @@ func confine(s Spec, report *Report) error {
 	if err := at("drop capabilities", dropCapabilities()); err != nil {
 		return err
 	}
-	if err := at("set no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {
+	if err := at("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
 		return err
 	}
 	if s.Landlock != nil {

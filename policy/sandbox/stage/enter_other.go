@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-func enter(string) {
+func enter() {
 	fmt.Fprintln(os.Stderr, Name+": this system has no layers to confine with")
 	os.Exit(126)
 }

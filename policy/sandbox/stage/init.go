@@ -3,7 +3,7 @@ package stage
 import "os"
 
 func init() {
-	if len(os.Args) == 2 && os.Args[0] == Name {
-		enter(os.Args[1])
+	if len(os.Args) == 1 && os.Args[0] == Name {
+		enter()
 	}
 }

@@ -5,8 +5,7 @@ import "golang.org/x/sys/unix"
 // backlog is how many connections may wait to be accepted.
 const backlog = 128
 
-// listen opens a listener on the loopback of this network namespace. It is gone
-// here when the supervisor is executed.
+// listen opens a listener on the loopback of this network namespace.
 func listen(port int) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {

@@ -18,6 +18,7 @@ func buildNamespaces(s Spec, report *Report) error {
 		return err
 	}
 	trees, err := cloneTrees(s.Mounts, report)
+	defer trees.close()
 	if err != nil {
 		return err
 	}
@@ -74,6 +75,18 @@ type trees struct {
 	devices map[string]int
 }
 
+// close lets go of them: they lead to the file system as it is outside.
+func (t trees) close() {
+	for _, fd := range t.devices {
+		_ = unix.Close(fd)
+	}
+	for _, fd := range t.mounts {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
 // cloneTrees takes what must be taken before anything is covered.
 func cloneTrees(mounts []Mount, report *Report) (trees, error) {
 	t := trees{devices: make(map[string]int)}
@@ -83,7 +96,7 @@ func cloneTrees(mounts []Mount, report *Report) (trees, error) {
 			t.devices[name] = fd
 		}
 	}
-	t.mounts = make([]int, len(mounts))
+	t.mounts = slices.Repeat([]int{-1}, len(mounts))
 	for _, overlays := range []bool{false, true} { // an overlay may cover what others are taken from
 		for i, m := range mounts {
 			if (m.Kind == Overlay) != overlays {
@@ -123,7 +136,11 @@ func cloneTree(m Mount) (fd int, err error) {
 	if m.Kind == Readable {
 		attributes = still
 	}
-	return fd, setAttributes(fd, "", recursive, attributes)
+	if err := setAttributes(fd, "", recursive, attributes); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 func newTmpfs(mode string) (fd int, err error) {
@@ -148,6 +165,7 @@ func newOverlay(m Mount) (fd int, err error) {
 		if err != nil {
 			return -1, err
 		}
+		defer unix.Close(tree)
 		if err := moveTo(tree, m.Path); err != nil {
 			return -1, err
 		}
@@ -229,7 +247,7 @@ func place(tree int, m Mount) error {
 		return err
 	}
 	if m.Kind == Hidden {
-		return unix.Close(tree)
+		return nil
 	}
 	if err := makeMountPoint(m.Path, m.File); err != nil {
 		return err
@@ -264,6 +282,7 @@ func mountDevices(nodes map[string]int) error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(dev)
 	if err := moveTo(dev, "/dev"); err != nil {
 		return err
 	}
@@ -283,6 +302,7 @@ func mountDevices(nodes map[string]int) error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(shm)
 	if err := place(shm, Mount{Path: "/dev/shm"}); err != nil {
 		return err
 	}
@@ -310,6 +330,7 @@ func mountTerminals() error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(pts)
 	return place(pts, Mount{Path: "/dev/pts"})
 }
 
@@ -318,6 +339,7 @@ func mountProc() error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(proc)
 	return moveTo(proc, "/proc")
 }
 
@@ -377,6 +399,7 @@ func lockReadable(path string) error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(tree)
 	if err := setAttributes(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, still); err != nil {
 		return err
 	}
@@ -389,18 +412,27 @@ func cover(path string) error {
 	if err != nil {
 		return nil
 	}
-	var tree int
-	if info.IsDir() {
-		if tree, err = newTmpfs("0555"); err == nil {
-			err = setAttributes(tree, "", unix.AT_EMPTY_PATH, still)
-		}
-	} else {
-		tree, err = unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	}
+	tree, err := nothing(!info.IsDir())
 	if err != nil {
 		return err
 	}
+	defer unix.Close(tree)
 	return moveTo(tree, path)
+}
+
+// nothing is an empty file, or an empty folder that can't be written to.
+func nothing(file bool) (tree int, err error) {
+	if file {
+		return unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	}
+	if tree, err = newTmpfs("0555"); err != nil {
+		return -1, err
+	}
+	if err := setAttributes(tree, "", unix.AT_EMPTY_PATH, still); err != nil {
+		_ = unix.Close(tree)
+		return -1, err
+	}
+	return tree, nil
 }
 
 func loopbackUp() error {

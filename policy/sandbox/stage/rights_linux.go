@@ -1,15 +1,19 @@
 package stage
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
 // limit sets what the run may use.
 func limit(s Spec) error {
-	_, _ = unix.KeyctlJoinSessionKeyring("") // the caller's keys are out of reach; keyctl may not be there
+	_, _ = unix.KeyctlJoinSessionKeyring("") // what this thread starts reaches no key of the caller; keyctl may not be there
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
 	}
@@ -28,7 +32,17 @@ func limit(s Spec) error {
 // (capabilities(7)).
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
+// onAllThreads makes a system call on every thread of this process.
+func onAllThreads(number, arg1, arg2 uintptr) error {
+	if _, _, errno := psx.Syscall3(number, arg1, arg2, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // dropCapabilities gives up every capability, also of what is executed later.
+// The bounding set counts at execve alone, and this thread is the one that
+// commands come from.
 func dropCapabilities() error {
 	for capability := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -39,25 +53,30 @@ func dropCapabilities() error {
 			return err
 		}
 	}
-	_ = unix.Prctl(unix.PR_SET_SECUREBITS, securebits, 0, 0, 0)
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+	_ = onAllThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, securebits)
+	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
 		return err
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	return unix.Capset(&header, &none[0])
+	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
 }
 
-// install loads a seccomp filter into the thread.
-func install(filter []Instruction) error {
-	program := make([]unix.SockFilter, len(filter))
-	for i, in := range filter {
-		program[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+// install loads a seccomp filter into all threads.
+func install(filter Filter) error {
+	var program []unix.SockFilter
+	for packed := range slices.Chunk(filter, InstructionSize) {
+		program = append(program, unix.SockFilter{
+			Code: binary.NativeEndian.Uint16(packed), Jt: packed[2], Jf: packed[3], K: binary.NativeEndian.Uint32(packed[4:]),
+		})
 	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog)))
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
 	if errno != 0 {
 		return errno
+	}
+	if thread != 0 {
+		return fmt.Errorf("thread %d has other filters", thread)
 	}
 	return nil
 }

@@ -21,8 +21,11 @@ type supervisor struct {
 	conn    *conn
 	nothing *os.File // /dev/null, open for reading
 
+	empty chan struct{} // closed when the last child is reaped, after ending
+
 	mu     sync.Mutex
-	more   *sync.Cond     // there may be children to wait for
+	ending bool
+	more   *sync.Cond     // there may be children to wait for, or ending is set
 	groups map[uint64]int // by command; until the outside asks to end it
 	ids    map[int]uint64 // of the commands that have not exited
 }
@@ -30,7 +33,6 @@ type supervisor struct {
 // serveCommands serves until the process outside is gone. It stays on the
 // calling thread: the parent-death signal of the commands hangs on it.
 func serveCommands(c *conn) error {
-	unix.CloseOnExec(c.fd)
 	if err := protect(); err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func serveCommands(c *conn) error {
 	if err != nil {
 		return err
 	}
-	s := &supervisor{conn: c, nothing: nothing, groups: make(map[uint64]int), ids: make(map[int]uint64)}
+	s := &supervisor{conn: c, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
 	s.more = sync.NewCond(&s.mu)
 	go s.reap()
 	if err := c.send(Event{Started: true}); err != nil {
@@ -49,10 +51,28 @@ func serveCommands(c *conn) error {
 	return err
 }
 
-// protect keeps commands from reading the supervisor's memory and from ending
-// it by a signal that the runtime would die of.
+// deadly are the signals that Go's runtime would end or stop the supervisor for
+// when a command sends them (os/signal). The others it drops.
+var deadly = []os.Signal{
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
+	unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU,
+}
+
+// outlive takes the deadly signals, and nobody looks at them. Each costs the
+// runtime two changes of threads, so it is done while others work; the channel
+// is closed when it is.
+func outlive() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		signal.Notify(make(chan os.Signal, 1), deadly...)
+	}()
+	return done
+}
+
+// protect keeps commands from reading the supervisor's memory, and it the parent
+// of whom their own leave behind.
 func protect() error {
-	signal.Notify(make(chan os.Signal, 1)) // all of them; nobody looks
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -167,15 +187,25 @@ func (s *supervisor) reap() {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // ECHILD: nobody is there who could leave orphans, either
-			s.mu.Lock()
-			for len(s.ids) == 0 {
-				s.more.Wait()
+			if s.idle() {
+				close(s.empty)
+				return
 			}
-			s.mu.Unlock()
 		default:
 			s.exited(pid, status)
 		}
 	}
+}
+
+// idle waits until there may be children again. It is true when there will be
+// none.
+func (s *supervisor) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.ids) == 0 && !s.ending {
+		s.more.Wait()
+	}
+	return len(s.ids) == 0
 }
 
 func (s *supervisor) exited(pid int, status unix.WaitStatus) {
@@ -188,15 +218,25 @@ func (s *supervisor) exited(pid int, status unix.WaitStatus) {
 	}
 }
 
-// end kills what is left. In a pid namespace the kernel does it when the
-// supervisor exits; elsewhere this is the only one who knows them all.
+// end kills what is left, and tells when nothing of it lives.
 func (s *supervisor) end() {
 	s.mu.Lock()
+	s.ending = true
 	for _, group := range s.groups {
 		_ = unix.Kill(-group, unix.SIGKILL)
 	}
+	s.more.Signal()
 	s.mu.Unlock()
-	if os.Getpid() != 1 {
+	if os.Getpid() != 1 { // the only one who knows them all
 		EndChildren(0, endWait)
+		return
+	}
+	_ = unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
+	patience := time.NewTimer(endWait)
+	defer patience.Stop()
+	select {
+	case <-s.empty:
+		_ = s.conn.send(Event{Empty: true}) // EPIPE: nobody wants to know
+	case <-patience.C: // the kernel goes on when this process exits
 	}
 }

@@ -8,11 +8,12 @@
 // Its init function takes over when the program was started under Name, before
 // the rest of the program is initialised, and never returns then. In a normal
 // start it returns at once. For the same reason the package imports the
-// standard library, golang.org/x/sys and go-landlock only.
+// standard library, golang.org/x/sys, go-landlock and what that applies to all
+// threads with.
 //
-// The start has two halves. The first builds: it makes the mounts, gives up all
-// rights on its thread and executes the program again, so that the second half,
-// the supervisor, is confined on every thread as its commands are.
+// First it builds: it makes the mounts and gives up all rights on every thread.
+// Then it is the supervisor, confined as its commands are, and serves. It is not
+// executed anew in between: a second start would cost more than all the rest.
 package stage
 
 import "encoding/json"
@@ -26,24 +27,25 @@ const ControlFD = 3
 // Spec says how the process confines itself. It is the first frame on the
 // control socket.
 type Spec struct {
-	Namespaced  bool            `json:"namespaced"` // the process stands in namespaces of its own
-	OwnNetwork  bool            `json:"own_network"`
-	LoopbackUp  bool            `json:"loopback_up"`
-	ProxyPort   int             `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
-	Mounts      []Mount         `json:"mounts"`
-	Processes   int             `json:"processes"`    // most processes at once; 0 leaves it
-	PIDMax      bool            `json:"pid_max"`      // the namespace has a pid_max of its own
-	ProcessBase int             `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
-	Landlock    *Landlock       `json:"landlock"`     // nil leaves it out
-	Filters     [][]Instruction `json:"filters"`      // of seccomp, in the order of installing
+	Namespaced  bool      `json:"namespaced"` // the process stands in namespaces of its own
+	OwnNetwork  bool      `json:"own_network"`
+	LoopbackUp  bool      `json:"loopback_up"`
+	ProxyPort   int       `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
+	Mounts      []Mount   `json:"mounts"`
+	Processes   int       `json:"processes"`    // most processes at once; 0 leaves it
+	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
+	ProcessBase int       `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
+	Landlock    *Landlock `json:"landlock"`     // nil leaves it out
+	Filters     []Filter  `json:"filters"`      // of seccomp, in the order of installing
 }
 
-// Instruction is one of classic BPF (struct sock_filter).
-type Instruction struct {
-	Op     uint16 `json:"o"`
-	Jt, Jf uint8
-	K      uint32 `json:"k"`
-}
+// Filter is a program of classic BPF for seccomp: instructions as the kernel
+// reads them (struct sock_filter), which are read faster here than a list.
+type Filter []byte
+
+// InstructionSize is how many bytes one has: 2 of code, 1 and 1 of jumps, 4 of
+// a value, in the order of the machine.
+const InstructionSize = 8
 
 // MountKind says what stands at a path.
 type MountKind string
@@ -122,14 +124,15 @@ type Signal struct {
 	Number int    `json:"number"`
 }
 
-// Event is what the supervisor tells: that a command was started or not, or
-// that it has exited.
+// Event is what the supervisor tells: that a command was started or not, that it
+// has exited, or that nothing lives any more.
 type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
 	Error   string `json:"error,omitempty"` // why it did not start
 	Exited  bool   `json:"exited,omitempty"`
 	Status  uint32 `json:"status,omitempty"` // wait status
+	Empty   bool   `json:"empty,omitempty"`  // all that was started here is gone; the last event
 }
 
 // Frame is the message as it goes over the control socket: a length of four

@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// supervisor is the process inside, as its parent has it. It is started by
+// syscall.ForkExec: package os would first try descriptors of processes, by one
+// more process.
+type supervisor struct {
+	pid  int
+	said *os.File // what it writes when it fails
+
+	mu     sync.Mutex
+	reaped bool // the number may be somebody else's
+}
+
+// longestSaid bounds what is read of that.
+const longestSaid = 500
+
+// startSupervisor starts it with its end of the control socket.
+func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*supervisor, error) {
+	nothing, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer nothing.Close()
+	said, says, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer says.Close()
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{stage.Name}, &syscall.ProcAttr{
+		Dir: "/", Sys: attributes,
+		Env:   []string{"GOMAXPROCS=1"}, // it waits most of the time; for more processors the runtime only does more at the start
+		Files: []uintptr{nothing.Fd(), nothing.Fd(), says.Fd(), stage.ControlFD: control.Fd()},
+	})
+	if err != nil {
+		said.Close()
+		return nil, err
+	}
+	return &supervisor{pid: pid, said: said}, nil
+}
+
+func (s *supervisor) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.reaped {
+		_ = unix.Kill(s.pid, unix.SIGKILL)
+	}
+}
+
+// wait waits for its end and reaps it.
+func (s *supervisor) wait() {
+	awaitExit(s.pid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reaped {
+		return
+	}
+	s.reaped = true
+	for {
+		if _, err := unix.Wait4(s.pid, nil, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	_ = s.said.Close()
+}
+
+// lastWords waits for its end and reads why it came.
+func (s *supervisor) lastWords() string {
+	said, _ := io.ReadAll(io.LimitReader(s.said, longestSaid))
+	s.wait()
+	return string(said)
+}

@@ -1,0 +1,165 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a thread has is a thread's, and Go's runtime has several.
+func TestTheSupervisorIsConfinedOnEveryThread(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			run(t, box, o, "true") // it has done its work once, with all threads that this needs
+			threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", box.inside.supervisor.pid))
+			if err != nil || len(threads) < 2 {
+				t.Fatalf("threads %v, %v", threads, err)
+			}
+			for _, thread := range threads {
+				raw, err := os.ReadFile(thread)
+				if err != nil {
+					t.Fatal(err)
+				}
+				const none = "0000000000000000"
+				for field, want := range map[string]string{
+					"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": "3",
+				} {
+					if !strings.Contains(string(raw), "\n"+field+":\t"+want+"\n") {
+						t.Errorf("%s is not %s in\n%s", field, want, raw)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What it built with leads to the file system as it is outside.
+func TestTheSupervisorKeepsNothingOpenOfTheOutside(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only user 0 may look at the descriptors of a process that shows nothing")
+	}
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			run(t, box, o, "true")
+			folder := fmt.Sprintf("/proc/%d/fd", box.inside.supervisor.pid)
+			open, err := os.ReadDir(folder)
+			if err != nil || len(open) < 4 {
+				t.Fatalf("descriptors %v, %v", open, err)
+			}
+			for _, fd := range open {
+				leads, err := os.Readlink(filepath.Join(folder, fd.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind, _, named := strings.Cut(leads, ":")
+				mayBe := leads == os.DevNull || named && slices.Contains([]string{"socket", "pipe", "anon_inode"}, kind)
+				if limit := strings.HasPrefix(leads, "/sys/fs/cgroup/"); !mayBe && !limit { // Go's runtime looks how many processors it may use
+					t.Errorf("descriptor %s leads to %s", fd.Name(), leads)
+				}
+			}
+		})
+	}
+}
+
+func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			cannotBeTaken := []unix.Signal{unix.SIGKILL, unix.SIGSTOP, 32, 33, 34} // the last three are threads' own, to Go as to C libraries
+			for number := unix.Signal(1); number <= 64; number++ {
+				if !slices.Contains(cannotBeTaken, number) {
+					run(t, box, o, fmt.Sprintf("kill -%d $PPID || true", number))
+				}
+			}
+			if got := run(t, box, o, "echo serves"); got != "serves\n" {
+				t.Errorf("it says %q", got)
+			}
+		})
+	}
+}
+
+func TestAProcessThatWasBegunServesWhateverIsAsked(t *testing.T) {
+	confined(t, "full", nil) // or skip
+	for name, c := range map[string]struct {
+		begun  Network
+		change func(*Options)
+		level  Level
+	}{
+		"what it was begun for":  {NetworkLoopback, nil, LevelFull},
+		"another network":        {NetworkFull, nil, LevelFull},
+		"fewer processes":        {NetworkLoopback, func(o *Options) { o.Processes = 100 }, LevelFull},
+		"no namespaces":          {NetworkLoopback, func(o *Options) { o.Require, o.without = "", tiers["landlock"] }, LevelLandlock},
+		"no confinement":         {NetworkLoopback, func(o *Options) { o.Mode, o.Require = DangerFullAccess, "" }, LevelNone},
+		"a level found before":   {NetworkLoopback, func(o *Options) { o.At = LevelFull }, LevelFull},
+		"one that is taken":      {NetworkLoopback, func(o *Options) { o.Begun.End() }, LevelFull},
+		"a folder that is there": {NetworkLoopback, func(o *Options) { o.Writable = []string{"/tmp"} }, LevelFull},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var begun *Begun
+			box, o := confined(t, "full", func(o *Options) {
+				o.Begun = Begin(c.begun)
+				begun = o.Begun
+				if c.change != nil {
+					c.change(o)
+				}
+			})
+			if box.Level() != c.level || !begun.taken {
+				t.Errorf("it reaches %q; ended or taken: %t", box.Level(), begun.taken)
+			}
+			if c.level == LevelNone {
+				return
+			}
+			if got := run(t, box, o, "echo serves"); got != "serves\n" {
+				t.Errorf("it says %q", got)
+			}
+		})
+	}
+}
+
+func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
+	confined(t, "namespaces", nil) // or skip
+	for name, use := range map[string]func(*Options){
+		"options that are wrong": func(o *Options) { o.Mode = "loose" },
+		"no workspace":           func(o *Options) { o.Workspace = filepath.Join(o.Workspace, "gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			o := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: base, Scratch: filepath.Join(base, "scratch"), Begun: Begin(NetworkLoopback)}
+			use(&o)
+			if box, err := Open(t.Context(), o); err == nil {
+				_ = box.Close()
+				t.Fatal("it was opened")
+			}
+			pid := o.Begun.inside.supervisor.pid
+			if err := unix.Kill(pid, 0); err != unix.ESRCH {
+				t.Errorf("process %d is there: %v", pid, err)
+			}
+		})
+	}
+}
+
+// Empty comes before the namespaces are gone, and after all that ran in them.
+func TestEmptyMeansThatNothingLives(t *testing.T) {
+	box, o := confined(t, "namespaces", nil)
+	run(t, box, o, `for i in 1 2 3 4 5; do (trap '' HUP TERM; setsid sh -c 'while :; do echo more >>growing; done' >/dev/null 2>&1 &) ; done; while [ ! -s growing ]; do :; done`)
+	if !box.Empty() {
+		t.Fatal("something lives")
+	}
+	file := filepath.Join(o.Workspace, "growing")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(file); !os.IsNotExist(err) {
+		t.Errorf("it grew on: %v", err)
+	}
+}
