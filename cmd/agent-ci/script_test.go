@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
@@ -60,14 +61,25 @@ var confines = sync.OnceValue(func() sandbox.Level {
 		return sandbox.LevelNone
 	}
 	defer os.RemoveAll(dir)
-	level, _, err := sandbox.Probe(context.Background(), sandbox.Options{
-		Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkLoopback, Workspace: dir, Home: dir, Scratch: filepath.Join(dir, "scratch"),
-	})
+	level, _, err := sandbox.Probe(context.Background(), probeIn(dir))
 	if err != nil {
 		return sandbox.LevelNone
 	}
 	return level
 })
+
+func probeIn(dir string) sandbox.Options {
+	return sandbox.Options{Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkLoopback, Workspace: dir, Home: dir, Scratch: filepath.Join(dir, "scratch")}
+}
+
+// What scripts do without must be the machine's doing.
+func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
+	o := probeIn(t.TempDir())
+	o.Require = sandbox.LevelFull
+	if _, _, err := sandbox.Probe(t.Context(), o); err != nil {
+		sandboxtest.SkipUnlessOffered(t, string(o.Require), err)
+	}
+}
 
 // condition is [confined]: all layers are there. Without any, commands of
 // scripts run unconfined, as a user of such a machine has to say.

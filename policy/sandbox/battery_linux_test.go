@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
 // The test binary is three programs more: the one that opens a sandbox, so that
@@ -345,7 +347,7 @@ func requireTier(t *testing.T, tier string) {
 		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: base, Scratch: t.TempDir(), Require: Level(tier), without: tiers[tier],
 	})
 	if err != nil {
-		t.Skipf("this kernel does not give the tier: %v", err)
+		sandboxtest.SkipUnlessOffered(t, tier, err)
 	}
 	if err := box.Close(); err != nil {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -33,7 +34,7 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	}
 	box, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
-		t.Skipf("this kernel does not give the tier: %v", err)
+		sandboxtest.SkipUnlessOffered(t, tier, err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,10 @@ func limit(s Spec) error {
 // (capabilities(7)).
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
-// onAllThreads makes a system call on every thread of this process.
+// onAllThreads makes a system call on every thread of this process; further
+// arguments are 0, as some operations of prctl(2) demand.
 func onAllThreads(number, arg1, arg2 uintptr) error {
-	if _, _, errno := psx.Syscall3(number, arg1, arg2, 0); errno != 0 {
+	if _, _, errno := psx.Syscall6(number, arg1, arg2, 0, 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
