@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // command notes a command and reads those that it starts.
 func (r *reader) command(words []Word, from origin) {
@@ -129,8 +132,52 @@ func (r *reader) git(words []Word, from origin) {
 			r.script(value, from.through("git"))
 		}
 	}
-	if s.at > 0 && s.at < len(args) && !s.unsure {
+	if s.at >= len(args) || s.unsure {
+		return
+	}
+	if s.at > 0 {
 		r.record(append([]Word{words[0]}, args[s.at:]...), from)
+	}
+	r.startedByGit(args[s.at].Text, args[s.at+1:], from.through("git"))
+}
+
+// startedByGit reads what a command of git starts (git-submodule(1),
+// git-bisect(1), git-rebase(1), git-filter-branch(1), git-difftool(1)).
+func (r *reader) startedByGit(name string, args []Word, inner origin) {
+	switch name {
+	case "submodule":
+		if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "foreach" }); i >= 0 {
+			args = args[i+1:]
+			for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
+				args = args[1:]
+			}
+			r.joined(args, inner)
+		}
+	case "bisect":
+		r.afterOption(args, inner, "run")
+	case "rebase":
+		r.optionScripts(args, inner, "-x", "--exec")
+	case "difftool":
+		r.optionScripts(args, inner, "-x", "--extcmd")
+	case "filter-branch":
+		r.optionScripts(args, inner, "--setup", "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter")
+	}
+}
+
+// optionScripts reads the values of options as scripts.
+func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
+	for i, arg := range args {
+		for _, option := range options {
+			switch value, attached := strings.CutPrefix(arg.Text, option); {
+			case !attached:
+			case value == "" && i+1 < len(args):
+				r.known(args[i+1], inner)
+			case strings.HasPrefix(option, "--"):
+				r.known(Word{strings.TrimPrefix(value, "="), arg.Known}, inner)
+			default:
+				r.known(Word{value, arg.Known}, inner)
+			}
+		}
 	}
 }
 

@@ -105,6 +105,7 @@ func (r *reader) read(script string, file *syntax.File, err error, from origin) 
 			if s, ok := node.(*syntax.Stmt); ok {
 				r.statement(s, from)
 			}
+			r.pipes(node, from)
 			return r.reading.Excess == ""
 		})
 	}
@@ -116,11 +117,7 @@ func (r *reader) statement(stmt *syntax.Stmt, from origin) {
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		r.assignments(cmd.Assigns)
-		words := make([]Word, 0, len(cmd.Args))
-		for _, arg := range cmd.Args {
-			words = append(words, wordOf(arg))
-		}
-		if len(words) > 0 {
+		if words := callOf(stmt); len(words) > 0 {
 			r.command(words, from)
 			r.input(stmt, words, from)
 		}

@@ -16,6 +16,9 @@ const (
 	maxDepth = 8
 	// maxCommands bounds what is found, and with it the time that it takes.
 	maxCommands = 20_000
+	// maxPiped bounds what is looked at before pipes into shells: those that
+	// follow one another have all that is before them in common.
+	maxPiped = 200_000
 	// MaxScript is the longest script in bytes: Linux starts no program with a
 	// longer argument.
 	MaxScript = 128 << 10
@@ -98,6 +101,7 @@ func ReadScript(script string) Reading {
 type reader struct {
 	reading Reading
 	parser  *syntax.Parser
+	piped   int // parts of scripts that were looked at for what they write into shells
 }
 
 func newReader() *reader {
@@ -126,6 +130,12 @@ func (r *reader) top(script string, outer origin) {
 	}
 	for i, argv := range r.reading.Plain {
 		r.command(literals(argv), origin{outer.via, i})
+	}
+	for _, stmt := range file.Stmts {
+		syntax.Walk(stmt, func(node syntax.Node) bool {
+			r.pipes(node, origin{outer.via, -1})
+			return r.reading.Excess == ""
+		})
 	}
 }
 

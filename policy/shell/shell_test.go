@@ -74,6 +74,12 @@ func TestCommandsAreFoundAnywhere(t *testing.T) {
 		`sudo bash -c 'true && git push'`, `timeout 5 sh -c 'git push'`, `xargs sh -c 'git push'`, "bash <<E\ngit push\nE", "bash -s <<'E'\nls\ngit push\nE", `bash <<< 'git push'`,
 		`eval git push`, `eval "git push"`, `trap 'git push' EXIT`, `trap -- 'git push' EXIT`, `alias p='git push'; p`,
 		`find . -exec git push \;`, `find . -name x -execdir git push {} +`, `find . -ok true ';' -exec git push ';'`, `fd -x git push`,
+		`{git,push}`, `git {push,-f}`, `{git,"push",$x}`, `sudo {git,push}`,
+		`echo git push | sh`, `echo -n 'git push' | bash`, `echo "git push $X" | sh -s`, `printf 'ls\ngit push\n' | sh`, `printf '%s %s' git push | sh`, `echo -e 'ls\ngit push' | sudo bash`,
+		"cat <<'E' | sh\nls\ngit push\nE", `{ echo ls; echo git push; } | sh`, `echo git push | tee x | sh`, `(echo git push) |& env A=1 bash -x`, `cat <<< 'git push' | sh`,
+		`fish -c 'git push'`, `tcsh -c 'git push'`, `pwsh -c 'git push'`, `npx -c 'git push'`, `npx --call 'git push'`, `npx --call='git push'`,
+		`git submodule foreach git push`, `git submodule foreach --recursive 'git push'`, `git -C x submodule --quiet foreach "ls && git push"`, `git bisect run git push`, `git bisect run sh -c 'git push'`,
+		`git rebase -x 'git push' main`, `git rebase -i --exec='git push' main`, `git rebase --exec 'make && git push'`, `git filter-branch --tree-filter 'git push' HEAD`, `git difftool -x 'git push'`,
 		`git -c alias.p='!git push' p`, "git push\n)", "if then git push", `git push (`,
 	} {
 		t.Run(script, func(t *testing.T) {
@@ -93,6 +99,7 @@ func TestWhatIsOnlyTextIsNoCommand(t *testing.T) {
 	for _, script := range []string{
 		`echo git push`, `echo 'git push'`, `echo "a; git push"`, "cat <<E\ngit push\nE", `# git push`, `grep 'git push' README.md`, `timeout 5 echo git push`,
 		`sudo -u git push`, `command -v git push`, `git log push`, `x="git push"`, `sh script.sh git push`, `bash -c "$x" git push`, `git commit -m 'git push'`,
+		`echo git push | cat`, `echo git push | sh -c 'cat'`, `echo git push | sh script.sh`, `echo {git,push}`, `git rebase main git push`, `printf 'git push' >x`,
 		`nice -n 5 echo git push`, `xargs -I git push`, `find . -name git push`,
 	} {
 		t.Run(script, func(t *testing.T) {
@@ -111,7 +118,8 @@ func TestWords(t *testing.T) {
 		want   []Word
 	}{
 		{`rm -rf "$HOME"/x`, []Word{{"rm", true}, {"-rf", true}, {"$HOME/x", false}}},
-		{`rm ${a:-b} $(x) {a,b}`, []Word{{"rm", true}, {"${…}", false}, {"$(…)", false}, {"{a,b}", false}}},
+		{`rm ${a:-b} $(x) {a,b}`, []Word{{"rm", true}, {"${…}", false}, {"$(…)", false}, {"a", true}, {"b", true}}},
+		{`x{a,b{c,d}}"{e,f}" {1..3}x`, []Word{{"xa{e,f}", true}, {"xbc{e,f}", true}, {"xbd{e,f}", true}, {"…x", false}}},
 		{`a\ b "c\"d\e" $'\x41\tB\'' 'e\f'`, []Word{{"a b", true}, {`c"d\e`, true}, {"A\tB'", true}, {`e\f`, true}}},
 	} {
 		got := ReadScript(test.script).Commands[0].Words
@@ -161,6 +169,7 @@ func TestReadingIsBounded(t *testing.T) {
 		"programs within programs": deep,
 		"too long":                 strings.Repeat("x", MaxScript+1),
 		"too many commands":        strings.Repeat("a;", maxCommands+1),
+		"too many pipes":           strings.Repeat("true | sh | ", MaxScript/20) + "true",
 		"too many words":           "npx " + strings.Repeat("a ", mostStarts+1),
 	} {
 		if got := ReadScript(script); got.Excess == "" {

@@ -27,7 +27,9 @@ type wrapper struct {
 
 // shells run the script that their option -c gives.
 var shells = map[string]bool{
-	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true,
+	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "yash": true, "posh": true,
+	// Others are read as if theirs were the same grammar: simple commands look alike.
+	"fish": true, "csh": true, "tcsh": true, "elvish": true, "nu": true, "xonsh": true, "pwsh": true,
 }
 
 // wrappers are the known ones by their names.
@@ -71,7 +73,7 @@ var wrappers = map[string]wrapper{
 	"chrt": {anywhere: true}, "numactl": {anywhere: true}, "fakeroot": {anywhere: true}, "bwrap": {anywhere: true}, "firejail": {anywhere: true},
 	"systemd-run": {anywhere: true}, "pkexec": {anywhere: true}, "gosu": {anywhere: true}, "su-exec": {anywhere: true}, "tini": {anywhere: true},
 	"dbus-run-session": {anywhere: true}, "xvfb-run": {anywhere: true}, "unbuffer": {anywhere: true}, "parallel": {anywhere: true}, "setarch": {anywhere: true},
-	"linux64": {anywhere: true}, "npx": {anywhere: true}, "pnpx": {anywhere: true}, "bunx": {anywhere: true}, "uvx": {anywhere: true}, "entr": {anywhere: true},
+	"linux64": {anywhere: true}, "npx": {anywhere: true, script: "c"}, "pnpx": {anywhere: true, script: "c"}, "bunx": {anywhere: true}, "uvx": {anywhere: true}, "entr": {anywhere: true},
 	"hyperfine": {anywhere: true}, "direnv": {anywhere: true}, "mise": {anywhere: true}, "dotenv": {anywhere: true}, "chpst": {anywhere: true}, "catchsegv": {anywhere: true},
 }
 
@@ -154,7 +156,7 @@ func (w wrapper) option(args []Word, s *start) {
 func (w wrapper) longOption(args []Word, s *start, name string) {
 	name, value, hasValue := strings.Cut(name, "=")
 	switch {
-	case name == "command" || name == "session-command" || name == "split-string":
+	case name == "command" || name == "session-command" || name == "split-string" || name == "call":
 		s.takeScript(args, value)
 	case contains(w.long, name+"="):
 		if !hasValue {

@@ -1,0 +1,126 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// pipes reads what the script writes itself into shells that read their script
+// from a pipe: echo 'git push' | sh.
+func (r *reader) pipes(node syntax.Node, from origin) {
+	pipe, ok := node.(*syntax.BinaryCmd)
+	if !ok || pipe.Op != syntax.Pipe && pipe.Op != syntax.PipeAll {
+		return
+	}
+	shell, ok := readingShell(pipe.Y)
+	if !ok {
+		return
+	}
+	syntax.Walk(pipe.X, func(node syntax.Node) bool {
+		if r.piped++; r.piped > maxPiped {
+			r.reading.Excess = "too much is piped into shells"
+		}
+		if stmt, ok := node.(*syntax.Stmt); ok {
+			if text := written(stmt); text != "" {
+				r.script(text, from.through(shell))
+			}
+		}
+		return r.reading.Excess == ""
+	})
+}
+
+// readingShell is the shell that reads the statement's input, also behind
+// programs that start it.
+func readingShell(stmt *syntax.Stmt) (name string, ok bool) {
+	words := callOf(stmt)
+	for len(words) > 0 && words[0].Known {
+		name := base(words[0].Text)
+		if shells[name] {
+			return name, readsInput(words[1:])
+		}
+		w, ok := wrappers[name]
+		if !ok {
+			break
+		}
+		s := w.skip(words[1:])
+		words = words[1+min(s.at, len(words)-1):]
+	}
+	return "", false
+}
+
+func callOf(stmt *syntax.Stmt) []Word {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return nil
+	}
+	var words []Word
+	for _, arg := range call.Args {
+		words = append(words, wordsOf(arg)...)
+	}
+	return words
+}
+
+// written is what a statement writes, as far as it says so itself.
+func written(stmt *syntax.Stmt) string {
+	words := callOf(stmt)
+	if len(words) == 0 {
+		return ""
+	}
+	switch base(words[0].Text) {
+	case "echo":
+		return echoed(words[1:])
+	case "printf":
+		return formatted(words[1:])
+	case "cat", "tee":
+		return documents(stmt)
+	}
+	return ""
+}
+
+func echoed(args []Word) string {
+	var texts []string
+	for i, arg := range args {
+		if i == len(texts) && len(texts) == 0 && strings.Trim(arg.Text, "-neE") == "" && strings.HasPrefix(arg.Text, "-") {
+			continue
+		}
+		texts = append(texts, arg.Text)
+	}
+	return lines(strings.Join(texts, " "))
+}
+
+// formatted is what printf makes of its arguments when it does nothing to them.
+func formatted(args []Word) string {
+	if len(args) > 0 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return ""
+	}
+	text := args[0].Text
+	for _, arg := range args[1:] {
+		before, after, ok := strings.Cut(text, "%s")
+		if !ok {
+			before, after = text, ""
+		}
+		text = before + arg.Text + after
+	}
+	return lines(text)
+}
+
+func lines(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
+
+// documents are the here-documents of a statement.
+func documents(stmt *syntax.Stmt) string {
+	var all strings.Builder
+	for _, redirect := range stmt.Redirs {
+		document := redirect.Hdoc
+		if redirect.Op == syntax.WordHdoc {
+			document = redirect.Word
+		}
+		if document != nil {
+			all.WriteString(wordOf(document).Text + "\n")
+		}
+	}
+	return all.String()
+}
