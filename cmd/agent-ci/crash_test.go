@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,29 +17,24 @@ import (
 
 // publishing is a forge with a repository, and what runs there need.
 type publishing struct {
-	t     *testing.T
+	workshop
 	forge *forgetest.Forge
 	repo  *forgetest.Repository
-	dir   string
-	env   []string
 	runs  int
 }
 
 func newPublishing(t *testing.T) *publishing {
 	t.Helper()
-	dir := t.TempDir()
-	w := &publishing{t: t, dir: dir, forge: forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})}
-	w.repo = w.forge.AddRepository("octo", "widgets")
-	w.env = []string{
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
-		"GITHUB_API_URL=" + w.forge.APIURL, "GITHUB_SERVER_URL=" + w.forge.URL, "GITHUB_TOKEN=" + w.forge.Token,
+	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
+	w := &publishing{
+		forge: forge, repo: forge.AddRepository("octo", "widgets"),
+		workshop: newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token),
 	}
 	if confines() == sandbox.LevelNone {
 		w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
 	}
-	seed := filepath.Join(dir, "seed")
-	w.git(dir, "init", "--quiet", "--initial-branch=main", seed)
+	seed := filepath.Join(w.dir, "seed")
+	w.git(w.dir, "init", "--quiet", "--initial-branch=main", seed)
 	w.write("seed/greet.sh", "echo one\n")
 	w.git(seed, "add", "--all")
 	w.git(seed, "commit", "--quiet", "--message=begin")
@@ -53,28 +47,6 @@ func newPublishing(t *testing.T) *publishing {
 // session writes a scripted session of one command.
 func (w *publishing) session(name, command string) {
 	w.write(name+".yml", fmt.Sprintf("version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: %q}}]\n  - output: [{say: Done.}]\n", command))
-}
-
-func (w *publishing) write(name, text string) {
-	w.t.Helper()
-	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *publishing) git(dir string, args ...string) string {
-	w.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-	cmd.Env = w.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // run is a run of the task in a fresh clone, not started yet.

@@ -74,9 +74,7 @@ func step(n, try int) any {
 
 // killWorld is a repository and a model for runs that are killed.
 type killWorld struct {
-	t    *testing.T
-	dir  string
-	env  []string
+	workshop
 	gate *deadly // in front of the model
 }
 
@@ -85,13 +83,9 @@ func newKillWorld(t *testing.T) *killWorld {
 	gate := &deadly{next: stepwise(30)}
 	server := httptest.NewServer(gate)
 	t.Cleanup(server.Close)
-	dir := t.TempDir()
-	w := &killWorld{t: t, dir: dir, gate: gate, env: []string{
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
-		"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_STREAM=false",
-	}}
-	return w
+	return &killWorld{gate: gate, workshop: newWorkshop(t,
+		"OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_STREAM=false",
+	)}
 }
 
 // checkout makes a repository with something untracked in it.
@@ -106,27 +100,6 @@ func (w *killWorld) checkout(name string) string {
 	w.git(repo, "commit", "--quiet", "--message=begin")
 	w.write(filepath.Join(repo, "untracked.txt"), "mine\n")
 	return repo
-}
-
-func (w *killWorld) write(path, text string) {
-	w.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *killWorld) git(dir string, args ...string) string {
-	w.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-	cmd.Env = w.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // agent runs agent-ci and kills it after a while, unless that is 0. It gives

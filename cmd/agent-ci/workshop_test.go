@@ -1,0 +1,51 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// workshop is a folder of a test that runs git and agent-ci itself, and the
+// environment of both.
+type workshop struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newWorkshop(t *testing.T, env ...string) workshop {
+	t.Helper()
+	dir := t.TempDir()
+	return workshop{t, dir, append([]string{
+		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
+	}, env...)}
+}
+
+// write makes a file with its folders; a relative path lies in the workshop.
+func (w *workshop) write(path, text string) {
+	w.t.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(w.dir, path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *workshop) git(dir string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
