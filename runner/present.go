@@ -226,7 +226,7 @@ func (r *run) notProposed(err error) error {
 		return err
 	}
 	told := *stop
-	told.Message += fmt.Sprintf(" The change is pushed to the branch %s, the body lies in %s; by hand: %s", r.branch, r.dir.join(pullRequestFile), r.proposeByHand())
+	told.Message += fmt.Sprintf(" The change is pushed to the branch %s; ", r.branch) + r.proposeByHand()
 	return &told
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -32,9 +33,13 @@ func (r *run) lostRace(ctx context.Context, err error) error {
 		"Another run of this task (%s) pushed to %s first, and its change stands there.", now.run, r.branch).Because(err)
 }
 
-// proposeByHand is the command that opens the pull request which a run may not
-// open.
+// proposeByHand says how the pull request that a run may not open is opened. The
+// files of a step of GitHub Actions are gone when somebody reads it.
 func (r *run) proposeByHand() string {
+	if r.env.inActions() {
+		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
+			r.repo.serverURL, r.repo.full(), url.PathEscape(r.base.Branch), url.PathEscape(r.branch))
+	}
 	title := ""
 	if view, err := r.view(); err == nil {
 		title = r.title(view)
@@ -43,8 +48,8 @@ func (r *run) proposeByHand() string {
 	if r.draft() {
 		draft = " --draft"
 	}
-	return fmt.Sprintf("gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
-		r.repo.full(), r.base.Branch, r.branch, shellQuoted(title), shellQuoted(r.dir.join(pullRequestFile)), draft)
+	return fmt.Sprintf("the body lies in %s; by hand: gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
+		r.dir.join(pullRequestFile), r.repo.full(), r.base.Branch, r.branch, shellQuoted(title), shellQuoted(r.dir.join(pullRequestFile)), draft)
 }
 
 // shellQuoted is text as one word for a POSIX shell, on one line.
