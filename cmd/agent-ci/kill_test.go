@@ -24,20 +24,40 @@ import (
 type stepwise int
 
 func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	raw, _ := io.ReadAll(r.Body)
-	var body struct {
-		Input []struct {
-			Type   string `json:"type"`
-			CallID string `json:"call_id"`
-			Output string `json:"output"`
-		} `json:"input"`
-	}
-	if err := json.Unmarshal(raw, &body); err != nil {
+	items, err := inputOf(r)
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	done, tries := 0, 0
-	for _, item := range body.Input {
+	done, tries := progress(items)
+	steps.answer(w, done, tries, 10)
+}
+
+// inputItem is what is looked at of an item of the conversation.
+type inputItem struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Output    string `json:"output"`
+	Encrypted string `json:"encrypted_content"` // of a compaction
+}
+
+func inputOf(r *http.Request) ([]inputItem, error) {
+	var body struct {
+		Input []inputItem `json:"input"`
+	}
+	raw, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(raw, &body)
+	}
+	return body.Input, err
+}
+
+// progress is how many steps are done, and how many calls that took.
+func progress(items []inputItem) (done, tries int) {
+	for _, item := range items {
+		if item.Type == "compaction" {
+			_, _ = fmt.Sscanf(item.Encrypted, "%d %d", &done, &tries)
+		}
 		if !strings.HasSuffix(item.Type, "_call_output") {
 			continue
 		}
@@ -47,6 +67,10 @@ func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			done++
 		}
 	}
+	return done, tries
+}
+
+func (steps stepwise) answer(w http.ResponseWriter, done, tries, tokens int) {
 	var item any = map[string]any{
 		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
@@ -57,7 +81,7 @@ func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"id": "resp_1", "object": "response", "status": "completed", "output": []any{item},
-		"usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
+		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 1},
 	})
 }
 

@@ -1,0 +1,107 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// forgetful is a stepwise model with a small window: what it has done it knows
+// from the item that stands for the conversation before.
+type forgetful struct{ stepwise }
+
+// perItem is how many tokens an item costs, in a window of 10000.
+const perItem = 1500
+
+func (f forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	items, err := inputOf(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	done, tries := progress(items)
+	if !strings.HasSuffix(r.URL.Path, "/responses/compact") {
+		f.answer(w, done, tries, perItem*len(items))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "resp_2", "object": "response.compaction", "created_at": 1, "usage": map[string]any{"input_tokens": 5, "output_tokens": 1},
+		"output": []any{map[string]any{"type": "compaction", "id": "cmp_1", "encrypted_content": fmt.Sprintf("%d %d", done, tries)}},
+	})
+}
+
+// TestKilledWhileTheConversationIsMadeShorter kills a run at each request, those
+// that make the conversation shorter among them.
+func TestKilledWhileTheConversationIsMadeShorter(t *testing.T) {
+	w := newKillWorld(t)
+	gate := &deadly{next: forgetful{6}}
+	server := httptest.NewServer(gate)
+	defer server.Close()
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1")
+
+	want := ""
+	for n := 0; ; n++ {
+		for _, after := range []bool{false, true} {
+			name := fmt.Sprintf("%d-%t", n, after)
+			repo, out := w.checkout("repo-"+name), "run-"+name
+			aimed := func(at int) func(*os.Process) func() {
+				return func(program *os.Process) func() {
+					gate.aim(program, at, after)
+					return func() {}
+				}
+			}
+			text, ended := w.watched(aimed(n), "run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet", "--set", "model.context_window=10000")
+			killed := !ended
+			for at := n; !ended; at = 0 {
+				text, ended = w.watched(aimed(at), "resume", out, "--quiet")
+			}
+			if !strings.HasPrefix(text, "changed/committed") {
+				t.Fatalf("killed at request %d (after it: %t), the run ended in %s", n, after, text)
+			}
+			got := w.git(repo, "rev-parse", "HEAD^{tree}")
+			if n == 0 {
+				want = got
+			}
+			if got != want {
+				t.Fatalf("killed at request %d (after it: %t), the tree is %s, not %s", n, after, got, want)
+			}
+			if shorter := w.compactions(out); shorter < 2 {
+				t.Fatalf("killed at request %d (after it: %t), the conversation was made shorter %d times", n, after, shorter)
+			}
+			if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
+				t.Errorf("killed at request %d (after it: %t): %s", n, after, text)
+			}
+			if n > 0 && !killed {
+				return
+			}
+		}
+	}
+}
+
+// compactions is how often a run made its conversation shorter.
+func (w *killWorld) compactions(out string) int {
+	w.t.Helper()
+	file, err := os.Open(filepath.Join(w.dir, out, "transcript.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	n := 0
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if event.Type == transcript.TypeCompaction {
+			n++
+		}
+	}
+	return n
+}
