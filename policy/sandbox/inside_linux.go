@@ -21,6 +21,11 @@ import (
 // longestEvent bounds what the supervisor may say at once.
 const longestEvent = 1 << 20
 
+// startWait is how long a supervisor may take to start a command: longer than
+// any machine's load makes it. Commands can stop what it starts between fork and
+// execve (SIGSTOP), and it waits for that.
+const startWait = 30 * time.Second
+
 // errGone is why commands end and no more start when the supervisor is gone.
 var errGone = errors.New("the sandbox's supervisor is gone")
 
@@ -31,6 +36,7 @@ type inside struct {
 	gone       chan struct{} // closed when nothing more comes from inside
 	empty      chan struct{} // closed when the supervisor says that nothing lives
 	proxy      net.Listener  // that the spec asked for; nil without
+	startWait  time.Duration
 
 	sending sync.Mutex
 
@@ -58,7 +64,7 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 		return nil, err
 	}
 	defer theirs.Close()
-	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), children: make(map[uint64]*insideChild)}
+	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), startWait: startWait, children: make(map[uint64]*insideChild)}
 	err = starter.start(func() (err error) {
 		in.supervisor, err = startSupervisor(theirs, attributes)
 		return err
@@ -283,6 +289,13 @@ func (in *inside) close() {
 	<-in.gone
 }
 
+// giveUp ends a supervisor that does not serve. What it was starting may live on
+// and hold its end of the socket, so nobody waits for that to close.
+func (in *inside) giveUp() {
+	in.supervisor.kill()
+	_ = in.socket.SetDeadline(time.Now())
+}
+
 func (in *inside) child(c Command) *insideChild {
 	return &insideChild{inside: in, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
@@ -296,7 +309,15 @@ func (c *insideChild) start(streams []*os.File, terminal bool) error {
 		c.inside.forget(c)
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	return <-c.started
+	patience := time.NewTimer(c.inside.startWait)
+	defer patience.Stop()
+	select {
+	case err := <-c.started:
+		return err
+	case <-patience.C:
+		c.inside.giveUp()
+		return fmt.Errorf("%w: it was ended because it did not start a command within %s", errGone, c.inside.startWait)
+	}
 }
 
 func (in *inside) know(c *insideChild) error {
