@@ -21,9 +21,9 @@ import (
 // longestEvent bounds what the supervisor may say at once.
 const longestEvent = 1 << 20
 
-// startWait is how long a supervisor may take to start a command: longer than
-// any machine's load makes it. Commands can stop what it starts between fork and
-// execve (SIGSTOP), and it waits for that.
+// startWait is how long a supervisor may take to confine itself, and then to start
+// a command: longer than any machine's load makes it. Commands can stop what it
+// starts between fork and execve (SIGSTOP), and it waits for that.
 const startWait = 30 * time.Second
 
 // errGone is why commands end and no more start when the supervisor is gone.
@@ -93,6 +93,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 // build hands over the spec and waits until the supervisor serves. The error is
 // an insideError when it says what the process could not do.
 func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
+	_ = in.socket.SetDeadline(time.Now().Add(in.startWait))
+	defer in.socket.SetDeadline(time.Time{})
 	if err := in.send(spec); err != nil {
 		return report, &insideError{"hand over what to confine", in.explain(err)}
 	}
@@ -114,8 +116,13 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 	return report, nil
 }
 
-// explain adds what the process wrote before it ended.
+// explain adds what the process wrote before it ended, and ends one that does
+// not answer.
 func (in *inside) explain(err error) string {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		in.supervisor.kill()
+		err = fmt.Errorf("it did not answer within %s", in.startWait)
+	}
 	in.socket.Close()
 	return cmp.Or(strings.TrimSpace(in.supervisor.lastWords()), err.Error())
 }

@@ -113,6 +113,25 @@ func TestASupervisorThatStartsNothingIsEnded(t *testing.T) {
 	}
 }
 
+func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
+	confined(t, "full", nil) // or skip
+	base := t.TempDir()
+	begun := Begin(NetworkLoopback)
+	pid := begun.inside.supervisor.pid
+	begun.inside.startWait = time.Millisecond
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	rescue := time.AfterFunc(20*time.Second, func() { _ = unix.Kill(pid, unix.SIGKILL) })
+	defer rescue.Stop()
+	_, err := Open(t.Context(), Options{
+		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: base, Scratch: filepath.Join(base, "scratch"), Require: LevelFull, Begun: begun,
+	})
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "confine: it did not answer") {
+		t.Errorf("it ends by %v", err)
+	}
+}
+
 // runSoon fails when Run does not return though its context has ended.
 func runSoon(t *testing.T, box *Sandbox, c Command) error {
 	t.Helper()
