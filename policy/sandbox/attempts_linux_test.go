@@ -233,6 +233,7 @@ func processAttempts() []attempt {
 			return err
 		}},
 		{name: "limit agent-ci", do: func(w world) error { return unix.Prlimit(w.Victim, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) }},
+		{name: "limit the supervisor", do: func(world) error { return unix.Prlimit(os.Getppid(), unix.RLIMIT_CORE, &unix.Rlimit{}, nil) }},
 		{name: "slow agent-ci down", do: func(w world) error { return unix.Setpriority(unix.PRIO_PROCESS, w.Victim, 1) }, open: inLandlock(notSignals)},
 		{name: "pin agent-ci to a processor", do: func(w world) error {
 			var set unix.CPUSet

@@ -117,7 +117,9 @@ func argumentRules(o filterOptions) []rule {
 	add(notAllowed, "socket")
 	add(allow, "socketpair", is(0, unix.AF_UNIX))
 	add(notAllowed, "socketpair")
-	if !o.namespaced {
+	if o.namespaced {
+		add(notAllowed, "prlimit64", is(0, 1)) // the supervisor, by whose limits later commands start
+	} else {
 		add(notAllowed, "prlimit64", isNot(0, 0))
 	}
 	return rules

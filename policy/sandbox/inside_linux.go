@@ -21,6 +21,11 @@ import (
 // longestEvent bounds what the supervisor may say at once.
 const longestEvent = 1 << 20
 
+// startWait is how long a supervisor may take to confine itself, and then to start
+// a command: longer than any machine's load makes it. Commands can stop what it
+// starts between fork and execve (SIGSTOP), and it waits for that.
+const startWait = 30 * time.Second
+
 // errGone is why commands end and no more start when the supervisor is gone.
 var errGone = errors.New("the sandbox's supervisor is gone")
 
@@ -31,6 +36,7 @@ type inside struct {
 	gone       chan struct{} // closed when nothing more comes from inside
 	empty      chan struct{} // closed when the supervisor says that nothing lives
 	proxy      net.Listener  // that the spec asked for; nil without
+	startWait  time.Duration
 
 	sending sync.Mutex
 
@@ -58,7 +64,7 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 		return nil, err
 	}
 	defer theirs.Close()
-	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), children: make(map[uint64]*insideChild)}
+	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), startWait: startWait, children: make(map[uint64]*insideChild)}
 	err = starter.start(func() (err error) {
 		in.supervisor, err = startSupervisor(theirs, attributes)
 		return err
@@ -87,6 +93,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 // build hands over the spec and waits until the supervisor serves. The error is
 // an insideError when it says what the process could not do.
 func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
+	_ = in.socket.SetDeadline(time.Now().Add(in.startWait))
+	defer in.socket.SetDeadline(time.Time{})
 	if err := in.send(spec); err != nil {
 		return report, &insideError{"hand over what to confine", in.explain(err)}
 	}
@@ -108,8 +116,13 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 	return report, nil
 }
 
-// explain adds what the process wrote before it ended.
+// explain adds what the process wrote before it ended, and ends one that does
+// not answer.
 func (in *inside) explain(err error) string {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		in.supervisor.kill()
+		err = fmt.Errorf("it did not answer within %s", in.startWait)
+	}
 	in.socket.Close()
 	return cmp.Or(strings.TrimSpace(in.supervisor.lastWords()), err.Error())
 }
@@ -283,6 +296,13 @@ func (in *inside) close() {
 	<-in.gone
 }
 
+// giveUp ends a supervisor that does not serve. What it was starting may live on
+// and hold its end of the socket, so nobody waits for that to close.
+func (in *inside) giveUp() {
+	in.supervisor.kill()
+	_ = in.socket.SetDeadline(time.Now())
+}
+
 func (in *inside) child(c Command) *insideChild {
 	return &insideChild{inside: in, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
@@ -296,7 +316,15 @@ func (c *insideChild) start(streams []*os.File, terminal bool) error {
 		c.inside.forget(c)
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	return <-c.started
+	patience := time.NewTimer(c.inside.startWait)
+	defer patience.Stop()
+	select {
+	case err := <-c.started:
+		return err
+	case <-patience.C:
+		c.inside.giveUp()
+		return fmt.Errorf("%w: it was ended because it did not start a command within %s", errGone, c.inside.startWait)
+	}
 }
 
 func (in *inside) know(c *insideChild) error {

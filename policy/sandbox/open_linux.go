@@ -202,6 +202,7 @@ func openLandlock(s *Sandbox, p *plan) error {
 	if err != nil {
 		return err
 	}
+	s.inside.supervisor.watchStopped(s.inside.giveUp)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // this process shows no memory to the user's others
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))

@@ -20,6 +20,8 @@ type supervisor struct {
 
 	mu     sync.Mutex
 	reaped bool // the number may be somebody else's
+
+	watch sync.WaitGroup // for its being stopped
 }
 
 // longestSaid bounds what is read of that.
@@ -57,8 +59,30 @@ func (s *supervisor) kill() {
 	}
 }
 
+// watchStopped calls end when it is stopped, which commands that it shares a pid
+// namespace with can do where it is not the first process there (SIGSTOP).
+func (s *supervisor) watchStopped(end func()) {
+	s.watch.Go(func() {
+		var info unix.Siginfo
+		for {
+			err := unix.Waitid(unix.P_PID, s.pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+			switch {
+			case err == unix.EINTR:
+				continue
+			case err == nil && info.Code == cldStopped:
+				end()
+			}
+			return
+		}
+	})
+}
+
+// cldStopped says that a process was stopped (CLD_STOPPED, sigaction(2)).
+const cldStopped = 5
+
 // wait waits for its end and reaps it.
 func (s *supervisor) wait() {
+	defer s.watch.Wait()
 	awaitExit(s.pid)
 	s.mu.Lock()
 	defer s.mu.Unlock()

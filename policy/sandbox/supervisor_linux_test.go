@@ -1,12 +1,15 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,6 +85,70 @@ func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
 				t.Errorf("it says %q", got)
 			}
 		})
+	}
+}
+
+// Where it is not the first of a pid namespace, commands can stop it.
+func TestACommandThatStopsTheSupervisorEndsIt(t *testing.T) {
+	box, o := confined(t, "landlock", nil)
+	if err := runSoon(t, box, bash(o, "kill -STOP $PPID; sleep 60", nil)); !errors.Is(err, errGone) {
+		t.Errorf("the command ends by %v", err)
+	}
+}
+
+// A command can stop what is being started, before it executes: then so waits
+// the supervisor, and whoever asked it.
+func TestASupervisorThatStartsNothingIsEnded(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			box.inside.startWait = time.Millisecond
+			if err := unix.Kill(box.inside.supervisor.pid, unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			if err := runSoon(t, box, bash(o, "true", nil)); !errors.Is(err, ErrNotStarted) || !errors.Is(err, errGone) {
+				t.Errorf("the command ends by %v", err)
+			}
+		})
+	}
+}
+
+func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
+	confined(t, "full", nil) // or skip
+	base := t.TempDir()
+	begun := Begin(NetworkLoopback)
+	pid := begun.inside.supervisor.pid
+	begun.inside.startWait = time.Millisecond
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	rescue := time.AfterFunc(20*time.Second, func() { _ = unix.Kill(pid, unix.SIGKILL) })
+	defer rescue.Stop()
+	_, err := Open(t.Context(), Options{
+		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: base, Scratch: filepath.Join(base, "scratch"), Require: LevelFull, Begun: begun,
+	})
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "confine: it did not answer") {
+		t.Errorf("it ends by %v", err)
+	}
+}
+
+// runSoon fails when Run does not return though its context has ended.
+func runSoon(t *testing.T, box *Sandbox, c Command) error {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := box.Run(ctx, c)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(20 * time.Second):
+		_ = unix.Kill(box.inside.supervisor.pid, unix.SIGKILL)
+		t.Fatal("Run does not return")
+		return nil
 	}
 }
 

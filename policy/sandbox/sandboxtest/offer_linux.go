@@ -35,8 +35,12 @@ func offered(level string) bool {
 	return namespaces() || landlock() >= 3
 }
 
-// namespaces says whether mount(8) can mount in namespaces of its own.
+// namespaces says whether mount(8) can mount in namespaces of its own, and the
+// kernel knows the attributes of mounts besides.
 var namespaces = sync.OnceValue(func() bool {
+	if !mountAttributes() {
+		return false
+	}
 	cmd := exec.Command("sh", "-c", "mount -t tmpfs none /tmp && mount -t proc none /proc")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET,
@@ -45,6 +49,15 @@ var namespaces = sync.OnceValue(func() bool {
 	}
 	return cmd.Run() == nil
 })
+
+// mountAttributes says whether there is mount_setattr(2) (Linux 5.12). The size
+// of its argument is looked at before the caller's rights are: a wrong one is an
+// answer of the call itself, not of a filter or of a kernel without it.
+func mountAttributes() bool {
+	const wrongSize = 0
+	_, _, errno := unix.Syscall6(unix.SYS_MOUNT_SETATTR, 0, 0, 0, 0, wrongSize, 0)
+	return errno == unix.EINVAL
+}
 
 // landlock is the ABI version of landlock_create_ruleset(2), 0 where there is
 // none.

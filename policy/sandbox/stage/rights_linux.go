@@ -33,7 +33,10 @@ func limit(s Spec) error {
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 // onAllThreads makes a system call on every thread of this process; further
-// arguments are 0, as some operations of prctl(2) demand.
+// arguments are 0, as some operations of prctl(2) demand. What they point to must
+// not move with the stack meanwhile, so it is to be on the heap.
+//
+//go:uintptrescapes
 func onAllThreads(number, arg1, arg2 uintptr) error {
 	if _, _, errno := psx.Syscall6(number, arg1, arg2, 0, 0, 0, 0); errno != 0 {
 		return errno
