@@ -221,9 +221,11 @@ func (in *inside) listen() {
 			in.lose()
 			return
 		}
-		if e.Empty {
+		if e.Empty { // the last event
 			close(in.empty)
-			continue
+			_, _ = io.Copy(io.Discard, in.socket)
+			in.lose()
+			return
 		}
 		in.hear(e)
 	}

@@ -52,7 +52,9 @@ func serveCommands(c *conn) error {
 }
 
 // deadly are the signals that Go's runtime would end or stop the supervisor for
-// when a command sends them (os/signal). The others it drops.
+// when a command sends them by kill (os/signal). The others it drops. A fault
+// that is made up by sigqueue it takes for its own, and ends: so ends the sandbox
+// of whoever sent it.
 var deadly = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 	unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU,
