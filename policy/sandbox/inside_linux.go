@@ -274,11 +274,15 @@ func (in *inside) drain() bool {
 	defer patience.Stop()
 	select {
 	case <-in.empty:
-		return true
 	case <-in.gone:
 	case <-patience.C:
 	}
-	return false
+	select {
+	case <-in.empty: // it may have said so and be gone
+		return true
+	default:
+		return false
+	}
 }
 
 // finish tells the supervisor that no more requests come.
