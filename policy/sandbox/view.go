@@ -24,6 +24,7 @@ type viewed struct {
 	shown   bool
 	sources []string // where it lies outside, the first that has a file counts
 	why     string   // it is not shown
+	walked  bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
 }
 
 // Why a path is not shown.
@@ -77,6 +78,10 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 	path = filepath.Clean(path)
 	for range 8 { // links may lead from one entry to another
 		e := v.at(path)
+		if real, err := filepath.EvalSymlinks(path); e.walked && err == nil && real != path {
+			path = real
+			continue
+		}
 		if !e.shown {
 			return "", "", fmt.Errorf("%w: %s", errNotShown, e.why)
 		}

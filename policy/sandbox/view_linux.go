@@ -40,7 +40,7 @@ func (v *View) confine(o Options, level Level) error {
 // withoutNamespaces is the view where paths are what they are outside.
 func (v *View) withoutNamespaces(p *plan) {
 	for _, path := range []string{"/tmp", "/var/tmp"} {
-		v.add(viewed{path: path, why: whyOthers})
+		v.add(viewed{path: path, why: whyOthers, walked: true})
 	}
 	hidden := slices.Clone(p.hidden)
 	for file := range p.userGit.cleaned {

@@ -69,3 +69,31 @@ func viewedContent(v *View, path string) string {
 	}
 	return strings.TrimSpace(string(content[:min(10, len(content))]))
 }
+
+// Landlock judges where a path ends, not what it leads through.
+func TestLinksInWhatIsNotShownLeadOn(t *testing.T) {
+	base := t.TempDir()
+	put(t, filepath.Join(base, "extra/file"), "extra", 0o644)
+	put(t, filepath.Join(base, "denied/file"), "secret", 0o644)
+	for _, name := range []string{"extra", "denied"} {
+		if err := os.Symlink(filepath.Join(base, name), filepath.Join(base, "to-"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box, o := confined(t, "landlock", func(o *Options) {
+		o.Writable, o.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "denied")}
+	})
+	v, err := NewView(o, box.Level())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"to-extra/file": "extra", "to-denied/file": "", "extra/file": "extra", "denied/file": "", "to-nothing": ""} {
+		path = filepath.Join(base, path)
+		if got := strings.TrimSpace(run(t, box, o, `cat `+path+` 2>/dev/null; true`)); got != want {
+			t.Errorf("%s: commands read %q, not %q", path, got, want)
+		}
+		if got := viewedContent(v, path); got != want {
+			t.Errorf("%s: the view shows %q, not %q", path, got, want)
+		}
+	}
+}
