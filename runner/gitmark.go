@@ -91,6 +91,18 @@ func (r *run) gitUnchanged() error {
 			"Nothing of git was run there; look at these files before you do, or throw the checkout away.", strings.Join(changed, "; "))
 }
 
+// endGitMark compares for the last time. No command of the run can write there
+// any more, and what differs from now on is the run's own doing: one that is
+// killed after this must not take it for theirs.
+func (r *run) endGitMark() error {
+	if err := r.gitUnchanged(); err != nil || r.gitMark == nil {
+		return err
+	}
+	r.gitMark = nil
+	r.dir.remove(gitMarkFile)
+	return nil
+}
+
 // gitChanged is the reason of such an end.
 const gitChanged = "git_changed"
 

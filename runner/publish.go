@@ -415,6 +415,9 @@ func (r *run) switchToPushed(ctx context.Context, commit string) error {
 }
 
 func (r *run) switchCheckout(ctx context.Context, commit string) error {
+	if err := r.endGitMark(); err != nil {
+		return err
+	}
 	if err := r.checkout.DropLocks(); err != nil {
 		return fmt.Errorf("remove the locks that the run's commands left: %w", err)
 	}

@@ -81,13 +81,17 @@ func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
 	}
 }
 
-// condition is [confined]: all layers are there. Without any, commands of
-// scripts run unconfined, as a user of such a machine has to say.
+// conditions are those of scripts: [confined], all layers are there; [landlock],
+// that is the only one, as in most containers. Without any, commands of scripts
+// run unconfined, as a user of such a machine has to say.
+var conditions = map[string]sandbox.Level{"confined": sandbox.LevelFull, "landlock": sandbox.LevelLandlock}
+
 func condition(name string) (bool, error) {
-	if name != "confined" {
+	level, ok := conditions[name]
+	if !ok {
 		return false, fmt.Errorf("there is no condition %q", name)
 	}
-	return confines() == sandbox.LevelFull, nil
+	return confines() == level, nil
 }
 
 // scriptCommands are what scripts can do beside running programs.

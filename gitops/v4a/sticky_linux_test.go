@@ -26,6 +26,9 @@ func asUser(t *testing.T, call uintptr, do func()) {
 	if os.Geteuid() != 0 {
 		t.Skip("only the superuser may become another user")
 	}
+	if err := os.Lchown(t.TempDir(), unprivileged, -1); err != nil {
+		t.Skipf("there is no other user in this namespace of users: %v", err)
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	become := func(user uintptr) {

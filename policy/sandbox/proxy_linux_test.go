@@ -202,7 +202,7 @@ func findListener(world) error {
 
 func TestNothingGetsOutByTheProxy(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
-		for name, user := range users() {
+		for name, user := range users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)
 				o := newWorld(t, tier, user)
