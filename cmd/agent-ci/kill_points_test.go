@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // deadly answers as next does, and kills a program at one of its requests:
@@ -77,15 +78,28 @@ func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Proce
 // TestKilledAtEachRequest kills a run, and what goes on with it, at each request
 // to the model and to GitHub, git's included; at every third one without
 // AGENT_CI_KILLS=100.
-func TestKilledAtEachRequest(t *testing.T) { killedAtEachRequest(t, false) }
+func TestKilledAtEachRequest(t *testing.T) { killedAtEachRequest(t, newKillWorld(t), false) }
+
+// TestKilledAtEachRequestUnderLandlock is the same where the run can't keep its
+// commands from git's folder, and compares it afterwards: in a sandbox it gets no
+// namespaces of its own.
+func TestKilledAtEachRequestUnderLandlock(t *testing.T) {
+	if confines() != sandbox.LevelFull {
+		t.Skip("needs all layers, to leave some out")
+	}
+	w := newKillWorld(t)
+	w.within = []string{binary, "sandbox", "--repo", w.dir, "--network", "full", "--", "env"}
+	killedAtEachRequest(t, w, false)
+}
 
 // TestKilledAtEachRequestAfterTheBaseMoved is the same for a change that follows
 // its base, with a file in it that no run may touch.
-func TestKilledAtEachRequestAfterTheBaseMoved(t *testing.T) { killedAtEachRequest(t, true) }
+func TestKilledAtEachRequestAfterTheBaseMoved(t *testing.T) {
+	killedAtEachRequest(t, newKillWorld(t), true)
+}
 
-func killedAtEachRequest(t *testing.T, moved bool) {
+func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 	t.Helper()
-	w := newKillWorld(t)
 	forge := forgetest.New(t, forgetest.Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", stepwise(3))
@@ -95,6 +109,9 @@ func killedAtEachRequest(t *testing.T, moved bool) {
 	defer server.Close()
 	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
 		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	if w.within != nil {
+		w.within = append(w.within, w.env...)
+	}
 
 	want, step := "", 1
 	if kills(t) < 100 {

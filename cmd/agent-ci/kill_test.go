@@ -99,7 +99,8 @@ func step(n, try int) any {
 // killWorld is a repository and a model for runs that are killed.
 type killWorld struct {
 	workshop
-	gate *deadly // in front of the model
+	gate   *deadly  // in front of the model
+	within []string // what agent-ci is started by, if not by the test itself
 }
 
 func newKillWorld(t *testing.T) *killWorld {
@@ -142,7 +143,8 @@ func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
 // watched runs agent-ci beside what watch begins, and ends that with it.
 func (w *killWorld) watched(watch func(program *os.Process) (stop func()), args ...string) (string, bool) {
 	w.t.Helper()
-	cmd := exec.Command(binary, args...)
+	argv := append(append(w.within[:len(w.within):len(w.within)], binary), args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
