@@ -23,13 +23,17 @@ func TestTimeInALongAnswerCounts(t *testing.T) {
 	}))
 	var alive time.Time
 	w.watched(func(program *os.Process) func() {
-		done := make(chan struct{})
+		ended, done := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
-			alive = w.aliveAfter(<-asked, "out")
-			_ = program.Kill()
+			select {
+			case at := <-asked:
+				alive = w.aliveAfter(at, "out", ended)
+				_ = program.Kill()
+			case <-ended:
+			}
 		}()
-		return func() { <-done }
+		return func() { close(ended); <-done }
 	}, "run", "--prompt", "x", "--repo", w.checkout("repo"), "--out", "out", "--publish", "none", "--quiet")
 
 	w.gate.answer(stepwise(0))
@@ -40,13 +44,14 @@ func TestTimeInALongAnswerCounts(t *testing.T) {
 	}
 }
 
-// aliveAfter waits until a run says that it lived after a time, and gives when.
-func (w *killWorld) aliveAfter(after time.Time, out string) time.Time {
+// aliveAfter waits until a run says that it lived after a time, and gives when;
+// the zero time when it ended before.
+func (w *killWorld) aliveAfter(after time.Time, out string, ended <-chan struct{}) time.Time {
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
 	for {
 		select {
-		case <-w.t.Context().Done():
+		case <-ended:
 			return time.Time{}
 		case <-ticks.C:
 		}

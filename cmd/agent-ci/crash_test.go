@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // publishing is a forge with a repository, and what runs there need.
@@ -29,9 +28,6 @@ func newPublishing(t *testing.T) *publishing {
 	w := &publishing{
 		forge: forge, repo: forge.AddRepository("octo", "widgets"),
 		workshop: newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token),
-	}
-	if confines() == sandbox.LevelNone {
-		w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
 	}
 	seed := filepath.Join(w.dir, "seed")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", seed)

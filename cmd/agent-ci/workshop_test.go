@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // workshop is a folder of a test that runs git and agent-ci itself, and the
@@ -19,6 +21,9 @@ type workshop struct {
 func newWorkshop(t *testing.T, env ...string) workshop {
 	t.Helper()
 	dir := t.TempDir()
+	if confines() == sandbox.LevelNone {
+		env = append(env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
+	}
 	return workshop{t, dir, append([]string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",

@@ -418,6 +418,7 @@ func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
 }
 
 func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
+	requireTier(t, "landlock")
 	workspace := t.TempDir()
 	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
 	_, err := Open(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: t.TempDir(), without: []string{layerNamespaces}})
