@@ -68,13 +68,30 @@ func (p *plan) ownFolders() []string {
 func (p *plan) mustBeSeparable() error {
 	for _, path := range p.hidden {
 		if within(path, append(p.writable, p.workspace)) {
-			return &insideError{"landlock", fmt.Sprintf("%s lies in a folder that commands may read, and without namespaces it can't be kept from them", path)}
+			return inseparable("Take it out of there", "%s lies in a folder that commands may read, and without namespaces it can't be kept from them", path)
 		}
 	}
 	for file := range p.git.cleaned {
-		return &insideError{"landlock", fmt.Sprintf("%s holds credentials, and without namespaces they can't be kept from commands; check out without them (actions/checkout: persist-credentials: false)", file)}
+		return inseparable("Check out without credentials (actions/checkout: persist-credentials: false)",
+			"%s holds credentials, and without namespaces they can't be kept from commands", file)
 	}
 	return nil
+}
+
+// inseparableError is what Landlock alone can't keep from commands, and what to do
+// about it.
+type inseparableError struct {
+	*insideError
+	remedy string
+}
+
+func (e *inseparableError) Unwrap() error { return e.insideError }
+
+// inseparable says what it is; do is the first part of the remedy.
+func inseparable(do, format string, args ...any) error {
+	return &inseparableError{&insideError{layerLandlock, fmt.Sprintf(format, args...)}, do +
+		", allow user namespaces on this machine (kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0), " +
+		"or run without confinement by policy.sandbox: danger-full-access."}
 }
 
 // around lists the paths that together are all of dir but the denied ones.

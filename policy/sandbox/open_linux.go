@@ -86,6 +86,9 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 		err := try(s, p)
 		if refused := (*insideError)(nil); errors.As(err, &refused) {
 			unavailable.Missing = append(unavailable.Missing, refused.Error())
+			if mixed := (*inseparableError)(nil); errors.As(err, &mixed) {
+				unavailable.Remedy = mixed.remedy
+			}
 			continue
 		}
 		if err != nil {

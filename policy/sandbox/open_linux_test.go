@@ -422,7 +422,7 @@ func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
 	workspace := t.TempDir()
 	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
 	_, err := Open(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: t.TempDir(), without: []string{layerNamespaces}})
-	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "persist-credentials: false") {
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "). Check out without credentials (actions/checkout: persist-credentials: false), allow") {
 		t.Errorf("got %v", err)
 	}
 }
