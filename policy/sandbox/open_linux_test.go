@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -607,7 +607,7 @@ func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 }
 
 func TestLaterLeavesNothingRunning(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before := goleak.IgnoreCurrent()
 	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir()})
 	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Skip(err)
@@ -615,9 +615,7 @@ func TestLaterLeavesNothingRunning(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if after := runtime.NumGoroutine(); after > before {
-		t.Errorf("%d goroutines are left of %d", after, before)
-	}
+	goleak.VerifyNone(t, before) // it waits for those that are about to end
 }
 
 func TestLaterOpensAtTheFirstCommand(t *testing.T) {
