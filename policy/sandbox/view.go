@@ -78,9 +78,11 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 	path = filepath.Clean(path)
 	for range 8 { // links may lead from one entry to another
 		e := v.at(path)
-		if real, err := filepath.EvalSymlinks(path); e.walked && err == nil && real != path {
-			path = real
-			continue
+		if e.walked {
+			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+				path = real
+				continue
+			}
 		}
 		if !e.shown {
 			return "", "", fmt.Errorf("%w: %s", errNotShown, e.why)
