@@ -73,17 +73,21 @@ func written(stmt *syntax.Stmt) string {
 	case "printf":
 		return formatted(words[1:])
 	case "cat", "tee":
-		return documents(stmt)
+		var all strings.Builder
+		for _, document := range documents(stmt) {
+			all.WriteString(document.Text + "\n")
+		}
+		return all.String()
 	}
 	return ""
 }
 
 func echoed(args []Word) string {
-	var texts []string
-	for i, arg := range args {
-		if i == len(texts) && len(texts) == 0 && strings.Trim(arg.Text, "-neE") == "" && strings.HasPrefix(arg.Text, "-") {
-			continue
-		}
+	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Trim(args[0].Text, "-neE") == "" {
+		args = args[1:]
+	}
+	texts := make([]string, 0, len(args))
+	for _, arg := range args {
 		texts = append(texts, arg.Text)
 	}
 	return lines(strings.Join(texts, " "))
@@ -111,16 +115,15 @@ func formatted(args []Word) string {
 func lines(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
 
 // documents are the here-documents of a statement.
-func documents(stmt *syntax.Stmt) string {
-	var all strings.Builder
+func documents(stmt *syntax.Stmt) []Word {
+	var all []Word
 	for _, redirect := range stmt.Redirs {
-		document := redirect.Hdoc
-		if redirect.Op == syntax.WordHdoc {
-			document = redirect.Word
-		}
-		if document != nil {
-			all.WriteString(wordOf(document).Text + "\n")
+		switch {
+		case redirect.Op == syntax.WordHdoc:
+			all = append(all, wordOf(redirect.Word))
+		case redirect.Hdoc != nil:
+			all = append(all, wordOf(redirect.Hdoc))
 		}
 	}
-	return all.String()
+	return all
 }

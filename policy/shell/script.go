@@ -161,17 +161,8 @@ func (r *reader) input(stmt *syntax.Stmt, words []Word, from origin) {
 	if !words[0].Known || !shells[name] || len(words) > 1 && !readsInput(words[1:]) {
 		return
 	}
-	for _, redirect := range stmt.Redirs {
-		document := redirect.Hdoc
-		if redirect.Op == syntax.WordHdoc {
-			document = redirect.Word
-		}
-		if document == nil {
-			continue
-		}
-		if text := wordOf(document); text.Known {
-			r.script(text.Text, from.through(name))
-		}
+	for _, document := range documents(stmt) {
+		r.known(document, from.through(name))
 	}
 }
 

@@ -75,7 +75,7 @@ func TestCommandsAreFoundAnywhere(t *testing.T) {
 		`eval git push`, `eval "git push"`, `trap 'git push' EXIT`, `trap -- 'git push' EXIT`, `alias p='git push'; p`,
 		`find . -exec git push \;`, `find . -name x -execdir git push {} +`, `find . -ok true ';' -exec git push ';'`, `fd -x git push`,
 		`{git,push}`, `git {push,-f}`, `{git,"push",$x}`, `sudo {git,push}`,
-		`echo git push | sh`, `echo -n 'git push' | bash`, `echo "git push $X" | sh -s`, `printf 'ls\ngit push\n' | sh`, `printf '%s %s' git push | sh`, `echo -e 'ls\ngit push' | sudo bash`,
+		`echo git push | sh`, `echo -n 'git push' | bash`, `echo -n -e 'git push' | bash`, `echo "git push $X" | sh -s`, `printf 'ls\ngit push\n' | sh`, `printf '%s %s' git push | sh`, `echo -e 'ls\ngit push' | sudo bash`,
 		"cat <<'E' | sh\nls\ngit push\nE", `{ echo ls; echo git push; } | sh`, `echo git push | tee x | sh`, `(echo git push) |& env A=1 bash -x`, `cat <<< 'git push' | sh`,
 		`fish -c 'git push'`, `tcsh -c 'git push'`, `pwsh -c 'git push'`, `npx -c 'git push'`, `npx --call 'git push'`, `npx --call='git push'`,
 		`git submodule foreach git push`, `git submodule foreach --recursive 'git push'`, `git -C x submodule --quiet foreach "ls && git push"`, `git bisect run git push`, `git bisect run sh -c 'git push'`,
