@@ -47,8 +47,9 @@ type verdict struct {
 }
 
 const (
-	exitEscaped = 10
-	exitHeld    = 11
+	exitEscaped  = 10
+	exitHeld     = 11
+	exitMistaken = 12
 )
 
 // becomeProgram makes this process one of the other programs, if it is meant
@@ -76,11 +77,29 @@ func runAttempt() {
 	must(json.Unmarshal([]byte(os.Getenv(worldVariable)), &w))
 	all := slices.Concat(attempts(), proxyAttempts())
 	i := slices.IndexFunc(all, func(a attempt) bool { return a.name == os.Getenv(attemptVariable) })
-	if err := all[i].do(w); err != nil {
+	err := all[i].do(w)
+	switch {
+	case w.mistaken():
+		fmt.Println("the victim's number is one of its own")
+		os.Exit(exitMistaken)
+	case err != nil:
 		fmt.Println(err)
 		os.Exit(exitHeld)
 	}
 	os.Exit(exitEscaped)
+}
+
+// mistaken is true where the victim's number is that of a thread of the attempt
+// or of its supervisor. In a namespace of processes numbers begin at 1 again, so
+// that what was attacked is not the victim.
+func (w world) mistaken() bool {
+	for _, process := range []int{os.Getpid(), os.Getppid()} {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", process, w.Victim))
+		if err == nil && process != w.Victim {
+			return true
+		}
+	}
+	return false
 }
 
 func must(err error) {
@@ -109,28 +128,43 @@ func runOuter() {
 	defer stop()
 	o.Options.without = o.Without
 	o.Options.Environ = os.Environ()
-	box, all := new(Sandbox), attempts()
+	all := attempts()
 	if o.Proxied {
 		all = append(all, proxyAttempts()...)
 		o.Options.Network, o.Options.Serve = NetworkProxied, o.World.serveProxy
 	}
-	if !o.Bare {
-		var err error
-		box, err = Open(context.Background(), o.Options)
-		must(err)
-	}
+	box := o.open()
 	fmt.Fprintln(os.Stderr, box.Level())
 	out := json.NewEncoder(os.Stdout)
 	for _, a := range all {
 		if o.Bare && a.unproven {
 			continue
 		}
-		must(out.Encode(try(box, o, a)))
+		v, mistaken := try(box, o, a)
+		for range 5 {
+			if !mistaken {
+				break
+			}
+			must(box.Close())
+			box = o.open()
+			v, mistaken = try(box, o, a)
+		}
+		must(out.Encode(v))
 	}
 	must(box.Close())
 }
 
-func try(box *Sandbox, o outer, a attempt) verdict {
+func (o outer) open() *Sandbox {
+	if o.Bare {
+		return new(Sandbox)
+	}
+	box, err := Open(context.Background(), o.Options)
+	must(err)
+	return box
+}
+
+// try runs one attempt. A mistaken one has hit itself: it says nothing.
+func try(box *Sandbox, o outer, a attempt) (v verdict, mistaken bool) {
 	raw, err := json.Marshal(o.World)
 	must(err)
 	var output bytes.Buffer
@@ -141,11 +175,11 @@ func try(box *Sandbox, o outer, a attempt) verdict {
 	must(err)
 	switch {
 	case status.ExitCode == exitEscaped:
-		return verdict{a.name, true, "it succeeded " + output.String()}
+		return verdict{a.name, true, "it succeeded " + output.String()}, false
 	case status.ExitCode == exitHeld || status.Signal == "bad system call":
-		return verdict{a.name, false, strings.TrimSpace(output.String()) + status.Signal}
+		return verdict{a.name, false, strings.TrimSpace(output.String()) + status.Signal}, false
 	}
-	return verdict{a.name, true, fmt.Sprintf("the attempt itself failed: %+v %s", status, output.String())}
+	return verdict{a.name, true, fmt.Sprintf("the attempt itself failed: %+v %s", status, output.String())}, status.ExitCode == exitMistaken
 }
 
 // inhabit makes what lives outside: listeners, shared memory.
