@@ -120,9 +120,9 @@ func cloneTree(m Mount) (fd int, err error) {
 	switch m.Kind {
 	case Hidden:
 		if m.File {
-			return unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+			return emptyFile()
 		}
-		return newTmpfs("0555")
+		return newTmpfs("0555") // sealed when all have their places: some may be in it
 	case Empty:
 		return newTmpfs("1777")
 	case Overlay:
@@ -143,8 +143,13 @@ func cloneTree(m Mount) (fd int, err error) {
 	return fd, nil
 }
 
+// emptyFile is a file that reads as empty and keeps nothing.
+func emptyFile() (fd int, err error) {
+	return unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+}
+
 func newTmpfs(mode string) (fd int, err error) {
-	return newMount("tmpfs", map[string]string{"mode": mode})
+	return newMount("tmpfs", plain, map[string]string{"mode": mode})
 }
 
 // newOverlay shows m.Path with the changes of Below and of Source over it. What
@@ -175,12 +180,12 @@ func newOverlay(m Mount) (fd int, err error) {
 
 func overlay(lower string, changes int) (fd int, err error) {
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
-	return newMount("overlay", map[string]string{
+	return newMount("overlay", plain, map[string]string{
 		"lowerdir": strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(lower), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
 }
 
-func newMount(kind string, options map[string]string, flags ...string) (fd int, err error) {
+func newMount(kind string, attributes int, options map[string]string, flags ...string) (fd int, err error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
@@ -199,7 +204,7 @@ func newMount(kind string, options map[string]string, flags ...string) (fd int, 
 	if err := unix.FsconfigCreate(context); err != nil {
 		return -1, err
 	}
-	return unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, plain)
+	return unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, attributes)
 }
 
 // placeAll puts the trees in their places and then closes those folders that
@@ -310,23 +315,8 @@ func mountDevices(nodes map[string]int) error {
 }
 
 func mountTerminals() error {
-	context, err := unix.Fsopen("devpts", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(context)
-	for _, option := range [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}} {
-		if err := unix.FsconfigSetString(context, option[0], option[1]); err != nil {
-			return err
-		}
-	}
-	if err := unix.FsconfigSetFlag(context, "newinstance"); err != nil {
-		return err
-	}
-	if err := unix.FsconfigCreate(context); err != nil {
-		return err
-	}
-	pts, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+	options := map[string]string{"ptmxmode": "0666", "mode": "0620"}
+	pts, err := newMount("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, options, "newinstance")
 	if err != nil {
 		return err
 	}
@@ -335,7 +325,7 @@ func mountTerminals() error {
 }
 
 func mountProc() error {
-	proc, err := newMount("proc", nil)
+	proc, err := newMount("proc", plain, nil)
 	if err != nil {
 		return err
 	}
@@ -423,7 +413,7 @@ func cover(path string) error {
 // nothing is an empty file, or an empty folder that can't be written to.
 func nothing(file bool) (tree int, err error) {
 	if file {
-		return unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		return emptyFile()
 	}
 	if tree, err = newTmpfs("0555"); err != nil {
 		return -1, err
