@@ -42,8 +42,7 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 		return ErrClosed
 	}
 	defer s.mu.Unlock()
-	s.AdoptOrphans, s.inside, s.group, s.level, s.layers, s.tmp, s.reachesOut, s.env = opened.AdoptOrphans, opened.inside, opened.group, opened.level, opened.layers, opened.tmp, opened.reachesOut, opened.env
-	s.starter, s.stopServing = opened.starter, opened.stopServing
+	s.AdoptOrphans, s.confinement = opened.AdoptOrphans, opened.confinement
 	return nil
 }
 

@@ -178,7 +178,6 @@ func openNamespaces(s *Sandbox, p *plan) error {
 		s.env = append(s.env, proxyVariables()...)
 		s.layers = append(s.layers, "a proxy for the hosts of a list")
 	}
-	s.tmp = filepath.Join(o.Scratch, "tmp")
 	return nil
 }
 
@@ -210,8 +209,8 @@ func openLandlock(s *Sandbox, p *plan) error {
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
 	s.addCommonLayers(spec, report)
-	s.tmp = filepath.Join(o.Scratch, "tmp")
-	s.env = append([]string{"TMPDIR=" + s.tmp, "TMP=" + s.tmp, "TEMP=" + s.tmp}, o.cacheVariables(filepath.Join(o.Scratch, "cache"))...)
+	tmp := filepath.Join(o.Scratch, "tmp")
+	s.env = append([]string{"TMPDIR=" + tmp, "TMP=" + tmp, "TEMP=" + tmp}, o.cacheVariables(filepath.Join(o.Scratch, "cache"))...)
 	s.env = append(s.env, p.gitVariables()...)
 	return nil
 }

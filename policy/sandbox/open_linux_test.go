@@ -214,7 +214,7 @@ print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/l
 	if got := run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine"); got != "left\nleft\nmine\n" {
 		t.Errorf("got %q", got)
 	}
-	if got, err := os.ReadFile(filepath.Join(box.Tmp(), "left")); err != nil || string(got) != "left\n" {
+	if got, err := os.ReadFile(filepath.Join(o.Scratch, "tmp", "left")); err != nil || string(got) != "left\n" {
 		t.Errorf("outside: %q, %v", got, err)
 	}
 }

@@ -34,24 +34,26 @@ type Sandbox struct {
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
 
-	opened func() error  // of Later; nil for others
-	inside *inside       // nil when nothing is confined
-	group  *processGroup // of what is inside; may be nil
-	level  Level
-	layers []string
-	tmp    string
-	// reachesOut says that commands have the machine's network.
-	reachesOut bool
-	env        []string
-
-	stopServing func() // of the proxy; nil without one
+	opened func() error // of Later; nil for others
+	confinement
 
 	mu       sync.Mutex
-	starter  starter
 	live     map[*Process]struct{} // nil until the first start
 	closed   bool
 	close    sync.Once
 	closeErr error
+}
+
+// confinement is what Open came to; its zero value is none.
+type confinement struct {
+	inside      *inside       // nil when nothing is confined
+	group       *processGroup // of what is inside; may be nil
+	starter     starter       // of all commands, confined or not
+	level       Level
+	layers      []string
+	reachesOut  bool // commands have the machine's network
+	env         []string
+	stopServing func() // of the proxy; nil without one
 }
 
 // Level is the confinement that commands get, and Layers what it is made of.
@@ -64,10 +66,6 @@ func (s *Sandbox) Level() Level {
 
 // Layers lists the kernel mechanisms in use.
 func (s *Sandbox) Layers() []string { return append([]string{}, s.layers...) }
-
-// Tmp is the folder outside that commands see as /tmp, or find by TMPDIR where
-// they don't. It is empty when nothing is confined: they see the machine's.
-func (s *Sandbox) Tmp() string { return s.tmp }
 
 // Command is what to start.
 type Command struct {
