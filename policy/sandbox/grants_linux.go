@@ -90,7 +90,7 @@ func (e *inseparableError) Unwrap() error { return e.insideError }
 // inseparable says what it is; do is the first part of the remedy.
 func inseparable(do, format string, args ...any) error {
 	return &inseparableError{&insideError{layerLandlock, fmt.Sprintf(format, args...)}, do +
-		", allow user namespaces on this machine (kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0), " +
+		", allow user namespaces on this machine (" + opensNamespaces + "), " +
 		"or run without confinement by policy.sandbox: danger-full-access."}
 }
 

@@ -157,12 +157,16 @@ func (e *UnavailableError) Error() string {
 	return what + ". " + e.Remedy
 }
 
-const remedy = "Allow user namespaces or Landlock on this machine (kernel.unprivileged_userns_clone=1, " +
-	"kernel.apparmor_restrict_unprivileged_userns=0, or a kernel of 6.2 or newer with landlock in its list of security modules), " +
+// opensNamespaces are the kernel's settings that let ordinary users make user
+// namespaces, each of some distributions.
+const opensNamespaces = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"
+
+const remedy = "Allow user namespaces or Landlock on this machine (" + opensNamespaces +
+	", or a kernel of 6.2 or newer with landlock in its list of security modules), " +
 	"or run without confinement by policy.sandbox: danger-full-access."
 
 // remedyProxied is that where a proxy was asked for.
-const remedyProxied = "Allow user namespaces on this machine (kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0): " +
+const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
 	"without a network namespace nothing holds commands to a list of hosts. Or give the network as loopback, none or full."
 
 // unconfinedProxy is why nothing is opened where a list of hosts is to hold
