@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -28,7 +27,8 @@ func startPiped(box *runner.Alone, p process, argv []string) (*running, error) {
 	var pipes [3]pipe
 	for i := range pipes {
 		if err := pipes[i].open(); err != nil {
-			return nil, errors.Join(err, closeAll(pipes[:i]))
+			closeAll(pipes[:i])
+			return nil, err
 		}
 	}
 	input, output, failures := pipes[0], pipes[1], pipes[2]
@@ -37,7 +37,8 @@ func startPiped(box *runner.Alone, p process, argv []string) (*running, error) {
 		theirs.Close()
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeAll(pipes[:]))
+		closeAll(pipes[:])
+		return nil, err
 	}
 	// Nobody waits for this one: reading standard input can't be broken off. It
 	// ends with the process.
@@ -67,12 +68,11 @@ func (p *pipe) open() (err error) {
 	return err
 }
 
-func closeAll(pipes []pipe) error {
+func closeAll(pipes []pipe) {
 	for _, p := range pipes {
 		p.read.Close() // one end of each may be closed already
 		p.write.Close()
 	}
-	return nil
 }
 
 // onTerminal says whether a person sits at both ends.
