@@ -114,7 +114,7 @@ func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 	}
 
 	want, step := "", 1
-	if kills(t) < 100 {
+	if kills() < 100 {
 		step = 3
 	}
 	for n := 0; ; n += step {
@@ -264,7 +264,7 @@ func TestKilledWhileItEnds(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for n := range max(4, kills(t)/5) {
+	for n := range max(4, kills()/5) {
 		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
 		text, _ := w.watched(w.stopped(2+random.IntN(28), 0), "run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet")
 		if !strings.HasPrefix(text, "cancelled/sigterm") {
@@ -322,7 +322,7 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
 		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
 	step := 1
-	if kills(t) < 100 {
+	if kills() < 100 {
 		step = 4
 	}
 	for n := 8; ; n += step {

@@ -161,7 +161,7 @@ func (w *killWorld) watched(watch func(program *os.Process) (stop func()), args 
 }
 
 // kills is how many times the test kills the program: 100 with AGENT_CI_KILLS=100.
-func kills(t *testing.T) int {
+func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("AGENT_CI_KILLS")); err == nil {
 		return n
 	}
@@ -198,7 +198,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	first, later := spread{took, random.Float64()}, spread{took, random.Float64()}
 	killed, resumed := 0, 0
-	for n := 0; killed < kills(t); n++ {
+	for n := 0; killed < kills(); n++ {
 		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
 		text, ended := w.agent(first.next(), arguments(repo, out)...)
 		for rounds := 0; !ended; rounds++ {

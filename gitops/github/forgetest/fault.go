@@ -76,7 +76,7 @@ func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
 
 // watched serves a request between the calls of Watch. Its answer is held until
 // both have returned.
-func (f *Forge) watched(w http.ResponseWriter, c *call, request Request, serve func(http.ResponseWriter)) {
+func (f *Forge) watched(w http.ResponseWriter, request Request, serve func(http.ResponseWriter)) {
 	f.mu.Lock()
 	before, after := f.before, f.after
 	f.mu.Unlock()

@@ -110,7 +110,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply.write(w)
 		return
 	}
-	f.watched(w, call, request, func(w http.ResponseWriter) {
+	f.watched(w, request, func(w http.ResponseWriter) {
 		if found {
 			f.serve(httptest.NewRecorder(), call)
 			reply.write(w)
