@@ -99,7 +99,7 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.openBase(ctx, bundle); err != nil {
 		return err
 	}
-	if err := r.readRules(); err != nil {
+	if err := r.loadTemplate(); err != nil {
 		return err
 	}
 	if err := r.adoptBundle(bundle); err != nil {
@@ -307,21 +307,6 @@ func bundleBase(bundle *transcript.View) string {
 		return bundle.Change.BaseSHA
 	}
 	return bundle.Workspace.BaseSHA
-}
-
-// readRules merges the configuration that this half trusts.
-func (r *run) readRules() error {
-	layers, err := r.layers()
-	if err != nil {
-		return err
-	}
-	merged, err := job.LoadTemplate(layers...)
-	if err != nil {
-		return invalidJob(err)
-	}
-	r.job = merged
-	r.redact()
-	return nil
 }
 
 // adoptBundle takes over what the bundle says of its run, each value checked.

@@ -52,12 +52,18 @@ func (r *run) readJob(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) loadJob() error {
+func (r *run) loadJob() error { return r.mergeJob(job.Load) }
+
+// loadTemplate takes the configuration for a change that is there already: it
+// needs no task.
+func (r *run) loadTemplate() error { return r.mergeJob(job.LoadTemplate) }
+
+func (r *run) mergeJob(load func(...job.Layer) (*job.Job, error)) error {
 	layers, err := r.layers()
 	if err != nil {
 		return err
 	}
-	merged, err := job.Load(layers...)
+	merged, err := load(layers...)
 	if err != nil {
 		return invalidJob(err)
 	}

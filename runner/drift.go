@@ -143,7 +143,7 @@ func (r *run) followRules() error {
 	if err != nil {
 		return err
 	}
-	if err := r.readRules(); err != nil {
+	if err := r.loadTemplate(); err != nil {
 		return err
 	}
 	return r.beAsCautious(view)
