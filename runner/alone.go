@@ -158,9 +158,6 @@ func (r *run) root() string {
 	return r.options.Dir
 }
 
-// Level says how far commands are confined.
-func (a *Alone) Level() string { return a.run.confined.Level }
-
 // Warnings are what to know of the configuration and of the confinement.
 func (a *Alone) Warnings() []string {
 	var all []string

@@ -6,7 +6,6 @@ package eol
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -121,12 +120,6 @@ func Look(r io.Reader) (Content, error) {
 		c.strange-- // the end-of-file mark of DOS
 	}
 	return c, nil
-}
-
-// LookBytes is Look for bytes in memory.
-func LookBytes(data []byte) Content {
-	c, _ := Look(bytes.NewReader(data)) // a bytes.Reader has no errors
-	return c
 }
 
 func (c *Content) count(b byte, cr bool) (isCR bool) {

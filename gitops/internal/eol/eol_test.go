@@ -79,9 +79,15 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
+// look is Look, which has no errors but the reader's.
+func look(content string) Content {
+	c, _ := Look(strings.NewReader(content))
+	return c
+}
+
 func clean(t *testing.T, action Action, content string) string {
 	t.Helper()
-	if !action.Strips(LookBytes([]byte(content)), nil) {
+	if !action.Strips(look(content), nil) {
 		return content
 	}
 	return all(t, ToLF(strings.NewReader(content)))
@@ -89,7 +95,7 @@ func clean(t *testing.T, action Action, content string) string {
 
 func smudge(t *testing.T, action Action, content string) string {
 	t.Helper()
-	if !action.Adds(LookBytes([]byte(content))) {
+	if !action.Adds(look(content)) {
 		return content
 	}
 	return all(t, ToCRLF(strings.NewReader(content)))
@@ -107,7 +113,7 @@ func all(t *testing.T, r io.Reader) string {
 // A file that was committed with CRLF keeps it where git has to guess.
 func TestStripsAsksWhatIsIndexed(t *testing.T) {
 	action := Settings{AutoCRLF: "true"}.Decide(nil)
-	crlf, lf := LookBytes([]byte("a\r\n")), LookBytes([]byte("a\n"))
+	crlf, lf := look("a\r\n"), look("a\n")
 	if action.Strips(crlf, &crlf) || !action.Strips(crlf, &lf) || !action.Strips(crlf, nil) {
 		t.Error("CRLF of the repository is not kept")
 	}
@@ -126,7 +132,7 @@ func TestStreamsInSmallSteps(t *testing.T) {
 
 func TestSizeAfterStripping(t *testing.T) {
 	for name, content := range contents {
-		c := LookBytes([]byte(content))
+		c := look(content)
 		if got := len(all(t, ToLF(strings.NewReader(content)))); int64(got) != c.Size-c.CRLF {
 			t.Errorf("%s: %d bytes, counted %d", name, got, c.Size-c.CRLF)
 		}

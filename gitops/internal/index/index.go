@@ -248,9 +248,6 @@ func (f *File) Split() bool { return f.split }
 // Sparse says that an entry may stand for a whole folder (sparse index).
 func (f *File) Sparse() bool { return f.sparse }
 
-// Version is the version of the format, 2 to 4.
-func (f *File) Version() int { return int(f.version) }
-
 // Len is the number of entries.
 func (f *File) Len() int { return len(f.offsets) }
 
