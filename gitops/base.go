@@ -190,8 +190,12 @@ func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 	}
 	data, err := c.objects.blobBytes(e.id, limit)
 	var large *TooLargeError
-	if errors.As(err, &large) {
+	switch {
+	case errors.As(err, &large):
 		large.Path = path
+		return nil, large
+	case err != nil:
+		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
 	}
-	return data, err
+	return data, nil
 }

@@ -206,6 +206,31 @@ func TestReadBase(t *testing.T) {
 	}
 }
 
+// What fails says once of which file, and once of which object.
+func TestReadBaseOfADamagedObject(t *testing.T) {
+	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.seed()
+			id := strings.TrimSpace(r.git("rev-parse", spec))
+			object := r.path(".git/objects/" + id[:2] + "/" + id[2:])
+			if err := os.Remove(object); err != nil {
+				t.Fatal(err)
+			}
+			r.write(".git/objects/"+id[:2]+"/"+id[2:], "damaged")
+			_, err := r.open("").ReadBase("src/main.go", 100)
+			if err == nil {
+				t.Fatal("it is read")
+			}
+			for _, what := range []string{`"src/main.go" of the base commit`, id} {
+				if got := strings.Count(err.Error(), what); got != 1 {
+					t.Errorf("%d times %s in: %v", got, what, err)
+				}
+			}
+		})
+	}
+}
+
 // twoBranches has main, checked out, and older, which lacks a file and has
 // another.
 func twoBranches(t *testing.T) repo {

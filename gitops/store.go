@@ -97,7 +97,7 @@ func (s *store) EncodedObject(t plumbing.ObjectType, id plumbing.Hash) (plumbing
 				return o, nil
 			}
 			if !errors.Is(err, plumbing.ErrObjectNotFound) {
-				return nil, fmt.Errorf("read object %s: %w", id, err)
+				return nil, err
 			}
 		}
 		for _, folder := range s.folders {

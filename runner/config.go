@@ -189,10 +189,7 @@ func (r *run) readDefaults() ([]byte, bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
-	if err != nil {
-		return nil, false, fmt.Errorf("read %s of the base commit: %w", defaultsFile, err)
-	}
-	return raw, true, nil
+	return raw, err == nil, err
 }
 
 // readConfig reads a file that the user named. Inside the checkout its base

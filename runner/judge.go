@@ -32,7 +32,7 @@ func (r *run) readCommandRules(context.Context) error {
 	case err == nil:
 		files = append(files, rules.File{Name: rulesFile, Data: data})
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("read %s of the base commit: %w", rulesFile, err)
+		return err
 	}
 	return r.loadRules(files)
 }

@@ -142,8 +142,8 @@ const GuideLimit = 32 << 10
 
 // ReadGuides reads the AGENTS.md files from the root of the base commit down to
 // dir (slash-separated, "." for the root). read gives a file of the base
-// commit, or an error that is fs.ErrNotExist. What goes beyond GuideLimit in
-// all is cut.
+// commit, or an error that is fs.ErrNotExist; another one is returned as it is.
+// What goes beyond GuideLimit in all is cut.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
 	left := GuideLimit
@@ -154,7 +154,7 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s of the base commit: %w", name, err)
+			return nil, err
 		}
 		text := cut(strings.ToValidUTF8(string(raw), "�"), left)
 		if strings.TrimSpace(text) == "" {
