@@ -396,14 +396,10 @@ func (r *run) takeOverTip(ctx context.Context) error {
 
 // restoreCheckout puts the checkout back to where it was before the run.
 func (r *run) restoreCheckout(ctx context.Context) error {
-	err := r.leaveAway()
-	if err == nil {
-		err = r.checkout.Restore(ctx, r.inCheckout())
+	if err := r.leaveAway(); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("put the checkout back: %w", err)
-	}
-	return nil
+	return r.checkout.Restore(ctx, r.inCheckout())
 }
 
 // switchToPushed puts the checkout on the branch that was pushed.

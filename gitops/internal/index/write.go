@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/sha1"
 	"encoding/binary"
-	"fmt"
 	"io"
 )
 
@@ -18,22 +17,18 @@ type Update struct {
 // Write writes f with updates, which are sorted by path and name each path
 // once, as an index of f's version. Of the extensions only what is known of
 // tree objects is kept, as far as it still holds: git makes the others again
-// when it needs them.
+// when it needs them. The errors are w's.
 func Write(w io.Writer, f *File, updates []Update) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	enc := newEncoder(buffered, f.version, count(f, updates))
-	err := merge(f, updates, enc.entry)
-	if err != nil {
+	if err := merge(f, updates, enc.entry); err != nil {
 		return err
 	}
 	enc.extension("TREE", f.cacheAfter(updates))
 	if err := enc.finish(); err != nil {
-		return fmt.Errorf("write the index: %w", err)
+		return err
 	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("write the index: %w", err)
-	}
-	return nil
+	return buffered.Flush()
 }
 
 // New is an index of entries, which are sorted by path.
@@ -189,10 +184,7 @@ func (e *encoder) extension(name string, data []byte) {
 func (e *encoder) flush() error {
 	_, err := e.w.Write(e.buf)
 	e.buf = e.buf[:0]
-	if err != nil {
-		return fmt.Errorf("write the index: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (e *encoder) finish() error {
