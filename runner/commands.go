@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -200,5 +199,6 @@ func (d *directory) makeFolder(name string) (string, error) {
 	return d.join(name), nil
 }
 
-// remove takes a folder of working files away; what cannot be removed stays.
-func (d *directory) remove(name string) { _ = os.RemoveAll(d.join(name)) }
+// remove takes working files away, also folders that commands made read-only.
+// What cannot be removed stays.
+func (d *directory) remove(name string) { _ = sandbox.RemoveScratch(d.join(name)) }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -41,5 +42,28 @@ func TestLogNameIsAPlainFileName(t *testing.T) {
 		if !ok || strings.ContainsAny(file, "/\n ") || len(file) > 44 {
 			t.Errorf("logName(%q) = %q", name, got)
 		}
+	}
+}
+
+// As the Go module cache does, checks make folders that their owner may not
+// change; only user 0 may all the same.
+func TestReadOnlyFoldersOfCommandsAreRemoved(t *testing.T) {
+	dir, err := newDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := dir.makeFolder("tree/cache/module")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(tree, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir.join("tree", "cache"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	dir.remove("tree")
+	if dir.has("tree") {
+		t.Error("it is there")
 	}
 }

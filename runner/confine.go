@@ -143,9 +143,8 @@ func (r *run) absolute(paths []string) []string {
 
 func (r *run) scratch(name string) string { return r.dir.join(stateFolder, sandboxes, name) }
 
-// removeScratch removes what commands left in their sandbox. What cannot be
-// removed stays in the run directory.
-func (r *run) removeScratch(name string) { _ = sandbox.RemoveScratch(r.scratch(name)) }
+// removeScratch removes what commands left in their sandbox.
+func (r *run) removeScratch(name string) { r.dir.remove(filepath.Join(stateFolder, sandboxes, name)) }
 
 // network is what commands reach: without confinement all that the machine does.
 func (r *run) network() string {

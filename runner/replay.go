@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -35,7 +36,6 @@ type ReplayOptions struct {
 type Replayed struct {
 	Tree        string // of the change; the base's when nothing changed
 	Body        string // of the pull request that it would make
-	Directory   string // empty when it was temporary
 	Calls       int    // that were compared, or requests where tools were frozen
 	Differences []Difference
 	Outcome     outcome.Outcome // of the replay; empty where tools were frozen
@@ -72,7 +72,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		if o.Out, err = os.MkdirTemp("", "agent-ci-replay-"); err != nil {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
-		defer os.RemoveAll(o.Out)
+		defer sandbox.RemoveScratch(o.Out)
 	}
 	replay, err := newReplay(ctx, recorded, o)
 	if replay != nil {
