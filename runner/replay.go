@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,7 +164,16 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	r.conclude(&result)
 	found.Calls = len(outputs)
 	found.Differences, err = p.compare(outputs)
+	if answers.lacked && p.endedByItself() {
+		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.past.finished.Message, Replayed: found.Message})
+	}
 	return found, err
+}
+
+// endedByItself says that nothing stopped the run before it had all answers.
+func (p *replay) endedByItself() bool {
+	end := p.recorded.past.finished
+	return end != nil && !slices.Contains(goesOn, outcome.Outcome(end.Outcome))
 }
 
 // writeBody writes the body of the pull request and keeps the error of the run.
@@ -206,6 +216,7 @@ func (r *run) knowRecorded(context.Context) error {
 type recordedAnswers struct {
 	answers []*model.Response
 	next    int
+	lacked  bool // one more was asked for
 }
 
 func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe model.Observer) (*model.Response, error) {
@@ -213,7 +224,9 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 		return nil, err
 	}
 	if a.next == len(a.answers) {
-		return nil, &model.Failure{Kind: model.ScriptMismatch, Message: fmt.Sprintf("the replay asks for answer %d, the run had %d", a.next+1, len(a.answers))}
+		a.lacked = true
+		return nil, outcome.Stopf(outcome.ModelFailed, string(model.ScriptMismatch),
+			"The replay goes on where the run ended, after %d answers: a tool or a check came out otherwise, or the run was stopped there.", len(a.answers))
 	}
 	a.next++
 	answer := a.answers[a.next-1]

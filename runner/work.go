@@ -164,9 +164,12 @@ func (r *run) nudge() string {
 		"\nDo them now, or bring the plan up to date and say in your last message what was left and why."
 }
 
-// answersLeft says that the model has more to say: a scripted session ends with
-// its last answer.
+// answersLeft says that the model has more to say: a scripted session and a
+// recorded run end with their last answer.
 func (r *run) answersLeft() bool {
+	if recorded, replayed := r.model.(*recordedAnswers); replayed {
+		return recorded.next < len(recorded.answers)
+	}
 	script, scripted := r.scripted()
 	return !scripted || script.Left() > 0
 }
