@@ -19,6 +19,9 @@ const questionTool = "request_user_input"
 
 // asksPeople says that questions go to the people of the task's issue.
 func (r *run) asksPeople() bool {
+	if recorded := r.replayed(); recorded != nil {
+		return recorded.asks
+	}
 	return r.job.Task.Questions == "ask" && r.task.issue != nil && r.env.first(tokenNames...) != ""
 }
 
@@ -28,9 +31,17 @@ func (r *run) questionTools() tools.Tool {
 		return question.New(r.askPeople)
 	}
 	if r.job.Task.Questions == "ask" {
-		r.warn("nobody_to_ask", "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
+		r.warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
 	}
 	return question.New(nil)
+}
+
+// nobodyToAsk is the warning of a run whose questions go to nobody.
+const nobodyToAsk = "nobody_to_ask"
+
+// askedPeople says that the run had people to put its questions to.
+func (p *past) askedPeople() bool {
+	return p.job.Task.Questions == "ask" && !slices.ContainsFunc(p.warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
 }
 
 // questionsMark begins the comment with the questions, by which a later run
@@ -45,9 +56,14 @@ const (
 )
 
 // askPeople puts the agent's questions on the task's issue, in one comment. The
-// run ends as needs_input when the agent has ended.
+// run ends as needs_input when the agent has ended. In a replay they were asked
+// already, and nobody is asked again.
 func (r *run) askPeople(ctx context.Context, questions []question.Question) error {
 	all := slices.Concat(r.asked, questions)
+	if r.replayed() != nil {
+		r.asked = all
+		return nil
+	}
 	body := r.redactor.Redact(questionsComment(all))
 	if err := r.writeQuestions(ctx, body); err != nil {
 		return fmt.Errorf("comment on %s: %w", r.task.issue, err)

@@ -106,9 +106,8 @@ func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, er
 	if err := r.openDirectory(); err != nil {
 		return p, err
 	}
-	r.adoptPast()
-	r.past, r.begun, r.began, r.warnings, r.plan, r.nudged, r.attempts, r.committed, r.patches = nil, false, time.Now(), nil, transcript.Plan{}, false, 0, "", 0
-	r.options.Publish = publishNone
+	r.adoptTask()
+	r.past, r.options.Publish = nil, publishNone
 	source := o.Dir
 	if source == "" {
 		source = recorded.past.workspace.Root
@@ -217,6 +216,13 @@ type recordedAnswers struct {
 	answers []*model.Response
 	next    int
 	lacked  bool // one more was asked for
+	asks    bool // the run put its questions to people
+}
+
+// replayed is the record that stands in for the model; nil where none does.
+func (r *run) replayed() *recordedAnswers {
+	recorded, _ := r.model.(*recordedAnswers)
+	return recorded
 }
 
 func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe model.Observer) (*model.Response, error) {
@@ -241,7 +247,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{}
+	answers := &recordedAnswers{asks: p.recorded.past.askedPeople()}
 	var outputs []transcript.ToolFinished
 	err := p.recorded.eachEvent(func(e transcript.Event) error {
 		switch e.Type {

@@ -113,8 +113,7 @@ func takeLimit(l *job.Limits, from job.Limits, key string) {
 
 // stopped says whether a run that ended so can go on.
 func (r *run) stopped(o outcome.Outcome) bool {
-	_, replayed := r.model.(*recordedAnswers)
-	return r.begun && r.checkout != nil && r.options.Replay == "" && !replayed && !r.joins() && slices.Contains(goesOn, o)
+	return r.begun && r.checkout != nil && r.options.Replay == "" && r.replayed() == nil && !r.joins() && slices.Contains(goesOn, o)
 }
 
 // resumeHint tells a person how a run that was stopped goes on.

@@ -147,21 +147,27 @@ func (d *directory) has(name string) bool {
 // adoptPast takes over what the transcript says of the run.
 func (r *run) adoptPast() {
 	p := r.past
-	r.id, r.begun, r.began = p.started.RunID, true, time.Now().Add(-p.elapsed)
+	r.adoptTask()
+	r.begun, r.began = true, time.Now().Add(-p.elapsed)
+	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged
+	r.attempts, r.committed, r.asked = p.attempts, p.commit, p.asked
+	if patches, err := os.ReadDir(r.dir.join(patchesFolder)); err == nil {
+		r.patches = len(patches)
+	}
+}
+
+// adoptTask takes over what the run was to do, and nothing of what it did.
+func (r *run) adoptTask() {
+	p := r.past
+	r.id, r.branch = p.started.RunID, p.workspace.Branch
 	r.job, r.options.Publish = &p.job, p.started.Publish
 	r.redact()
-	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged
-	r.branch = p.workspace.Branch
 	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor, actorID: p.task.ActorID}
 	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
 	if p.task.Author != "" {
 		r.task.author = &github.User{Login: p.task.Author, ID: p.task.AuthorID}
-	}
-	r.attempts, r.committed, r.asked = p.attempts, p.commit, p.asked
-	if patches, err := os.ReadDir(r.dir.join(patchesFolder)); err == nil {
-		r.patches = len(patches)
 	}
 }
 

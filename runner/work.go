@@ -167,7 +167,7 @@ func (r *run) nudge() string {
 // answersLeft says that the model has more to say: a scripted session and a
 // recorded run end with their last answer.
 func (r *run) answersLeft() bool {
-	if recorded, replayed := r.model.(*recordedAnswers); replayed {
+	if recorded := r.replayed(); recorded != nil {
 		return recorded.next < len(recorded.answers)
 	}
 	script, scripted := r.scripted()
