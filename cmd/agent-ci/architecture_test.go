@@ -23,6 +23,24 @@ var mayImport = map[string][]string{
 	"gitops": nil,
 }
 
+// roomKnows says the same of rooms that are to know less than their part may: what
+// docs/architecture.md has them refuse to know, they cannot import.
+var roomKnows = map[string][]string{
+	"runner/actions":    nil,
+	"runner/agent":      {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/intake":     {"runner/transcript/markdown"},
+	"runner/job":        {"policy/reach"},
+	"runner/model":      {"runner/outcome"},
+	"runner/outcome":    nil,
+	"runner/transcript": {"runner/outcome", "gitops/v4a"},
+	"policy/sandbox":    nil,
+	"policy/secrets":    nil,
+	"gitops/github":     {"gitops/internal"},
+	"gitops/remote":     {"gitops/internal"},
+	"gitops/rules":      nil,
+	"gitops/v4a":        nil,
+}
+
 type goPackage struct {
 	ImportPath string
 	Doc        string
@@ -38,14 +56,58 @@ func TestImportsRunOneWay(t *testing.T) {
 		if !known {
 			t.Errorf("%s is in no part of the design", here)
 		}
-		for _, imported := range p.Imports {
-			target, ours := strings.CutPrefix(imported, module)
-			if ours && !slices.ContainsFunc(append(allowed, part), func(root string) bool { return target == root || strings.HasPrefix(target, root+"/") }) {
-				t.Errorf("%s imports %s", here, target)
+		wantImports(t, p, append(slices.Clone(allowed), part))
+	}
+}
+
+func TestRoomsRefuseToKnow(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range packages(t) {
+		here := strings.TrimPrefix(p.ImportPath, module)
+		for room, allowed := range roomKnows {
+			if within(here, room) {
+				found[room] = true
+				wantImports(t, p, append(slices.Clone(allowed), room))
 			}
 		}
 	}
+	for room := range roomKnows {
+		if !found[room] {
+			t.Errorf("there is no %s", room)
+		}
+	}
 }
+
+// The stage runs before all else of the program is initialised, and in each
+// process of a sandbox: what it imports is paid for there.
+func TestTheStageImportsLittle(t *testing.T) {
+	const stage = module + "policy/sandbox/stage"
+	all := packages(t)
+	i := slices.IndexFunc(all, func(p goPackage) bool { return p.ImportPath == stage })
+	if i < 0 {
+		t.Fatalf("there is no %s", stage)
+	}
+	may := []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx"}
+	for _, imported := range all[i].Imports {
+		host, _, _ := strings.Cut(imported, "/")
+		if strings.Contains(host, ".") && !slices.ContainsFunc(may, func(root string) bool { return within(imported, root) }) {
+			t.Errorf("it imports %s", imported)
+		}
+	}
+}
+
+// wantImports takes care that all of ours that a package imports is within roots.
+func wantImports(t *testing.T, p goPackage, roots []string) {
+	t.Helper()
+	for _, imported := range p.Imports {
+		target, ours := strings.CutPrefix(imported, module)
+		if ours && !slices.ContainsFunc(roots, func(root string) bool { return within(target, root) }) {
+			t.Errorf("%s imports %s", strings.TrimPrefix(p.ImportPath, module), target)
+		}
+	}
+}
+
+func within(name, root string) bool { return name == root || strings.HasPrefix(name, root+"/") }
 
 func TestPackagesSayWhatTheyOwn(t *testing.T) {
 	for _, p := range packages(t) {
