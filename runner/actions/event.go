@@ -51,9 +51,6 @@ type Issue struct {
 	Number      int             `json:"number"`
 	Title       string          `json:"title"`
 	Body        string          `json:"body"`
-	State       string          `json:"state"`
-	URL         string          `json:"html_url"`
-	User        Account         `json:"user"`
 	UpdatedAt   time.Time       `json:"updated_at"`
 	PullRequest json.RawMessage `json:"pull_request"` // there for a pull request only
 }
@@ -67,7 +64,6 @@ func (i *Issue) OfPull() bool {
 type Comment struct {
 	ID        int64     `json:"id"`
 	Body      string    `json:"body"`
-	URL       string    `json:"html_url"`
 	User      Account   `json:"user"`
 	CreatedAt time.Time `json:"created_at"`
 	Path      string    `json:"path"`      // of a comment on a diff
@@ -80,27 +76,22 @@ type Review struct {
 	ID          int64     `json:"id"`
 	Body        string    `json:"body"`
 	State       string    `json:"state"` // approved, changes_requested, commented
-	URL         string    `json:"html_url"`
 	User        Account   `json:"user"`
 	SubmittedAt time.Time `json:"submitted_at"`
 }
 
 // PullRequest is a pull request.
 type PullRequest struct {
-	Number int     `json:"number"`
-	Title  string  `json:"title"`
-	Body   string  `json:"body"`
-	State  string  `json:"state"`
-	URL    string  `json:"html_url"`
-	User   Account `json:"user"`
-	Head   End     `json:"head"`
-	Base   End     `json:"base"`
+	Number int    `json:"number"`
+	Title  string `json:"title"`
+	Body   string `json:"body"`
+	Head   End    `json:"head"`
+	Base   End    `json:"base"`
 }
 
 // End is one of the two branches of a pull request.
 type End struct {
 	Ref        string      `json:"ref"`
-	SHA        string      `json:"sha"`
 	Repository *Repository `json:"repo"` // nil when a fork is gone
 }
 
