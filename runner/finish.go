@@ -176,10 +176,14 @@ func nameOf(b gitops.Base) string {
 	return b.Branch
 }
 
-// checkoutName is the checkout for a person, who knows their own.
+// checkoutName is the checkout for a person, who knows their own and looks for
+// nothing in it after a replay.
 func (r *run) checkoutName() string {
-	if r.cloned {
+	switch {
+	case r.cloned:
 		return r.checkout.Root()
+	case r.replayed() != nil:
+		return "the replay's tree"
 	}
 	return "the checkout"
 }
