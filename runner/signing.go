@@ -109,10 +109,13 @@ func (r *run) notForAPI() (path string, odd bool) {
 			continue
 		}
 		blob, size, err := r.checkout.Blob(f.NewID)
-		if err != nil || size > github.MaxBlob {
+		if err != nil {
 			return f.Path, true
 		}
 		_ = blob.Close()
+		if size > github.MaxBlob {
+			return f.Path, true
+		}
 	}
 	return "", false
 }
