@@ -82,7 +82,10 @@ func prepareAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		options: Options{Dir: dir, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Prompt: "Run a command.", Set: o.keys()},
 		env:     environment(o.Environ), began: began, id: newRunID(began),
 	}
-	path := directoryPath(r.env, "sandbox-"+r.id)
+	path, err := directoryPath(r.env, aloneFolders+r.id)
+	if err != nil {
+		return nil, err
+	}
 	if err := outsideCheckout(path, dir); err != nil {
 		return nil, err
 	}
@@ -90,6 +93,9 @@ func prepareAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, err
 	}
 	a := &Alone{run: r, dir: dir}
+	if err := r.dir.lock(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	if err := r.readAlone(ctx, o.bare); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -204,10 +210,13 @@ func (a *Alone) Close() error {
 	return errors.Join(<-closed, err)
 }
 
-// remove lets go of the working files.
+// remove lets go of the working files, and of those that others left that were
+// killed.
 func (a *Alone) remove() error {
 	a.run.close()
-	return removeDirectory(a.run.dir.path)
+	path := a.run.dir.path
+	defer removeLeftovers(filepath.Dir(path), time.Now())
+	return removeDirectory(path)
 }
 
 func removeDirectory(path string) error {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -37,28 +38,50 @@ type directory struct {
 	held *os.File // by which the directory is locked; may be nil
 }
 
+// idTime is the time in the id of a run, in UTC.
+const idTime = "20060102T150405Z"
+
 // newRunID is unique and sorts by time.
 func newRunID(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
-	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(random[:])
+	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
 // directoryPath is where a run without --out goes: the runner's temporary
 // folder in Actions, else the user's state folder (XDG Base Directory
 // Specification 0.8).
-func directoryPath(env environment, id string) string {
+func directoryPath(env environment, id string) (string, error) {
 	if temp := env.get("RUNNER_TEMP"); temp != "" {
-		return filepath.Join(temp, "agent-ci", id)
+		return filepath.Join(temp, "agent-ci", id), nil
 	}
 	state := env.get("XDG_STATE_HOME")
 	if home := env.get("HOME"); state == "" && home != "" {
 		state = filepath.Join(home, ".local", "state")
 	}
 	if state == "" {
-		return filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid()), id)
+		folder, err := ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
+		return filepath.Join(folder, id), err
 	}
-	return filepath.Join(state, "agent-ci", "runs", id)
+	return filepath.Join(state, "agent-ci", "runs", id), nil
+}
+
+// ownFolder makes a folder where every user may make one, or takes the one that
+// is there if nobody else can change it: they could put another run directory in
+// the place of a run's.
+func ownFolder(path string) (string, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", fmt.Errorf("find run directory: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; give another with --out, or set HOME.", path)
+	}
+	return path, nil
 }
 
 // outsideCheckout refuses a run directory that would become a part of the

@@ -20,13 +20,9 @@ import (
 
 // openDirectory makes the run directory and begins the transcript.
 func (r *run) openDirectory() error {
-	path := r.options.Out
-	if path == "" {
-		path = directoryPath(r.env, r.id)
-	}
-	path, err := filepath.Abs(path)
+	path, err := r.directoryPath()
 	if err != nil {
-		return fmt.Errorf("find run directory: %w", err)
+		return err
 	}
 	if err := outsideCheckout(path, r.options.Dir); err != nil {
 		return err
@@ -53,6 +49,22 @@ func (r *run) openDirectory() error {
 	r.log = log
 	r.pulse = dir.beginPulse()
 	return nil
+}
+
+// directoryPath is where the run's files go, absolute.
+func (r *run) directoryPath() (string, error) {
+	path := r.options.Out
+	if path == "" {
+		var err error
+		if path, err = directoryPath(r.env, r.id); err != nil {
+			return "", err
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find run directory: %w", err)
+	}
+	return path, nil
 }
 
 // salvageTime is how long a run that was stopped may take to keep its work.

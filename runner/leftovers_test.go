@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOnlyWhatIsLeftIsRemoved(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	begun := func(ago time.Duration) string { return newRunID(now.Add(-ago)) }
+	old, held, fresh, run := aloneFolders+begun(time.Hour), aloneFolders+begun(time.Hour), aloneFolders+begun(time.Second), begun(time.Hour)
+	for _, name := range []string{old, held, fresh, run, aloneFolders + "of-a-person"} {
+		if err := os.MkdirAll(filepath.Join(folder, name, "work", "deep"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(folder, old, "work"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	link := aloneFolders + begun(time.Hour)
+	if err := os.Symlink(run, filepath.Join(folder, link)); err != nil {
+		t.Fatal(err)
+	}
+	works := &directory{path: filepath.Join(folder, held)}
+	if err := works.lock(); err != nil {
+		t.Fatal(err)
+	}
+	defer works.held.Close()
+
+	removeLeftovers(folder, now)
+
+	left := make(map[string]bool)
+	for _, name := range []string{old, held, fresh, run, link, aloneFolders + "of-a-person"} {
+		_, err := os.Stat(filepath.Join(folder, name))
+		left[name] = err == nil
+	}
+	want := map[string]bool{old: false, held: true, fresh: true, run: true, link: true, aloneFolders + "of-a-person": true}
+	if diff := cmp.Diff(want, left); diff != "" {
+		t.Errorf("what is left differs (-want +got):\n%s", diff)
+	}
+}
