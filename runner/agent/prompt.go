@@ -27,11 +27,21 @@ type Briefing struct {
 	Base      string   // branch and commit that the work starts from
 	Sandbox   string   // how commands are confined, for a reader
 	Network   string   // what commands reach, for a reader
-	Verify    []string // commands that will judge the change
+	Setup     []string // commands that have run in the checkout
+	Verify    []Check  // that will judge the change
+	Protected []string // patterns of paths whose changes are not published
+	Files     int      // that the change may touch at most; 0 for any number
+	Lines     int      // that the change may add and remove at most; 0 for any number
 	Guides    []Guide  // AGENTS.md files, root first
 	Task      Task
 	// Answer says that the task asks for an answer, not for a change.
 	Answer bool
+}
+
+// Check is a command that will judge the change.
+type Check struct {
+	Run  string
+	Note string // what the agent must know of it, or empty
 }
 
 // Task is what is asked for.
@@ -84,14 +94,45 @@ func (b Briefing) facts() string {
 		s.WriteString("- the job has no checks of its own; find out how this project is tested\n")
 	} else {
 		s.WriteString("- checks that will judge the change:\n")
-		for _, command := range b.Verify {
-			fmt.Fprintf(&s, "  - %s\n", strings.ReplaceAll(strings.TrimSpace(command), "\n", "\n    "))
+		for _, check := range b.Verify {
+			writeCommand(&s, check.Run)
+			if check.Note != "" {
+				fmt.Fprintf(&s, "    (%s)\n", check.Note)
+			}
 		}
+	}
+	if len(b.Setup) > 0 {
+		s.WriteString("- commands of the job that have set up the checkout before you:\n")
+		for _, command := range b.Setup {
+			writeCommand(&s, command)
+		}
+	}
+	if len(b.Protected) > 0 {
+		fmt.Fprintf(&s, "- protected: %s; no change of these paths is published, so leave them as they are and say in your last message what should change there\n",
+			strings.Join(b.Protected, ", "))
+	}
+	if limits := b.limits(); limits != "" {
+		fmt.Fprintf(&s, "- largest change that is published: %s\n", limits)
 	}
 	if b.Answer {
 		s.WriteString("- the task asks for an answer: your last message is the result; a change to the checkout is not expected\n")
 	}
 	return s.String()
+}
+
+func writeCommand(s *strings.Builder, command string) {
+	fmt.Fprintf(s, "  - %s\n", strings.ReplaceAll(strings.TrimSpace(command), "\n", "\n    "))
+}
+
+func (b Briefing) limits() string {
+	var limits []string
+	if b.Files > 0 {
+		limits = append(limits, fmt.Sprintf("%d files", b.Files))
+	}
+	if b.Lines > 0 {
+		limits = append(limits, fmt.Sprintf("%d lines added and removed", b.Lines))
+	}
+	return strings.Join(limits, ", ")
 }
 
 func (b Briefing) guides() string {

@@ -83,14 +83,20 @@ func TestTaskCannotLeaveItsMarks(t *testing.T) {
 	}
 }
 
-func TestBriefingTellsTheChecks(t *testing.T) {
-	briefing := agent.Briefing{Root: "/repo", Directory: "/repo/sub", Verify: []string{"go vet ./...\ngo test ./..."}, Answer: true, Task: agent.Task{Text: "x"}}
+func TestBriefingTellsTheFacts(t *testing.T) {
+	briefing := agent.Briefing{
+		Root: "/repo", Directory: "/repo/sub", Setup: []string{"npm ci"}, Protected: []string{".github/**", "CODEOWNERS"}, Files: 100, Lines: 5000,
+		Verify: []agent.Check{{Run: "go vet ./...\ngo test ./..."}, {Run: "lint", Note: "before any change: red"}}, Answer: true, Task: agent.Task{Text: "x"},
+	}
 	input, err := briefing.Input()
 	if err != nil {
 		t.Fatal(err)
 	}
 	facts := string(input[0])
-	for _, part := range []string{`"role":"developer"`, "/repo/sub", `go vet ./...\n    go test ./...`, "approval policy: never", "asks for an answer"} {
+	for _, part := range []string{
+		`"role":"developer"`, "/repo/sub", `go vet ./...\n    go test ./...`, "approval policy: never", "asks for an answer",
+		`  - lint\n    (before any change: red)`, `before you:\n  - npm ci\n`, "protected: .github/**, CODEOWNERS; no change", "published: 100 files, 5000 lines",
+	} {
 		if !strings.Contains(facts, part) {
 			t.Errorf("the facts lack %q: %s", part, facts)
 		}
