@@ -305,6 +305,11 @@ func (r *run) meetAgent(ctx context.Context) error {
 // before any change among them, the repository's guides, the task.
 func (r *run) briefAgent(ctx context.Context) error {
 	briefing := r.briefing(r.guides)
+	further, err := r.furtherGuides(ctx)
+	if err != nil {
+		return err
+	}
+	briefing.Further = further
 	briefing.Task.Images, briefing.Task.Missing = r.taskImages(ctx)
 	input, err := briefing.Input()
 	if err != nil {
@@ -329,6 +334,27 @@ func (r *run) definitions() ([]json.RawMessage, error) {
 		definitions = append(definitions, raw)
 	}
 	return definitions, nil
+}
+
+// furtherGuides are the AGENTS.md files below the working directory, from there.
+// Of the checkout of a person's pull request none is named: its guides are those
+// of the base.
+func (r *run) furtherGuides(ctx context.Context) ([]string, error) {
+	if r.joins() {
+		return nil, nil
+	}
+	tracked, err := r.checkout.TrackedNamed(ctx, agent.GuideName)
+	if err != nil {
+		return nil, err
+	}
+	folder := strings.TrimPrefix(path.Clean(r.job.Repository.Path)+"/", "./")
+	var further []string
+	for _, name := range tracked {
+		if below, inside := strings.CutPrefix(name, folder); inside && below != agent.GuideName {
+			further = append(further, below)
+		}
+	}
+	return further, nil
 }
 
 // readGuide reads a file of the base commit. One that no model could read to

@@ -33,6 +33,7 @@ type Briefing struct {
 	Files     int      // that the change may touch at most; 0 for any number
 	Lines     int      // that the change may add and remove at most; 0 for any number
 	Guides    []Guide  // AGENTS.md files, root first
+	Further   []string // paths, from Directory, of AGENTS.md files for folders below it
 	Task      Task
 	// Answer says that the task asks for an answer, not for a change.
 	Answer bool
@@ -64,13 +65,14 @@ type Image struct {
 type Guide struct {
 	Path string
 	Text string
+	Left int // bytes of it that are left out behind Text
 }
 
 // Input is the briefing as the first items of a conversation: the facts of the
 // run from the runner, the repository's guides, and the task.
 func (b Briefing) Input() ([]json.RawMessage, error) {
 	items := []inputMessage{message("developer", b.facts())}
-	if len(b.Guides) > 0 {
+	if len(b.Guides)+len(b.Further) > 0 {
 		items = append(items, message("user", b.guides()))
 	}
 	items = append(items, inputMessage{"message", "user", b.Task.content(b.task())})
@@ -143,6 +145,15 @@ func (b Briefing) guides() string {
 			s.WriteString("\n\n")
 		}
 		s.WriteString(fence("file", guide.Path, guide.Text))
+		if guide.Left > 0 {
+			fmt.Fprintf(&s, "\n%d more bytes of %s are left out here; read the file for them.", guide.Left, guide.Path)
+		}
+	}
+	if len(b.Further) > 0 {
+		if len(b.Guides) > 0 {
+			s.WriteString("\n\n")
+		}
+		fmt.Fprintf(&s, "These hold for the folders that they are in; read one before you change files there:%s", list(b.Further))
 	}
 	return s.String()
 }
@@ -178,18 +189,35 @@ func fence(kind, source, text string) string {
 	return fmt.Sprintf("<%s id=%q source=%q>\n%s\n</%s id=%q>", kind, id, source, strings.TrimRight(text, "\n"), kind, id)
 }
 
+// mostListed is how many paths are listed.
+const mostListed = 30
+
+func list(paths []string) string {
+	var s strings.Builder
+	for _, path := range paths[:min(len(paths), mostListed)] {
+		fmt.Fprintf(&s, "\n- %q", path)
+	}
+	if more := len(paths) - mostListed; more > 0 {
+		fmt.Fprintf(&s, "\n- and %d more", more)
+	}
+	return s.String()
+}
+
+// GuideName is that of the files in which repositories tell agents how to work.
+const GuideName = "AGENTS.md"
+
 // GuideLimit is how many bytes of AGENTS.md files are read in all.
 const GuideLimit = 32 << 10
 
 // ReadGuides reads the AGENTS.md files from the root of the base commit down to
 // dir (slash-separated, "." for the root). read gives a file of the base
 // commit, or an error that is fs.ErrNotExist. What goes beyond GuideLimit in
-// all is cut.
+// all is cut, and counted.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
 	left := GuideLimit
 	for _, folder := range foldersTo(dir) {
-		name := path.Join(folder, "AGENTS.md")
+		name := path.Join(folder, GuideName)
 		raw, err := read(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -197,12 +225,13 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 		if err != nil {
 			return nil, fmt.Errorf("read %s of the base commit: %w", name, err)
 		}
-		text := cut(strings.ToValidUTF8(string(raw), "�"), left)
-		if strings.TrimSpace(text) == "" {
+		whole := strings.ToValidUTF8(string(raw), "�")
+		if strings.TrimSpace(whole) == "" {
 			continue
 		}
+		text := cut(whole, left)
 		left -= len(text)
-		guides = append(guides, Guide{Path: name, Text: text})
+		guides = append(guides, Guide{Path: name, Text: text, Left: len(whole) - len(text)})
 	}
 	return guides, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestReadGuides(t *testing.T) {
 	}{
 		"root only":    {".", []agent.Guide{{Path: "AGENTS.md", Text: "root"}}},
 		"blank ones":   {"a", []agent.Guide{{Path: "AGENTS.md", Text: "root"}}},
-		"to the limit": {"a/b/c", []agent.Guide{{Path: "AGENTS.md", Text: "root"}, {Path: "a/b/AGENTS.md", Text: long}}},
+		"to the limit": {"a/b/c", []agent.Guide{{Path: "AGENTS.md", Text: "root"}, {Path: "a/b/AGENTS.md", Text: long}, {Path: "a/b/c/AGENTS.md", Left: 6}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := agent.ReadGuides(c.dir, reader(files))
@@ -47,6 +48,23 @@ func TestReadGuides(t *testing.T) {
 	broken := errors.New("disk")
 	if _, err := agent.ReadGuides(".", func(string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+func TestBriefingTellsOfGuidesThatAreNotThere(t *testing.T) {
+	briefing := agent.Briefing{
+		Guides:  []agent.Guide{{Path: "AGENTS.md", Text: "root", Left: 6}},
+		Further: append(slices.Repeat([]string{"b/AGENTS.md"}, 30), "c/AGENTS.md"), Task: agent.Task{Text: "x"},
+	}
+	input, err := briefing.Input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guides := string(input[1])
+	for _, part := range []string{"6 more bytes of AGENTS.md are left out here", `\n- \"b/AGENTS.md\"`, `\n- and 1 more`} {
+		if !strings.Contains(guides, part) {
+			t.Errorf("the guides lack %q: %s", part, guides)
+		}
 	}
 }
 
