@@ -216,7 +216,11 @@ const shownToAgent = 8 << 10
 // giveBack tells the agent which rows are red.
 func (r *run) giveBack() error {
 	var s strings.Builder
-	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary.\n")
+	where := "on a fresh copy"
+	if !r.verifiesClean() {
+		where = "in the checkout"
+	}
+	s.WriteString("The runner checked your change " + where + ", and it does not pass yet. Mend the cause, then end again with your summary. " + stoppedWords + "\n")
 	for _, row := range r.table.Rows {
 		if row.Passed {
 			continue
