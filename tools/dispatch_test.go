@@ -263,6 +263,15 @@ func TestEachCallGetsAResult(t *testing.T) {
 	}
 }
 
+func TestOnlyToolsThatTheModelWasToldOfAreNamed(t *testing.T) {
+	d := dispatcher(fake{name: "told"}, fake{name: "untold"})
+	d.Offered = []string{"told", "denied"}
+	got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "nothing", Input: "{}"}})[0].Output
+	if want := "unsupported call: nothing. The tools are: told."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCancelledCallsAreAnswered(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := 0
