@@ -13,8 +13,8 @@ type placement struct {
 }
 
 // place finds where the hunks of a section belong in a text, sorted by place.
-// An error is a [*MatchError] or that of ctx.
-func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
+// note is told of each hunk. An error is a [*MatchError] or that of ctx.
+func place(ctx context.Context, t *text, s *Section, note func(placement)) ([]placement, error) {
 	pl := newPlacer(newFinder(ctx, t), s)
 	placed := make([]placement, 0, len(s.Hunks))
 	for i := range s.Hunks {
@@ -25,6 +25,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
 		if err != nil {
 			return nil, err
 		}
+		note(p)
 		placed = p.appendTo(placed, t.lines())
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })

@@ -25,6 +25,7 @@ type Plan struct {
 	tree    Dir
 	patch   *Patch
 	changed []change // sorted by path
+	loose   []loose
 }
 
 // NewPlan reads the files that a patch names and computes what becomes of them;
@@ -50,7 +51,7 @@ func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
 		}
 		rest = rest[done:]
 	}
-	return &Plan{tree: tree, patch: patch, changed: p.changes()}, nil
+	return &Plan{tree: tree, patch: patch, changed: p.changes(), loose: p.loose}, nil
 }
 
 // file is a file of the tree, in the state that the sections so far leave it in.
@@ -73,7 +74,8 @@ type planner struct {
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
 	loaded  int64           // bytes
-	alone   int             // how many sections are not tried together with others
+	loose   []loose
+	alone   int // how many sections are not tried together with others
 }
 
 func (p *planner) keep(f *file) *file {
@@ -185,7 +187,7 @@ func (p *planner) update(ctx context.Context) error {
 		return err
 	}
 	if !f.exists {
-		return p.refuse(s.Path, `there is no such file to update; "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
+		return p.refuse(s.Path, `there is no such file to update; paths start in the working directory, and "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
 	}
 	c, err := p.edited(ctx, f)
 	if err != nil {
@@ -203,7 +205,7 @@ func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
 	if p.section.bare {
 		t.splitBare(p.section.ending)
 	}
-	placed, err := place(ctx, t, p.section)
+	placed, err := place(ctx, t, p.section, func(hunk placement) { p.noteLoose(t, hunk) })
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func changing(plan *v4a.Plan) []string {
 
 func commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	done := tools.Result{Output: plan.Summary(), Detail: map[string]any{"files": files(plan)}}
+	done := tools.Result{Output: plan.Summary() + plan.Notes(), Detail: map[string]any{"files": files(plan)}}
 	var leftover *v4a.LeftoverError
 	switch {
 	case err == nil:
