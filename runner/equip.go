@@ -133,14 +133,14 @@ func (r *run) equip(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the working directory: %w", err)
 	}
-	suits := toolsetOf(r.profile, r.job.Model.Tools)
+	suits, ignored := toolsetOf(r.profile, r.job.Model.Tools), r.ignored(ctx)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch, Journal: r.journalPatch(root)})
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Ignored: ignoredFile(ignored, dir), Keep: r.keepPatch, Journal: r.journalPatch(root)})
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.dir.join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx), View: r.commandView()})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: ignored, View: r.commandView()})...)
 	all = append(all, commands.All()...)
 	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
@@ -176,6 +176,15 @@ func (r *run) ignored(ctx context.Context) files.Checkout {
 			tracked, _ := r.checkout.Tracked(ctx)
 			return tracked
 		}),
+	}
+}
+
+// ignoredFile says of a file below dir whether git ignores it. A file of which that
+// can't be found out is not said to be.
+func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
+	return func(name string) bool {
+		ignored, err := checkout.Ignores(dir, name)
+		return err == nil && ignored
 	}
 }
 

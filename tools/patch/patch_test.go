@@ -147,6 +147,14 @@ func TestALooseFitIsTold(t *testing.T) {
 	}
 }
 
+func TestIgnoredFilesAreTold(t *testing.T) {
+	w := newWorkplace(t, patch.Options{Offer: tools.Freeform, Ignored: func(path string) bool { return path != "greeting.txt" }})
+	got := w.apply(t.Context(), tools.Call{Input: everything, Form: tools.Freeform})
+	if got.Failed || !strings.Contains(got.Output, "D old.txt\nNote: git ignores new/a.txt: no part") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func operation(t *testing.T, kind, path, diff string) tools.Call {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"type": kind, "path": path, "diff": diff})
