@@ -25,7 +25,7 @@ type Plan struct {
 	tree    Dir
 	patch   *Patch
 	changed []change // sorted by path
-	loose   []loose
+	notes   []string
 }
 
 // NewPlan reads the files that a patch names and computes what becomes of them;
@@ -51,7 +51,7 @@ func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
 		}
 		rest = rest[done:]
 	}
-	return &Plan{tree: tree, patch: patch, changed: p.changes(), loose: p.loose}, nil
+	return &Plan{tree: tree, patch: patch, changed: p.changes(), notes: p.notes}, nil
 }
 
 // file is a file of the tree, in the state that the sections so far leave it in.
@@ -74,8 +74,8 @@ type planner struct {
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
 	loaded  int64           // bytes
-	loose   []loose
-	alone   int // how many sections are not tried together with others
+	notes   []string        // of hunks that were placed
+	alone   int             // how many sections are not tried together with others
 }
 
 func (p *planner) keep(f *file) *file {
@@ -205,9 +205,12 @@ func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
 	if p.section.bare {
 		t.splitBare(p.section.ending)
 	}
-	placed, err := place(ctx, t, p.section, func(hunk placement) { p.noteLoose(t, hunk) })
+	placed, notes, err := place(ctx, t, p.section)
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range notes {
+		p.notes = append(p.notes, p.section.Path+": "+note)
 	}
 	return f.content.edited(edits(t, placed, p.section.bare)), nil
 }

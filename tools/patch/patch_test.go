@@ -120,7 +120,7 @@ func TestTextAppliesTheSameInAllOffers(t *testing.T) {
 	}
 }
 
-func TestALooseFitIsTold(t *testing.T) {
+func TestADoubtfulFitIsTold(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		lines      []string
@@ -128,10 +128,13 @@ func TestALooseFitIsTold(t *testing.T) {
 	}{
 		{"exact", "def f():\n    a()\n", []string{"     a()", "+    b()"}, ""},
 		{"blanks at ends", "def f():\n    a()  \n", []string{"     a()", "+    b()"}, ""},
-		{"indentation", "def f():\n    a()\n", []string{" a()", "+b()"}, "line 2 of the file only with indentation left aside"},
+		{"indentation", "def f():\n    a()\n", []string{" a()", "+b()"}, "line 2 only with indentation left aside"},
 		{"indentation, and nothing is added", "def f():\n    a()\n    b()\n", []string{" a()", "-b()"}, ""},
-		{"quotes", "x = “a”\n", []string{"-x = \"a\"", "+x = \"b\""}, "line 1 of the file only with the kind of its dashes, quotes or spaces left aside"},
-		{"tabs, in the second hunk", "a\n\tb\nc\n", []string{"-a", "+A", "@@", "-  b", "+  B"}, "line 2 of the file only with indentation"},
+		{"quotes", "x = “a”\n", []string{"-x = \"a\"", "+x = \"b\""}, "line 1 only with the kind of its dashes, quotes or spaces left aside"},
+		{"twice", "a\nb\na\n", []string{"-a", "+A"}, `without an "@@" line of its own fits line 1 and line 3; the first was changed.`},
+		{"twice, and both change", "a\nb\na\n", []string{"-a", "+A", "@@", "-a", "+A"}, ""},
+		{"twice, and it says which", "a\nb\na\nb\na\n", []string{"-b", "+B", "@@ a", "-b", "+B"}, ""},
+		{"tabs, in the second hunk", "a\n\tb\nc\n", []string{"-a", "+A", "@@", "-  b", "+  B"}, "line 2 only with indentation"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{Offer: tools.Freeform})
