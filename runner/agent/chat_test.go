@@ -216,6 +216,24 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 }
 
+// TestChatArgumentsAreAnObject makes calls whose arguments are none: vLLM and
+// others refuse a history with such calls for good.
+func TestChatArgumentsAreAnObject(t *testing.T) {
+	for arguments, sent := range map[string]string{
+		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, "null": `{"malformed":"null"}`,
+	} {
+		f, server := chat(t)
+		f.Settings.Whole = true
+		server.replace[1] = answer(200, "", fmt.Sprintf(`{"id":"c1","choices":[{"message":{"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":%q}}]},"finish_reason":"tool_calls"}]}`, arguments))
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("Run = %q, %v", said, err)
+		}
+		if want := fmt.Sprintf(`"name":"read_file","arguments":%q`, sent); !strings.Contains(server.bodies[1], want) {
+			t.Errorf("%s: the second request lacks %s: %s", arguments, want, server.bodies[1])
+		}
+	}
+}
+
 func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
 	f, server := chat(t)
 	server.replace[1], server.replace[2] = answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1])

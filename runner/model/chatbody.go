@@ -230,11 +230,27 @@ func (i chatItem) shown() any {
 	return parts
 }
 
-// call is a call as a function's, whatever form it was made in.
+// madeObject is an object for arguments that are none; nil for those that are.
+func madeObject(arguments string) any {
+	var object map[string]json.RawMessage
+	switch {
+	case json.Unmarshal([]byte(arguments), &object) == nil && object != nil:
+		return nil
+	case strings.TrimSpace(arguments) == "":
+		return struct{}{}
+	}
+	return map[string]string{"malformed": arguments}
+}
+
+// call is a call as a function's, whatever form it was made in. Arguments are an
+// object, also where the model wrote none: endpoints read the history as JSON, and
+// would refuse all further requests.
 func (i chatItem) call() (chatCall, error) {
 	function := chatFunction{i.Name, i.Arguments}
 	var arguments any
 	switch i.Type {
+	case "function_call":
+		arguments = madeObject(i.Arguments)
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":
