@@ -67,6 +67,9 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			waiting, outputs = waiting[1:], outputs+1
 			continue
 		}
+		if m.Role == "system" && i > 0 {
+			s.t.Errorf("messages[%d] is of the system, and not the first", i) // as templates have it
+		}
 		if len(waiting) > 0 {
 			s.t.Errorf("messages[%d]: %v have no output", i, waiting)
 		}
@@ -154,7 +157,7 @@ func TestChatCompletions(t *testing.T) {
 				t.Errorf("usage %+v", f.Spent().Usage)
 			}
 			for _, part := range []string{
-				`{"role":"system","content":"Work."}`, `{"role":"system","content":"The task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,
+				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,
 				`{"role":"assistant","content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
 				`{"role":"tool","content":"hello","tool_call_id":"one"}`,
 			} {
@@ -213,6 +216,21 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Errorf("digests of what the transcript makes up (-sent +made):\n%s", diff)
+	}
+}
+
+func TestChatHasOneSystemMessage(t *testing.T) {
+	f, server := chat(t)
+	for range 2 {
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("Run = %q, %v", said, err)
+		}
+		if err := f.Tell("You ended."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := `{"role":"user","content":"[From the runner] You ended."}`; !strings.HasSuffix(server.bodies[3], want+"]}") {
+		t.Errorf("the last request does not end with %s: %s", want, server.bodies[3])
 	}
 }
 

@@ -131,8 +131,12 @@ type itemPart struct {
 	Image   string `json:"image_url"`
 }
 
-// chatMessages translates the history. The words and calls of one answer are
-// one message. Images of outputs, which have no place there, stand in a message
+// runnerWords begin a message of the runner that stands among those of the model.
+const runnerWords = "[From the runner] "
+
+// chatMessages translates the history. There is one system message, and it is the
+// first: many templates refuse others. What the runner says later is a message of
+// the user. The words and calls of one answer are one message. Images of outputs, which have no place there, stand in a message
 // of the user behind the outputs of the answer.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
@@ -155,8 +159,12 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		switch {
 		case item.Type == "message" && item.Role == "assistant":
 			messages = append(messages, chatMessage{Role: "assistant", Content: item.text()})
+		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
+			last.Content = strings.Join([]string{last.Content.(string), item.text()}, "\n\n")
+		case item.Type == "message" && item.Role == "developer":
+			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.text()})
 		case item.Type == "message":
-			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.shown()})
+			messages = append(messages, chatMessage{Role: item.Role, Content: item.shown()})
 		case strings.HasSuffix(item.Type, "_call_output"):
 			text, seen := item.output()
 			messages = append(messages, chatMessage{Role: "tool", Content: text, CallID: item.CallID})
@@ -196,14 +204,6 @@ func (i chatItem) output() (text string, images []chatPart) {
 		images = append([]chatPart{{Type: "text", Text: "What the call " + i.CallID + " shows:"}}, images...)
 	}
 	return text, images
-}
-
-// chatRole is the role by the name that all endpoints know.
-func chatRole(role string) string {
-	if role == "developer" {
-		return "system"
-	}
-	return role
 }
 
 func (i chatItem) text() string {
