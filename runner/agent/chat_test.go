@@ -234,6 +234,30 @@ func TestChatHasOneSystemMessage(t *testing.T) {
 	}
 }
 
+// TestChatThoughtsGoBack answers with thoughts: DeepSeek and Kimi refuse calls
+// that come back without the thoughts that they came with.
+func TestChatThoughtsGoBack(t *testing.T) {
+	const call = `"tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"}}]`
+	for name, first := range map[string]http.HandlerFunc{
+		"in one piece": answer(200, "", `{"id":"c1","choices":[{"message":{"content":"","reasoning_content":"Hm. I look.",`+call+`},"finish_reason":"tool_calls"}]}`),
+		"streamed": stream(`data: {"id":"c1","choices":[{"delta":{"content":null,"reasoning_content":"Hm. "}}]}` + "\n\n" +
+			`data: {"id":"c1","choices":[{"delta":{"reasoning_content":"I look."}}]}` + "\n\n" +
+			`data: {"id":"c1","choices":[{"delta":{` + call + `},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"),
+	} {
+		f, server := chat(t)
+		server.replace[1] = first
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("%s: Run = %q, %v", name, said, err)
+		}
+		const want = `{"role":"assistant","content":null,"reasoning_content":"Hm. I look.","tool_calls":[{"id":"one",`
+		for _, body := range server.bodies[1:] {
+			if strings.Count(body, "reasoning_content") != 1 || !strings.Contains(body, want) {
+				t.Errorf("%s: the request lacks %s: %s", name, want, body)
+			}
+		}
+	}
+}
+
 // TestChatArgumentsAreAnObject makes calls whose arguments are none: vLLM and
 // others refuse a history with such calls for good.
 func TestChatArgumentsAreAnObject(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // Chat is the Chat Completions API, for endpoints that have nothing else. The
 // conversation stays in the form of the Responses API: requests are translated
 // on their way out, answers on their way in. What Chat Completions has no place
-// for, reasoning among it, is not sent.
+// for is not sent; of reasoning, that alone which came as reasoning_content.
 type Chat struct {
 	endpoint Endpoint
 	url      string
@@ -123,6 +123,7 @@ type chatChunk struct {
 }
 
 type chatDelta struct {
+	Thought string     `json:"reasoning_content"`
 	Content string     `json:"content"`
 	Refusal string     `json:"refusal"`
 	Calls   []chatCall `json:"tool_calls"`
@@ -143,6 +144,7 @@ type chatFunction struct {
 // chatAnswer grows by chunks.
 type chatAnswer struct {
 	id      string
+	thought strings.Builder
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []chatCall
@@ -218,6 +220,7 @@ func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 	if delta.Content != "" {
 		observe.text(delta.Content)
 	}
+	a.thought.WriteString(delta.Thought)
 	a.text.WriteString(delta.Content)
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
@@ -261,6 +264,12 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		return nil, incomplete("content_filter")
 	}
 	var items []any
+	if thought := a.thought.String(); thought != "" {
+		items = append(items, map[string]any{
+			"type": "reasoning", "id": "rs_" + a.id, "summary": []string{},
+			"content": []any{map[string]string{"type": "reasoning_text", "text": thought}},
+		})
+	}
 	if text := a.text.String(); text != "" {
 		part := contentPart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 		items = append(items, messageItem{"message", "msg_" + a.id, "completed", "assistant", []contentPart{part}})

@@ -43,6 +43,7 @@ type chatJSONSchema struct {
 type chatMessage struct {
 	Role    string     `json:"role"`
 	Content any        `json:"content"`
+	Thought string     `json:"reasoning_content,omitempty"` // of the model, to those that gave it
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
 }
@@ -136,10 +137,12 @@ const runnerWords = "[From the runner] "
 
 // chatMessages translates the history. There is one system message, and it is the
 // first: many templates refuse others. What the runner says later is a message of
-// the user. The words and calls of one answer are one message. Images of outputs, which have no place there, stand in a message
+// the user. The thoughts, words and calls of one answer are one message: there are
+// endpoints that refuse calls without the thoughts before them. Images of outputs, which have no place there, stand in a message
 // of the user behind the outputs of the answer.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
+	thought := ""
 	var images []chatPart
 	show := func() {
 		if len(images) > 0 {
@@ -157,8 +160,11 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		}
 		last := &messages[len(messages)-1]
 		switch {
+		case item.Type == "reasoning":
+			thought = item.text()
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, chatMessage{Role: "assistant", Content: item.text()})
+			messages = append(messages, chatMessage{Role: "assistant", Content: item.text(), Thought: thought})
+			thought = ""
 		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
 			last.Content = strings.Join([]string{last.Content.(string), item.text()}, "\n\n")
 		case item.Type == "message" && item.Role == "developer":
@@ -175,7 +181,8 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 				return nil, err
 			}
 			if last.Role != "assistant" {
-				messages = append(messages, chatMessage{Role: "assistant"})
+				messages = append(messages, chatMessage{Role: "assistant", Thought: thought})
+				thought = ""
 				last = &messages[len(messages)-1]
 			}
 			last.Calls = append(last.Calls, call)
