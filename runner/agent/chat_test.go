@@ -234,6 +234,34 @@ func TestChatHasOneSystemMessage(t *testing.T) {
 	}
 }
 
+func TestChatContentInParts(t *testing.T) {
+	f, server := chat(t)
+	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}` + "\n\n" +
+		`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"text","text":"All "},{"type":"text","text":"is well."}]}}]}` + "\n\n" +
+		`data: {"id":"c1","choices":[{"delta":{"content":" Done."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	if said, err := f.Run(t.Context()); err != nil || said != "All is well. Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+}
+
+// TestChatExtrasOfCallsGoBack makes a call as Gemini does, which refuses calls that
+// come back without the signature that they came with.
+func TestChatExtrasOfCallsGoBack(t *testing.T) {
+	const extra = `"extra_content":{"google":{"thought_signature":"AbC+/="}}`
+	f, server := chat(t)
+	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",` + extra +
+		`,"function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n")
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	want := `"tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"},` + extra + `}]`
+	for _, body := range server.bodies[1:] {
+		if strings.Count(body, "extra_content") != 1 || !strings.Contains(body, want) {
+			t.Errorf("the request lacks %s: %s", want, body)
+		}
+	}
+}
+
 // TestChatThoughtsGoBack answers with thoughts: DeepSeek and Kimi refuse calls
 // that come back without the thoughts that they came with.
 func TestChatThoughtsGoBack(t *testing.T) {

@@ -124,16 +124,38 @@ type chatChunk struct {
 
 type chatDelta struct {
 	Thought string     `json:"reasoning_content"`
-	Content string     `json:"content"`
+	Content chatText   `json:"content"`
 	Refusal string     `json:"refusal"`
 	Calls   []chatCall `json:"tool_calls"`
 }
 
+// chatText is a text, or the texts in a list of parts, which Mistral's models that
+// think give.
+type chatText string
+
+func (t *chatText) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		*t = chatText(text)
+		return nil
+	}
+	var parts []struct{ Text string }
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		text += part.Text
+	}
+	*t = chatText(text)
+	return nil
+}
+
 type chatCall struct {
-	Index    *int         `json:"index,omitempty"`
-	ID       string       `json:"id,omitempty"`
-	Type     string       `json:"type,omitempty"`
-	Function chatFunction `json:"function"`
+	Index    *int            `json:"index,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Function chatFunction    `json:"function"`
+	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
 }
 
 type chatFunction struct {
@@ -218,15 +240,18 @@ func (a *chatAnswer) take(data []byte, observe Observer) error {
 
 func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 	if delta.Content != "" {
-		observe.text(delta.Content)
+		observe.text(string(delta.Content))
 	}
 	a.thought.WriteString(delta.Thought)
-	a.text.WriteString(delta.Content)
+	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
 		call := a.callOf(piece)
 		if piece.ID != "" {
 			call.ID = piece.ID
+		}
+		if len(piece.Extra) > 0 {
+			call.Extra = piece.Extra
 		}
 		call.Function.Name += piece.Function.Name
 		call.Function.Arguments += piece.Function.Arguments
@@ -285,7 +310,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		if id == "" {
 			id = fmt.Sprintf("call_%s_%d", a.id, n+1)
 		}
-		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments})
+		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments, call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage}
 	for _, item := range items {

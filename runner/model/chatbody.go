@@ -121,6 +121,7 @@ type chatItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"`
+	Extra     json.RawMessage `json:"extra_content"`
 	Output    json.RawMessage `json:"output"`
 	Operation json.RawMessage `json:"operation"`
 	Content   []itemPart      `json:"content"`
@@ -270,5 +271,5 @@ func (i chatItem) call() (chatCall, error) {
 		}
 		function.Arguments = string(raw)
 	}
-	return chatCall{ID: i.CallID, Type: "function", Function: function}, nil
+	return chatCall{ID: i.CallID, Type: "function", Function: function, Extra: i.Extra}, nil
 }
