@@ -1,9 +1,11 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -34,6 +36,22 @@ func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
 	paths := make([]string, ix.Len())
 	for i := range paths {
 		paths[i] = string(ix.Path(i))
+	}
+	return slices.Compact(paths), nil
+}
+
+// TrackedNamed lists the files in the index whose last part is name, sorted by
+// bytes.
+func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, error) {
+	ix, err := c.readLiveIndex(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tracked files: %w", err)
+	}
+	var paths []string
+	for i := range ix.Len() {
+		if full := ix.Path(i); bytes.HasSuffix(full, []byte(name)) && path.Base(string(full)) == name {
+			paths = append(paths, string(full))
+		}
 	}
 	return slices.Compact(paths), nil
 }

@@ -177,6 +177,37 @@ func (d *directory) tail(name string, bytes int64) (string, error) {
 	return text, nil
 }
 
+// ends is a log, or its beginning and its end with how much lies between: a
+// compiler's first mistake stands in the one, what tests come to in the other.
+func (d *directory) ends(name string, head, tail int64) (string, error) {
+	f, err := d.root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Size() <= head+tail {
+		return d.tail(name, head+tail)
+	}
+	raw := make([]byte, head)
+	if _, err := f.ReadAt(raw, 0); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if line := bytes.LastIndexByte(raw, '\n') + 1; line > 0 {
+		raw = raw[:line]
+	}
+	last, err := d.tail(name, tail)
+	if err != nil {
+		return "", err
+	}
+	last = strings.TrimPrefix(last, "[…]\n")
+	left := info.Size() - int64(len(raw)+len(last))
+	return fmt.Sprintf("%s\n[… about %d bytes left out …]\n%s", strings.ToValidUTF8(strings.TrimSuffix(string(raw), "\n"), "�"), left, last), nil
+}
+
 // logName is a file name for the log of a command that people named.
 func logName(kind string, number int, name string) string {
 	clean := strings.Map(func(c rune) rune {

@@ -133,14 +133,14 @@ func (r *run) equip(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the working directory: %w", err)
 	}
-	suits := toolsetOf(r.profile, r.job.Model.Tools)
+	suits, ignored := toolsetOf(r.profile, r.job.Model.Tools), r.ignored(ctx)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Keep: r.keepPatch, Journal: r.journalPatch(root)})
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Ignored: ignoredFile(ignored, dir), Keep: r.keepPatch, Journal: r.journalPatch(root)})
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.dir.join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: r.ignored(ctx), View: r.commandView()})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: ignored, View: r.commandView()})...)
 	all = append(all, commands.All()...)
 	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
@@ -176,6 +176,15 @@ func (r *run) ignored(ctx context.Context) files.Checkout {
 			tracked, _ := r.checkout.Tracked(ctx)
 			return tracked
 		}),
+	}
+}
+
+// ignoredFile says of a file below dir whether git ignores it. A file of which that
+// can't be found out is not said to be.
+func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
+	return func(name string) bool {
+		ignored, err := checkout.Ignores(dir, name)
+		return err == nil && ignored
 	}
 }
 
@@ -239,9 +248,17 @@ func (r *run) keepPatch(text string) error {
 	return r.dir.write(patchName(r.patches), []byte(r.redactor.Redact(text)))
 }
 
+// keepsProtected says that no change of a protected path is published.
+func (r *run) keepsProtected() bool {
+	return r.job.Policy.OnProtected == "drop" || r.job.Policy.Change.Protected == "fail"
+}
+
 // whyProtected tells the model why a path below the working directory must
 // stay as it is: a change of it would not be published.
 func (r *run) whyProtected(name string) string {
+	if !r.keepsProtected() {
+		return ""
+	}
 	full := path.Join(r.job.Repository.Path, name)
 	protected, err := policy.Protected(r.job.Policy.Protect, []string{full})
 	if err != nil || len(protected) == 0 { // a bad pattern ends the run when the change is judged
@@ -270,15 +287,15 @@ func (r *run) takePlan(p plan.Plan) error {
 	return r.record(transcript.TypePlan, taken)
 }
 
-// briefAgent begins the conversation: the standing orders, the facts of the
-// run, the repository's guides, the task.
-func (r *run) briefAgent(ctx context.Context) error {
-	guides, err := r.guides, error(nil)
+// meetAgent makes the conversation, with what the model is told of its tools.
+// Nothing is said yet.
+func (r *run) meetAgent(ctx context.Context) error {
 	if !r.joins() {
-		guides, err = agent.ReadGuides(r.job.Repository.Path, r.readGuide)
-	}
-	if err != nil {
-		return err
+		guides, err := agent.ReadGuides(r.job.Repository.Path, r.readGuide)
+		if err != nil {
+			return err
+		}
+		r.guides = guides
 	}
 	r.conversation = r.newConversation()
 	if err := r.equip(ctx); err != nil {
@@ -290,7 +307,18 @@ func (r *run) briefAgent(ctx context.Context) error {
 	}
 	r.endProcesses()
 	r.conversation.Settings = r.modelSettings(definitions)
-	briefing := r.briefing(guides)
+	return nil
+}
+
+// briefAgent begins the conversation: the facts of the run, how the checks are
+// before any change among them, the repository's guides, the task.
+func (r *run) briefAgent(ctx context.Context) error {
+	briefing := r.briefing(r.guides)
+	further, err := r.furtherGuides(ctx)
+	if err != nil {
+		return err
+	}
+	briefing.Further = further
 	briefing.Task.Images, briefing.Task.Missing = r.taskImages(ctx)
 	input, err := briefing.Input()
 	if err != nil {
@@ -317,6 +345,27 @@ func (r *run) definitions() ([]json.RawMessage, error) {
 	return definitions, nil
 }
 
+// furtherGuides are the AGENTS.md files below the working directory, from there.
+// Of the checkout of a person's pull request none is named: its guides are those
+// of the base.
+func (r *run) furtherGuides(ctx context.Context) ([]string, error) {
+	if r.joins() {
+		return nil, nil
+	}
+	tracked, err := r.checkout.TrackedNamed(ctx, agent.GuideName)
+	if err != nil {
+		return nil, err
+	}
+	folder := strings.TrimPrefix(path.Clean(r.job.Repository.Path)+"/", "./")
+	var further []string
+	for _, name := range tracked {
+		if below, inside := strings.CutPrefix(name, folder); inside && below != agent.GuideName {
+			further = append(further, below)
+		}
+	}
+	return further, nil
+}
+
 // readGuide reads a file of the base commit. One that no model could read to
 // its end is left out.
 func (r *run) readGuide(path string) ([]byte, error) {
@@ -330,18 +379,42 @@ func (r *run) readGuide(path string) ([]byte, error) {
 }
 
 func (r *run) briefing(guides []agent.Guide) agent.Briefing {
-	checks := make([]string, 0, len(r.job.Verify))
-	for _, check := range r.job.Verify {
-		checks = append(checks, check.Run)
-	}
 	for i := range guides {
 		guides[i].Text = r.redactor.Redact(guides[i].Text)
 	}
-	return agent.Briefing{
+	briefing := agent.Briefing{
 		Root: r.checkout.Root(), Directory: r.workDir(), Base: strings.TrimSpace(r.base.Branch + " " + r.base.SHA),
 		Sandbox: r.confinementWords(), Network: r.networkWords(),
-		Verify: checks, Guides: slices.Clip(guides),
+		Verify: r.checkWords(), Guides: slices.Clip(guides),
+		Files: r.job.Limits.DiffFiles, Lines: r.job.Limits.DiffLines,
 		Task:   agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text},
 		Answer: r.job.Task.Expects == "answer",
 	}
+	for _, step := range r.job.Setup {
+		briefing.Setup = append(briefing.Setup, step.Run)
+	}
+	if r.keepsProtected() {
+		briefing.Protected = r.job.Policy.Protect
+	}
+	return briefing
+}
+
+// checkWords tell of each check, and of what it says of the base when that is
+// not that all is well.
+func (r *run) checkWords() []agent.Check {
+	checks := make([]agent.Check, 0, len(r.job.Verify))
+	for i, check := range r.job.Verify {
+		c := agent.Check{Run: check.Run}
+		if i < len(r.baseline) && r.baseline[i].Before != "green" {
+			row := r.baseline[i]
+			c.Note = fmt.Sprintf("before any change: %s, see %s; ", row.Before, r.dir.join(row.Log))
+			if check.Must == "no_worse" {
+				c.Note += "it may stay so"
+			} else {
+				c.Note += "it must become green"
+			}
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }

@@ -200,7 +200,7 @@ func (p *replay) writeBody(failed error) (string, error) {
 func (r *run) replayPipeline(ctx context.Context) error {
 	r.options.Publish = publishNone
 	return r.inTime(ctx,
-		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.briefAgent, r.setUp, r.takeBaseline, r.workUntilVerified)
+		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified)
 }
 
 // knowRecorded finds the model's profile. Nothing makes the conversation

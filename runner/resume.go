@@ -175,12 +175,12 @@ func (r *run) adoptTask() {
 // on too, to what is done with its work.
 func (r *run) proceed(ctx context.Context) error {
 	if err := inTurn(ctx, r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
-		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.briefAgent); err != nil {
+		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.meetAgent); err != nil {
 		return err
 	}
 	begin := []func(context.Context) error{r.restore, r.moveIn}
 	if !r.past.worked() {
-		begin = []func(context.Context) error{r.setUp, r.takeBaseline}
+		begin = []func(context.Context) error{r.setUp, r.takeBaseline, r.briefAgent}
 	}
 	return r.inTime(ctx, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
 }
@@ -225,9 +225,7 @@ func (r *run) resumeProgress(ctx context.Context) error {
 
 // restore puts the conversation and the baseline where the last event left
 // them.
-func (r *run) restore(context.Context) error {
-	begin := r.conversation.Items()
-	r.conversation.Restore(&r.past.agent, begin)
+func (r *run) restore(ctx context.Context) error {
 	r.table = transcript.Verify{Passed: true}
 	if r.past.baseline != nil {
 		r.baseline = r.past.baseline.Rows
@@ -236,6 +234,10 @@ func (r *run) restore(context.Context) error {
 	if len(r.baseline) != len(r.job.Verify) {
 		return cannotResume("its transcript has no baseline of the verify commands")
 	}
+	if err := r.briefAgent(ctx); err != nil {
+		return err
+	}
+	r.conversation.Restore(&r.past.agent, r.conversation.Items())
 	return nil
 }
 

@@ -100,7 +100,7 @@ type run struct {
 	askedAt     time.Time        // when; what was written later does not count
 	permissions map[string]github.Permission
 	pull        *github.PullRequest // that is gone on with
-	guides      []agent.Guide       // of its base, when the checkout stands on its head
+	guides      []agent.Guide       // of its base
 
 	job      *job.Job
 	prompt   string // from standard input
@@ -190,7 +190,7 @@ func (r *run) toWorkspace() []func(context.Context) error {
 func (r *run) fromWorkspace() []func(context.Context) error {
 	return []func(context.Context) error{
 		r.readCommandRules, r.spareBase, r.notDoneAlready, r.joinBranch, r.choosePublishing, r.confine, r.begin, r.beginProgress,
-		r.briefAgent, r.setUp, r.takeBaseline, r.goOn, r.workUntilVerified, r.askOutput, r.publishWork,
+		r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.goOn, r.workUntilVerified, r.askOutput, r.publishWork,
 	}
 }
 

@@ -209,24 +209,31 @@ func (r *run) unchangedByVerify(ctx context.Context) error {
 		"The verify commands changed the checkout, so that it is no longer the agent's change alone; let git ignore what they write, or use verify_in: clean.")
 }
 
-// shownToAgent is how many bytes of a red command's log the agent gets; the
-// whole lies where it can read it.
-const shownToAgent = 8 << 10
+// How many bytes of a red command's log the agent gets, of its beginning and of
+// its end; the whole lies where it can read it.
+const (
+	headToAgent = 2 << 10
+	tailToAgent = 6 << 10
+)
 
 // giveBack tells the agent which rows are red.
 func (r *run) giveBack() error {
 	var s strings.Builder
-	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary.\n")
+	where := "on a fresh copy"
+	if !r.verifiesClean() {
+		where = "in the checkout"
+	}
+	s.WriteString("The runner checked your change " + where + ", and it does not pass yet. Mend the cause, then end again with your summary. " + stoppedWords + "\n")
 	for _, row := range r.table.Rows {
 		if row.Passed {
 			continue
 		}
-		tail, err := r.dir.tail(row.Log, shownToAgent)
+		shown, err := r.dir.ends(row.Log, headToAgent, tailToAgent)
 		if err != nil {
 			return fmt.Errorf("read log of %s: %w", row.Name, err)
 		}
-		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\nwhole output: %s\nend of its output:\n%s\n",
-			row.Name, row.After, row.Before, row.Run, r.dir.join(row.Log), tail)
+		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\noutput, whole in %s:\n%s\n",
+			row.Name, row.After, row.Before, row.Run, r.dir.join(row.Log), shown)
 	}
 	return r.conversation.Tell(s.String())
 }

@@ -142,6 +142,10 @@ func (r *run) publishWork(ctx context.Context) error { return r.inGrace(ctx, r.p
 // nudgeWords begin every nudge.
 const nudgeWords = "You ended, but "
 
+// stoppedWords are for an agent that goes on after its end: with its last words
+// its processes end.
+const stoppedWords = "Commands that you had left running were stopped."
+
 // nudge is what the agent is told, once, when its end looks too early.
 func (r *run) nudge() string {
 	if r.nudged || r.overBudget != nil || r.conversation.NearlySpent() != nil || !r.answersLeft() {
@@ -149,7 +153,7 @@ func (r *run) nudge() string {
 	}
 	if r.job.Task.Expects == "change" && r.changes.Empty() {
 		return nudgeWords + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
-			"If nothing needs to change or it cannot be done, end again and say why in your last message."
+			"If nothing needs to change or it cannot be done, end again and say why in your last message. " + stoppedWords
 	}
 	var open []string
 	for _, step := range r.plan.Steps {
@@ -161,7 +165,7 @@ func (r *run) nudge() string {
 		return ""
 	}
 	return nudgeWords + "your plan has open steps:\n" + strings.Join(open, "\n") +
-		"\nDo them now, or bring the plan up to date and say in your last message what was left and why."
+		"\nDo them now, or bring the plan up to date and say in your last message what was left and why. " + stoppedWords
 }
 
 // answersLeft says that the model has more to say: a scripted session and a

@@ -195,7 +195,12 @@ func (d *Dispatcher) refusal(ctx context.Context, t target) (string, error) {
 	return d.before(ctx, t)
 }
 
+// unknown names the tools that the model was told of; of others it knows no
+// arguments.
 func (d *Dispatcher) unknown(call Call) string {
-	return fmt.Sprintf("unsupported call: %s. The tools are: %s.",
-		clipped(call.Name), strings.Join(d.Registry.Names(), ", "))
+	names := d.Registry.Names()
+	if len(d.Offered) > 0 {
+		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(d.Offered, name) })
+	}
+	return fmt.Sprintf("unsupported call: %s. The tools are: %s.", clipped(call.Name), strings.Join(names, ", "))
 }

@@ -263,6 +263,31 @@ func TestEachCallGetsAResult(t *testing.T) {
 	}
 }
 
+func TestArgumentsInTextAreRead(t *testing.T) {
+	d := dispatcher(fake{name: "tool", parameters: `{"type":"object","properties":{"n":{"type":"number"},"i":{"type":"integer"},` +
+		`"b":{"type":"boolean"},"l":{"type":"array"},"o":{"type":"object"},"s":{"type":"string"}}}`})
+	for given, want := range map[string]string{
+		`{"b":"true","i":"-3","l":"[1]","n":"1.5","o":"{\"a\":1}","s":"7"}`: `{"b":true,"i":-3,"l":[1],"n":1.5,"o":{"a":1},"s":"7"}`,
+		`{"n":"x"}`:    "tool: n: expected number, got string x. ",
+		`{"n":"[1]"}`:  "tool: n: expected number, got string [1]. ",
+		`{"b":"True"}`: "tool: b: expected boolean, got string True. ",
+		`{"i":"1.5"}`:  "tool: i: expected integer, got number 1.5. ",
+	} {
+		if got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "tool", Input: given}})[0].Output; !strings.HasPrefix(got, want) {
+			t.Errorf("%s gave %s, want %s", given, got, want)
+		}
+	}
+}
+
+func TestOnlyToolsThatTheModelWasToldOfAreNamed(t *testing.T) {
+	d := dispatcher(fake{name: "told"}, fake{name: "untold"})
+	d.Offered = []string{"told", "denied"}
+	got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "nothing", Input: "{}"}})[0].Output
+	if want := "unsupported call: nothing. The tools are: told."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCancelledCallsAreAnswered(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := 0

@@ -44,6 +44,7 @@ func (s *schema) check(arguments map[string]any) (string, error) {
 		return "", fmt.Errorf("compile the tool's schema: %w", err)
 	}
 	s.dropNulls(arguments)
+	s.readTexts(arguments)
 	if err := s.resolved.Validate(arguments); err != nil {
 		return explain(err) + ". " + s.summary(), nil
 	}
@@ -58,6 +59,37 @@ func (s *schema) dropNulls(arguments map[string]any) {
 			delete(arguments, name)
 		}
 	}
+}
+
+// readTexts reads arguments that are JSON in a string where the schema wants what
+// that JSON is: some models write all values as text.
+func (s *schema) readTexts(arguments map[string]any) {
+	for name, value := range arguments {
+		text, isText := value.(string)
+		property := s.root.Properties[name]
+		if !isText || property == nil {
+			continue
+		}
+		var read any
+		if json.Unmarshal([]byte(text), &read) == nil && isOf(read, property.Type) {
+			arguments[name] = read
+		}
+	}
+}
+
+// isOf says whether a value is of a JSON type other than a string.
+func isOf(value any, kind string) bool {
+	switch value.(type) {
+	case float64:
+		return kind == "number" || kind == "integer"
+	case bool:
+		return kind == "boolean"
+	case []any:
+		return kind == "array"
+	case map[string]any:
+		return kind == "object"
+	}
+	return false
 }
 
 // takes says whether the schema names the argument.

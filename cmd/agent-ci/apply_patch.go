@@ -170,7 +170,7 @@ func (a applyPatchArguments) show(p process, plan *v4a.Plan) int {
 	case a.check:
 		err = plan.Diff(p.stdout)
 	default:
-		_, err = io.WriteString(p.stdout, plan.Summary())
+		_, err = io.WriteString(p.stdout, plan.Summary()+plan.Notes())
 	}
 	if err == nil {
 		return exitOK

@@ -33,22 +33,26 @@ func TestEveryTool(t *testing.T) {
 	}
 	defer server.Close()
 	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
-	cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", "tools.hosted=[web_search]")
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
+	run := func(out, setting string) (printed []byte, err error) {
+		cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", setting)
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
+		}
+		if confines() == sandbox.LevelNone {
+			cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
+		}
+		return cmd.CombinedOutput()
 	}
-	if confines() == sandbox.LevelNone {
-		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
-	}
-	if printed, err := cmd.CombinedOutput(); err != nil {
+	refused, _ := run(filepath.Join(t.TempDir(), "out"), "tools.deny=[no_such_tool]")
+	if printed, err := run(out, "tools.hosted=[web_search]"); err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
 	}
 	events := readEvents(t, filepath.Join(out, "transcript.jsonl"))
-	everyToolIsPlayed(t, events)
+	everyToolIsPlayed(t, events, string(refused))
 	events = responsesFirst(events)
 	compareTranscript(t, normalised(t, events, strings.NewReplacer(out, "$RUN", repo, "$REPO")))
 }
@@ -124,12 +128,11 @@ func responsesFirst(events []transcript.Event) []transcript.Event {
 	return sorted
 }
 
-// everyToolIsPlayed takes the tools that there are from the answer to a call of
-// none of them.
-func everyToolIsPlayed(t *testing.T, events []transcript.Event) {
+// everyToolIsPlayed takes the tools that there are from what is said of a job
+// that names none of them.
+func everyToolIsPlayed(t *testing.T, events []transcript.Event, refused string) {
 	t.Helper()
 	played := make(map[string]bool)
-	var all []string
 	for _, event := range events {
 		if event.Type != transcript.TypeToolFinished {
 			continue
@@ -139,14 +142,13 @@ func everyToolIsPlayed(t *testing.T, events []transcript.Event) {
 			t.Fatal(err)
 		}
 		played[finished.Tool] = true
-		if _, list, ok := strings.Cut(finished.Output, "The tools are: "); ok {
-			all = strings.Split(strings.TrimSuffix(list, "."), ", ")
-		}
 	}
-	if len(all) == 0 {
-		t.Error("nothing says which tools there are")
+	_, list, ok := strings.Cut(refused, "the tools are ")
+	list, _, ended := strings.Cut(list, ".\n")
+	if !ok || !ended {
+		t.Errorf("nothing says which tools there are: %s", refused)
 	}
-	for _, tool := range all {
+	for _, tool := range strings.Split(list, ", ") {
 		if !played[tool] {
 			t.Errorf("%s is not played in testdata/every_tool/session.yml", tool)
 		}

@@ -15,9 +15,9 @@ func elements(name string) (parts []string, problem string) {
 	case strings.ContainsRune(name, 0):
 		return nil, "the path holds a NUL"
 	case path.IsAbs(name):
-		return nil, "absolute paths are refused; name the file relative to the root"
+		return nil, "a patch changes files below the working directory only, named relative to it"
 	case clean == ".." || strings.HasPrefix(clean, "../"):
-		return nil, "the path leaves the root"
+		return nil, "the path leaves the working directory, and a patch changes files below it only"
 	case namesDirectory(name):
 		return nil, "this names a directory; name a file"
 	}

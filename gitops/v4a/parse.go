@@ -41,17 +41,37 @@ func Parse(text string) (*Patch, error) {
 }
 
 // unwrap returns the patch from its first marker up to, not including, its
-// last, after taking a heredoc from around it.
+// last, after taking from around it what models put there.
 func unwrap(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	body, err := envelope(text)
-	if err == nil {
-		return body, nil
+	for {
+		text = strings.TrimSpace(text)
+		body, err := envelope(text)
+		if err == nil {
+			return body, nil
+		}
+		inner, ok := peeled(text)
+		if !ok {
+			return "", err
+		}
+		text = inner
 	}
+}
+
+// peeled is a text without what is around it: a here-document, perhaps with the
+// program that reads it, a fence of Markdown, the first line of a notebook's cell.
+func peeled(text string) (string, bool) {
 	if inner, ok := heredocBody(text); ok {
-		return envelope(inner)
+		return inner, true
 	}
-	return "", err
+	first, rest, _ := strings.Cut(text, "\n")
+	if strings.TrimSpace(first) == "%%bash" {
+		return rest, true
+	}
+	end := strings.LastIndexByte(rest, '\n') + 1
+	if strings.HasPrefix(first, "```") && strings.TrimSpace(rest[end:]) == "```" {
+		return rest[:end], true
+	}
+	return "", false
 }
 
 func envelope(text string) (string, error) {
@@ -68,10 +88,11 @@ func envelope(text string) (string, error) {
 	return text[:end+1], nil
 }
 
-// heredocBody returns what stands between a line <<EOF, <<'EOF' or <<"EOF" and
-// a last line that ends in EOF.
+// heredocBody returns what stands between a line <<EOF, <<'EOF' or <<"EOF", which
+// may begin with the program that reads it, and a last line that ends in EOF.
 func heredocBody(text string) (string, bool) {
 	first, rest, _ := strings.Cut(text, "\n")
+	first = strings.TrimPrefix(strings.TrimPrefix(first, "apply_patch "), "applypatch ")
 	switch strings.TrimSuffix(first, "\r") {
 	case "<<EOF", "<<'EOF'", `<<"EOF"`:
 	default:

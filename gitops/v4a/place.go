@@ -12,23 +12,30 @@ type placement struct {
 	lines []Line // what to do from there on
 }
 
-// place finds where the hunks of a section belong in a text, sorted by place.
-// An error is a [*MatchError] or that of ctx.
-func place(ctx context.Context, t *text, s *Section) ([]placement, error) {
+// place finds where the hunks of a section belong in a text, sorted by place, and
+// what is to be said of hunks that were placed. An error is a [*MatchError] or
+// that of ctx.
+func place(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
 	pl := newPlacer(newFinder(ctx, t), s)
 	placed := make([]placement, 0, len(s.Hunks))
+	starts := make([]int, 0, len(s.Hunks))
+	var notes []string
 	for i := range s.Hunks {
 		p, err := pl.place(i)
 		if ended := ctx.Err(); ended != nil {
-			return nil, ended
+			return nil, nil, ended
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		if note := p.loose(t); note != "" {
+			notes = append(notes, note)
+		}
+		starts = append(starts, p.at)
 		placed = p.appendTo(placed, t.lines())
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
-	return placed, nil
+	return placed, append(notes, pl.ambiguous(starts)...), nil
 }
 
 // appendTo splits what a hunk adds below the last line of the file from the rest

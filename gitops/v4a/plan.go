@@ -25,6 +25,7 @@ type Plan struct {
 	tree    Dir
 	patch   *Patch
 	changed []change // sorted by path
+	notes   []string
 }
 
 // NewPlan reads the files that a patch names and computes what becomes of them;
@@ -50,7 +51,7 @@ func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
 		}
 		rest = rest[done:]
 	}
-	return &Plan{tree: tree, patch: patch, changed: p.changes()}, nil
+	return &Plan{tree: tree, patch: patch, changed: p.changes(), notes: p.notes}, nil
 }
 
 // file is a file of the tree, in the state that the sections so far leave it in.
@@ -73,6 +74,7 @@ type planner struct {
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
 	loaded  int64           // bytes
+	notes   []string        // of hunks that were placed
 	alone   int             // how many sections are not tried together with others
 }
 
@@ -185,7 +187,7 @@ func (p *planner) update(ctx context.Context) error {
 		return err
 	}
 	if !f.exists {
-		return p.refuse(s.Path, `there is no such file to update; "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
+		return p.refuse(s.Path, `there is no such file to update; paths start in the working directory, and "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
 	}
 	c, err := p.edited(ctx, f)
 	if err != nil {
@@ -203,9 +205,12 @@ func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
 	if p.section.bare {
 		t.splitBare(p.section.ending)
 	}
-	placed, err := place(ctx, t, p.section)
+	placed, notes, err := place(ctx, t, p.section)
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range notes {
+		p.notes = append(p.notes, p.section.Path+": "+note)
 	}
 	return f.content.edited(edits(t, placed, p.section.bare)), nil
 }

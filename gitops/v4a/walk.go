@@ -140,7 +140,7 @@ func (w *walk) up() error {
 		return w.refuse("a link of the path leads nowhere", fs.ErrNotExist)
 	}
 	if len(w.at) == 0 {
-		return w.refuse("a link of the path leads out of the root", nil)
+		return w.refuse("a link of the path leads out of the working directory", nil)
 	}
 	w.at = w.at[:len(w.at)-1]
 	w.leave(len(w.at))

@@ -46,7 +46,7 @@ type Conversation struct {
 	told     map[string]bool // budgets that the model knows to be nearly used up
 	numbered int             // calls that got a number
 	repeats  repeats
-	empty    int    // answers in a row with neither words nor calls
+	empty    int    // answers in a row without calls that do not end it either
 	said     string // the last words
 	overflow int    // requests in a row that were too long
 	noOwn    bool   // the endpoint does not compact conversations
@@ -131,7 +131,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if done, err := c.finished(said); done || err != nil {
+		if done, err := c.finished(said, last != nil); done || err != nil {
 			said.abort() // it has no calls
 			return said.text(), err
 		}
@@ -270,9 +270,10 @@ const emptyLimit = 2
 
 // finished says whether the model is done: it speaks and calls nothing. An
 // answer with nothing in it is pointed out once; that a run did nothing must
-// not look like success.
-func (c *Conversation) finished(said *intake) (bool, error) {
-	if said.asks() || said.text() != "" {
+// not look like success. So is one of mere commentary, which is not the model's
+// last word while it has turns left.
+func (c *Conversation) finished(said *intake, lastTurn bool) (bool, error) {
+	if said.asks() || said.text() != "" && (!said.remarksOnly() || c.empty > 0 || lastTurn) {
 		c.empty = 0
 		return !said.asks(), nil
 	}
@@ -280,6 +281,9 @@ func (c *Conversation) finished(said *intake) (bool, error) {
 		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal()}).Stop()
 	}
 	c.empty++
+	if said.remarksOnly() {
+		return false, c.Tell("Your last answer was commentary and called nothing. Go on with the task, or give your last message if it is done or cannot be.")
+	}
 	if c.empty >= emptyLimit {
 		return true, outcome.Stopf(outcome.ModelFailed, "empty_answer",
 			"The model answered %d times with neither words nor calls; run again, or check that the endpoint serves this model with tools.", c.empty)

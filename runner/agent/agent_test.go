@@ -192,6 +192,38 @@ turns:
 	}
 }
 
+// TestCommentaryIsNotTheLastWord gives messages with a phase, as newer models do.
+func TestCommentaryIsNotTheLastWord(t *testing.T) {
+	message := func(phase, text string) string {
+		return fmt.Sprintf("{item: {type: message, role: assistant, phase: %s, content: [{type: output_text, text: %s, annotations: []}]}}", phase, text)
+	}
+	remark := "  - output: [" + message("commentary", "On it.") + "]\n"
+	final := "  - output: [" + message("commentary", "On it.") + ", " + message("final_answer", "Done.") + "]\n"
+	for name, c := range map[string]struct {
+		session string
+		limits  agent.Limits
+		said    string
+		turns   int
+	}{
+		"alone it is pointed out once":             {remark + final, agent.Limits{}, "Done.", 2},
+		"twice it is the end":                      {remark + remark, agent.Limits{}, "On it.", 2},
+		"before a last word it is no part of that": {final, agent.Limits{}, "Done.", 1},
+		"in the last turn it is the end":           {remark, agent.Limits{Turns: 1}, "On it.", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := converse(t, "version: 1\nturns:\n"+c.session)
+			f.Limits = c.limits
+			said, err := f.Run(t.Context())
+			if err != nil || said != c.said || f.Spent().Turns != c.turns {
+				t.Fatalf("Run = %q, %v after %d turns", said, err, f.Spent().Turns)
+			}
+			if last := f.requests.bodies[c.turns-1]; (c.turns > 1) != strings.Contains(last, "was commentary and called nothing") {
+				t.Errorf("the last request is %s", last)
+			}
+		})
+	}
+}
+
 func TestBuiltInCallsAreAnsweredInKind(t *testing.T) {
 	f := converse(t, `
 version: 1

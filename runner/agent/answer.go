@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ type outputItem struct {
 	Operation   json.RawMessage `json:"operation"`
 	Action      json.RawMessage `json:"action"`
 	Environment *environment    `json:"environment"`
+	Phase       string          `json:"phase"` // of a message: commentary, final_answer or nothing
 	Content     []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
@@ -64,6 +66,7 @@ type answer struct {
 	hosted  int               // calls that the API ran itself
 	denials []json.RawMessage // answers to what the API asks a person for
 	said    []string
+	remarks []string // what the model said on its way, as commentary
 	refused []string // what the model said in refusing; it may have said more
 }
 
@@ -96,12 +99,26 @@ func (a *answer) speak(item outputItem) {
 	for _, part := range item.Content {
 		text, refusal = text+part.Text, refusal+part.Refusal
 	}
-	a.said, a.refused = append(a.said, strings.TrimSpace(text)), append(a.refused, refusal)
+	a.refused = append(a.refused, refusal)
+	if item.Phase == "commentary" {
+		a.remarks = append(a.remarks, strings.TrimSpace(text))
+		return
+	}
+	a.said = append(a.said, strings.TrimSpace(text))
 }
 
-// text is what the model says, and refusal what it says in refusing.
-func (a *answer) text() string    { return strings.TrimSpace(strings.Join(a.said, "\n\n")) }
-func (a *answer) refusal() string { return strings.TrimSpace(strings.Join(a.refused, "\n\n")) }
+// text is what the model says: its remarks only where there is nothing else.
+func (a *answer) text() string {
+	return cmp.Or(joined(a.said), joined(a.remarks))
+}
+
+// remarksOnly says whether the model spoke as one who has more to do.
+func (a *answer) remarksOnly() bool { return joined(a.said) == "" && joined(a.remarks) != "" }
+
+// refusal is what the model says in refusing.
+func (a *answer) refusal() string { return joined(a.refused) }
+
+func joined(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
 
 // asks says whether the model waits for something.
 func (a *answer) asks() bool { return len(a.calls)+len(a.denials) > 0 }

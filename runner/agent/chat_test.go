@@ -67,6 +67,9 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			waiting, outputs = waiting[1:], outputs+1
 			continue
 		}
+		if m.Role == "system" && i > 0 {
+			s.t.Errorf("messages[%d] is of the system, and not the first", i) // as templates have it
+		}
 		if len(waiting) > 0 {
 			s.t.Errorf("messages[%d]: %v have no output", i, waiting)
 		}
@@ -154,7 +157,7 @@ func TestChatCompletions(t *testing.T) {
 				t.Errorf("usage %+v", f.Spent().Usage)
 			}
 			for _, part := range []string{
-				`{"role":"system","content":"Work."}`, `{"role":"system","content":"The task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,
+				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,
 				`{"role":"assistant","content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
 				`{"role":"tool","content":"hello","tool_call_id":"one"}`,
 			} {
@@ -213,6 +216,91 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Errorf("digests of what the transcript makes up (-sent +made):\n%s", diff)
+	}
+}
+
+func TestChatHasOneSystemMessage(t *testing.T) {
+	f, server := chat(t)
+	for range 2 {
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("Run = %q, %v", said, err)
+		}
+		if err := f.Tell("You ended."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := `{"role":"user","content":"[From the runner] You ended."}`; !strings.HasSuffix(server.bodies[3], want+"]}") {
+		t.Errorf("the last request does not end with %s: %s", want, server.bodies[3])
+	}
+}
+
+func TestChatContentInParts(t *testing.T) {
+	f, server := chat(t)
+	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}` + "\n\n" +
+		`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"text","text":"All "},{"type":"text","text":"is well."}]}}]}` + "\n\n" +
+		`data: {"id":"c1","choices":[{"delta":{"content":" Done."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	if said, err := f.Run(t.Context()); err != nil || said != "All is well. Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+}
+
+// TestChatExtrasOfCallsGoBack makes a call as Gemini does, which refuses calls that
+// come back without the signature that they came with.
+func TestChatExtrasOfCallsGoBack(t *testing.T) {
+	const extra = `"extra_content":{"google":{"thought_signature":"AbC+/="}}`
+	f, server := chat(t)
+	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",` + extra +
+		`,"function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n")
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	want := `"tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"},` + extra + `}]`
+	for _, body := range server.bodies[1:] {
+		if strings.Count(body, "extra_content") != 1 || !strings.Contains(body, want) {
+			t.Errorf("the request lacks %s: %s", want, body)
+		}
+	}
+}
+
+// TestChatThoughtsGoBack answers with thoughts: DeepSeek and Kimi refuse calls
+// that come back without the thoughts that they came with.
+func TestChatThoughtsGoBack(t *testing.T) {
+	const call = `"tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"}}]`
+	for name, first := range map[string]http.HandlerFunc{
+		"in one piece": answer(200, "", `{"id":"c1","choices":[{"message":{"content":"","reasoning_content":"Hm. I look.",`+call+`},"finish_reason":"tool_calls"}]}`),
+		"streamed": stream(`data: {"id":"c1","choices":[{"delta":{"content":null,"reasoning_content":"Hm. "}}]}` + "\n\n" +
+			`data: {"id":"c1","choices":[{"delta":{"reasoning_content":"I look."}}]}` + "\n\n" +
+			`data: {"id":"c1","choices":[{"delta":{` + call + `},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"),
+	} {
+		f, server := chat(t)
+		server.replace[1] = first
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("%s: Run = %q, %v", name, said, err)
+		}
+		const want = `{"role":"assistant","content":null,"reasoning_content":"Hm. I look.","tool_calls":[{"id":"one",`
+		for _, body := range server.bodies[1:] {
+			if strings.Count(body, "reasoning_content") != 1 || !strings.Contains(body, want) {
+				t.Errorf("%s: the request lacks %s: %s", name, want, body)
+			}
+		}
+	}
+}
+
+// TestChatArgumentsAreAnObject makes calls whose arguments are none: vLLM and
+// others refuse a history with such calls for good.
+func TestChatArgumentsAreAnObject(t *testing.T) {
+	for arguments, sent := range map[string]string{
+		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, "null": `{"malformed":"null"}`,
+	} {
+		f, server := chat(t)
+		f.Settings.Whole = true
+		server.replace[1] = answer(200, "", fmt.Sprintf(`{"id":"c1","choices":[{"message":{"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":%q}}]},"finish_reason":"tool_calls"}]}`, arguments))
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("Run = %q, %v", said, err)
+		}
+		if want := fmt.Sprintf(`"name":"read_file","arguments":%q`, sent); !strings.Contains(server.bodies[1], want) {
+			t.Errorf("%s: the second request lacks %s: %s", arguments, want, server.bodies[1])
+		}
 	}
 }
 

@@ -210,6 +210,27 @@ func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
 	}
 }
 
+// TestARemovedShellOutputKeepsItsForm makes a conversation with the API's own
+// shell too long: the API takes the output of a shell_call only as a list.
+func TestARemovedShellOutputKeepsItsForm(t *testing.T) {
+	session := "version: 1\nturns:\n  - output: [{item: {type: shell_call, id: sh_1, call_id: c1, status: completed, action: {commands: [make]}}}]\n" + done
+	f, server := talk(t, session, modeltest.Options{})
+	f.box.answers["shell"] = tools.Result{Commands: []tools.Ran{{Output: strings.Repeat("x", 4000), ExitCode: 2}}}
+	server.Replace(2, answer(413, "", "<html>"))
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	requests := server.Requests()
+	last := string(requests[len(requests)-1].Body)
+	const want = `"output":[{"stdout":"[The runner removed this output`
+	if !strings.Contains(last, want) || !strings.Contains(last, `"outcome":{"type":"exit","exit_code":2}`) {
+		t.Errorf("the last request lacks %s, or how the command ended: %s", want, last)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
 // tooLongWords are how endpoints without a code for it refuse a conversation.
 var tooLongWords = map[string]http.HandlerFunc{
 	"vLLM":      answer(400, "", `{"object":"error","message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","code":400}`),

@@ -27,11 +27,22 @@ type Briefing struct {
 	Base      string   // branch and commit that the work starts from
 	Sandbox   string   // how commands are confined, for a reader
 	Network   string   // what commands reach, for a reader
-	Verify    []string // commands that will judge the change
+	Setup     []string // commands that have run in the checkout
+	Verify    []Check  // that will judge the change
+	Protected []string // patterns of paths whose changes are not published
+	Files     int      // that the change may touch at most; 0 for any number
+	Lines     int      // that the change may add and remove at most; 0 for any number
 	Guides    []Guide  // AGENTS.md files, root first
+	Further   []string // paths, from Directory, of AGENTS.md files for folders below it
 	Task      Task
 	// Answer says that the task asks for an answer, not for a change.
 	Answer bool
+}
+
+// Check is a command that will judge the change.
+type Check struct {
+	Run  string
+	Note string // what the agent must know of it, or empty
 }
 
 // Task is what is asked for.
@@ -54,13 +65,14 @@ type Image struct {
 type Guide struct {
 	Path string
 	Text string
+	Left int // bytes of it that are left out behind Text
 }
 
 // Input is the briefing as the first items of a conversation: the facts of the
 // run from the runner, the repository's guides, and the task.
 func (b Briefing) Input() ([]json.RawMessage, error) {
 	items := []inputMessage{message("developer", b.facts())}
-	if len(b.Guides) > 0 {
+	if len(b.Guides)+len(b.Further) > 0 {
 		items = append(items, message("user", b.guides()))
 	}
 	items = append(items, inputMessage{"message", "user", b.Task.content(b.task())})
@@ -84,14 +96,45 @@ func (b Briefing) facts() string {
 		s.WriteString("- the job has no checks of its own; find out how this project is tested\n")
 	} else {
 		s.WriteString("- checks that will judge the change:\n")
-		for _, command := range b.Verify {
-			fmt.Fprintf(&s, "  - %s\n", strings.ReplaceAll(strings.TrimSpace(command), "\n", "\n    "))
+		for _, check := range b.Verify {
+			writeCommand(&s, check.Run)
+			if check.Note != "" {
+				fmt.Fprintf(&s, "    (%s)\n", check.Note)
+			}
 		}
+	}
+	if len(b.Setup) > 0 {
+		s.WriteString("- commands of the job that have set up the checkout before you:\n")
+		for _, command := range b.Setup {
+			writeCommand(&s, command)
+		}
+	}
+	if len(b.Protected) > 0 {
+		fmt.Fprintf(&s, "- protected: %s; no change of these paths is published, so leave them as they are and say in your last message what should change there\n",
+			strings.Join(b.Protected, ", "))
+	}
+	if limits := b.limits(); limits != "" {
+		fmt.Fprintf(&s, "- largest change that is published: %s\n", limits)
 	}
 	if b.Answer {
 		s.WriteString("- the task asks for an answer: your last message is the result; a change to the checkout is not expected\n")
 	}
 	return s.String()
+}
+
+func writeCommand(s *strings.Builder, command string) {
+	fmt.Fprintf(s, "  - %s\n", strings.ReplaceAll(strings.TrimSpace(command), "\n", "\n    "))
+}
+
+func (b Briefing) limits() string {
+	var limits []string
+	if b.Files > 0 {
+		limits = append(limits, fmt.Sprintf("%d files", b.Files))
+	}
+	if b.Lines > 0 {
+		limits = append(limits, fmt.Sprintf("%d lines added and removed", b.Lines))
+	}
+	return strings.Join(limits, ", ")
 }
 
 func (b Briefing) guides() string {
@@ -102,6 +145,15 @@ func (b Briefing) guides() string {
 			s.WriteString("\n\n")
 		}
 		s.WriteString(fence("file", guide.Path, guide.Text))
+		if guide.Left > 0 {
+			fmt.Fprintf(&s, "\n%d more bytes of %s are left out here; read the file for them.", guide.Left, guide.Path)
+		}
+	}
+	if len(b.Further) > 0 {
+		if len(b.Guides) > 0 {
+			s.WriteString("\n\n")
+		}
+		fmt.Fprintf(&s, "These hold for the folders that they are in; read one before you change files there:%s", list(b.Further))
 	}
 	return s.String()
 }
@@ -137,18 +189,35 @@ func fence(kind, source, text string) string {
 	return fmt.Sprintf("<%s id=%q source=%q>\n%s\n</%s id=%q>", kind, id, source, strings.TrimRight(text, "\n"), kind, id)
 }
 
+// mostListed is how many paths are listed.
+const mostListed = 30
+
+func list(paths []string) string {
+	var s strings.Builder
+	for _, path := range paths[:min(len(paths), mostListed)] {
+		fmt.Fprintf(&s, "\n- %q", path)
+	}
+	if more := len(paths) - mostListed; more > 0 {
+		fmt.Fprintf(&s, "\n- and %d more", more)
+	}
+	return s.String()
+}
+
+// GuideName is that of the files in which repositories tell agents how to work.
+const GuideName = "AGENTS.md"
+
 // GuideLimit is how many bytes of AGENTS.md files are read in all.
 const GuideLimit = 32 << 10
 
 // ReadGuides reads the AGENTS.md files from the root of the base commit down to
 // dir (slash-separated, "." for the root). read gives a file of the base
 // commit, or an error that is fs.ErrNotExist; another one is returned as it is.
-// What goes beyond GuideLimit in all is cut.
+// What goes beyond GuideLimit in all is cut, and counted.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
 	left := GuideLimit
 	for _, folder := range foldersTo(dir) {
-		name := path.Join(folder, "AGENTS.md")
+		name := path.Join(folder, GuideName)
 		raw, err := read(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -156,12 +225,13 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 		if err != nil {
 			return nil, err
 		}
-		text := cut(strings.ToValidUTF8(string(raw), "�"), left)
-		if strings.TrimSpace(text) == "" {
+		whole := strings.ToValidUTF8(string(raw), "�")
+		if strings.TrimSpace(whole) == "" {
 			continue
 		}
+		text := cut(whole, left)
 		left -= len(text)
-		guides = append(guides, Guide{Path: name, Text: text})
+		guides = append(guides, Guide{Path: name, Text: text, Left: len(whole) - len(text)})
 	}
 	return guides, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestReadGuides(t *testing.T) {
 	}{
 		"root only":    {".", []agent.Guide{{Path: "AGENTS.md", Text: "root"}}},
 		"blank ones":   {"a", []agent.Guide{{Path: "AGENTS.md", Text: "root"}}},
-		"to the limit": {"a/b/c", []agent.Guide{{Path: "AGENTS.md", Text: "root"}, {Path: "a/b/AGENTS.md", Text: long}}},
+		"to the limit": {"a/b/c", []agent.Guide{{Path: "AGENTS.md", Text: "root"}, {Path: "a/b/AGENTS.md", Text: long}, {Path: "a/b/c/AGENTS.md", Left: 6}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := agent.ReadGuides(c.dir, reader(files))
@@ -47,6 +48,23 @@ func TestReadGuides(t *testing.T) {
 	broken := errors.New("disk")
 	if _, err := agent.ReadGuides(".", func(string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+func TestBriefingTellsOfGuidesThatAreNotThere(t *testing.T) {
+	briefing := agent.Briefing{
+		Guides:  []agent.Guide{{Path: "AGENTS.md", Text: "root", Left: 6}},
+		Further: append(slices.Repeat([]string{"b/AGENTS.md"}, 30), "c/AGENTS.md"), Task: agent.Task{Text: "x"},
+	}
+	input, err := briefing.Input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guides := string(input[1])
+	for _, part := range []string{"6 more bytes of AGENTS.md are left out here", `\n- \"b/AGENTS.md\"`, `\n- and 1 more`} {
+		if !strings.Contains(guides, part) {
+			t.Errorf("the guides lack %q: %s", part, guides)
+		}
 	}
 }
 
@@ -83,14 +101,20 @@ func TestTaskCannotLeaveItsMarks(t *testing.T) {
 	}
 }
 
-func TestBriefingTellsTheChecks(t *testing.T) {
-	briefing := agent.Briefing{Root: "/repo", Directory: "/repo/sub", Verify: []string{"go vet ./...\ngo test ./..."}, Answer: true, Task: agent.Task{Text: "x"}}
+func TestBriefingTellsTheFacts(t *testing.T) {
+	briefing := agent.Briefing{
+		Root: "/repo", Directory: "/repo/sub", Setup: []string{"npm ci"}, Protected: []string{".github/**", "CODEOWNERS"}, Files: 100, Lines: 5000,
+		Verify: []agent.Check{{Run: "go vet ./...\ngo test ./..."}, {Run: "lint", Note: "before any change: red"}}, Answer: true, Task: agent.Task{Text: "x"},
+	}
 	input, err := briefing.Input()
 	if err != nil {
 		t.Fatal(err)
 	}
 	facts := string(input[0])
-	for _, part := range []string{`"role":"developer"`, "/repo/sub", `go vet ./...\n    go test ./...`, "approval policy: never", "asks for an answer"} {
+	for _, part := range []string{
+		`"role":"developer"`, "/repo/sub", `go vet ./...\n    go test ./...`, "approval policy: never", "asks for an answer",
+		`  - lint\n    (before any change: red)`, `before you:\n  - npm ci\n`, "protected: .github/**, CODEOWNERS; no change", "published: 100 files, 5000 lines",
+	} {
 		if !strings.Contains(facts, part) {
 			t.Errorf("the facts lack %q: %s", part, facts)
 		}

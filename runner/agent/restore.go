@@ -202,7 +202,7 @@ func (p *Past) owe(said answer) {
 	if text := said.text(); text != "" {
 		p.said = text
 	}
-	p.ended = !said.asks() && said.text() != ""
+	p.ended = !said.asks() && said.text() != "" && !said.remarksOnly()
 	p.open, p.denials = said.calls, said.denials
 	for i := range p.open {
 		p.open[i].Number = p.numbered + i + 1

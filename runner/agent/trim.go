@@ -23,7 +23,7 @@ func kindOf(item json.RawMessage) itemKind {
 func (k itemKind) isOutput() bool { return k.CallID != "" && strings.HasSuffix(k.Type, "_call_output") }
 func (k itemKind) isCall() bool   { return k.CallID != "" && strings.HasSuffix(k.Type, "_call") }
 
-const removedOutput = "[The runner removed this output to make room. Run the call again if you need it.]"
+const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
 // byTrimming makes the conversation at most target tokens long, as far as its
 // beginning allows, without asking anybody: it empties the oldest outputs, then
@@ -38,7 +38,7 @@ func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 	items = append(slices.Clone(c.history[:c.pinned]), rest...)
 	if dropped > 0 {
 		note, err := encode(message("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
-			"What you did stands in the checkout: look there before you repeat anything.", dropped)))
+			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped)))
 		if err != nil {
 			return nil, err
 		}
@@ -54,15 +54,7 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 		if !kindOf(items[i]).isOutput() || len(items[i]) < 4*len(removedOutput) {
 			continue
 		}
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(items[i], &fields); err != nil {
-			return fmt.Errorf("read output item: %w", err)
-		}
-		var err error
-		if fields["output"], err = encode(removedOutput); err != nil {
-			return err
-		}
-		emptied, err := encode(fields)
+		emptied, err := withoutOutput(items[i])
 		if err != nil {
 			return err
 		}
@@ -70,6 +62,29 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 		items[i] = emptied
 	}
 	return nil
+}
+
+// withoutOutput is an output item that says that its output was removed, in the
+// form of its kind. That of a shell_call keeps how its commands ended.
+func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(item, &fields); err != nil {
+		return nil, fmt.Errorf("read output item: %w", err)
+	}
+	var output any = removedOutput
+	var commands []shellContent
+	if kindOf(item).Type == "shell_call_output" && json.Unmarshal(fields["output"], &commands) == nil && len(commands) > 0 {
+		for i := range commands {
+			commands[i].Stdout, commands[i].Stderr = "", ""
+		}
+		commands[0].Stdout = removedOutput
+		output = commands
+	}
+	var err error
+	if fields["output"], err = encode(output); err != nil {
+		return nil, err
+	}
+	return encode(fields)
 }
 
 // dropOldest leaves out items from the beginning until so many tokens are

@@ -18,7 +18,7 @@ import (
 // Chat is the Chat Completions API, for endpoints that have nothing else. The
 // conversation stays in the form of the Responses API: requests are translated
 // on their way out, answers on their way in. What Chat Completions has no place
-// for, reasoning among it, is not sent.
+// for is not sent; of reasoning, that alone which came as reasoning_content.
 type Chat struct {
 	endpoint Endpoint
 	url      string
@@ -123,16 +123,39 @@ type chatChunk struct {
 }
 
 type chatDelta struct {
-	Content string     `json:"content"`
+	Thought string     `json:"reasoning_content"`
+	Content chatText   `json:"content"`
 	Refusal string     `json:"refusal"`
 	Calls   []chatCall `json:"tool_calls"`
 }
 
+// chatText is a text, or the texts in a list of parts, which Mistral's models that
+// think give.
+type chatText string
+
+func (t *chatText) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		*t = chatText(text)
+		return nil
+	}
+	var parts []struct{ Text string }
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		text += part.Text
+	}
+	*t = chatText(text)
+	return nil
+}
+
 type chatCall struct {
-	Index    *int         `json:"index,omitempty"`
-	ID       string       `json:"id,omitempty"`
-	Type     string       `json:"type,omitempty"`
-	Function chatFunction `json:"function"`
+	Index    *int            `json:"index,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Function chatFunction    `json:"function"`
+	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
 }
 
 type chatFunction struct {
@@ -143,6 +166,7 @@ type chatFunction struct {
 // chatAnswer grows by chunks.
 type chatAnswer struct {
 	id      string
+	thought strings.Builder
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []chatCall
@@ -216,14 +240,18 @@ func (a *chatAnswer) take(data []byte, observe Observer) error {
 
 func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 	if delta.Content != "" {
-		observe.text(delta.Content)
+		observe.text(string(delta.Content))
 	}
-	a.text.WriteString(delta.Content)
+	a.thought.WriteString(delta.Thought)
+	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
 		call := a.callOf(piece)
 		if piece.ID != "" {
 			call.ID = piece.ID
+		}
+		if len(piece.Extra) > 0 {
+			call.Extra = piece.Extra
 		}
 		call.Function.Name += piece.Function.Name
 		call.Function.Arguments += piece.Function.Arguments
@@ -261,6 +289,12 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		return nil, incomplete("content_filter")
 	}
 	var items []any
+	if thought := a.thought.String(); thought != "" {
+		items = append(items, map[string]any{
+			"type": "reasoning", "id": "rs_" + a.id, "summary": []string{},
+			"content": []any{map[string]string{"type": "reasoning_text", "text": thought}},
+		})
+	}
 	if text := a.text.String(); text != "" {
 		part := contentPart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 		items = append(items, messageItem{"message", "msg_" + a.id, "completed", "assistant", []contentPart{part}})
@@ -276,7 +310,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		if id == "" {
 			id = fmt.Sprintf("call_%s_%d", a.id, n+1)
 		}
-		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments})
+		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments, call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage}
 	for _, item := range items {

@@ -43,6 +43,7 @@ type chatJSONSchema struct {
 type chatMessage struct {
 	Role    string     `json:"role"`
 	Content any        `json:"content"`
+	Thought string     `json:"reasoning_content,omitempty"` // of the model, to those that gave it
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
 }
@@ -120,6 +121,7 @@ type chatItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"`
+	Extra     json.RawMessage `json:"extra_content"`
 	Output    json.RawMessage `json:"output"`
 	Operation json.RawMessage `json:"operation"`
 	Content   []itemPart      `json:"content"`
@@ -131,11 +133,17 @@ type itemPart struct {
 	Image   string `json:"image_url"`
 }
 
-// chatMessages translates the history. The words and calls of one answer are
-// one message. Images of outputs, which have no place there, stand in a message
+// runnerWords begin a message of the runner that stands among those of the model.
+const runnerWords = "[From the runner] "
+
+// chatMessages translates the history. There is one system message, and it is the
+// first: many templates refuse others. What the runner says later is a message of
+// the user. The thoughts, words and calls of one answer are one message: there are
+// endpoints that refuse calls without the thoughts before them. Images of outputs, which have no place there, stand in a message
 // of the user behind the outputs of the answer.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
+	thought := ""
 	var images []chatPart
 	show := func() {
 		if len(images) > 0 {
@@ -153,10 +161,17 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		}
 		last := &messages[len(messages)-1]
 		switch {
+		case item.Type == "reasoning":
+			thought = item.text()
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, chatMessage{Role: "assistant", Content: item.text()})
+			messages = append(messages, chatMessage{Role: "assistant", Content: item.text(), Thought: thought})
+			thought = ""
+		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
+			last.Content = strings.Join([]string{last.Content.(string), item.text()}, "\n\n")
+		case item.Type == "message" && item.Role == "developer":
+			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.text()})
 		case item.Type == "message":
-			messages = append(messages, chatMessage{Role: chatRole(item.Role), Content: item.shown()})
+			messages = append(messages, chatMessage{Role: item.Role, Content: item.shown()})
 		case strings.HasSuffix(item.Type, "_call_output"):
 			text, seen := item.output()
 			messages = append(messages, chatMessage{Role: "tool", Content: text, CallID: item.CallID})
@@ -167,7 +182,8 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 				return nil, err
 			}
 			if last.Role != "assistant" {
-				messages = append(messages, chatMessage{Role: "assistant"})
+				messages = append(messages, chatMessage{Role: "assistant", Thought: thought})
+				thought = ""
 				last = &messages[len(messages)-1]
 			}
 			last.Calls = append(last.Calls, call)
@@ -198,14 +214,6 @@ func (i chatItem) output() (text string, images []chatPart) {
 	return text, images
 }
 
-// chatRole is the role by the name that all endpoints know.
-func chatRole(role string) string {
-	if role == "developer" {
-		return "system"
-	}
-	return role
-}
-
 func (i chatItem) text() string {
 	var text strings.Builder
 	for _, part := range i.Content {
@@ -230,11 +238,27 @@ func (i chatItem) shown() any {
 	return parts
 }
 
-// call is a call as a function's, whatever form it was made in.
+// madeObject is an object for arguments that are none; nil for those that are.
+func madeObject(arguments string) any {
+	var object map[string]json.RawMessage
+	switch {
+	case json.Unmarshal([]byte(arguments), &object) == nil && object != nil:
+		return nil
+	case strings.TrimSpace(arguments) == "":
+		return struct{}{}
+	}
+	return map[string]string{"malformed": arguments}
+}
+
+// call is a call as a function's, whatever form it was made in. Arguments are an
+// object, also where the model wrote none: endpoints read the history as JSON, and
+// would refuse all further requests.
 func (i chatItem) call() (chatCall, error) {
 	function := chatFunction{i.Name, i.Arguments}
 	var arguments any
 	switch i.Type {
+	case "function_call":
+		arguments = madeObject(i.Arguments)
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":
@@ -247,5 +271,5 @@ func (i chatItem) call() (chatCall, error) {
 		}
 		function.Arguments = string(raw)
 	}
-	return chatCall{ID: i.CallID, Type: "function", Function: function}, nil
+	return chatCall{ID: i.CallID, Type: "function", Function: function, Extra: i.Extra}, nil
 }

@@ -236,6 +236,8 @@ type functionCallItem struct {
 	CallID    string `json:"call_id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
+	// Extra is what an endpoint gave with the call and wants back.
+	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
 type customCallItem struct {
@@ -264,7 +266,7 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	case i.Input != nil:
 		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil
 	case i.Text != nil:
-		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, *i.Text}, nil
+		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, *i.Text, nil}, nil
 	}
 	if i.Arguments == nil {
 		i.Arguments = map[string]any{}
@@ -273,7 +275,7 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments)}, nil
+	return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments), nil}, nil
 }
 
 // check makes sure that an item says one thing.

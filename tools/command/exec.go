@@ -32,7 +32,7 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"login":{"type":"boolean","description":"Whether to start a login shell. Defaults to false."},` +
 	`"tty":{"type":"boolean","description":"Whether to run it in a terminal of 80 columns, into which write_stdin types. Defaults to false: pipes."},` +
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
-	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return; the middle of longer output is cut, and all of it is kept in a file."}`
+	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
 
 // execAccepts is what published versions of the tool and other agents' tools
 // take besides.

@@ -7,11 +7,14 @@
 package files
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
 // Options say what may be read.
@@ -35,6 +38,26 @@ type Checkout struct {
 	// by bytes: they are shown even where a pattern ignores them. It is called
 	// from several goroutines and when it is first needed; it may be nil.
 	Tracked func() []string
+}
+
+// Ignores says whether git leaves out a file, whose path is clean, without links
+// and relative to dir, a folder of the checkout.
+func (c Checkout) Ignores(dir, name string) (bool, error) {
+	prefix, inside := localTo(c.Top, dir)
+	if !inside {
+		return false, nil
+	}
+	top, err := os.OpenRoot(c.Top)
+	if err != nil {
+		return false, fmt.Errorf("open the checkout: %w", err)
+	}
+	defer top.Close()
+	return c.rules().Ignores(top, filepath.ToSlash(filepath.Join(prefix, name)))
+}
+
+// rules are those from outside of the work tree and of git's index.
+func (c Checkout) rules() walk.Rules {
+	return walk.Rules{Outer: []rules.Ignore{c.Exclude}, IgnoreCase: c.IgnoreCase, Tracked: c.Tracked}
 }
 
 // New makes the tools: read_file, list_dir, grep_files, view_image.

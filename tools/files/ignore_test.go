@@ -112,6 +112,12 @@ func TestWhatGitIgnores(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		random := someTree(t, r, empty)
 		want := random.notIgnored(r)
+		for _, file := range random.all {
+			ignored, err := random.checkout.Ignores(random.top, file)
+			if err != nil || ignored == slices.Contains(want, file) {
+				r.Fatalf("Ignores(%s) = %t, %v", file, ignored, err)
+			}
+		}
 		folder := path.Dir(rapid.SampledFrom(random.all).Draw(r, "folder"))
 		inFolder := below(folder, want)
 		if folder != "." && git(r, random.top, folder, "check-ignore", "--no-index", "--stdin") != "" {

@@ -97,12 +97,12 @@ func (v viewImage) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// shown is the image with a line of words, which is all that the transcript has
-// of it.
+// shown is the image with a line of words. Its digest is for the transcript, which
+// does not have the image.
 func shown(path string, p picture.Picture) tools.Result {
 	digest := sha256.Sum256(p.Data)
 	sum := hex.EncodeToString(digest[:])
-	words := fmt.Sprintf("%s: %d×%d, %s, %d bytes, SHA-256 %s", oneLine(path), p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data), sum)
+	words := fmt.Sprintf("%s: %d×%d, %s, %d bytes", oneLine(path), p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
 	if p.Original.X != p.Width || p.Original.Y != p.Height {
 		words += fmt.Sprintf(" (made smaller; the file has %d×%d)", p.Original.X, p.Original.Y)
 	}

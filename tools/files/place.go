@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
@@ -165,8 +164,7 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 		defer opened.Close()
 		top, prefix = opened, above
 	}
-	all := walk.Rules{Outer: []rules.Ignore{p.checkout.Exclude}, IgnoreCase: p.checkout.IgnoreCase, Tracked: p.checkout.Tracked}
-	return all.Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
+	return p.checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
 }
 
 // target is where a path in the working directory leads once links are

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/tools"
@@ -48,13 +49,13 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 
 func (p *Patcher) commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
 	if p.options.Journal == nil {
-		return commit(ctx, plan)
+		return p.write(ctx, plan)
 	}
 	done, err := p.options.Journal(changing(plan))
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("write the journal of the patch: %w", err)
 	}
-	result, err := commit(ctx, plan)
+	result, err := p.write(ctx, plan)
 	done(err == nil && !result.Failed)
 	return result, err
 }
@@ -71,9 +72,9 @@ func changing(plan *v4a.Plan) []string {
 	return paths
 }
 
-func commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
+func (p *Patcher) write(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	done := tools.Result{Output: plan.Summary(), Detail: map[string]any{"files": files(plan)}}
+	done := tools.Result{Output: plan.Summary() + plan.Notes() + p.ignoredNote(plan), Detail: map[string]any{"files": files(plan)}}
 	var leftover *v4a.LeftoverError
 	switch {
 	case err == nil:
@@ -85,6 +86,24 @@ func commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	return tools.Refuse(err.Error()), nil
+}
+
+// ignoredNote tells of files that will not be in what is published.
+func (p *Patcher) ignoredNote(plan *v4a.Plan) string {
+	if p.options.Ignored == nil {
+		return ""
+	}
+	var ignored []string
+	for _, change := range plan.Changes() {
+		if change.Op != v4a.Delete && p.options.Ignored(change.Path) {
+			ignored = append(ignored, change.Path)
+		}
+	}
+	if len(ignored) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Note: git ignores %s: no part of the change that is checked and published. "+
+		"If it belongs there, give it another path or change the rule in .gitignore.\n", strings.Join(ignored, ", "))
 }
 
 // unfit is the answer to a patch that is none or does not fit the files, in the

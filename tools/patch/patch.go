@@ -23,6 +23,9 @@ type Options struct {
 	// Protect says in words for the model why a path, slash-separated and
 	// relative to Dir, must not change; empty means that it may. It may be nil.
 	Protect func(path string) string
+	// Ignored says whether git leaves out a file, slash-separated and relative to
+	// Dir. It may be nil.
+	Ignored func(path string) bool
 	// Keep is given each patch that is about to be applied, as the model wrote
 	// it. When it fails the patch is not applied. It may be nil.
 	Keep func(text string) error

@@ -120,6 +120,44 @@ func TestTextAppliesTheSameInAllOffers(t *testing.T) {
 	}
 }
 
+func TestADoubtfulFitIsTold(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		lines      []string
+		told       string
+	}{
+		{"exact", "def f():\n    a()\n", []string{"     a()", "+    b()"}, ""},
+		{"blanks at ends", "def f():\n    a()  \n", []string{"     a()", "+    b()"}, ""},
+		{"indentation", "def f():\n    a()\n", []string{" a()", "+b()"}, "line 2 only with indentation left aside"},
+		{"indentation, and nothing is added", "def f():\n    a()\n    b()\n", []string{" a()", "-b()"}, ""},
+		{"quotes", "x = “a”\n", []string{"-x = \"a\"", "+x = \"b\""}, "line 1 only with the kind of its dashes, quotes or spaces left aside"},
+		{"twice", "a\nb\na\n", []string{"-a", "+A"}, `without an "@@" line of its own fits line 1 and line 3; the first was changed.`},
+		{"twice, and both change", "a\nb\na\n", []string{"-a", "+A", "@@", "-a", "+A"}, ""},
+		{"twice, and it says which", "a\nb\na\nb\na\n", []string{"-b", "+B", "@@ a", "-b", "+B"}, ""},
+		{"tabs, in the second hunk", "a\n\tb\nc\n", []string{"-a", "+A", "@@", "-  b", "+  B"}, "line 2 only with indentation"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorkplace(t, patch.Options{Offer: tools.Freeform})
+			if err := os.WriteFile(filepath.Join(w.dir, "code"), []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			text := envelope(append([]string{"*** Update File: code", "@@"}, test.lines...)...)
+			got := w.apply(t.Context(), tools.Call{Input: text, Form: tools.Freeform})
+			if got.Failed || strings.Contains(got.Output, "Note: ") != (test.told != "") || !strings.Contains(got.Output, test.told) {
+				t.Errorf("got %+v, want to be told %q", got, test.told)
+			}
+		})
+	}
+}
+
+func TestIgnoredFilesAreTold(t *testing.T) {
+	w := newWorkplace(t, patch.Options{Offer: tools.Freeform, Ignored: func(path string) bool { return path != "greeting.txt" }})
+	got := w.apply(t.Context(), tools.Call{Input: everything, Form: tools.Freeform})
+	if got.Failed || !strings.Contains(got.Output, "D old.txt\nNote: git ignores new/a.txt: no part") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func operation(t *testing.T, kind, path, diff string) tools.Call {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"type": kind, "path": path, "diff": diff})

@@ -51,6 +51,25 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	return r, nil
 }
 
+// Ignores says whether git leaves out a file of this tree, which begins at top.
+// path is clean and without links.
+func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
+	t, err := Open(top, r)
+	if err != nil {
+		return false, err
+	}
+	defer t.Close()
+	f, parts := t.Top(), strings.Split(path, "/")
+	for i, part := range parts {
+		f = t.withIgnoreFile(f, t.present(f, ".git", ".gitignore"))
+		if Ignored(f.lists, r.Prefix+f.Path+part, i < len(parts)-1, r.IgnoreCase) {
+			return !r.tracks(r.Prefix+path, false), nil
+		}
+		f = f.below(Entry{Name: part})
+	}
+	return false, nil
+}
+
 // present are those of some names, which are sorted, that a folder has.
 func (t *Tree) present(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
