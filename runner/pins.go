@@ -91,6 +91,21 @@ func (r *run) eventSubject() int {
 	return 0
 }
 
+// eventAsker is who asked for the work, where the event is the task and tells.
+// That of a dispatch names nobody as asking.
+func (r *run) eventAsker() actions.Account {
+	e := r.event
+	switch {
+	case r.pins.subject == 0 || e.PullRequest == nil && e.Issue == nil:
+		return actions.Account{}
+	case e.Review != nil:
+		return e.Review.User
+	case e.Comment != nil:
+		return e.Comment.User
+	}
+	return e.Sender
+}
+
 // pinPull asks for the pull request that the event is about.
 func (r *run) pinPull(ctx context.Context) error {
 	number, e := 0, r.event
