@@ -173,7 +173,7 @@ func TestReadPackRefuses(t *testing.T) {
 		"a blob in many places":    {packOf(scattered, large), scattered},
 		"a tree that is no object": {packOf(good, file), object{}},
 	}
-	for _, name := range []string{".git", ".GIT", ".git.", "git~1", ".g\u200cit", "..", ".", "a/b", ""} {
+	for _, name := range []string{".git", ".GIT", ".git.", "git~1", ".g\u200cit", `a\.git`, `a\GIT~1 \b`, ".git::$INDEX_ALLOCATION", "..", ".", "a/b", ""} {
 		pack, root := named(name)
 		cases[fmt.Sprintf("the name %q", name)] = struct {
 			pack []byte
