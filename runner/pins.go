@@ -293,6 +293,6 @@ func (r *run) openBundleCheckout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: gitops.FindGit(r.env.get("PATH")), State: state})
+	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: r.findGit(dir), State: state})
 	return checkoutFailureOrNil(err)
 }
