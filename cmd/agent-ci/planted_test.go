@@ -65,3 +65,38 @@ func TestNothingOfTheCheckoutIsExecuted(t *testing.T) {
 		})
 	}
 }
+
+// TestChecksStartNothingOfTheAgents has checks whose programs PATH finds in the
+// checkout. They are to be those from before the first turn.
+func TestChecksStartNothingOfTheAgents(t *testing.T) {
+	for name, path := range map[string]func(dir, clone string) string{
+		"by its path":    func(_, clone string) string { return filepath.Join(clone, ".venv", "bin") },
+		"through a link": func(dir, _ string) string { return filepath.Join(dir, "link", ".venv", "bin") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newPublishing(t)
+			w.session("plant", `for f in check check2; do printf '#!/bin/sh\nexit 0\n' > .venv/bin/$f && chmod 755 .venv/bin/$f; done; echo x >> greet.sh; touch made`)
+			seed := filepath.Join(w.dir, "seed")
+			w.write("seed/.gitignore", "/.venv/\n/made\n")
+			w.git(seed, "add", "--all")
+			w.git(seed, "commit", "--quiet", "--message=ignore")
+			w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+			cmd, out := w.run("plant", `verify=[{name: own, run: check}, {name: outer, run: check2}, {name: place, run: 'test ! -e "$GITHUB_WORKSPACE/made"'}]`, "verify_attempts=0")
+			clone := filepath.Join(w.dir, "clone1")
+			if err := os.Symlink(clone, filepath.Join(w.dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			for _, program := range []string{"clone1/.venv/bin/check", "tools/check", "tools/check2"} {
+				w.write(program, "#!/bin/sh\nexit 1\n")
+				if err := os.Chmod(filepath.Join(w.dir, program), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Env = append(w.env, "GITHUB_WORKSPACE="+clone, "PATH="+path(w.dir, clone)+":"+filepath.Join(w.dir, "tools")+":"+os.Getenv("PATH"))
+			_ = cmd.Run()
+			if !strings.HasPrefix(out.String(), "verify_failed/red: ") || !strings.Contains(out.String(), "own") || !strings.Contains(out.String(), "outer") || strings.Contains(out.String(), "place") {
+				t.Errorf("the run ended in %s", out)
+			}
+		})
+	}
+}
