@@ -1,10 +1,15 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // TestNothingOfTheCheckoutIsExecuted has a checkout with a folder of programs
@@ -98,5 +103,46 @@ func TestChecksStartNothingOfTheAgents(t *testing.T) {
 				t.Errorf("the run ended in %s", out)
 			}
 		})
+	}
+}
+
+// TestChecksFindTheirTreeInThePlaceOfTheCheckout has a check that names the
+// checkout by its path, as the scripts of a virtual environment do.
+func TestChecksFindTheirTreeInThePlaceOfTheCheckout(t *testing.T) {
+	if level := confines(); level != sandbox.LevelFull && level != sandbox.LevelNamespaces {
+		t.Skip("there are no namespaces here, in which the tree could stand there")
+	}
+	w := newPublishing(t)
+	w.session("plant", `printf '#!/bin/sh\nexit 0\n' > .venv/bin/check; echo x >> greet.sh; touch made`)
+	seed := filepath.Join(w.dir, "seed")
+	w.write("seed/.gitignore", "/.venv/\n/made\n")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=ignore")
+	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+	clone := filepath.Join(w.dir, "clone1")
+	cmd, out := w.run("plant", "verify=[{name: own, run: "+clone+"/.venv/bin/check}, {name: place, run: test ! -e "+clone+"/made -a -e "+clone+"/greet.sh},"+
+		" {name: writes, run: echo x > "+clone+"/made && test -e made && rm made}, {name: git, run: '! touch "+clone+"/.git/x'}, {name: change, run: grep x "+clone+"/greet.sh}]", "verify_attempts=0")
+	w.write("clone1/.venv/bin/check", "#!/bin/sh\nexit 1\n")
+	if err := os.Chmod(filepath.Join(clone, ".venv", "bin", "check"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Run()
+	raw, err := os.ReadFile(filepath.Join(clone+".run", "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Verify []struct{ Name, Before, After string }
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, row := range result.Verify {
+		got[row.Name] = row.Before + " " + row.After
+	}
+	want := map[string]string{"own": "red red", "place": "green green", "writes": "green green", "git": "green green", "change": "red green"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, out)
 	}
 }
