@@ -211,10 +211,18 @@ func (c *Checkout) judge(cs *ChangeSet, d difference) error {
 }
 
 // leadsOut says whether a link's target lies outside of the checkout by its
-// text, or within .git.
+// text, or within .git. One that goes up behind a name may do so too: what the
+// name is may be another link.
 func leadsOut(link, target string) bool {
 	if strings.HasPrefix(target, "/") {
 		return true
+	}
+	named := false
+	for part := range strings.SplitSeq(target, "/") {
+		if part == ".." && named {
+			return true
+		}
+		named = named || part != ".." && part != "." && part != ""
 	}
 	to := path.Join(path.Dir(link), target)
 	return to == ".." || strings.HasPrefix(to, "../") || !validPath(to) && to != "."

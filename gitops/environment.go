@@ -15,7 +15,7 @@ var passed = [...]string{
 
 // userEnvironment is what git reads the user's configuration with.
 func userEnvironment(l layout, environ []string) []string {
-	env := append(quietEnvironment(environ), "GIT_DIR="+l.gitDir, "GIT_WORK_TREE="+l.root)
+	env := append(quietEnvironment(environ, l.root), "GIT_DIR="+l.gitDir, "GIT_WORK_TREE="+l.root)
 	for _, v := range environ {
 		if strings.HasPrefix(v, "GIT_CONFIG") {
 			env = append(env, v)
@@ -27,23 +27,30 @@ func userEnvironment(l layout, environ []string) []string {
 // shadowEnvironment is what git works on the shadow with, whose configuration
 // is all that counts.
 func shadowEnvironment(l layout, shadow string, environ []string) []string {
-	return append(isolatedEnvironment(environ),
+	return append(isolatedEnvironment(environ, l.root),
 		"GIT_DIR="+shadow, "GIT_WORK_TREE="+l.root,
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteListed(l.commonDir+"/objects"))
 }
 
-func isolatedEnvironment(environ []string) []string {
-	return append(quietEnvironment(environ),
+func isolatedEnvironment(environ []string, root string) []string {
+	return append(quietEnvironment(environ, root),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull)
 }
 
-func quietEnvironment(environ []string) []string {
+// quietEnvironment is for the work tree at root, whose programs are none of ours.
+func quietEnvironment(environ []string, root string) []string {
 	env := []string{
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
 		"GIT_LITERAL_PATHSPECS=1", "LC_ALL=C", "GIT_PAGER=cat",
 	}
 	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
+		name, value, _ := strings.Cut(v, "=")
+		if name == "PATH" {
+			if value = PathOutside(value, root); value == "" {
+				continue // an empty list names the current folder
+			}
+			v = name + "=" + value
+		}
 		for _, p := range passed {
 			if name == p {
 				env = append(env, v)

@@ -9,23 +9,62 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // FindGit returns the path of the git program in pathEnv, a list as in PATH,
-// or "" when there is none. Relative parts of the list are passed over: they
-// would name a program of the checkout.
-func FindGit(pathEnv string) string {
-	for _, dir := range filepath.SplitList(pathEnv) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
+// or "" when there is none. What PathOutside leaves out for root is passed over.
+func FindGit(pathEnv, root string) string {
+	for _, dir := range filepath.SplitList(PathOutside(pathEnv, root)) {
 		path := filepath.Join(dir, "git")
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
 		}
 	}
 	return ""
+}
+
+// PathOutside is a list as in PATH without the folders in which commands that
+// work at root, a work tree, may have put programs: what lies in it or is reached
+// through it, whether it is there yet or not, and relative parts. root may be ""
+// for none.
+func PathOutside(pathEnv, root string) string {
+	if real, err := filepath.EvalSymlinks(root); err == nil && root != "" {
+		root = real
+	}
+	dirs := slices.DeleteFunc(filepath.SplitList(pathEnv), func(dir string) bool {
+		return !filepath.IsAbs(dir) || root != "" && passes(dir, root)
+	})
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
+// mostLinks are followed for one path, as Linux does (path_resolution(7)).
+const mostLinks = 40
+
+// passes says whether the way that a path leads goes through root.
+func passes(path, root string) bool {
+	at, links := "/", 0
+	for rest := strings.Split(path, "/"); len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		at = filepath.Join(at, part) // which is real so far, so that ".." is right
+		if within, err := filepath.Rel(root, at); err != nil || filepath.IsLocal(within) {
+			return true
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if links++; links > mostLinks {
+			return true
+		}
+		rest = append(strings.Split(to, "/"), rest...)
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at = "/"
+		}
+	}
+	return false
 }
 
 // program runs git with an environment of its own.

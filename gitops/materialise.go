@@ -85,7 +85,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 }
 
 func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {
-	git := program{c.git.path, append(isolatedEnvironment(os.Environ()),
+	git := program{c.git.path, append(isolatedEnvironment(os.Environ(), c.root),
 		"GIT_DIR="+filepath.Join(root.Name(), ".git"), "GIT_WORK_TREE="+root.Name())}
 	if _, err := git.run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
 		return err

@@ -129,6 +129,12 @@ func TestReadPackRefuses(t *testing.T) {
 		wide = tree(entries...)
 		bomb = append(bomb, wide)
 	}
+	large := blob(strings.Repeat("a line\n", 1<<18))
+	var places []entry
+	for i := range 1000 {
+		places = append(places, entry{"100644", fmt.Sprintf("%04d", i), large})
+	}
+	scattered := tree(places...)
 	commit := object{1, fmt.Appendf(nil, "tree %s\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n", hexID(good))}
 	lie := packOf()[:12]
 	binary.BigEndian.PutUint32(lie[8:], 1)
@@ -164,9 +170,10 @@ func TestReadPackRefuses(t *testing.T) {
 		"a tree as a file":         {packOf(tree(entry{"100644", "b", good}), good, file), tree(entry{"100644", "b", good})},
 		"folders without end":      {packOf(nested...), deep},
 		"a tree that unfolds":      {packOf(bomb...), wide},
+		"a blob in many places":    {packOf(scattered, large), scattered},
 		"a tree that is no object": {packOf(good, file), object{}},
 	}
-	for _, name := range []string{".git", ".GIT", ".git.", "git~1", ".g\u200cit", "..", ".", "a/b", ""} {
+	for _, name := range []string{".git", ".GIT", ".git.", "git~1", ".g\u200cit", `a\.git`, `a\GIT~1 \b`, ".git::$INDEX_ALLOCATION", "..", ".", "a/b", ""} {
 		pack, root := named(name)
 		cases[fmt.Sprintf("the name %q", name)] = struct {
 			pack []byte

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -21,6 +23,7 @@ const (
 	packObjects = 200_000
 	packDepth   = 256     // folders within folders
 	packEntries = 500_000 // files and folders that the tree unfolds into, besides the base's
+	packUnfolds = 1 << 30 // bytes of these files: one blob may stand in many places
 )
 
 // ReadPack reads a pack that WritePack wrote somewhere else, without trust: it
@@ -55,31 +58,33 @@ func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*Chang
 }
 
 func (c *Checkout) receive(ctx context.Context, incoming *store, r io.Reader, tree Tree) error {
-	kinds, err := incoming.unpack(ctx, r)
+	objects, err := incoming.unpack(ctx, r)
 	if err != nil {
 		return err
 	}
 	check := packCheck{
-		base: c.objects, incoming: incoming, kinds: kinds,
+		base: c.objects, incoming: incoming, objects: objects,
 		used: map[plumbing.Hash]bool{}, checked: map[[2]plumbing.Hash]extent{},
 	}
 	if _, err := check.folder(ctx, c.base.Tree.hash(), tree.hash(), ""); err != nil {
 		return err
 	}
-	for id := range kinds {
+	for id := range objects {
 		if !check.used[id] {
 			return &PackError{Reason: fmt.Sprintf("object %s is not part of the tree", id)}
 		}
 	}
-	ids := make([]plumbing.Hash, 0, len(kinds))
-	for id := range kinds {
-		ids = append(ids, id)
-	}
-	return incoming.copyTo(c.objects, ids)
+	return incoming.copyTo(c.objects, slices.Collect(maps.Keys(objects)))
 }
 
-// unpack stores the objects of a pack and returns their types by id.
-func (s *store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]plumbing.ObjectType, error) {
+// packed is an object of a pack.
+type packed struct {
+	kind plumbing.ObjectType
+	size int64
+}
+
+// unpack stores the objects of a pack and tells of them by id.
+func (s *store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packed, error) {
 	scanner := packfile.NewScanner(struct{ io.Reader }{r})
 	_, count, err := scanner.Header()
 	if err != nil {
@@ -88,51 +93,51 @@ func (s *store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]plum
 	if count > packObjects {
 		return nil, &PackError{Reason: fmt.Sprintf("it has %d objects, more than %d", count, packObjects)}
 	}
-	kinds := map[plumbing.Hash]plumbing.ObjectType{}
+	objects := map[plumbing.Hash]packed{}
 	left := int64(packBytes)
 	for range count {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		id, kind, size, err := s.unpackOne(scanner, left)
+		id, object, err := s.unpackOne(scanner, left)
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := kinds[id]; twice {
+		if _, twice := objects[id]; twice {
 			return nil, &PackError{Reason: fmt.Sprintf("object %s is there twice", id)}
 		}
-		kinds[id] = kind
-		left -= size
+		objects[id] = object
+		left -= object.size
 	}
 	if _, err := scanner.Checksum(); err != nil {
 		return nil, malformed(err)
 	}
-	return kinds, nil
+	return objects, nil
 }
 
 func malformed(err error) error { return &PackError{Reason: err.Error()} }
 
-func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, kind plumbing.ObjectType, size int64, err error) {
+func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packed, err error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
-		return id, kind, 0, malformed(err)
+		return id, object, malformed(err)
 	}
 	if header.Type != plumbing.BlobObject && header.Type != plumbing.TreeObject {
-		return id, kind, 0, &PackError{Reason: fmt.Sprintf("it has an object of type %s", header.Type)}
+		return id, object, &PackError{Reason: fmt.Sprintf("it has an object of type %s", header.Type)}
 	}
 	if header.Length > left || header.Type == plumbing.TreeObject && header.Length > largestTree {
-		return id, kind, 0, &PackError{Reason: "its objects are too large"}
+		return id, object, &PackError{Reason: "its objects are too large"}
 	}
 	content, err := scanner.ReadObject()
 	if err != nil {
-		return id, kind, 0, malformed(err)
+		return id, object, malformed(err)
 	}
 	// One byte more than announced is enough to find out that it is a lie.
 	id, err = s.write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
 	if err = errors.Join(err, content.Close()); err != nil {
-		return id, kind, 0, malformed(err)
+		return id, object, malformed(err)
 	}
-	return id, header.Type, header.Length, nil
+	return id, packed{header.Type, header.Length}, nil
 }
 
 // packCheck compares the tree of a pack with the base's, place by place: what
@@ -141,13 +146,16 @@ func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 // may unfold into a huge tree.
 type packCheck struct {
 	base, incoming *store
-	kinds          map[plumbing.Hash]plumbing.ObjectType
+	objects        map[plumbing.Hash]packed
 	used           map[plumbing.Hash]bool
 	checked        map[[2]plumbing.Hash]extent // by base and tree
 }
 
-// extent is how large a folder is, with all below.
-type extent struct{ entries, depth int }
+// extent is how large a folder is, with all below; of a file only its bytes count.
+type extent struct {
+	entries, depth int
+	bytes          int64
+}
 
 func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix string) (extent, error) {
 	if ctx.Err() != nil {
@@ -179,7 +187,7 @@ func tooDeep() error { return &PackError{Reason: "its folders are nested too dee
 
 // entries are those of a tree that the pack must have.
 func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]treeEntry, error) {
-	if p.kinds[tree] != plumbing.TreeObject {
+	if p.objects[tree].kind != plumbing.TreeObject {
 		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
 	}
 	p.used[tree] = true
@@ -202,9 +210,10 @@ func (p *packCheck) children(ctx context.Context, old, entries []treeEntry, pref
 			return extent{}, err
 		}
 		size.entries += below.entries
+		size.bytes += below.bytes
 		size.depth = max(size.depth, below.depth+1)
-		if size.entries > packEntries {
-			return extent{}, &PackError{Reason: "its tree has too many files"}
+		if size.entries > packEntries || size.bytes > packUnfolds {
+			return extent{}, &PackError{Reason: "its tree has too many files, or too large ones"}
 		}
 		if size.depth > packDepth {
 			return extent{}, tooDeep()
@@ -224,11 +233,12 @@ func (p *packCheck) entry(ctx context.Context, old, e treeEntry, prefix string) 
 	if e.id == old.id && !old.isTree() || e.mode == index.Gitlink {
 		return extent{}, nil
 	}
-	if p.kinds[e.id] != plumbing.BlobObject {
+	blob := p.objects[e.id]
+	if blob.kind != plumbing.BlobObject {
 		return extent{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.name)}
 	}
 	p.used[e.id] = true
-	return extent{}, nil
+	return extent{bytes: blob.size}, nil
 }
 
 // validTree checks what git fsck does: order, names, modes.

@@ -193,7 +193,7 @@ func (r repo) filesBut(name string) map[string]string {
 
 func gitProgram(t testing.TB) string {
 	t.Helper()
-	path := gitops.FindGit(os.Getenv("PATH"))
+	path := gitops.FindGit(os.Getenv("PATH"), "")
 	if path == "" {
 		t.Skip("there is no git")
 	}

@@ -11,7 +11,7 @@ import (
 
 func openAt(t *testing.T, dir, state string) *gitops.Checkout {
 	t.Helper()
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: dir, Git: gitops.FindGit("/usr/bin:/bin"), State: state})
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: dir, Git: gitops.FindGit("/usr/bin:/bin", dir), State: state})
 	if err != nil {
 		t.Fatal(err)
 	}

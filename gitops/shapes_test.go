@@ -145,6 +145,15 @@ var shapes = []shape{
 		problems: []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemLink, gitops.ProblemLink},
 	},
 	{
+		name: "new link that leads out by another one", make: seeded(),
+		agent: func(r repo) {
+			r.link("..", "src/root")
+			r.link("root/../secret", "src/round")
+		},
+		want:     []string{"A src/root", "A src/round"},
+		problems: []gitops.ProblemKind{gitops.ProblemLink},
+	},
+	{
 		name: "ignored and new", make: seeded(func(r repo) { r.write(".gitignore", "*.log\n/out/\n!keep.log\n") }),
 		agent: func(r repo) {
 			r.write("x.log", "1")

@@ -21,7 +21,15 @@ func validName(name string) bool {
 }
 
 func meansDotGit(name string) bool {
-	return strings.EqualFold(withoutIgnorable(name), ".git") || meansDotGitOnNTFS(name)
+	if strings.EqualFold(withoutIgnorable(name), ".git") {
+		return true
+	}
+	for part := range strings.SplitSeq(name, `\`) { // which ends a folder's name there
+		if meansDotGitOnNTFS(part) {
+			return true
+		}
+	}
+	return false
 }
 
 func meansDotGitOnNTFS(name string) bool {

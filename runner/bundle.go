@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -344,20 +345,36 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue = &issue
 	}
-	if job.ValidateKey(bundle.Task.Actor) == nil {
-		r.task.actor, r.task.actorID = bundle.Task.Actor, bundle.Task.ActorID
-	}
-	if job.ValidateKey(bundle.Task.Author) == nil {
-		r.task.author = &github.User{Login: bundle.Task.Author, ID: bundle.Task.AuthorID}
-	}
+	r.adoptPeople(bundle.Task)
 	return nil
 }
+
+// adoptPeople finds whom the commit names as its co-author. Where the event tells
+// who asked, the bundle need not be believed.
+func (r *run) adoptPeople(told transcript.Task) {
+	if asked := r.eventAsker(); asked.Login != "" {
+		told.Actor, told.ActorID = asked.Login, asked.ID
+	}
+	if job.ValidateKey(told.Actor) == nil {
+		r.task.actor, r.task.actorID = told.Actor, told.ActorID
+	}
+	if job.ValidateKey(told.Author) == nil {
+		r.task.author = &github.User{Login: told.Author, ID: told.AuthorID}
+	}
+}
+
+// mostProtected is how many patterns are taken of a bundle: each of them is
+// compared with each file of its change.
+const mostProtected = 10_000
 
 // beAsCautious takes over what the bundle's own job holds back.
 func (r *run) beAsCautious(bundle *transcript.View) error {
 	var made job.Job
 	if err := json.Unmarshal(bundle.Started.Job, &made); err != nil {
 		return badBundle("its job cannot be read (%v)", err)
+	}
+	if _, err := policy.Protected(made.Policy.Protect, []string{"any"}); err != nil || len(made.Policy.Protect) > mostProtected {
+		return badBundle("the patterns of its policy.protect cannot be used")
 	}
 	if made.OnVerifyFailed == "none" {
 		r.job.OnVerifyFailed = made.OnVerifyFailed

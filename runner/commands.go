@@ -61,7 +61,7 @@ func (r *run) runScript(ctx context.Context, s script) (ran, error) {
 		return ran{}, err
 	}
 	status, err := box.Run(limited, sandbox.Command{
-		Argv: []string{"bash", "-e", "-c", s.run}, Dir: s.dir, Env: r.commandEnv(), Output: out,
+		Argv: []string{"bash", "-e", "-c", s.run}, Dir: s.dir, Env: r.envAt(s.place.root), Output: out,
 	})
 	if left := box.Close(); left != nil {
 		r.warn("processes_left", "After %s: %v.", s.name, left)

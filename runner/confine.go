@@ -112,6 +112,9 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
 		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,
 	}
+	if checkout := r.root(); p.root != checkout && !strings.HasPrefix(checkout, r.dir.path+string(filepath.Separator)) {
+		o.Twin = checkout // which the agent may have put anything into; the run directory is closed anyway
+	}
 	if p.network.Listed() {
 		o.Network, o.Serve = sandbox.NetworkProxied, r.serveHosts(p.key, p.network, p.scratch)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -167,7 +166,7 @@ func processesOf(layers []string) string {
 
 func (d *Diagnosis) examineGit(ctx context.Context, r *run) {
 	g := &d.Git
-	g.Path, g.Credentials = gitops.FindGit(r.env.get("PATH")), []string{}
+	g.Path, g.Credentials = r.findGit(r.options.Dir), []string{}
 	if g.Path == "" {
 		d.note("git", "There is no git program on PATH.", "Install git: clones, filters and patches of some repositories need it, and so do agents.")
 	} else {

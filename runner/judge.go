@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -200,7 +201,68 @@ func (r *run) leakedSecrets() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", patchFile, err)
 	}
-	return leaked, nil
+	for _, f := range r.changes.Files {
+		more, err := r.leakedInBinary(f)
+		if err != nil {
+			return nil, fmt.Errorf("search %q: %w", f.Path, err)
+		}
+		leaked = append(leaked, more...)
+	}
+	slices.Sort(leaked)
+	return slices.Compact(leaked), nil
+}
+
+// leakedInBinary names the secrets that a binary file brings: a patch has its
+// content packed, or not at all. One NUL makes any text such a file.
+func (r *run) leakedInBinary(f gitops.File) ([]string, error) {
+	if !f.Binary || !hasBlob(f.NewMode) {
+		return nil, nil
+	}
+	now, err := r.bothReadings(f.NewID)
+	if err != nil {
+		return nil, err
+	}
+	defer now.Close()
+	if !hasBlob(f.OldMode) {
+		return r.redactor.FindNew(now, nil)
+	}
+	before, err := r.bothReadings(f.OldID)
+	if err != nil {
+		return nil, err
+	}
+	defer before.Close()
+	return r.redactor.FindNew(now, before)
+}
+
+// hasBlob says whether a path of that mode has a content: a submodule has none.
+func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
+
+// bothReadings gives a blob as it is, and again without NULs, which stand between
+// the letters of a text in UTF-16.
+func (r *run) bothReadings(id string) (io.ReadCloser, error) {
+	plain, _, err := r.checkout.Blob(id)
+	if err != nil {
+		return nil, err
+	}
+	again, _, err := r.checkout.Blob(id)
+	if err != nil {
+		return nil, errors.Join(err, plain.Close())
+	}
+	return twice{io.MultiReader(plain, strings.NewReader("\n"), withoutNULs{again}), plain, again}, nil
+}
+
+type twice struct {
+	io.Reader
+	plain, again io.Closer
+}
+
+func (t twice) Close() error { return errors.Join(t.plain.Close(), t.again.Close()) }
+
+type withoutNULs struct{ io.Reader }
+
+func (w withoutNULs) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	return len(slices.DeleteFunc(p[:n], func(c byte) bool { return c == 0 })), err
 }
 
 // splitPatch writes the lines that a patch adds and takes away, without their

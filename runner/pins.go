@@ -24,6 +24,7 @@ type pins struct {
 	branch  string // pull_request.branch
 	name    string // name, which is part of the key of an event's task
 	subject int    // issue or pull request that the event brings as the task; 0 for none
+	issue   string // task.issue, where this half has a task of its own
 	pull    *github.PullRequest
 }
 
@@ -40,8 +41,22 @@ func (r *run) readPins() error {
 		return invalidJob(err)
 	}
 	r.redact()
-	r.pins = pins{base: r.job.Repository.Base, branch: r.job.PullRequest.Branch, name: r.job.Name, subject: r.eventSubject()}
-	return nil
+	r.pins = pins{base: r.job.Repository.Base, branch: r.job.PullRequest.Branch, name: r.job.Name, subject: r.eventSubject(), issue: r.job.Task.Issue}
+	return r.refuseForksRun()
+}
+
+// refuseForksRun ends a second half that a fork's run started. A pull request may
+// bring a workflow that is named like the first half, so that who opened it wrote
+// all of the bundle; trust.forks speaks of events, not of bundles.
+func (r *run) refuseForksRun() error {
+	if !r.env.inActions() || r.event == nil || r.event.WorkflowRun == nil {
+		return nil
+	}
+	head := r.event.WorkflowRun.HeadRepository.Name()
+	if head != "" && strings.EqualFold(head, r.env.get("GITHUB_REPOSITORY")) {
+		return nil
+	}
+	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
 }
 
 // pinningLayers are the configuration of the commit that the checkout stands
@@ -74,6 +89,21 @@ func (r *run) eventSubject() int {
 		return request.Number
 	}
 	return 0
+}
+
+// eventAsker is who asked for the work, where the event is the task and tells.
+// That of a dispatch names nobody as asking.
+func (r *run) eventAsker() actions.Account {
+	e := r.event
+	switch {
+	case r.pins.subject == 0 || e.PullRequest == nil && e.Issue == nil:
+		return actions.Account{}
+	case e.Review != nil:
+		return e.Review.User
+	case e.Comment != nil:
+		return e.Comment.User
+	}
+	return e.Sender
 }
 
 // pinPull asks for the pull request that the event is about.
@@ -149,22 +179,54 @@ func (r *run) refuseOtherTask(bundle *transcript.View) error {
 			r.branch, runBranches, key, r.branch)
 	}
 	if r.pins.subject == 0 {
-		return nil
+		return r.refuseOtherJob(key)
 	}
 	if pull := r.pins.pull; pull != nil {
 		return r.refuseOtherPull(pull)
 	}
-	at, is := r.env.get("GITHUB_REPOSITORY"), r.task.issue
-	if is == nil || is.Number != r.pins.subject || !strings.EqualFold(is.Repository, at) || !r.isEventKey(key) && r.branch != r.pins.branch {
-		return r.notOfEvent(fmt.Sprintf("issue %s#%d", at, r.pins.subject))
+	subject := job.Issue{Repository: r.env.get("GITHUB_REPOSITORY"), Number: r.pins.subject}
+	if !r.isOf(subject) || !r.isKeyOf(subject.Number, key) && r.branch != r.pins.branch {
+		return r.notOfEvent("issue " + subject.String())
 	}
 	return nil
 }
 
-// isEventKey says whether key is that of the event's issue. Which name the first
-// half had is not known where this one has none.
-func (r *run) isEventKey(key string) bool {
-	wanted := fmt.Sprintf("issue-%d", r.pins.subject)
+// refuseOtherJob compares with the issue and the name of the job that this half
+// was given, where no event tells the task.
+func (r *run) refuseOtherJob(key string) error {
+	fits := isKeyNamed(r.pins.name, key)
+	if own, err := job.ParseIssue(r.pins.issue); err == nil {
+		if own.Repository == "" {
+			own.Repository = r.repo.full()
+		}
+		if !r.isOf(own) {
+			return refusedBundle("it is of another task (%s) than this half's own, which is issue %s (task.issue)", r.branch, own)
+		}
+		fits = key == r.pins.name || r.isKeyOf(own.Number, key)
+	}
+	if !fits && r.branch != r.pins.branch {
+		return refusedBundle("it is of another task (%s) than the job of this half; if that task is meant, give this half the job of the first (--job, or --set name=…)", r.branch)
+	}
+	return nil
+}
+
+// isKeyNamed says whether key is that of a job with this name: the name itself,
+// or with the issue that an event brought. A job without one has any.
+func isKeyNamed(name, key string) bool {
+	rest, named := strings.CutPrefix(key, name)
+	return name == "" || named && (rest == "" || rest[0] == '-' && issueInBranch.FindString(rest) == rest)
+}
+
+// isOf says whether the bundle is of an issue, as it tells.
+func (r *run) isOf(issue job.Issue) bool {
+	is := r.task.issue
+	return is != nil && is.Number == issue.Number && strings.EqualFold(is.Repository, issue.Repository)
+}
+
+// isKeyOf says whether key is that of an issue which an event brought. Which name
+// the first half had is not known where this one has none.
+func (r *run) isKeyOf(number int, key string) bool {
+	wanted := fmt.Sprintf("issue-%d", number)
 	if r.pins.name != "" {
 		return key == r.pins.name+"-"+wanted
 	}
@@ -231,6 +293,6 @@ func (r *run) openBundleCheckout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: gitops.FindGit(r.env.get("PATH")), State: state})
+	r.checkout, err = gitops.Open(ctx, gitops.Options{Dir: dir, Git: r.findGit(dir), State: state})
 	return checkoutFailureOrNil(err)
 }

@@ -461,7 +461,7 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 			return nil
 		}
 	}
-	options := remote.PushOptions{Branch: r.branch, Commit: commit, Git: gitops.FindGit(r.env.get("PATH"))}
+	options := remote.PushOptions{Branch: r.branch, Commit: commit, Git: r.findGit(r.checkout.Root()), Path: gitops.PathOutside(r.env.get("PATH"), r.checkout.Root())}
 	if before != nil && before.pushed {
 		options.Expected = before.sha
 	}

@@ -38,7 +38,7 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: gitops.FindGit(r.env.get("PATH")), State: state})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: r.findGit(dir), State: state})
 	if err != nil {
 		return err
 	}
@@ -48,6 +48,13 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 	}
 	r.begunAt = r.base
 	return nil
+}
+
+// findGit finds the git program for the checkout that dir lies in, and none that
+// lies in it: commands may have put it there.
+func (r *run) findGit(dir string) string {
+	root, _ := workTreeOf(dir)
+	return gitops.FindGit(r.env.get("PATH"), root)
 }
 
 // chooseBase puts the checkout on the base that the work starts from: branch,
@@ -151,7 +158,7 @@ func (r *run) clone(ctx context.Context) error {
 	}
 	dir := r.dir.join(checkoutFolder)
 	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{
-		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: gitops.FindGit(r.env.get("PATH")),
+		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: r.findGit(r.options.Dir),
 	})
 	if err != nil {
 		return remoteFailure("The repository "+r.repo.full()+" cannot be cloned", err)

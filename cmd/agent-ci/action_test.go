@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,6 +149,30 @@ func TestWorkflowsAreCareful(t *testing.T) {
 	inputs, _ := names(t, readAction(t).Inputs)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) { checkWorkflow(t, file, inputs) })
+	}
+}
+
+// TestStrangersEndNoRunThatWaits reads the group of the workflow that anybody's
+// comment starts: GitHub ends what waits in a group when more comes to it.
+func TestStrangersEndNoRunThatWaits(t *testing.T) {
+	var w struct {
+		Jobs struct {
+			Agent struct{ Concurrency struct{ Group string } }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, examples+"workflows/comment.yml")), &w); err != nil {
+		t.Fatal(err)
+	}
+	group := w.Jobs.Agent.Concurrency.Group
+	shape := regexp.MustCompile(`^agent-ci-issue-\$\{\{ !contains\(fromJSON\('(\[[^']*\])'\), github\.event\.comment\.author_association \|\| github\.event\.review\.author_association\) ` +
+		`&& \(github\.event\.issue\.number \|\| github\.event\.pull_request\.number\) \|\| github\.run_id \}\}$`)
+	m := shape.FindStringSubmatch(group)
+	if m == nil {
+		t.Fatalf("the group is %q", group)
+	}
+	var strangers []string
+	if err := json.Unmarshal([]byte(m[1]), &strangers); err != nil || !slices.Contains(strangers, "NONE") || slices.Contains(strangers, "CONTRIBUTOR") {
+		t.Errorf("those with groups of their own are %q, %v", strangers, err) // who hides a membership is a contributor
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -151,6 +152,11 @@ func TestBundleOfAnAttacker(t *testing.T) {
 	pipe := func(name string) func(bundle) {
 		return func(b bundle) { b.replace(name, func(path string) error { return syscall.Mkfifo(path, 0o600) }) }
 	}
+	protecting := func(patterns ...string) func(bundle) {
+		return func(b bundle) {
+			b.alter("run.started", func(data map[string]any) { data["job"] = object{"policy": object{"protect": patterns}} })
+		}
+	}
 	whole := newBundle(t)
 	for _, c := range []struct {
 		name   string
@@ -189,6 +195,8 @@ func TestBundleOfAnAttacker(t *testing.T) {
 			b.alter("", nil)
 		}, "invalid_input/bundle: "},
 		{"an end that failed", set("run.finished", "outcome", "policy_violation"), "invalid_input/bundle: "},
+		{"a pattern that is none", protecting("a/[b"), "invalid_input/bundle: "},
+		{"patterns without end", protecting(slices.Repeat([]string{"**/**/a*"}, 10_001)...), "invalid_input/bundle: "},
 		{"a job that is none", set("run.started", "job", []any{1}), "invalid_input/bundle: "},
 		{"a pack that is none", func(b bundle) { b.put("changes.pack", "PACK") }, "invalid_input/bundle: "},
 		{"no pack", func(b bundle) { b.replace("changes.pack", func(string) error { return nil }) }, "invalid_input/bundle: "},
@@ -224,6 +232,32 @@ func TestBundleOfAnAttacker(t *testing.T) {
 			}
 			if raw, err := os.ReadFile(filepath.Join(b.publishing.dir, "aside")); err == nil && string(raw) != "precious" {
 				t.Errorf("a file outside became %q", raw)
+			}
+		})
+	}
+}
+
+// TestBundleCreditsWhoAsked publishes a bundle that says somebody else asked for
+// the work than the event does.
+func TestBundleCreditsWhoAsked(t *testing.T) {
+	ann, bob := object{"login": "ann", "id": 5, "type": "User"}, object{"login": "bob", "id": 6, "type": "User"}
+	for _, c := range []struct {
+		event   string
+		payload object
+		want    string
+	}{
+		{"issues", object{"action": "labeled", "issue": object{"number": 7, "user": bob}, "sender": ann}, "ann <5+ann@"},
+		{"issue_comment", object{"action": "created", "issue": object{"number": 7}, "comment": object{"user": bob}, "sender": ann}, "bob <6+bob@"},
+		{"workflow_dispatch", object{"inputs": object{"issue": "7"}, "sender": ann}, "boss <1+boss@"},
+	} {
+		t.Run(c.event, func(t *testing.T) {
+			b := newBundle(t)
+			b.claims("issue-7", "agent-ci/issue-7", "octo/widgets#7")
+			b.alter("task", func(data map[string]any) { data["actor"], data["actor_id"] = "boss", 1 })
+			b.inEvent(c.event, c.payload)
+			out := b.publish()
+			if message := b.git(b.repo.Dir, "log", "-1", "--format=%B", "agent-ci/issue-7"); !strings.Contains(message, "\nCo-authored-by: "+c.want) {
+				t.Errorf("the commit says\n%s\n%s", message, out)
 			}
 		})
 	}

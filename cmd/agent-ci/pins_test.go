@@ -66,6 +66,11 @@ func (b bundle) opened(head, base, body string) {
 	}
 }
 
+// ofRun is the event of a first half's end, for a branch of that repository.
+func ofRun(head string) object {
+	return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": head}}}
+}
+
 // TestBundleIsPinned publishes bundles that are sound in themselves, where the
 // second half knows better, or does not.
 func TestBundleIsPinned(t *testing.T) {
@@ -135,6 +140,26 @@ func TestBundleIsPinned(t *testing.T) {
 		}, nil, "invalid_input/bundle: "},
 		{"a prompt instead of the event's issue", func(b *bundle) { b.inEvent("issues", labeled) }, nil, "invalid_input/bundle: "},
 		{"a prompt that this half knows", func(b *bundle) { b.inEvent("issues", labeled) }, []string{"--set", "task.prompt=x"}, "changed/pull_request: "},
+		{"another job's name, where the task is the job's own", func(*bundle) {}, []string{"--set", "name=lint"}, "invalid_input/bundle: The bundle cannot be published: it is of another task (agent-ci/task) than the job of this half"},
+		{"a longer name", func(b *bundle) { b.claims("task-issue-7x", "agent-ci/task-issue-7x", "") }, []string{"--set", "name=task"}, "invalid_input/bundle: "},
+		{"the job's name", func(*bundle) {}, []string{"--set", "name=task"}, "changed/pull_request: "},
+		{"the job's name and an issue", func(b *bundle) { b.claims("task-issue-7", "agent-ci/task-issue-7", "octo/widgets#7") }, []string{"--set", "name=task"}, "changed/pull_request: "},
+		{"another job's name, with a branch that a flag names", func(*bundle) {}, []string{"--set", "name=lint", "--set", "pull_request.branch=agent-ci/task"}, "changed/pull_request: "},
+		{"the job's own issue, of a run that an event started", func(b *bundle) {
+			b.claims("issue-7", "agent-ci/issue-7", "octo/widgets#7")
+			b.inEvent("workflow_run", ofRun("octo/widgets"))
+		}, []string{"--set", "task.issue=7"}, "changed/pull_request: "},
+		{"another issue than the job's own", func(b *bundle) {
+			b.claims("issue-8", "agent-ci/issue-8", "octo/widgets#8")
+			b.inEvent("workflow_run", ofRun("octo/widgets"))
+			b.env = append(b.env, "AGENT_CI_TASK_ISSUE=7") // the action's input
+		}, nil, "invalid_input/bundle: The bundle cannot be published: it is of another task (agent-ci/issue-8) than this half's own, which is issue octo/widgets#7"},
+		{"another issue's branch than that of the job's own", func(b *bundle) { b.claims("issue-8", "agent-ci/issue-8", "octo/widgets#7") }, []string{"--set", "task.issue=octo/widgets#7"}, "invalid_input/bundle: "},
+		{"another repository's issue than the job's own", func(b *bundle) { b.claims("issue-7", "agent-ci/issue-7", "octo/gadgets#7") }, []string{"--set", "task.issue=7"}, "invalid_input/bundle: "},
+		{"a job with a name and an issue", func(b *bundle) { b.alter("task", func(data map[string]any) { data["issue"] = "octo/widgets#7" }) }, []string{"--set", "name=task", "--set", "task.issue=7"}, "changed/pull_request: "},
+		{"a run of this repository", func(b *bundle) { b.inEvent("workflow_run", ofRun("octo/widgets")) }, nil, "changed/pull_request: "},
+		{"a run of a fork", func(b *bundle) { b.inEvent("workflow_run", ofRun("mallory/widgets")) }, []string{"--set", "trust.forks=true"}, "skipped/fork: "},
+		{"a run of a fork that is gone", func(b *bundle) { b.inEvent("workflow_run", object{"workflow_run": object{}}) }, nil, "skipped/fork: "},
 		{"an event without a task", func(b *bundle) { b.inEvent("push", object{}) }, nil, "changed/pull_request: "},
 		{
 			"the pull request of another issue", func(b *bundle) { b.opened("agent-ci/task", "main", "Theirs.\n\nFixes #9\n") }, nil,

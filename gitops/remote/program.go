@@ -47,8 +47,12 @@ func gitCommand(ctx context.Context, git string, env []string, args ...string) *
 
 // receiveHere starts git-receive-pack on a repository of this machine. It runs
 // the hooks of that repository, as every push to it does.
-func receiveHere(ctx context.Context, git, path string) (*pipeSession, error) {
-	cmd := gitCommand(ctx, git, gitEnvironment(), "receive-pack", path)
+func receiveHere(ctx context.Context, o PushOptions, path string) (*pipeSession, error) {
+	env := gitEnvironment()
+	if o.Path != "" {
+		env = append(env, "PATH="+o.Path)
+	}
+	cmd := gitCommand(ctx, o.Git, env, "receive-pack", path)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -26,6 +26,8 @@ type PushOptions struct {
 	// Git is the path of a git program, or "". With it a push to a path on
 	// this machine runs git-receive-pack and the hooks of that repository.
 	Git string
+	// Path is PATH for that program and the hooks; empty: that of this process.
+	Path string
 }
 
 // Push moves one branch of a remote to a commit. It does nothing when the
@@ -36,7 +38,7 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	if err != nil {
 		return err
 	}
-	session, err := r.receiveSession(ctx, o.Git)
+	session, err := r.receiveSession(ctx, o)
 	if err != nil {
 		return r.failed(ctx, "push to", err)
 	}

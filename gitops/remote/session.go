@@ -53,14 +53,14 @@ func (r Remote) uploadSession(ctx context.Context) (transport.UploadPackSession,
 }
 
 // receiveSession opens the side of a remote that takes objects.
-func (r Remote) receiveSession(ctx context.Context, git string) (transport.ReceivePackSession, error) {
+func (r Remote) receiveSession(ctx context.Context, o PushOptions) (transport.ReceivePackSession, error) {
 	endpoint, err := r.endpoint()
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case endpoint.Protocol == "file" && git != "":
-		return receiveHere(ctx, git, endpoint.Path)
+	case endpoint.Protocol == "file" && o.Git != "":
+		return receiveHere(ctx, o, endpoint.Path)
 	case endpoint.Protocol == "file":
 		return directReceiveSession(endpoint)
 	case endpoint.Protocol == "ssh":

@@ -79,9 +79,13 @@ type Options struct {
 	// Workspace is the checkout. What git keeps of it is read-only: the folder
 	// .git, also where a file .git names another one.
 	Workspace string
-	Writable  []string // more that may be changed; what does not exist is passed over
-	Readable  []string // stays readable though it lies in something that is absent
-	DenyRead  []string // absent, besides the credentials
+	// Twin is a folder in whose place commands find the workspace once more, so
+	// that what names it finds that; empty for none. Without namespaces it stays
+	// what it is.
+	Twin     string
+	Writable []string // more that may be changed; what does not exist is passed over
+	Readable []string // stays readable though it lies in something that is absent
+	DenyRead []string // absent, besides the credentials
 
 	// Home is the user's folder. Commands may change what is in it, but what
 	// they change is their own and gone with the sandbox. Where the kernel

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,6 +140,7 @@ func (p *plan) namespaceMounts() []stage.Mount {
 		p.putSource(stage.Writable, path, path)
 	}
 	p.protectGit()
+	p.putTwin()
 	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && p.options.Network == NetworkFull && within(resolver, replaced) {
 		p.putSource(stage.Readable, resolver, resolver)
 	}
@@ -174,6 +176,22 @@ func (p *plan) put(m stage.Mount) { p.mounts[m.Path] = m }
 func (p *plan) putSource(kind stage.MountKind, path, source string) {
 	if info, err := os.Stat(source); err == nil {
 		p.put(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
+	}
+}
+
+// putTwin shows the workspace and what is read-only in it at another place too,
+// and nothing of what stands there.
+func (p *plan) putTwin() {
+	twin, err := filepath.EvalSymlinks(p.options.Twin)
+	if err != nil || p.options.Twin == "" || within(p.workspace, []string{twin}) || within(twin, []string{p.workspace}) {
+		return
+	}
+	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{twin}) })
+	for path, m := range maps.Clone(p.mounts) {
+		if rel, err := filepath.Rel(p.workspace, path); err == nil && filepath.IsLocal(rel) {
+			m.Path = filepath.Join(twin, rel)
+			p.put(m)
+		}
 	}
 }
 

@@ -68,23 +68,26 @@ func visible(text string) (string, int) {
 // marks.
 const blockStart = `(?m)^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*`
 
-// linkComment is a definition of a link that nothing can refer to, with which
-// people hide remarks: [//]: # (text).
-var linkComment = regexp.MustCompile(blockStart +
-	`\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?(?:\((?:[^)\\]|\\(?s:.))*\)|"(?:[^"\\]|\\(?s:.))*"|'(?:[^'\\]|\\(?s:.))*')[ \t]*$`)
-
 // htmlStart is where HTML may begin that is not looked at as Markdown: in it a
 // comment that is not closed hides all the rest.
 var htmlStart = regexp.MustCompile(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
+// mostRounds is how often a text is looked at again for what comes to light when
+// something was removed. Nobody nests remarks that deep but to keep a run busy.
+const mostRounds = 50
+
 // withoutComments repeats itself, since what is removed may leave the two halves
 // of another comment together.
 func withoutComments(text string) (string, int) {
-	for removed := 0; ; {
+	for removed, round := 0, 1; ; round++ {
 		left, found := withoutHTMLComments(text)
-		left = linkComment.ReplaceAllStringFunc(left, func(string) string { found++; return "" })
+		left, definitions := withoutLinkComments(left)
+		found += definitions
 		if text, removed = left, removed+found; found == 0 {
 			return text, removed
+		}
+		if round == mostRounds { // apart, none of them is left
+			text = strings.ReplaceAll(text, "]:", "] :")
 		}
 	}
 }

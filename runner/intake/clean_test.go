@@ -41,6 +41,10 @@ func TestClean(t *testing.T) {
 		"in code too":                      {"```\n<!-- obey -->\n```", "```\n\n```", intake.Removed{Comments: 1}},
 		"link definition":                  {"a\n\n[//]: # (obey)\n[x]: <> \"obey\"\nb", "a\n\n\n\nb", intake.Removed{Comments: 2}},
 		"link definition in a list":        {"a\n\n* [//]: # (obey \\) this)", "a", intake.Removed{Comments: 1}},
+		"link definition over lines":       {"a\n\n[//]: #\n  'obey\n\\' this'  \nb", "a\n\n\nb", intake.Removed{Comments: 1}},
+		"link definition that ends beside": {"a\n\n[//]: # (seen) b", "a\n\n[//]: # (seen) b", intake.Removed{}},
+		"link definition without an end":   {"a\n\n[//]: # (seen\nb\\)", "a\n\n[//]: # (seen\nb\\)", intake.Removed{}},
+		"definitions of each other":        {"[a]: # \"\n[b]: # (\"x)\n\"\nc", "c", intake.Removed{Comments: 2}},
 		"a real definition":                {"a\n\n[x]: https://example.com (title)", "a\n\n[x]: https://example.com (title)", intake.Removed{}},
 		"not UTF-8":                        {"a\xffb", "a\ufffdb", intake.Removed{}},
 	} {
@@ -62,10 +66,22 @@ func TestCleanIsFast(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("x <!-- ", 1<<17), strings.Repeat("<!<!-- x -->", 1<<16) + strings.Repeat("-- y -->", 1<<16),
 		strings.Repeat("> ", 1<<16) + "x" + strings.Repeat("<!-- ", 1<<17), strings.Repeat("[//]: #\n(x)\n<!-- ", 1<<16),
+		strings.Repeat("[a]: # (\n[b]: # \"\"\n", 1<<16), nestedRemarks(1 << 13),
 	} {
 		got, _ := intake.Clean(text)
 		checkShown(t, got)
 	}
+}
+
+// nestedRemarks are definitions of which each comes to light when the one within
+// is removed.
+func nestedRemarks(n int) string {
+	var open, end strings.Builder
+	for range n {
+		open.WriteString("[a]: # (\"x\n[a]: # \")x\n")
+		end.WriteString("\"\n)\n")
+	}
+	return open.String() + "[b]: # ('x')\n" + end.String()
 }
 
 // TestHostileTexts reads texts that attacks were made with: nothing that stands

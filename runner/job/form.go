@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // form is what a text may be. Its complaints never repeat the text, which may
@@ -153,6 +155,12 @@ func checkPattern(s string) error {
 	}
 	if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "!") {
 		return errors.New("must be a pattern of paths below the repository's root, without / or ! in front")
+	}
+	if !doublestar.ValidatePattern(s) {
+		return errors.New("must be a pattern of paths: a brace in it is not complete")
+	}
+	if s != "" && path.Clean(s) != s || s == "." || s == ".." {
+		return errors.New("must be a pattern that a path can fit: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**")
 	}
 	return checkFilledLine(s)
 }

@@ -28,6 +28,8 @@ func jobFile(yaml string) Layer { return Layer{Name: "job.yml", Data: []byte(yam
 // start is a job without mistakes; what is tested comes below it, from line 3.
 const start = "version: 1\ntask: {prompt: x}\n"
 
+const fitsNone = "must be a pattern that a path can fit: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**"
+
 func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 	for _, c := range []struct {
 		name, yaml string
@@ -129,6 +131,10 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"header without a name", start + "model: {headers: {'a b': c}}", []string{"job.yml:3:19: model.headers.a b: this name must be a header's name"}},
 		{"key in the place of its variable", start + "model: {api_key_env: sk-verysecret}", []string{"job.yml:3:22: model.api_key_env: must be a variable's name: letters, digits and underscores"}},
 		{"pattern from the root", start + "policy: {protect: [/etc]}", []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths below the repository's root, without / or ! in front"}},
+		{"pattern with half a brace", start + `policy: {protect: ["{a,b"]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: a brace in it is not complete"}},
+		{"patterns that fit no path", start + "policy: {protect: [infra/, ./a, a//b, ..]}", []string{
+			"job.yml:3:20: policy.protect[0]: " + fitsNone, "job.yml:3:28: policy.protect[1]: " + fitsNone, "job.yml:3:33: policy.protect[2]: " + fitsNone, "job.yml:3:39: policy.protect[3]: " + fitsNone,
+		}},
 		{"pattern with half a bracket", start + `policy: {protect: ["a["]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: a bracket or a backslash in it is not complete"}},
 		{"unknown signature", start + `pull_request: {commit: {sign: gpg}}`, []string{`job.yml:3:31: pull_request.commit.sign: "gpg" is not one of "", github, ssh`}},
 		{"signature without a key", start + `pull_request: {commit: {sign: ssh}}`, []string{"job.yml:3:31: pull_request.commit.sign: is ssh, and pull_request.commit.key_env names no variable with the key"}},

@@ -1,0 +1,148 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// TestNothingOfTheCheckoutIsExecuted has a checkout with a folder of programs
+// that PATH names, as a virtual environment is. What the agent puts there must
+// not run outside of the sandbox, with the rights and keys of agent-ci.
+func TestNothingOfTheCheckoutIsExecuted(t *testing.T) {
+	for _, c := range []struct {
+		name, program string
+		path          func(clone string) string
+	}{
+		{"git, for the push", "git", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
+		{"git, by another name of the folder", "git", func(clone string) string {
+			link := filepath.Join(filepath.Dir(clone), "programs")
+			if err := os.Symlink(filepath.Join(clone, ".venv", "bin"), link); err != nil {
+				t.Fatal(err)
+			}
+			return link
+		}},
+		{"a filter's program", "shout", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
+		{"a filter's program, by a relative part", "shout", func(string) string { return ".venv/bin" }},
+		{"a filter's program, by an empty part", "shout", func(string) string { return "" }},
+		{"what a hook of the origin starts", "hooked", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newPublishing(t)
+			proof := filepath.Join(w.dir, "proof")
+			planted := "#!/bin/sh\\necho planted $0 >> " + proof + "\\nexec /usr/bin/" + c.program + " \\\"$@\\\"\\n"
+			w.session("plant", "mkdir -p .venv/bin && for f in .venv/bin/"+c.program+" "+c.program+"; do printf '"+planted+"' > $f && chmod 755 $f; done; echo x >> greet.sh; echo x >> a.txt")
+			w.write("gitconfig", "[filter \"shout\"]\n\tclean = shout\n\tsmudge = shout\n")
+			seed := filepath.Join(w.dir, "seed")
+			w.write("seed/.gitattributes", "*.txt filter=shout\n")
+			w.write("seed/.gitignore", "/.venv/\n/git\n/shout\n/hooked\n")
+			w.write("seed/a.txt", "a\n")
+			w.git(seed, "add", "--all")
+			w.git(seed, "commit", "--quiet", "--message=filters")
+			w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+			cmd, out := w.run("plant")
+			clone := filepath.Join(w.dir, "clone1")
+			w.git(clone, "remote", "set-url", "origin", w.repo.Dir)
+			hook := filepath.Join(w.repo.Dir, "hooks", "pre-receive")
+			w.write("tools/shout", "#!/bin/sh\nexec cat\n")
+			w.write(hook, "#!/bin/sh\nhooked || true\n")
+			for _, program := range []string{hook, filepath.Join(w.dir, "tools", "shout")} {
+				if err := os.Chmod(program, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Dir = clone
+			cmd.Args = append(cmd.Args, "--publish", "local")
+			cmd.Env = append(w.env, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "PATH="+c.path(clone)+":"+os.Getenv("PATH")+":"+filepath.Join(w.dir, "tools"))
+			err := cmd.Run()
+			if err != nil || !strings.HasPrefix(out.String(), "changed/") {
+				t.Errorf("%v: %s", err, out)
+			}
+			if raw, err := os.ReadFile(proof); err == nil {
+				t.Errorf("it was executed:\n%s", raw)
+			}
+		})
+	}
+}
+
+// TestChecksStartNothingOfTheAgents has checks whose programs PATH finds in the
+// checkout. They are to be those from before the first turn.
+func TestChecksStartNothingOfTheAgents(t *testing.T) {
+	for name, path := range map[string]func(dir, clone string) string{
+		"by its path":    func(_, clone string) string { return filepath.Join(clone, ".venv", "bin") },
+		"through a link": func(dir, _ string) string { return filepath.Join(dir, "link", ".venv", "bin") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newPublishing(t)
+			w.session("plant", `for f in check check2; do printf '#!/bin/sh\nexit 0\n' > .venv/bin/$f && chmod 755 .venv/bin/$f; done; echo x >> greet.sh; touch made`)
+			seed := filepath.Join(w.dir, "seed")
+			w.write("seed/.gitignore", "/.venv/\n/made\n")
+			w.git(seed, "add", "--all")
+			w.git(seed, "commit", "--quiet", "--message=ignore")
+			w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+			cmd, out := w.run("plant", `verify=[{name: own, run: check}, {name: outer, run: check2}, {name: place, run: 'test ! -e "$GITHUB_WORKSPACE/made"'}]`, "verify_attempts=0")
+			clone := filepath.Join(w.dir, "clone1")
+			if err := os.Symlink(clone, filepath.Join(w.dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			for _, program := range []string{"clone1/.venv/bin/check", "tools/check", "tools/check2"} {
+				w.write(program, "#!/bin/sh\nexit 1\n")
+				if err := os.Chmod(filepath.Join(w.dir, program), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Env = append(w.env, "GITHUB_WORKSPACE="+clone, "PATH="+path(w.dir, clone)+":"+filepath.Join(w.dir, "tools")+":"+os.Getenv("PATH"))
+			_ = cmd.Run()
+			if !strings.HasPrefix(out.String(), "verify_failed/red: ") || !strings.Contains(out.String(), "own") || !strings.Contains(out.String(), "outer") || strings.Contains(out.String(), "place") {
+				t.Errorf("the run ended in %s", out)
+			}
+		})
+	}
+}
+
+// TestChecksFindTheirTreeInThePlaceOfTheCheckout has a check that names the
+// checkout by its path, as the scripts of a virtual environment do.
+func TestChecksFindTheirTreeInThePlaceOfTheCheckout(t *testing.T) {
+	if level := confines(); level != sandbox.LevelFull && level != sandbox.LevelNamespaces {
+		t.Skip("there are no namespaces here, in which the tree could stand there")
+	}
+	w := newPublishing(t)
+	w.session("plant", `printf '#!/bin/sh\nexit 0\n' > .venv/bin/check; echo x >> greet.sh; touch made`)
+	seed := filepath.Join(w.dir, "seed")
+	w.write("seed/.gitignore", "/.venv/\n/made\n")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=ignore")
+	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+	clone := filepath.Join(w.dir, "clone1")
+	cmd, out := w.run("plant", "verify=[{name: own, run: "+clone+"/.venv/bin/check}, {name: place, run: test ! -e "+clone+"/made -a -e "+clone+"/greet.sh},"+
+		" {name: writes, run: echo x > "+clone+"/made && test -e made && rm made}, {name: git, run: '! touch "+clone+"/.git/x'}, {name: change, run: grep x "+clone+"/greet.sh}]", "verify_attempts=0")
+	w.write("clone1/.venv/bin/check", "#!/bin/sh\nexit 1\n")
+	if err := os.Chmod(filepath.Join(clone, ".venv", "bin", "check"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Run()
+	raw, err := os.ReadFile(filepath.Join(clone+".run", "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Verify []struct{ Name, Before, After string }
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, row := range result.Verify {
+		got[row.Name] = row.Before + " " + row.After
+	}
+	want := map[string]string{"own": "red red", "place": "green green", "writes": "green green", "git": "green green", "change": "red green"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, out)
+	}
+}
