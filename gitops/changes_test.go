@@ -1,7 +1,10 @@
 package gitops_test
 
 import (
+	"errors"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,3 +163,21 @@ func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 	r.write("src/main.go", "package other\n")
 	same(t, "change", []string{"M src/main.go"}, nameStatus(changes(t, c, snap)))
 }
+
+// A disk that is full must be told from a git that failed, also where git is
+// ended by its broken pipe.
+func TestAPatchThatCannotBeWrittenSaysWhy(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	r.write("README", strings.Repeat("a line of a patch that fits in no pipe\n", 10000))
+	err := c.WritePatch(t.Context(), changes(t, c, snap), fullDisk{})
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want ENOSPC", err)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
