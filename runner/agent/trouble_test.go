@@ -250,7 +250,7 @@ var lasting = map[string]struct {
 	"policy":                 {failed("bio_policy", "no"), "refused", "reword"},
 	"event is not JSON":      {stream("data: {\"type\": oops}\n\n"), "malformed", "invalid character"},
 	"answer is not JSON":     {stream("data: {\"type\":\"response.completed\",\"response\":[]}\n\n"), "malformed", "not what the API describes"},
-	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "later"},
+	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "it asks to wait 1h0m0s"},
 }
 
 func TestFailuresThatLastAtEachTurn(t *testing.T) {
