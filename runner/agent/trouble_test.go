@@ -287,6 +287,31 @@ func TestAMalformedEventIsKept(t *testing.T) {
 	}
 }
 
+func TestAnswersWithoutUsageAreWarnedOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage string
+		want  []string
+	}{
+		"told":     {`,"usage":{"input_tokens":7,"output_tokens":3}`, nil},
+		"not told": {``, []string{"no_usage"}},
+		"null":     {`,"usage":null`, []string{"no_usage"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := talk(t, threeTurns, modeltest.Options{})
+			server.Replace(1, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":"+
+				"[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"Done.\"}]}]%s}}\n\n", c.usage)))
+			var warned []string
+			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
+			if _, err := f.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTokensOfFailedAnswersCount(t *testing.T) {
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	for n := 1; n <= 2; n++ {

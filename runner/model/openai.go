@@ -325,7 +325,7 @@ func finish(raw json.RawMessage, items []json.RawMessage, observe Observer) (*Re
 			observe.item(item)
 		}
 	}
-	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage()}, nil
+	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage(), Uncounted: r.Usage == nil}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {
