@@ -150,7 +150,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		r.warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
-	return fmt.Sprintf("The work is in %s; the checkout is as it was.", r.dir.join(patchFile))
+	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", r.dir.join(patchFile), r.leftBehind())
 }
 
 // leaveInCheckout makes the agent's work an uncommitted change, whatever the

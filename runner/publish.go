@@ -286,6 +286,9 @@ func (r *run) writePack(ctx context.Context, name, commit string) error {
 // publish mode goes.
 func (r *run) publishChange(ctx context.Context) error {
 	if r.changes.Empty() {
+		if err := r.judgeLeftOut(); err != nil {
+			return err
+		}
 		return r.closeVanished(ctx)
 	}
 	if err := r.judgeChanges(); err != nil {
