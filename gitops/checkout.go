@@ -104,7 +104,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
 	c.ignores = c.outerIgnores()
-	return c.filtersWork()
+	return c.filtersWork(ctx)
 }
 
 // readPosition reads HEAD and the index.
