@@ -39,6 +39,18 @@ func (c *Checkout) Claim() error {
 	return nil
 }
 
+// Unwritable is a folder of the checkout that would have to be written for a
+// commit and may not be, and why. Its error is nil when there is none.
+func (c *Checkout) Unwritable() (path string, err error) {
+	const write = 2 // W_OK of access(2)
+	for _, path := range [...]string{c.root, c.gitDir, filepath.Join(c.commonDir, "objects"), filepath.Join(c.commonDir, "refs", "heads")} {
+		if err := syscall.Access(path, write); errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EROFS) {
+			return path, err
+		}
+	}
+	return "", nil
+}
+
 // Idle makes sure that no git is at work in the checkout. It is an *InUseError
 // when one is, or died there: it would be found only when the work is done.
 func (c *Checkout) Idle() error {

@@ -46,6 +46,7 @@ func (r *run) confine(ctx context.Context) error {
 		return err
 	}
 	r.confined = reached
+	r.warnOfOwner()
 	if err := r.probeSetup(ctx); err != nil {
 		return err
 	}

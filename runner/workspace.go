@@ -86,6 +86,9 @@ func (r *run) openWorkspace(ctx context.Context) error {
 		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change is the agent's alone.", some(dirty))
 	}
+	if err := r.checkoutWritable(); err != nil {
+		return err
+	}
 	r.branch = r.branchName()
 	return r.findWorkDir()
 }
