@@ -110,7 +110,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
-		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
+		Home:     r.env.home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
 		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,
 	}
 	if p.network.Listed() {
@@ -132,7 +132,7 @@ func (r *run) absolute(paths []string) []string {
 	for i, path := range paths {
 		switch rest, inHome := strings.CutPrefix(path, "~/"); {
 		case inHome:
-			all[i] = filepath.Join(r.env.get("HOME"), rest)
+			all[i] = filepath.Join(r.env.home(), rest)
 		case filepath.IsAbs(path):
 			all[i] = path
 		default:

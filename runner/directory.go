@@ -52,7 +52,7 @@ func directoryPath(env environment, id string) string {
 		return filepath.Join(temp, "agent-ci", id)
 	}
 	state := env.get("XDG_STATE_HOME")
-	if home := env.get("HOME"); state == "" && home != "" {
+	if home := env.home(); state == "" && home != "" {
 		state = filepath.Join(home, ".local", "state")
 	}
 	if state == "" {

@@ -87,7 +87,7 @@ func (r *run) judge() tools.Judge { return commandJudge{r.commandRules(), &r.den
 func (r *run) commandRules() policy.Commands {
 	level := sandbox.Level(r.confined.Level)
 	return policy.Commands{
-		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.get("HOME"),
+		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.home(),
 		Writable: r.sandboxOptions(place{scratch: agentScratch, root: r.root()}).WritableAt(level),
 	}
 }
