@@ -521,7 +521,8 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 
 // remoteFailure is the outcome that an error of a git server stands for.
 func remoteFailure(what string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	var ended *outcome.Stop
+	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
 		return err
 	}
 	var lease *remote.LeaseError
@@ -540,6 +541,8 @@ func remoteFailure(what string, err error) error {
 		return stop(outcome.ForgeFailed, "not_found")
 	case errors.Is(err, remote.ErrUnreachable):
 		return stop(outcome.ForgeFailed, "unavailable")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // not of a connection
+		return err
 	}
 	return stop(outcome.ForgeFailed, "git")
 }
