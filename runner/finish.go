@@ -133,7 +133,10 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.movesIn {
 		return r.moveOut(ctx)
 	}
-	if r.snapshot == nil || r.published.commit != "" {
+	switch {
+	case r.published.commit != "":
+		return r.publishedSoFar(stop)
+	case r.snapshot == nil:
 		return r.giveBackCheckout(ctx)
 	}
 	if err := r.collect(ctx); err != nil {
@@ -169,6 +172,19 @@ func (r *run) leaveInCheckout(ctx context.Context, stop *outcome.Stop) string {
 	return note
 }
 
+// publishedSoFar tells where the commit is of a run that ended while it was
+// published.
+func (r *run) publishedSoFar(stop *outcome.Stop) string {
+	p := r.published
+	if stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.remote != "") {
+		return "" // told already
+	}
+	if p.notPushed == "" {
+		p.notPushed = "the run ended before that"
+	}
+	return p.sentence(r.checkoutName())
+}
+
 func nameOf(b gitops.Base) string {
 	if b.Branch == "" {
 		return "commit " + short(b.SHA)
@@ -195,9 +211,6 @@ func (r *run) collect(ctx context.Context) error {
 // giveBackCheckout undoes a switch to the base commit when nothing was
 // committed.
 func (r *run) giveBackCheckout(ctx context.Context) string {
-	if r.published.commit != "" {
-		return ""
-	}
 	if err := r.checkout.Restore(ctx, nil); err != nil {
 		r.warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
 	}
