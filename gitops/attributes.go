@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,13 +103,15 @@ func (s *settings) needsGit(attrs rules.Resolved) (why string, needs bool) {
 }
 
 // filtersWork makes sure, without touching a file, that what the attributes of
-// the index ask for can be done: that git is there, and that no filter is a
-// program out of the checkout, which the agent could change.
-func (c *Checkout) filtersWork() error {
+// the index ask for can be done: that git is there, that filters which are
+// required can be started, and that none is a program out of the checkout,
+// which the agent could change.
+func (c *Checkout) filtersWork(ctx context.Context) error {
 	lists, err := c.indexedAttributes()
 	if err != nil {
 		return err
 	}
+	started := map[string]bool{}
 	for _, list := range lists {
 		for name, value := range list.Names {
 			one := rules.Resolved{name: value}
@@ -123,11 +126,41 @@ func (c *Checkout) filtersWork() error {
 				if err := c.filterOutside(value.Text()); err != nil {
 					return err
 				}
+				if err := c.filterStarts(ctx, value.Text(), started); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
+
+// filterStarts refuses a required filter whose program is not there: git would
+// fail on each of its files, and only when the work is done. started has the
+// filters that were looked at.
+func (c *Checkout) filterStarts(ctx context.Context, name string, started map[string]bool) error {
+	driver := c.settings.filters[name]
+	if started[name] || !(variable{value: driver["required"], valued: true}).bool() {
+		return nil
+	}
+	started[name] = true
+	program, _, _ := strings.Cut(first(driver["process"], driver["clean"]), " ")
+	if program == "" || strings.Trim(program, programLetters) != "" {
+		return nil // only a shell can tell what it starts
+	}
+	// git looks in a folder of its own, too, and takes the shell's own commands.
+	_, err := c.git.run(ctx, c.root, nil, "-c", "alias.agent-ci-find=!command -v "+program, "agent-ci-find")
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &UnsupportedError{
+		Feature: fmt.Sprintf("filter %q without its program %s", name, program),
+		Remedy:  fmt.Sprintf("install it, or take filter.%s out of git's configuration", name),
+	}
+}
+
+// programLetters are those of a program's name that mean nothing to a shell.
+const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
 
 func noGitFor(why string) error {
 	return &UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}

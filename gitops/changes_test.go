@@ -1,7 +1,10 @@
 package gitops_test
 
 import (
+	"errors"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,4 +162,66 @@ func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 	snap := snapshot(t, c)
 	r.write("src/main.go", "package other\n")
 	same(t, "change", []string{"M src/main.go"}, nameStatus(changes(t, c, snap)))
+}
+
+// A disk that is full must be told from a git that failed, also where git is
+// ended by its broken pipe.
+func TestAPatchThatCannotBeWrittenSaysWhy(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	r.write("README", strings.Repeat("a line of a patch that fits in no pipe\n", 10000))
+	err := c.WritePatch(t.Context(), changes(t, c, snap), fullDisk{})
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want ENOSPC", err)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A filter that is not installed is found before any work is done.
+func TestARequiredFilterWithoutItsProgramIsUnsupported(t *testing.T) {
+	for name, c := range map[string]struct {
+		clean, required string
+		refused         bool
+	}{
+		"not there":               {"agent-ci-no-such-filter clean", "true", true},
+		"not there, not required": {"agent-ci-no-such-filter clean", "false", false},
+		"there":                   {"tr a-z A-Z", "true", false},
+		"of the shell":            {"cd / && cat", "true", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.write(".gitattributes", "*.bin filter=large\n")
+			r.seed()
+			r.git("config", "filter.large.clean", c.clean)
+			r.git("config", "filter.large.required", c.required)
+			opened, err := gitops.Open(t.Context(), gitops.Options{Dir: r.dir, Git: gitProgram(t), State: t.TempDir()})
+			var unsupported *gitops.UnsupportedError
+			if errors.As(err, &unsupported) != c.refused || err != nil && !c.refused {
+				t.Errorf("Open = %v, want refused: %v", err, c.refused)
+			}
+			if err == nil && opened.Close() != nil {
+				t.Error("not closed")
+			}
+		})
+	}
+}
+
+func TestAFilterThatFailsTakesNoOtherFileWithIt(t *testing.T) {
+	r := newRepo(t)
+	r.write(".gitattributes", "*.bin filter=large\n")
+	r.seed()
+	r.git("config", "filter.large.clean", "false")
+	r.git("config", "filter.large.required", "true")
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	edit(r)
+	r.write("new.bin", "content")
+	cs := changes(t, c, snap)
+	same(t, "change", []string{"M README"}, nameStatus(cs))
+	same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
 }

@@ -34,6 +34,7 @@ type Checkout struct {
 	start    position
 	live     liveIndex
 	locked   map[string]bool // lock files that were there when it was opened
+	claim    *os.File        // that keeps other runs out; nil while nothing does
 
 	base Base // what the work tree stands on
 }
@@ -103,7 +104,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
 	c.ignores = c.outerIgnores()
-	return c.filtersWork()
+	return c.filtersWork(ctx)
 }
 
 // readPosition reads HEAD and the index.
@@ -198,6 +199,10 @@ func (c *Checkout) Close() error {
 	}
 	if c.shadow != "" {
 		errs = append(errs, os.RemoveAll(c.shadow))
+	}
+	if c.claim != nil {
+		errs = append(errs, c.claim.Close())
+		c.claim = nil
 	}
 	return errors.Join(errs...)
 }

@@ -54,7 +54,14 @@ func (c *cleaner) clean(ctx context.Context, list []suspect) error {
 			forGit = append(forGit, &list[i])
 		}
 	}
-	return c.withGit(ctx, forGit)
+	err := c.withGit(ctx, forGit)
+	if err == nil || !c.keep || ctx.Err() != nil {
+		return err
+	}
+	for _, s := range forGit { // a filter that fails takes no other file with it
+		s.id, s.why = plumbing.ZeroHash, err.Error()
+	}
+	return nil
 }
 
 // cannotBeRead says that the failure is one of this file alone.

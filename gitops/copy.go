@@ -11,11 +11,13 @@ import (
 	"path"
 	"slices"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
 // KeepUntracked copies what snap has found untracked or ignored to the folder
-// dir, so that it can be put into fresh trees as it was before the first turn.
-// Sockets, devices, pipes and what may not be read are left out.
+// dir, and what is in submodules that are checked out, so that it can be put into
+// fresh trees as it was before the first turn. Sockets, devices, pipes and what may not be read are left out.
 func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keep untracked files: %w", err)
@@ -25,10 +27,19 @@ func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
 	defer to.Close()
-	cp := copier{ctx, c.dir, to}
+	cp := copier{ctx: ctx, from: c.dir, to: to}
 	for _, name := range slices.Sorted(maps.Keys(snap.untracked)) {
 		if err := cp.entry(name); err != nil {
 			return fmt.Errorf("keep untracked files: %w", err)
+		}
+	}
+	cp.filesAlone = true // a submodule's .git says where its repository is from here
+	for i := range snap.index.Len() {
+		if snap.index.Mode(i) != index.Gitlink {
+			continue
+		}
+		if err := cp.entry(string(snap.index.Path(i))); err != nil {
+			return fmt.Errorf("keep the files of submodules: %w", err)
 		}
 	}
 	return nil
@@ -37,13 +48,17 @@ func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string
 // copier copies files, links and folders from one folder to another, and
 // never over what is there.
 type copier struct {
-	ctx      context.Context
-	from, to *os.Root
+	ctx        context.Context
+	from, to   *os.Root
+	filesAlone bool // without any .git
 }
 
 func (c *copier) entry(name string) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
+	}
+	if c.filesAlone && path.Base(name) == ".git" {
+		return nil
 	}
 	info, err := c.from.Lstat(name)
 	if absent(err) || errors.Is(err, fs.ErrPermission) {

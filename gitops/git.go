@@ -84,9 +84,10 @@ func (p program) run(ctx context.Context, dir string, stdin io.Reader, args ...s
 
 func (p program) stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
 	var stderr tail
+	out := &sink{to: stdout}
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir, cmd.Env = dir, p.env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, &stderr
 	endTogether(cmd)
 	err := cmd.Run()
 	if err == nil {
@@ -95,7 +96,23 @@ func (p program) stream(ctx context.Context, dir string, stdin io.Reader, stdout
 	if ctx.Err() != nil {
 		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
 	}
+	if out.err != nil {
+		return &gitError{args: args, err: out.err}
+	}
 	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String(), err: err}
+}
+
+// sink remembers why it could not take what a program wrote: the program itself
+// only finds its pipe broken.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.to.Write(p)
+	s.err = errors.Join(s.err, err)
+	return n, err
 }
 
 // gitError is git's own words for what went wrong.

@@ -128,7 +128,7 @@ func copyInto(ctx context.Context, to *os.Root, from string) error {
 	if err != nil {
 		return err
 	}
-	cp := copier{ctx, source, to}
+	cp := copier{ctx: ctx, from: source, to: to}
 	for _, e := range entries {
 		if err := cp.entry(e.Name()); err != nil {
 			return err

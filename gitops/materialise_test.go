@@ -101,3 +101,36 @@ func TestSnapshotPassesOverItsOwnState(t *testing.T) {
 	}
 	same(t, "change", []string{"M README"}, nameStatus(changes(t, c, snap)))
 }
+
+// Checks that need a submodule find its files in a fresh tree, where git takes
+// them for nothing of its own.
+func TestMaterialiseHasTheFilesOfSubmodules(t *testing.T) {
+	other := newRepo(t)
+	other.seed()
+	r := newRepo(t)
+	r.seed()
+	for _, name := range []string{"sub", "empty"} {
+		r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.dir, name)
+	}
+	r.commit("with submodules")
+	r.git("submodule", "--quiet", "deinit", "empty")
+	c := r.open(gitProgram(t))
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept); err != nil {
+		t.Fatal(err)
+	}
+	fresh := repo{t, filepath.Join(t.TempDir(), "fresh")}
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: gitops.Tree(r.git("rev-parse", "HEAD^{tree}")), Untracked: kept}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(fresh.path("sub/README")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(fresh.path("sub/.git")); err == nil {
+		t.Error("the fresh tree has the submodule's .git")
+	}
+	if entries, err := os.ReadDir(fresh.path("empty")); err != nil || len(entries) > 0 {
+		t.Errorf("a submodule that is not checked out: %v, %v", entries, err)
+	}
+	same(t, "status", "", fresh.git("status", "--porcelain"))
+}

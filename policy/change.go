@@ -20,7 +20,7 @@ const (
 type Concern string
 
 // The concerns, as the keys of policy.change name them. Names that some system
-// takes for .git have no key: they are never published.
+// takes for .git and what cannot be read have no key: they are never published.
 const (
 	ConcernProtected  Concern = "protected"
 	ConcernSubmodule  Concern = "submodules"
@@ -30,7 +30,11 @@ const (
 	ConcernExecutable Concern = "executables"
 	ConcernLockfile   Concern = "lockfiles"
 	ConcernName       Concern = "name"
+	ConcernUnreadable Concern = "unreadable"
 )
+
+// hasKey says whether policy.change decides on a concern.
+func (c Concern) hasKey() bool { return c != ConcernName && c != ConcernUnreadable }
 
 // ChangedFile is what the judgement of a change needs to know of a path. Modes
 // are git's, in octal; one that is empty says that the path is not there.
@@ -38,7 +42,8 @@ type ChangedFile struct {
 	Path             string
 	OldMode, NewMode string
 	// Found are concerns that only who has looked at the tree can know:
-	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName.
+	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName,
+	// ConcernUnreadable.
 	Found []Concern
 }
 
@@ -49,7 +54,7 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
-	if f.Concern == ConcernName {
+	if !f.Concern.hasKey() {
 		return fmt.Sprintf("%q %s", f.Path, concernWords[f.Concern])
 	}
 	return fmt.Sprintf("%q %s (policy.change.%s)", f.Path, concernWords[f.Concern], f.Concern)
@@ -64,6 +69,7 @@ var concernWords = map[Concern]string{
 	ConcernExecutable: "is newly executable",
 	ConcernLockfile:   "is a lockfile",
 	ConcernName:       "has a name that some systems take for .git",
+	ConcernUnreadable: "cannot be read, so that it is no part of the change",
 }
 
 // Changes judges changes.
@@ -105,8 +111,8 @@ func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 
 func (v *Verdict) add(f Finding, treatment Treatment) {
 	switch {
-	case treatment == Allow && f.Concern != ConcernName:
-	case treatment == Warn && f.Concern != ConcernName:
+	case treatment == Allow && f.Concern.hasKey():
+	case treatment == Warn && f.Concern.hasKey():
 		v.Warn = append(v.Warn, f)
 	default:
 		v.Fail = append(v.Fail, f)

@@ -46,6 +46,7 @@ func (r *run) confine(ctx context.Context) error {
 		return err
 	}
 	r.confined = reached
+	r.warnOfOwner()
 	if err := r.probeSetup(ctx); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
-		Home:     r.env.get("HOME"), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
+		Home:     r.env.home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
 		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,
 	}
 	if checkout := r.root(); p.root != checkout && !strings.HasPrefix(checkout, r.dir.path+string(filepath.Separator)) {
@@ -134,7 +135,7 @@ func (r *run) absolute(paths []string) []string {
 	for i, path := range paths {
 		switch rest, inHome := strings.CutPrefix(path, "~/"); {
 		case inHome:
-			all[i] = filepath.Join(r.env.get("HOME"), rest)
+			all[i] = filepath.Join(r.env.home(), rest)
 		case filepath.IsAbs(path):
 			all[i] = path
 		default:

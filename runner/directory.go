@@ -56,7 +56,7 @@ func directoryPath(env environment, id string) (string, error) {
 		return filepath.Join(temp, "agent-ci", id), nil
 	}
 	state := env.get("XDG_STATE_HOME")
-	if home := env.get("HOME"); state == "" && home != "" {
+	if home := env.home(); state == "" && home != "" {
 		state = filepath.Join(home, ".local", "state")
 	}
 	if state == "" {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,6 +27,15 @@ func (e environment) first(names ...string) string {
 		if value := e.get(name); value != "" {
 			return value
 		}
+	}
+	return ""
+}
+
+// home is the user's folder; empty where the environment names none. A relative
+// one would be another in each folder.
+func (e environment) home() string {
+	if home := e.get("HOME"); filepath.IsAbs(home) {
+		return home
 	}
 	return ""
 }

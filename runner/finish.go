@@ -145,7 +145,10 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.movesIn {
 		return r.moveOut(ctx)
 	}
-	if r.snapshot == nil || r.published.commit != "" {
+	switch {
+	case r.published.commit != "":
+		return r.publishedSoFar(stop)
+	case r.snapshot == nil:
 		return r.giveBackCheckout(ctx)
 	}
 	if err := r.collect(ctx); err != nil {
@@ -162,7 +165,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		r.warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
 	}
-	return fmt.Sprintf("The work is in %s; the checkout is as it was.", r.dir.join(patchFile))
+	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", r.dir.join(patchFile), r.leftBehind())
 }
 
 // leaveInCheckout makes the agent's work an uncommitted change, whatever the
@@ -179,6 +182,19 @@ func (r *run) leaveInCheckout(ctx context.Context, stop *outcome.Stop) string {
 		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", nameOf(r.base), nameOf(r.begunAt)))
 	}
 	return note
+}
+
+// publishedSoFar tells where the commit is of a run that ended while it was
+// published.
+func (r *run) publishedSoFar(stop *outcome.Stop) string {
+	p := r.published
+	if stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.remote != "") {
+		return "" // told already
+	}
+	if p.notPushed == "" {
+		p.notPushed = "the run ended before that"
+	}
+	return p.sentence(r.checkoutName())
 }
 
 func nameOf(b gitops.Base) string {
@@ -211,9 +227,6 @@ func (r *run) collect(ctx context.Context) error {
 // giveBackCheckout undoes a switch to the base commit when nothing was
 // committed.
 func (r *run) giveBackCheckout(ctx context.Context) string {
-	if r.published.commit != "" {
-		return ""
-	}
 	if err := r.checkout.Restore(ctx, nil); err != nil {
 		r.warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -86,7 +87,7 @@ func (r *run) judge() tools.Judge { return commandJudge{r.commandRules(), &r.den
 func (r *run) commandRules() policy.Commands {
 	level := sandbox.Level(r.confined.Level)
 	return policy.Commands{
-		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.get("HOME"),
+		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.home(),
 		Writable: r.sandboxOptions(place{scratch: agentScratch, root: r.root()}).WritableAt(level),
 	}
 }
@@ -107,6 +108,7 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemName:       policy.ConcernName,
 	gitops.ProblemSubmodule:  policy.ConcernSubmodule,
 	gitops.ProblemLink:       policy.ConcernSymlinkOut,
+	gitops.ProblemUnreadable: policy.ConcernUnreadable,
 }
 
 // verdict is the policy's judgement of what a change touches.
@@ -166,7 +168,7 @@ func (r *run) judgePaths() error {
 	}
 	var fails []string
 	for _, f := range verdict.Fail {
-		fails = append(fails, f.String())
+		fails = append(fails, f.String()+r.whyUnreadable(f))
 	}
 	for _, path := range verdict.Drop { // where the change did not come from this checkout
 		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
@@ -183,6 +185,31 @@ func (r *run) judgePaths() error {
 		r.warn("change", "%s.", f)
 	}
 	return nil
+}
+
+// whyUnreadable is what kept a file from being read, for the end of a sentence.
+func (r *run) whyUnreadable(f policy.Finding) string {
+	for _, p := range r.changes.Problems {
+		if p.Path == f.Path && f.Concern == policy.ConcernUnreadable && p.Kind == gitops.ProblemUnreadable {
+			return fmt.Sprintf(" (%s)", trimmed(errors.New(p.Detail)))
+		}
+	}
+	return ""
+}
+
+// leftBehind names what the run made that is no part of the change and so stays
+// in the checkout, for the end of a sentence.
+func (r *run) leftBehind() string {
+	var left []string
+	for _, p := range r.inCheckout().Problems {
+		if !slices.ContainsFunc(r.inCheckout().Files, func(f gitops.File) bool { return f.Path == p.Path }) {
+			left = append(left, strconv.Quote(p.Path))
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" but for %s, which cannot be part of a change", some(left))
 }
 
 // leakedSecrets names the secrets that the change adds: values of this run, and

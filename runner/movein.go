@@ -43,6 +43,9 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	if err := r.openCheckout(ctx, dir); err != nil {
 		return checkoutFailure(err)
 	}
+	if err := r.checkout.Claim(); err != nil {
+		return checkoutFailure(err)
+	}
 	for _, name := range r.dir.leftovers() {
 		r.dir.remove(name)
 	}

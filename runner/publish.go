@@ -286,6 +286,9 @@ func (r *run) writePack(ctx context.Context, name, commit string) error {
 // publish mode goes.
 func (r *run) publishChange(ctx context.Context) error {
 	if r.changes.Empty() {
+		if err := r.judgeLeftOut(); err != nil {
+			return err
+		}
 		return r.closeVanished(ctx)
 	}
 	if err := r.judgeChanges(); err != nil {
@@ -514,7 +517,8 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 
 // remoteFailure is the outcome that an error of a git server stands for.
 func remoteFailure(what string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	var ended *outcome.Stop
+	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
 		return err
 	}
 	var lease *remote.LeaseError
@@ -533,6 +537,8 @@ func remoteFailure(what string, err error) error {
 		return stop(outcome.ForgeFailed, "not_found")
 	case errors.Is(err, remote.ErrUnreachable):
 		return stop(outcome.ForgeFailed, "unavailable")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // not of a connection
+		return err
 	}
 	return stop(outcome.ForgeFailed, "git")
 }

@@ -221,16 +221,16 @@ func issueFailure(ref job.Issue, err error) error {
 
 // forgeFailure is the outcome that an error of GitHub's API stands for.
 func forgeFailure(what string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
 	said := trimmed(err)
 	var answer *github.Error
-	if errors.As(err, &answer) {
+	switch {
+	case errors.As(err, &answer): // which may be a connection that timed out
 		said = answer.Message // what was being done is said already
 		if answer.Remedy != "" {
 			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
 		}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
 	}
 	return outcome.Stopf(outcome.ForgeFailed, string(github.KindOf(err)), "%s: %s.", what, said).Because(err)
 }

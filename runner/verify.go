@@ -256,6 +256,15 @@ func (r *run) takeChanges(ctx context.Context) error {
 	return cmp.Or(r.keepChanges(ctx), violation)
 }
 
+// judgeLeftOut refuses a run whose work is all such that it cannot be part of a
+// change: that is not a run without work.
+func (r *run) judgeLeftOut() error {
+	if r.changes == nil || len(r.changes.Problems) == 0 {
+		return nil
+	}
+	return r.judgePaths()
+}
+
 // judgeChanges refuses a change set that the job's policy or limits forbid.
 func (r *run) judgeChanges() error {
 	leaked, err := r.leakedSecrets()

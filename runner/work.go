@@ -151,6 +151,10 @@ func (r *run) nudge() string {
 	if r.nudged || r.overBudget != nil || r.conversation.NearlySpent() != nil || !r.answersLeft() {
 		return ""
 	}
+	if left := r.leftBehind(); left != "" && r.changes.Empty() {
+		return nudgeWords + "nothing of your work can be published: the checkout is as it was" + left + ". A folder with a .git of its own, the commit of a submodule " +
+			"and what nobody may read are never part of a change. Put that right, or end again and say why in your last message."
+	}
 	if r.job.Task.Expects == "change" && r.changes.Empty() {
 		return nudgeWords + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
 			"If nothing needs to change or it cannot be done, end again and say why in your last message. " + stoppedWords

@@ -79,6 +79,9 @@ func (r *run) openWorkspace(ctx context.Context) error {
 	if r.checkout == nil {
 		return checkoutFailure(r.openErr)
 	}
+	if err := errors.Join(r.checkout.Claim(), r.checkout.Idle()); err != nil {
+		return checkoutFailure(err)
+	}
 	if err := r.findBaseBranch(ctx); err != nil {
 		return err
 	}
@@ -89,6 +92,9 @@ func (r *run) openWorkspace(ctx context.Context) error {
 	if len(dirty) > 0 {
 		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change is the agent's alone.", some(dirty))
+	}
+	if err := r.checkoutWritable(); err != nil {
+		return err
 	}
 	r.branch = r.branchName()
 	return r.findWorkDir()
@@ -192,9 +198,12 @@ func checkoutFailure(err error) error {
 	var unknown *gitops.UnknownBaseError
 	var dirty *gitops.DirtyError
 	var obstructed *gitops.ObstructedError
+	var used *gitops.InUseError
 	switch {
 	case errors.As(err, &unsupported):
 		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", sentence(err.Error())).Because(err)
+	case errors.As(err, &used):
+		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", sentence(used.Error())).Because(err)
 	case errors.As(err, &unknown):
 		return outcome.Stopf(outcome.InvalidInput, "unknown_base", "%s.", sentence(err.Error())).Because(err)
 	case errors.As(err, &dirty), errors.As(err, &obstructed):

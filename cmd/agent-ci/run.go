@@ -101,6 +101,7 @@ func run(ctx context.Context, p process, args []string) int {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	options.Stdin = inputUntil(ctx, p.stdin)
 	result := runner.Run(ctx, options)
 	showResult(show, p.stderr, result)
 	return failing.status(result)

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -43,4 +47,29 @@ var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTE
 
 func cancelled(s os.Signal) *outcome.Stop {
 	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
+}
+
+// inputUntil is an input that can be read until ctx ends. A read of a pipe that
+// nobody closes cannot be broken off, and a signal would not end the process.
+func inputUntil(ctx context.Context, input io.Reader) io.Reader {
+	if file, ok := input.(*os.File); ok {
+		return waitingInput{ctx, file}
+	}
+	return input
+}
+
+type waitingInput struct {
+	ctx  context.Context
+	file *os.File
+}
+
+func (w waitingInput) Read(p []byte) (int, error) {
+	const lookAgain = 100 // milliseconds
+	for w.ctx.Err() == nil {
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(w.file.Fd()), Events: unix.POLLIN}}, lookAgain)
+		if ready > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return w.file.Read(p)
+		}
+	}
+	return 0, context.Cause(w.ctx)
 }

@@ -250,7 +250,7 @@ var lasting = map[string]struct {
 	"policy":                 {failed("bio_policy", "no"), "refused", "reword"},
 	"event is not JSON":      {stream("data: {\"type\": oops}\n\n"), "malformed", "invalid character"},
 	"answer is not JSON":     {stream("data: {\"type\":\"response.completed\",\"response\":[]}\n\n"), "malformed", "not what the API describes"},
-	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "later"},
+	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "it asks to wait 1h0m0s"},
 }
 
 func TestFailuresThatLastAtEachTurn(t *testing.T) {
@@ -284,6 +284,31 @@ func TestAMalformedEventIsKept(t *testing.T) {
 	}
 	if log := f.text(t); !strings.Contains(log, `"data":"{\"type\": oops}"`) {
 		t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
+	}
+}
+
+func TestAnswersWithoutUsageAreWarnedOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage string
+		want  []string
+	}{
+		"told":     {`,"usage":{"input_tokens":7,"output_tokens":3}`, nil},
+		"not told": {``, []string{"no_usage"}},
+		"null":     {`,"usage":null`, []string{"no_usage"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := talk(t, threeTurns, modeltest.Options{})
+			server.Replace(1, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":"+
+				"[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"Done.\"}]}]%s}}\n\n", c.usage)))
+			var warned []string
+			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
+			if _, err := f.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -173,6 +173,7 @@ type chatAnswer struct {
 	at      map[int]int // of calls, the last one that came under a number
 	finish  string
 	usage   Usage
+	counted bool
 }
 
 func readChatStream(stream ssestream.Decoder, observe Observer, alive func()) (*Response, error) {
@@ -223,7 +224,7 @@ func (a *chatAnswer) take(data []byte, observe Observer) error {
 		a.id = chunk.ID
 	}
 	if u := chunk.Usage; u != nil {
-		a.usage = Usage{Input: u.Input, Cached: u.Details.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
+		a.counted, a.usage = true, Usage{Input: u.Input, Cached: u.Details.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
 	}
 	if len(chunk.Choices) == 0 {
 		return nil
@@ -312,7 +313,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		}
 		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments, call.Extra})
 	}
-	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage}
+	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage, Uncounted: !a.counted}
 	for _, item := range items {
 		raw, err := encode(item)
 		if err != nil {

@@ -105,8 +105,11 @@ func (f *Failure) Stop() *outcome.Stop {
 	if f.Attempts > 1 {
 		status += fmt.Sprintf(" after %d attempts", f.Attempts)
 	}
-	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.",
-		happened[f.Kind], status, strings.TrimSuffix(f.detail(), "."), remedies[f.Kind]).Because(f)
+	detail := strings.TrimSuffix(f.detail(), ".")
+	if f.RetryAfter >= time.Second {
+		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
+	}
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", happened[f.Kind], status, detail, remedies[f.Kind]).Because(f)
 }
 
 // happened begins the sentence on a failure.

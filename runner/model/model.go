@@ -59,6 +59,8 @@ type Response struct {
 	Status string
 	Output []json.RawMessage // each item as it was sent
 	Usage  Usage
+	// Uncounted says that the API did not tell the usage.
+	Uncounted bool
 }
 
 // Usage counts tokens. Cached is part of Input, Reasoning part of Output.

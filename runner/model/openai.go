@@ -143,6 +143,9 @@ func exchange(
 			return err
 		}
 		defer sent.Body.Close()
+		if page := pageIn(sent); page != nil {
+			return page
+		}
 		answer, err = read(sent, alive)
 		return err
 	})
@@ -150,6 +153,17 @@ func exchange(
 		return nil, err
 	}
 	return answer, nil
+}
+
+// pageIn is the failure that a web page stands for: something between here and
+// the API answers in its place, mostly to have somebody log in.
+func pageIn(sent *http.Response) *Failure {
+	if !strings.HasPrefix(strings.ToLower(sent.Header.Get("Content-Type")), "text/html") {
+		return nil
+	}
+	from := *sent.Request.URL
+	from.User, from.RawQuery = nil, ""
+	return &Failure{Kind: Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
 }
 
 // watched runs work until it ends, ctx does, or work has not called alive for
@@ -311,7 +325,7 @@ func finish(raw json.RawMessage, items []json.RawMessage, observe Observer) (*Re
 			observe.item(item)
 		}
 	}
-	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage()}, nil
+	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage(), Uncounted: r.Usage == nil}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {

@@ -167,6 +167,11 @@ func status(code int, body string) http.HandlerFunc {
 	}
 }
 
+func page(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprint(w, "<html>Please log in")
+}
+
 func TestFailures(t *testing.T) {
 	cases := map[string]struct {
 		answer http.HandlerFunc
@@ -191,6 +196,7 @@ func TestFailures(t *testing.T) {
 		"429 for want of money":            {status(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), model.Quota, "pay"},
 		"500 with a page instead of JSON":  {status(500, `<html>`), model.ServerError, "Internal Server Error"},
 		"400":                              {status(400, `{"error":{"message":"bad field"}}`), model.InvalidRequest, "bad field"},
+		"a page to log in":                 {page, model.Unreachable, "a web page came from http://127.0.0.1"},
 		"answer is JSON, and no response":  {status(200, `{"object":"response"}`), model.Malformed, ""},
 	}
 	for name, c := range cases {
