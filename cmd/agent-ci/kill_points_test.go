@@ -184,6 +184,7 @@ func (w *killWorld) untilPublished(gate *deadly, n int, after bool, repo, out st
 	text, ended := w.watched(aimed(n), run...)
 	for at := n; !ended; at = 0 {
 		killed = true
+		w.awaitEnd(out)
 		if text, ended = w.watched(aimed(at), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
 			run[len(run)-1] += "-again"
 			text, ended = w.watched(aimed(0), run...)
@@ -193,6 +194,20 @@ func (w *killWorld) untilPublished(gate *deadly, n int, after bool, repo, out st
 		w.t.Fatalf("killed at request %d (after it: %t), the run ended in\n%s", n, after, text)
 	}
 	return text, killed
+}
+
+// awaitEnd waits until nobody works in a run directory. What started a run may be
+// killed, and gone, a little before the run itself is.
+func (w *killWorld) awaitEnd(out string) {
+	w.t.Helper()
+	dir, err := os.Open(filepath.Join(w.dir, out))
+	if err != nil {
+		return // it had not begun
+	}
+	defer dir.Close()
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // TestKilledByItsCommands kills a run in each of the commands that it runs: setup,
