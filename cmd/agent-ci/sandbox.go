@@ -63,9 +63,8 @@ func runSandboxed(ctx context.Context, p process, args []string) int {
 	case len(argv) == 0:
 		return flags.wrong(p, "there is no command; give one after --")
 	}
-	signals := make(chan os.Signal, 8) // before there is anything to leave behind
+	signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer signal.Stop(signals)
 	box, err := runner.OpenAlone(ctx, runner.AloneOptions{
 		Dir: a.repo, Mode: a.mode, Network: a.network, Environ: p.environ, Reserved: reserved(), Version: version,
 	})

@@ -60,6 +60,8 @@ func becomeProgram() {
 		runAttempt()
 	case os.Getenv(fetchVariable) != "":
 		runFetch()
+	case os.Getenv(faultVariable) != "":
+		makeUpFaults()
 	case os.Getenv(outerVariable) != "":
 		runOuter()
 		os.Exit(0)

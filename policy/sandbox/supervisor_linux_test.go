@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -99,6 +100,40 @@ func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
 				if !slices.Contains(cannotBeTaken, number) {
 					run(t, box, o, fmt.Sprintf("kill -%d $PPID || true", number))
 				}
+			}
+			if got := run(t, box, o, "echo serves"); got != "serves\n" {
+				t.Errorf("it says %q", got)
+			}
+		})
+	}
+}
+
+// faultVariable makes the test binary a program that tells its parent of faults
+// which it never made.
+const faultVariable = "SANDBOX_TEST_FAULTS"
+
+func makeUpFaults() {
+	const queued = -1 // SI_QUEUE, sigaction(2)
+	for number := unix.SIGHUP; number < unix.SIGSYS+1; number++ {
+		info := [32]int32{int32(number), 0, queued}
+		_, _, _ = unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(os.Getppid()), uintptr(number), uintptr(unsafe.Pointer(&info)))
+	}
+	os.Exit(0)
+}
+
+// To Go's runtime they are faults of its own. Where the supervisor is not the
+// first of a pid namespace they end it (docs/security.md).
+func TestFaultsThatAreMadeUpDoNotEndTheSupervisor(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			status, err := box.Run(t.Context(), Command{Argv: []string{self}, Dir: o.Workspace, Env: []string{faultVariable + "=all"}})
+			if err != nil || status.ExitCode != 0 {
+				t.Fatalf("%+v, %v", status, err)
 			}
 			if got := run(t, box, o, "echo serves"); got != "serves\n" {
 				t.Errorf("it says %q", got)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,24 +53,41 @@ func serveCommands(c *conn) error {
 }
 
 // deadly are the signals that Go's runtime would end or stop the supervisor for
-// when a command sends them by kill (os/signal). The others it drops. A fault
-// that is made up by sigqueue it takes for its own, and ends: so ends the sandbox
-// of whoever sent it.
+// when a command sends them by kill (os/signal). The others it drops.
 var deadly = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 	unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU,
 }
 
-// outlive takes the deadly signals, and nobody looks at them. Each costs the
-// runtime two changes of threads, so it is done while others work; the channel
-// is closed when it is.
+// outlive makes commands unable to end the process by signals. The first one of a
+// pid namespace gets from within it none that it does not handle
+// (pid_namespaces(7)), so that it gives up the handlers of Go's runtime. Another
+// one takes the signals, and nobody looks at them; a fault that is made up by
+// sigqueue it takes for its own, and ends: so ends the sandbox of whoever sent it.
+// Each signal costs the runtime two changes of threads then, so it is done while
+// others work; the channel is closed when it is.
 func outlive() <-chan struct{} {
 	done := make(chan struct{})
+	if os.Getpid() == 1 {
+		giveUpHandlers()
+		close(done)
+		return done
+	}
 	go func() {
 		defer close(done)
 		signal.Notify(make(chan os.Signal, 1), deadly...)
 	}()
 	return done
+}
+
+// giveUpHandlers makes what the kernel does by itself happen on the deadly signals.
+func giveUpHandlers() {
+	const setSize = 8      // of a set of signals: on all systems that Go knows but MIPS
+	var byDefault [64]byte // a struct sigaction whose handler is SIG_DFL, which is 0; larger than any
+	for _, s := range deadly {
+		number := uintptr(s.(unix.Signal))
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&byDefault)), 0, setSize, 0, 0)
+	}
 }
 
 // protect keeps commands from reading the supervisor's memory, and it the parent
