@@ -200,7 +200,7 @@ func (c *Checkout) filterOutside(name string) error {
 				continue
 			}
 			return &UnsupportedError{
-				Feature: fmt.Sprintf("filter %q, which runs %q out of the checkout, where the agent could change it,", name, word),
+				Feature: fmt.Sprintf("filter %q, which runs %q out of the checkout, where the agent could change it", name, word),
 				Remedy:  "install the filter's program outside of the checkout",
 			}
 		}

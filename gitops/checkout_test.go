@@ -68,6 +68,20 @@ func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
 			r.git("config", "extensions.fromTheFuture", "true")
 			return r
 		},
+		"configuration in the checkout": func(r repo) repo {
+			r.write(".gitconfig", "[core]\n\tautocrlf = false\n")
+			r.git("config", "include.path", "../.gitconfig")
+			return r
+		},
+		"configuration that could come into the checkout": func(r repo) repo {
+			r.git("config", "include.path", "../later")
+			return r
+		},
+		"configuration in the checkout by a link": func(r repo) repo {
+			r.link(r.path("later"), "../link")
+			r.git("config", "include.path", "../../link")
+			return r
+		},
 		"a filter out of the checkout": func(r repo) repo {
 			r.write("tools/clean.sh", "cat\n")
 			r.write(".gitattributes", "*.x filter=mine\n")

@@ -52,27 +52,71 @@ type variable struct {
 }
 
 // wantedVariables is what the configuration is searched for.
-const wantedVariables = `^(core|extensions|index|filter|remote)\.`
+const wantedVariables = `^(core|extensions|index|filter|remote|include|includeif)\.`
 
 // readConfig reads the configuration that holds for the checkout, through all
-// files and includes: with git where it is there, else by itself.
+// files and includes: with git where it is there, else by itself. A file of the
+// work tree among them is an *UnsupportedError: commands of the agent could have
+// git start programs by it.
 func readConfig(ctx context.Context, l layout, git program, getenv func(string) string) ([]variable, error) {
 	if !git.there() {
 		return configFiles{layout: l, getenv: getenv}.read()
 	}
-	out, err := git.run(ctx, l.root, nil, "config", "-z", "--get-regexp", wantedVariables)
+	out, err := git.run(ctx, l.root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
 	if exitStatus(err) == 1 {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
-	var vars []variable
-	for item := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
-		key, value, valued := strings.Cut(string(item), "\n")
+	return l.listed(out, getenv("HOME"))
+}
+
+// listed reads what git config -z --show-origin writes: by turns where a variable
+// stands, and the variable.
+func (l layout) listed(out []byte, home string) ([]variable, error) {
+	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
+	vars, from := make([]variable, 0, len(items)/2), ""
+	var err error
+	for ; len(items) >= 2; items = items[2:] {
+		key, value, valued := strings.Cut(string(items[1]), "\n")
+		if file, ok := strings.CutPrefix(string(items[0]), "file:"); ok && from != absolute(l.root, file) {
+			from = absolute(l.root, file)
+			err = l.configOutside(from)
+		}
+		if err == nil && isInclude(key) {
+			err = l.configOutside(absolute(filepath.Dir(from), expandHome(value, home)))
+		}
+		if err != nil {
+			return nil, err
+		}
 		vars = append(vars, variable{key, value, valued})
 	}
 	return vars, nil
+}
+
+// isInclude says whether a variable names a file that git reads too, perhaps on
+// a condition.
+func isInclude(key string) bool {
+	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
+}
+
+// configOutside refuses a file of git's configuration that commands at work in
+// the checkout can change, or make.
+func (l layout) configOutside(path string) error {
+	path = filepath.Clean(path)
+	for _, dir := range [...]string{l.gitDir, l.commonDir} {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			return nil
+		}
+	}
+	if !passes(path, l.root) {
+		return nil
+	}
+	return &UnsupportedError{
+		Feature: fmt.Sprintf("git's configuration in the checkout (%s), where the agent could change it", path),
+		Remedy:  "keep it outside, and take it out of include.path, HOME or GIT_CONFIG_GLOBAL",
+	}
 }
 
 func newSettings(vars []variable, home string) settings {

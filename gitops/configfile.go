@@ -95,6 +95,9 @@ func (c configFiles) readFile(path string, depth int) ([]variable, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := c.configOutside(path); err != nil {
+		return nil, err
+	}
 	return c.parse(f, path, depth)
 }
 
@@ -105,6 +108,9 @@ func (c configFiles) parse(r io.Reader, path string, depth int) ([]variable, err
 			return nil
 		}
 		if included, ok := c.include(path, section, middle, name, value); ok {
+			if err := c.configOutside(included); err != nil {
+				return err
+			}
 			more, err := c.readFile(included, depth+1)
 			vars = append(vars, more...)
 			return err
