@@ -3,12 +3,14 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -145,29 +147,53 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
-	dir, at := r.workDir(), place{scratch: fmt.Sprintf("verify-%d", attempt), root: r.checkout.Root()}
-	defer r.removeScratch(at.scratch)
-	if r.verifiesClean() {
-		folder := filepath.Join(stateFolder, fmt.Sprintf("verify-%d", attempt))
-		defer r.dir.remove(folder)
-		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
-			Dir: r.dir.join(folder), Tree: tree, Base: r.base, Untracked: r.dir.join(keptUntracked),
-		}); err != nil {
-			return nil, fmt.Errorf("make a fresh tree to verify: %w", err)
-		}
-		at.root = r.dir.join(folder)
-		dir = filepath.Join(at.root, filepath.FromSlash(r.job.Repository.Path))
-	}
-	for i, check := range r.job.Verify {
-		took, err := r.runScript(ctx, script{
-			name: check.Name, run: check.Run, dir: dir, timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check), place: at,
-		})
+	for i := range r.job.Verify {
+		took, err := r.check(ctx, attempt, i, tree)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, took)
 	}
 	return results, nil
+}
+
+// check runs one verify command on a tree. Files, /tmp and home folder are its
+// own: what it runs of the agent's could else change what the next one judges.
+func (r *run) check(ctx context.Context, attempt, i int, tree gitops.Tree) (took ran, err error) {
+	check := r.job.Verify[i]
+	s := script{
+		name: check.Name, run: check.Run, dir: r.workDir(), timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check),
+		place: place{scratch: fmt.Sprintf("verify-%d", attempt), root: r.checkout.Root()},
+	}
+	if r.verifiesClean() {
+		s.place.root = r.dir.join(stateFolder, s.place.scratch)
+		s.dir = filepath.Join(s.place.root, filepath.FromSlash(r.job.Repository.Path))
+	}
+	defer func() { err = errors.Join(err, r.removeCheck(s.place)) }()
+	if err := r.removeCheck(s.place); err != nil { // of a run that was killed in it
+		return ran{}, err
+	}
+	if r.verifiesClean() {
+		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
+			Dir: s.place.root, Tree: tree, Base: r.base, Untracked: r.dir.join(keptUntracked),
+		}); err != nil {
+			return ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+		}
+	}
+	return r.runScript(ctx, s)
+}
+
+// removeCheck removes what a check had of its own. What stays would be found by
+// the next check, so that it ends the run.
+func (r *run) removeCheck(p place) error {
+	err := sandbox.RemoveScratch(r.scratch(p.scratch))
+	if p.root != r.checkout.Root() {
+		err = errors.Join(err, sandbox.RemoveScratch(p.root))
+	}
+	if err != nil {
+		return fmt.Errorf("remove what a check left: %w", err)
+	}
+	return nil
 }
 
 // verify judges the change set and records the table.
