@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ func (c *Checkout) HasCommit(sha string) bool {
 // ShallowCommits are the commits whose parents this checkout doesn't have
 // because it was cloned without them.
 func (c *Checkout) ShallowCommits() []string {
-	data, err := os.ReadFile(filepath.Join(c.commonDir, "shallow"))
+	data, err := readBounded(filepath.Join(c.commonDir, "shallow"), mostRules)
 	if err != nil {
 		return nil
 	}
@@ -79,12 +80,12 @@ func (c *Checkout) lendFetched(gitDir string) error {
 		if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err := copyIfThere(from, to); err != nil {
+		if err := copyIfThere(from, to, math.MaxInt64); err != nil {
 			return err
 		}
 	}
 	if len(packs) == 0 {
 		return nil
 	}
-	return copyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"))
+	return copyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"), mostRules)
 }

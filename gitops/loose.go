@@ -10,18 +10,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// writeLoose writes a loose object into an objects folder. It has its name
+// writeLoose writes a loose object. It has its name
 // only once it is whole. An object that is there already stays as it is.
-func writeLoose(objects string, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+	objects := filepath.Join(s.dir, "objects")
 	f, err := os.CreateTemp(objects, "tmp_obj_")
 	if err != nil {
 		return id, err
 	}
-	id, err = encodeLoose(f, t, size, r)
+	id, err = s.encodeLoose(f, t, size, r)
 	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
 		err = placeLoose(objects, f.Name(), id)
 	}
@@ -31,12 +33,10 @@ func writeLoose(objects string, t plumbing.ObjectType, size int64, r io.Reader) 
 	return id, nil
 }
 
-func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed, err := zlib.NewWriterLevel(buffered, zlib.BestSpeed)
-	if err != nil {
-		return id, err
-	}
+	compressed := s.fast.take(buffered)
+	defer s.fast.giveBack(compressed)
 	sum := sha1.New()
 	both := io.MultiWriter(sum, compressed)
 	if _, err := fmt.Fprintf(both, "%s %d\x00", t, size); err != nil {
@@ -55,6 +55,25 @@ func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (i
 	sum.Sum(id[:0])
 	return id, nil
 }
+
+// compressors are writers that are used again: one takes more time to make than a
+// small object takes to be written.
+type compressors struct {
+	level int
+	idle  sync.Pool
+}
+
+func (c *compressors) take(to io.Writer) *zlib.Writer {
+	w, ok := c.idle.Get().(*zlib.Writer)
+	if !ok {
+		w, _ = zlib.NewWriterLevel(to, c.level) // fails for levels alone that there are not
+		return w
+	}
+	w.Reset(to)
+	return w
+}
+
+func (c *compressors) giveBack(w *zlib.Writer) { c.idle.Put(w) }
 
 func placeLoose(objects, temporary string, id plumbing.Hash) error {
 	name := id.String()

@@ -2,11 +2,11 @@ package gitops
 
 import (
 	"bytes"
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +24,8 @@ import (
 type store struct {
 	dir     string // the git folder that is written to
 	folders []*filesystem.ObjectStorage
+	fast    compressors // for objects by themselves
+	small   compressors // for packs
 }
 
 const (
@@ -33,7 +35,7 @@ const (
 
 // openStore opens the objects folders of the git folders dirs.
 func openStore(dirs ...string) *store {
-	s := &store{dir: dirs[0]}
+	s := &store{dir: dirs[0], fast: compressors{level: zlib.BestSpeed}, small: compressors{level: zlib.DefaultCompression}}
 	for _, dir := range dirs {
 		folder := filesystem.NewObjectStorageWithOptions(
 			dotgit.New(osfs.New(dir)), cache.NewObjectLRU(cachedObjects),
@@ -51,7 +53,7 @@ func objectFolders(commonDir string) ([]string, error) {
 	depth := map[string]int{commonDir: 0}
 	for i := 0; i < len(list); i++ {
 		objects := filepath.Join(list[i], "objects")
-		data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
+		data, err := readBounded(filepath.Join(objects, "info", "alternates"), mostRules)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -148,7 +150,7 @@ func (s *store) AddAlternate(string) error { return errors.ErrUnsupported }
 
 // write stores an object of a known size from a stream.
 func (s *store) write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {
-	id, err := writeLoose(filepath.Join(s.dir, "objects"), t, size, r)
+	id, err := s.writeLoose(t, size, r)
 	if err != nil {
 		return id, fmt.Errorf("write an object: %w", err)
 	}

@@ -39,7 +39,7 @@ func (r *run) followBase(ctx context.Context) error {
 		if err := r.rebase(ctx, tip, relation); err != nil || r.changes.Empty() {
 			return err
 		}
-		if err := r.judgeChanges(); err != nil {
+		if err := r.judgeChanges(ctx); err != nil {
 			return err
 		}
 		if err := r.verifyOnNewBase(ctx, old); err != nil {

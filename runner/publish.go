@@ -291,7 +291,7 @@ func (r *run) publishChange(ctx context.Context) error {
 		}
 		return r.closeVanished(ctx)
 	}
-	if err := r.judgeChanges(); err != nil {
+	if err := r.judgeChanges(ctx); err != nil {
 		return err
 	}
 	if r.heldBack() {

@@ -292,8 +292,11 @@ func (r *run) judgeLeftOut() error {
 }
 
 // judgeChanges refuses a change set that the job's policy or limits forbid.
-func (r *run) judgeChanges() error {
-	leaked, err := r.leakedSecrets()
+func (r *run) judgeChanges(ctx context.Context) error {
+	if err := r.judgeSize(); err != nil {
+		return err
+	}
+	leaked, err := r.leakedSecrets(ctx)
 	if err != nil {
 		return err
 	}
@@ -301,8 +304,13 @@ func (r *run) judgeChanges() error {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
 			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
-	if err := r.judgePaths(); err != nil {
-		return err
+	return r.judgePaths()
+}
+
+// judgeSize refuses a change that is larger than the job allows.
+func (r *run) judgeSize() error {
+	if r.changes.Empty() {
+		return nil
 	}
 	lines := r.changes.Insertions + r.changes.Deletions
 	switch l := r.job.Limits; {
