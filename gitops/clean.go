@@ -88,7 +88,9 @@ func (c *cleaner) leaveOutLarge(list []suspect) {
 	if total <= LargestChange {
 		return
 	}
-	slices.SortFunc(files, func(a, b *suspect) int { return cmp.Or(cmp.Compare(b.info.Size(), a.info.Size()), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(files, func(a, b *suspect) int {
+		return cmp.Or(cmp.Compare(b.info.Size(), a.info.Size()), cmp.Compare(a.path, b.path))
+	})
 	for _, s := range files {
 		if total <= LargestChange {
 			return

@@ -36,7 +36,7 @@ func (r *run) markGit() error {
 }
 
 func (r *run) readGitMark() error {
-	raw, err := r.dir.root.ReadFile(gitMarkFile)
+	raw, err := r.dir.read(gitMarkFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -27,7 +28,7 @@ const rulesFile = ".github/agent-ci.rules"
 
 // readCommandRules reads the rules on commands: those of the repository, which stand
 // in the base commit, and those of the operator.
-func (r *run) readCommandRules(context.Context) error {
+func (r *run) readCommandRules(ctx context.Context) error {
 	var files []rules.File
 	data, err := r.checkout.ReadBase(rulesFile, configLimit)
 	switch {
@@ -36,13 +37,13 @@ func (r *run) readCommandRules(context.Context) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return r.loadRules(files)
+	return r.loadRules(ctx, files)
 }
 
 // loadRules takes files and those of the operator for the rules.
-func (r *run) loadRules(files []rules.File) error {
+func (r *run) loadRules(ctx context.Context, files []rules.File) error {
 	for _, name := range r.job.Policy.Rules {
-		data, err := r.readRulesFile(name)
+		data, err := r.readRulesFile(ctx, name)
 		if err != nil {
 			return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, rootCause(err)).Because(err)
 		}
@@ -59,7 +60,7 @@ func (r *run) loadRules(files []rules.File) error {
 
 // readRulesFile reads a file that policy.rules names. What lies in the checkout
 // is read from the base commit, however it is named.
-func (r *run) readRulesFile(name string) ([]byte, error) {
+func (r *run) readRulesFile(ctx context.Context, name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		return r.checkout.ReadBase(name, configLimit)
 	}
@@ -70,7 +71,7 @@ func (r *run) readRulesFile(name string) ([]byte, error) {
 	if file.inside != "" {
 		return r.checkout.ReadBase(file.inside, configLimit)
 	}
-	return readFile(file.path, configLimit)
+	return given.Read(ctx, file.path, configLimit)
 }
 
 // commandJudge decides on the agent's commands and counts what it refuses.
@@ -221,16 +222,16 @@ func (r *run) leftBehind() string {
 // leakedSecrets names the secrets that the change adds: values of this run, and
 // what has the shape of a token and did not stand in what the change takes away.
 func (r *run) leakedSecrets(ctx context.Context) ([]string, error) {
-	patch, err := r.dir.root.Open(patchFile)
+	patch, err := r.dir.open(patchFile)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", patchFile, err)
 	}
 	defer patch.Close()
 	var added, removed bytes.Buffer
-	if err := splitPatch(within(ctx, patch), &added, &removed); err != nil {
+	if err := splitPatch(given.Until(ctx, patch), &added, &removed); err != nil {
 		return nil, fmt.Errorf("read %s: %w", patchFile, err)
 	}
-	leaked, err := r.redactor.FindNew(within(ctx, &added), within(ctx, &removed))
+	leaked, err := r.redactor.FindNew(given.Until(ctx, &added), given.Until(ctx, &removed))
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", patchFile, err)
 	}
@@ -257,14 +258,14 @@ func (r *run) leakedInBinary(ctx context.Context, f gitops.File) ([]string, erro
 	}
 	defer now.Close()
 	if !hasBlob(f.OldMode) {
-		return r.redactor.FindNew(within(ctx, now), nil)
+		return r.redactor.FindNew(given.Until(ctx, now), nil)
 	}
 	before, err := r.bothReadings(f.OldID)
 	if err != nil {
 		return nil, err
 	}
 	defer before.Close()
-	return r.redactor.FindNew(within(ctx, now), within(ctx, before))
+	return r.redactor.FindNew(given.Until(ctx, now), given.Until(ctx, before))
 }
 
 // hasBlob says whether a path of that mode has a content: a submodule has none.

@@ -41,7 +41,7 @@ type past struct {
 
 // readPast folds the events of the run directory.
 func (r *run) readPast() (*past, error) {
-	f, err := r.dir.root.Open(transcriptFile)
+	f, err := r.dir.open(transcriptFile)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}

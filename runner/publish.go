@@ -68,7 +68,7 @@ func (r *run) choosePublishing(ctx context.Context) error {
 	if err := r.canBranch(); err != nil {
 		return err
 	}
-	if err := r.canSign(); err != nil {
+	if err := r.canSign(ctx); err != nil {
 		return err
 	}
 	if r.publishMode() == publishGitHub {
@@ -508,7 +508,7 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 	if err := r.writePack(ctx, name, commit); err != nil {
 		return nil, err
 	}
-	f, err := r.dir.root.Open(name)
+	f, err := r.dir.open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -285,7 +285,7 @@ func jsonText(s string) []byte {
 }
 
 func (r *run) eachEvent(take func(transcript.Event) error) error {
-	f, err := r.dir.root.Open(transcriptFile)
+	f, err := r.dir.open(transcriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
@@ -369,7 +369,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 // applyChange makes the tree of the change in the fresh tree.
 func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
 	name := p.recorded.dir.workPack()
-	pack, err := p.recorded.dir.root.Open(name)
+	pack, err := p.recorded.dir.open(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}

@@ -16,7 +16,7 @@ func Document(runDir string) (string, error) {
 		return "", err
 	}
 	defer dir.close()
-	f, err := dir.root.Open(transcriptFile)
+	f, err := dir.open(transcriptFile)
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
@@ -44,7 +44,7 @@ func Report(runDir string) (string, error) {
 
 // report writes the page from the transcript as it lies on disk.
 func (d *directory) report() (err error) {
-	log, err := d.root.Open(transcriptFile)
+	log, err := d.open(transcriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}

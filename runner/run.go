@@ -165,7 +165,7 @@ type run struct {
 // pipeline is a run from the task to its outcome. A nil error means that the
 // stages left the outcome to finish, which reads it off what happened.
 func (r *run) pipeline(ctx context.Context) error {
-	r.readEvent()
+	r.readEvent(ctx)
 	if err := r.findCheckout(ctx); err != nil {
 		return err
 	}
