@@ -48,6 +48,7 @@ func (r *run) openDirectory() error {
 	}
 	r.log = log
 	r.pulse = dir.beginPulse()
+	r.departure.from(r.id, r.dir, r.log)
 	return nil
 }
 
@@ -76,6 +77,9 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	stop := r.outcomeOf(ctx, err)
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
+	if r.options.Hurry != nil {
+		defer context.AfterFunc(r.options.Hurry, cancel)()
+	}
 	r.endProcesses()
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
@@ -287,6 +291,9 @@ func verifyRows(rows []transcript.VerifyRow) []VerifyRow {
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
 func (r *run) conclude(result *Result) {
+	if !r.departure.concludes() {
+		return
+	}
 	event := transcript.RunFinished{
 		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
 		Summary: r.summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(r.began).Seconds(),

@@ -33,6 +33,7 @@ type ResumeOptions struct {
 	Events   io.Writer // as in Options
 	Progress io.Writer
 	Step     *actions.Step // as in Options
+	Hurry    context.Context
 }
 
 // redactedMark begins what stands in a transcript in the place of a secret.
@@ -44,14 +45,15 @@ const redactedMark = "[secret "
 func Resume(ctx context.Context, o ResumeOptions) Result {
 	r := &run{
 		options: Options{
-			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step,
+			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step, Hurry: o.Hurry,
 		},
 		env: environment(o.Environ), began: time.Now(),
 	}
-	defer r.close()
-	result := r.again(ctx, o)
-	r.tellStep(&result)
-	return result
+	return r.attended(ctx, o.Hurry, func() Result {
+		result := r.again(ctx, o)
+		r.tellStep(&result)
+		return result
+	})
 }
 
 func (r *run) again(ctx context.Context, o ResumeOptions) Result {
@@ -208,6 +210,7 @@ func (r *run) recordResumed(context.Context) error {
 		return fmt.Errorf("write transcript: %w", err)
 	}
 	r.dir.remove(resultFile)
+	r.departure.from(r.id, r.dir, r.log)
 	return nil
 }
 

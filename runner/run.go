@@ -51,6 +51,9 @@ type Options struct {
 	Events   io.Writer     // gets each event as a line of JSON; may be nil
 	Progress io.Writer     // gets lines for a person; may be nil
 	Step     *actions.Step // of the job in GitHub Actions; may be nil
+	// Hurry ends when a run whose context has ended is to come to its end at
+	// once, whatever it leaves undone; may be nil.
+	Hurry context.Context
 }
 
 // Run does one run and gives its result, whatever happens. A run directory with
@@ -59,10 +62,11 @@ type Options struct {
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
 	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began), confined: Confinement{string(sandbox.LevelNone), []string{}}}
-	defer r.close()
-	result := r.whole(ctx)
-	r.tellStep(&result)
-	return result
+	return r.attended(ctx, o.Hurry, func() Result {
+		result := r.whole(ctx)
+		r.tellStep(&result)
+		return result
+	})
 }
 
 func (r *run) whole(ctx context.Context) Result {
@@ -80,6 +84,8 @@ type run struct {
 	env     environment
 	began   time.Time
 	id      string
+
+	departure departure
 
 	dir      *directory
 	log      *transcript.Log
