@@ -84,7 +84,7 @@ func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
 }
 
 func (r *run) publishBundle(ctx context.Context) error {
-	bundle, err := r.openBundle()
+	bundle, err := r.openBundle(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func refusedBundle(format string, args ...any) error {
 }
 
 // openBundle checks the chain of the transcript and reads what it says.
-func (r *run) openBundle() (*transcript.View, error) {
+func (r *run) openBundle(ctx context.Context) (*transcript.View, error) {
 	if err := r.dir.plain(); err != nil {
 		return nil, badBundle("%s", trimmed(err))
 	}
@@ -191,6 +191,9 @@ func (r *run) openBundle() (*transcript.View, error) {
 	}
 	if view.Finished == nil {
 		return nil, badBundle("its run has not ended")
+	}
+	if err := r.dir.unaltered(ctx, view.Finished, packFile); err != nil {
+		return nil, badBundle("%s", trimmed(err))
 	}
 	return view, r.publishable(view)
 }

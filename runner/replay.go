@@ -160,7 +160,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	found.Outcome, found.Message = stop.Outcome, r.redactor.Redact(stop.Message)
 	r.endProcesses()
 	result := r.result(stop, err)
-	r.conclude(&result)
+	r.conclude(&result, nil)
 	found.Calls = len(outputs)
 	found.Differences, err = p.compare(outputs)
 	if answers.lacked && p.endedByItself() {

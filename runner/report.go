@@ -51,15 +51,3 @@ func (d *directory) report() (err error) {
 	defer func() { err = errors.Join(err, log.Close()) }()
 	return d.replace(reportFile, func(w io.Writer) error { return report.Write(w, log) })
 }
-
-// CheckChain gives the end of a run's chain, or says where the transcript is
-// not as it was written.
-func CheckChain(runDir string) (string, error) {
-	dir, err := openDirectory(runDir)
-	if err != nil {
-		return "", err
-	}
-	defer dir.close()
-	r := &run{dir: dir}
-	return r.checkChain()
-}
