@@ -163,8 +163,12 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	r.conclude(&result, nil)
 	found.Calls = len(outputs)
 	found.Differences, err = p.compare(outputs)
-	if answers.lacked && p.endedByItself() {
+	switch {
+	case !answers.lacked:
+		p.compareEnd(found, stop)
+	case p.endedByItself():
 		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.past.finished.Message, Replayed: found.Message})
+		p.compareChecks(found)
 	}
 	return found, err
 }
@@ -200,7 +204,15 @@ func (p *replay) writeBody(failed error) (string, error) {
 func (r *run) replayPipeline(ctx context.Context) error {
 	r.options.Publish = publishNone
 	return r.inTime(ctx,
-		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified)
+		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified, r.judgeReplayed)
+}
+
+// judgeReplayed refuses what publishing would refuse before it asks anybody.
+func (r *run) judgeReplayed(ctx context.Context) error {
+	if r.changes.Empty() {
+		return r.judgeLeftOut()
+	}
+	return r.judgeChanges(ctx)
 }
 
 // knowRecorded finds the model's profile. Nothing makes the conversation
@@ -343,6 +355,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	if err := p.checkRequests(found); err != nil {
 		return nil, err
 	}
+	p.checkRecord(found)
 	view, err := p.recorded.view()
 	if err != nil {
 		return nil, err

@@ -209,12 +209,17 @@ func (r *run) verify(ctx context.Context, attempt int) error {
 	for i, check := range r.job.Verify {
 		row := r.baseline[i]
 		row.After, row.Seconds, row.Log = results[i].color(), results[i].seconds, verifyLog(attempt, i, check)
-		row.Passed = row.After == "green" || row.Must == "no_worse" && row.Before != "green"
+		row.Passed = passes(row)
 		table.Passed = table.Passed && row.Passed
 		table.Rows = append(table.Rows, row)
 	}
 	r.table = table
 	return r.record(transcript.TypeVerify, table)
+}
+
+// passes says whether a check came out as its job demands.
+func passes(row transcript.VerifyRow) bool {
+	return row.After == "green" || row.Must == "no_worse" && row.Before != "green"
 }
 
 // unchangedByVerify makes sure that checks which ran in the checkout did not
