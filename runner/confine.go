@@ -50,7 +50,7 @@ func (r *run) confine(ctx context.Context) error {
 	if err := r.probeSetup(ctx); err != nil {
 		return err
 	}
-	return r.markGit()
+	return r.markGit(ctx)
 }
 
 // probe finds out how commands with a network can be confined.

@@ -145,7 +145,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.checkout == nil {
 		return ""
 	}
-	if r.gitSpoiled() {
+	if r.gitSpoiled(ctx) {
 		return r.keepSpoiled(ctx)
 	}
 	if err := r.checkout.DropLocks(); err != nil {

@@ -20,14 +20,14 @@ const gitMarkFile = stateFolder + "/git.json"
 // markGit notes what git keeps of the checkout and the sandbox can't keep
 // commands from writing. A run that goes on compares with what was noted
 // first.
-func (r *run) markGit() error {
+func (r *run) markGit(ctx context.Context) error {
 	if r.confined.Level == string(sandbox.LevelNone) {
 		return nil
 	}
 	if err := r.readGitMark(); err != nil || r.gitMark != nil {
 		return err
 	}
-	mark, err := sandbox.MarkGit(r.root(), sandbox.Level(r.confined.Level))
+	mark, err := sandbox.MarkGit(ctx, r.root(), sandbox.Level(r.confined.Level))
 	if err != nil || mark == nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r *run) readGitMark() error {
 // gitUnchangedSince is gitUnchanged for a run that goes on in dir, before
 // anything reads the checkout. What was noted of another folder says nothing of
 // this one.
-func (r *run) gitUnchangedSince(dir string) error {
+func (r *run) gitUnchangedSince(ctx context.Context, dir string) error {
 	if err := r.readGitMark(); err != nil || r.gitMark == nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *run) gitUnchangedSince(dir string) error {
 		here, err = filepath.EvalSymlinks(here)
 	}
 	if err == nil && here == r.gitMark.Workspace {
-		return r.gitUnchanged()
+		return r.gitUnchanged(ctx)
 	}
 	r.gitMark = nil
 	r.dir.remove(gitMarkFile)
@@ -70,11 +70,11 @@ func (r *run) gitUnchangedSince(dir string) error {
 
 // gitUnchanged ends the run when commands changed what git obeys or publishes
 // by.
-func (r *run) gitUnchanged() error {
+func (r *run) gitUnchanged(ctx context.Context) error {
 	if r.gitMark == nil {
 		return nil
 	}
-	changed, err := r.gitMark.Changed()
+	changed, err := r.gitMark.Changed(ctx)
 	if err != nil {
 		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
 	}
@@ -94,8 +94,8 @@ func (r *run) gitUnchanged() error {
 // endGitMark compares for the last time. No command of the run can write there
 // any more, and what differs from now on is the run's own doing: one that is
 // killed after this must not take it for theirs.
-func (r *run) endGitMark() error {
-	if err := r.gitUnchanged(); err != nil || r.gitMark == nil {
+func (r *run) endGitMark(ctx context.Context) error {
+	if err := r.gitUnchanged(ctx); err != nil || r.gitMark == nil {
 		return err
 	}
 	r.gitMark = nil
@@ -111,9 +111,10 @@ func isViolation(err error) bool {
 	return errors.As(err, &stop) && stop.Reason == gitChanged
 }
 
-// gitSpoiled says whether the checkout may not be touched by git any more.
-func (r *run) gitSpoiled() bool {
-	return r.gitBad || r.published.commit == "" && isViolation(r.gitUnchanged())
+// gitSpoiled says whether the checkout may not be touched by git any more, as where
+// that cannot be told in time.
+func (r *run) gitSpoiled(ctx context.Context) bool {
+	return r.gitBad || r.published.commit == "" && r.gitUnchanged(ctx) != nil
 }
 
 // keepSpoiled keeps the work of a run whose commands changed git's folder, and

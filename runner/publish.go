@@ -414,7 +414,7 @@ func (r *run) switchToPushed(ctx context.Context, commit string) error {
 }
 
 func (r *run) switchCheckout(ctx context.Context, commit string) error {
-	if err := r.endGitMark(); err != nil {
+	if err := r.endGitMark(ctx); err != nil {
 		return err
 	}
 	if err := r.checkout.DropLocks(); err != nil {

@@ -70,7 +70,7 @@ func (r *run) takeSnapshot(ctx context.Context) error {
 // unchangedBy makes sure that commands of the job, which ran in the checkout
 // before the agent, left tracked files alone.
 func (r *run) unchangedBy(ctx context.Context, commands string) error {
-	if err := r.gitUnchanged(); err != nil {
+	if err := r.gitUnchanged(ctx); err != nil {
 		return err
 	}
 	dirty, err := r.checkout.Dirty(ctx)
@@ -272,7 +272,7 @@ func (r *run) giveBack() error {
 // takeChanges looks at what the agent changed and keeps it in the run
 // directory before anything else is done with it.
 func (r *run) takeChanges(ctx context.Context) error {
-	violation := r.gitUnchanged()
+	violation := r.gitUnchanged(ctx)
 	if violation != nil && !isViolation(violation) {
 		return violation
 	}

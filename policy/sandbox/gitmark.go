@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -35,7 +36,7 @@ type GitMark struct {
 // confines them: at the level of Landlock every .git of the workspace, else
 // those of submodules, in which git of the repository above runs. It is nil when
 // there is nothing to compare.
-func MarkGit(workspace string, level Level) (*GitMark, error) {
+func MarkGit(ctx context.Context, workspace string, level Level) (*GitMark, error) {
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
@@ -45,18 +46,22 @@ func MarkGit(workspace string, level Level) (*GitMark, error) {
 		if m.Folders, err = gitFolders(workspace); err != nil {
 			return nil, err
 		}
-		m.Folders = append(m.Folders, m.repositories()...)
+		found, err := m.repositories(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.Folders = append(m.Folders, found...)
 	} else if m.Folders = submodules(workspace); len(m.Folders) == 0 {
 		return nil, nil
 	}
-	return m, m.look()
+	return m, m.look(ctx)
 }
 
 // look notes what is there now. Folders stay those that were found first: who
 // could change what names them would lead elsewhere.
-func (m *GitMark) look() error {
+func (m *GitMark) look(ctx context.Context) error {
 	for _, folder := range m.Folders {
-		if err := m.lookAt(folder); err != nil {
+		if err := m.lookAt(ctx, folder); err != nil {
 			return fmt.Errorf("look at git's folder: %w", err)
 		}
 	}
@@ -64,10 +69,12 @@ func (m *GitMark) look() error {
 }
 
 // repositories are the .git below the workspace's own.
-func (m *GitMark) repositories() []string {
+func (m *GitMark) repositories(ctx context.Context) ([]string, error) {
 	var found []string
-	_ = filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil:
 			return nil // what can't be listed can't be run from, either
 		case path == filepath.Join(m.Workspace, ".git"):
@@ -78,7 +85,7 @@ func (m *GitMark) repositories() []string {
 		}
 		return nil
 	})
-	return found
+	return found, err
 }
 
 // submodules are the .git of the submodules that .gitmodules names, there or
@@ -103,11 +110,18 @@ func submodules(workspace string) []string {
 }
 
 func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	return io.ReadAll(io.LimitReader(f, configLimit))
 }
 
@@ -118,8 +132,11 @@ func skip(entry fs.DirEntry) error {
 	return nil
 }
 
-func (m *GitMark) lookAt(folder string) error {
+func (m *GitMark) lookAt(ctx context.Context, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -134,7 +151,7 @@ func (m *GitMark) lookAt(folder string) error {
 		if changesByItself(filepath.ToSlash(below)) || !entry.IsDir() && strings.HasSuffix(below, ".lock") {
 			return skip(entry)
 		}
-		m.Entries[path], err = contentOf(path, entry)
+		m.Entries[path], err = contentOf(ctx, path, entry)
 		return err
 	})
 }
@@ -165,7 +182,7 @@ func moduleChangesByItself(below string) bool {
 const longestCompared = 256 << 20
 
 // contentOf tells a file by its kind, mode and content.
-func contentOf(path string, entry fs.DirEntry) (string, error) {
+func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, error) {
 	info, err := entry.Info()
 	if err != nil {
 		return "", err
@@ -188,17 +205,30 @@ func contentOf(path string, entry fs.DirEntry) (string, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(f, longestCompared)); err != nil {
+	if _, err := io.Copy(sum, io.LimitReader(until{ctx, f}, longestCompared)); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// until is a file that is read as long as ctx lasts.
+type until struct {
+	ctx  context.Context
+	file *os.File
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.file.Read(p)
+}
+
 // Changed looks again and names what differs, each with how, paths relative to
 // the workspace where they lie in it. Nothing of git is run or obeyed for it.
-func (m *GitMark) Changed() ([]string, error) {
+func (m *GitMark) Changed(ctx context.Context) ([]string, error) {
 	now := &GitMark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
-	if err := now.look(); err != nil {
+	if err := now.look(ctx); err != nil {
 		return nil, err
 	}
 	var changed []string
@@ -217,7 +247,11 @@ func (m *GitMark) Changed() ([]string, error) {
 		}
 	}
 	if m.New {
-		for _, path := range now.repositories() {
+		found, err := now.repositories(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range found {
 			if !slices.Contains(m.Folders, path) {
 				changed = append(changed, m.shown(path)+" is a new repository")
 			}
@@ -263,7 +297,7 @@ func gitFolders(workspace string) ([]string, error) {
 
 // namedFolder is the folder that a file names after prefix.
 func namedFolder(file, prefix string) (string, error) {
-	raw, err := os.ReadFile(file)
+	raw, err := readSmall(file)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
 	}

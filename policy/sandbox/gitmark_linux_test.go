@@ -64,7 +64,7 @@ func TestGitMark(t *testing.T) {
 			}
 			mark := kept(t, dir)
 			c.change(t, dir)
-			got, err := mark.Changed()
+			got, err := mark.Changed(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestGitMark(t *testing.T) {
 // kept is a mark as a run that goes on reads it.
 func kept(t *testing.T, dir string) *GitMark {
 	t.Helper()
-	mark, err := MarkGit(dir, LevelLandlock)
+	mark, err := MarkGit(t.Context(), dir, LevelLandlock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestGitMarkFollowsAFileThatNamesTheFolder(t *testing.T) {
 	mark := kept(t, filepath.Join(base, "w"))
 	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n", 0o644)
 	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n", 0o644)
-	got, err := mark.Changed()
+	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mark, err := MarkGit(dir, LevelFull); mark != nil || err != nil {
+	if mark, err := MarkGit(t.Context(), dir, LevelFull); mark != nil || err != nil {
 		t.Errorf("without submodules: %v, %v", mark, err)
 	}
 	for name, content := range map[string]string{
@@ -130,20 +130,20 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, name), content, 0o644)
 	}
-	mark, err := MarkGit(dir, LevelFull)
+	mark, err := MarkGit(t.Context(), dir, LevelFull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n", 0o644)
 	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n", 0o644)
-	if got, err := mark.Changed(); len(got) > 0 || err != nil {
+	if got, err := mark.Changed(t.Context()); len(got) > 0 || err != nil {
 		t.Errorf("repositories that are no submodules: %q, %v", got, err)
 	}
 	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n", 0o644)
 	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
 	must(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
 	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n", 0o644)
-	got, err := mark.Changed()
+	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
