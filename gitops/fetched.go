@@ -42,7 +42,7 @@ func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var folder storer.PackfileWriter = c.objects.folders[0]
+	var folder storer.PackfileWriter = c.objects.own
 	w, err := folder.PackfileWriter()
 	if err != nil {
 		return fmt.Errorf("keep what was fetched: %w", err)
@@ -52,7 +52,7 @@ func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string
 	if err = errors.Join(err, buffered.Flush(), w.Close()); err != nil {
 		return fmt.Errorf("keep what was fetched: %w", err)
 	}
-	c.objects.folders[0].Reindex()
+	c.objects.own.Reindex()
 	return appendShallow(c.shadow, shallow)
 }
 
