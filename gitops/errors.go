@@ -82,8 +82,11 @@ type ObjectError struct {
 }
 
 func (e *ObjectError) Error() string {
-	return fmt.Sprintf("the repository is damaged: object %s: %v; `git fsck` lists what is, and a new clone has it right", e.ID, e.Err)
+	return fmt.Sprintf("the repository is damaged: %s; `git fsck` lists what is, and a new clone has it right", e.What())
 }
+
+// What names the object and what is wrong with it.
+func (e *ObjectError) What() string { return fmt.Sprintf("object %s: %v", e.ID, e.Err) }
 
 func (e *ObjectError) Unwrap() error { return e.Err }
 

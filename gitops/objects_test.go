@@ -113,7 +113,7 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 			t.Fatal(err)
 		}
 		names := 8 + 256*4
-		at := (bytes.Index(idx[names:], raw)) / 20
+		at := bytes.Index(idx[names:], raw) / 20
 		offsets := names + n*(20+4)
 		return idx[offsets+4*at : offsets+4*at+4]
 	}
@@ -188,5 +188,24 @@ func TestALargeFileOfTheBase(t *testing.T) {
 	data, err := c.ReadBase("large", 1<<30)
 	if err != nil || string(data) != text {
 		t.Errorf("%d bytes of %d, %v", len(data), len(text), err)
+	}
+}
+
+// A file whose content can't be put back is not taken away.
+func TestRestoreWithADamagedObject(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open("")
+	snap := snapshot(t, c)
+	r.write("README", "one\n2\n")
+	r.write("new", "n\n")
+	cs := changes(t, c, snap)
+	id := revision(r, "HEAD:README")
+	r.remove(".git/objects/" + id[:2] + "/" + id[2:])
+	isDamaged(t, "to restore", c.Restore(t.Context(), cs), id)
+	for name, want := range map[string]string{"README": "one\n2\n", "new": "n\n"} {
+		if got := r.files()[name]; !strings.Contains(got, want) {
+			t.Errorf("%s is %q", name, got)
+		}
 	}
 }

@@ -55,7 +55,7 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	r.confined = Confinement{string(a.box.Level()), a.box.Layers()}
-	if err := r.markGit(); err != nil {
+	if err := r.markGit(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -202,11 +202,11 @@ func (a *Alone) Close() error {
 		return a.remove()
 	}
 	if !a.box.Empty() {
-		return errors.Join(a.box.Close(), a.run.gitUnchanged(), a.remove())
+		return errors.Join(a.box.Close(), a.run.gitUnchanged(context.Background()), a.remove())
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- a.box.Close() }()
-	err := errors.Join(a.run.gitUnchanged(), a.remove())
+	err := errors.Join(a.run.gitUnchanged(context.Background()), a.remove())
 	return errors.Join(<-closed, err)
 }
 

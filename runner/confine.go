@@ -50,7 +50,7 @@ func (r *run) confine(ctx context.Context) error {
 	if err := r.probeSetup(ctx); err != nil {
 		return err
 	}
-	return r.markGit()
+	return r.markGit(ctx)
 }
 
 // probe finds out how commands with a network can be confined.
@@ -79,7 +79,10 @@ func (r *run) probeSetup(ctx context.Context) error {
 // confinementFailure is the outcome of a sandbox that cannot be opened.
 func confinementFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
+	var checkout *sandbox.CheckoutError
 	switch {
+	case errors.As(err, &checkout):
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", sentence(checkout.Error())).Because(err)
 	case !errors.As(err, &unavailable):
 		return fmt.Errorf("open the sandbox: %w", err)
 	case unavailable.Reached == sandbox.LevelNone && o.Network == sandbox.NetworkProxied:

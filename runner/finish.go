@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ const salvageTime = 20 * time.Second
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
 func (r *run) finish(ctx context.Context, err error) Result {
-	stop := r.outcomeOf(ctx, err)
+	stop := cmp.Or(r.objectFailure(err), r.outcomeOf(ctx, err))
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
 	r.endProcesses()
@@ -136,7 +137,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.checkout == nil {
 		return ""
 	}
-	if r.gitSpoiled() {
+	if r.gitSpoiled(ctx) {
 		return r.keepSpoiled(ctx)
 	}
 	if err := r.checkout.DropLocks(); err != nil {
@@ -340,7 +341,7 @@ func (r *run) conclude(result *Result) {
 
 // unrecorded is the result of a run that could not even make its directory.
 func (r *run) unrecorded(err error) Result {
-	stop := endOf(context.Background(), err)
+	stop := cmp.Or(r.objectFailure(err), endOf(context.Background(), err))
 	return Result{
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
 		RunID: r.id, PullRequest: PullRequest{Operation: "none"},

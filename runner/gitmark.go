@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -20,14 +21,21 @@ const gitMarkFile = stateFolder + "/git.json"
 // markGit notes what git keeps of the checkout and the sandbox can't keep
 // commands from writing. A run that goes on compares with what was noted
 // first.
-func (r *run) markGit() error {
+func (r *run) markGit(ctx context.Context) error {
 	if r.confined.Level == string(sandbox.LevelNone) {
 		return nil
 	}
 	if err := r.readGitMark(); err != nil || r.gitMark != nil {
 		return err
 	}
-	mark, err := sandbox.MarkGit(r.root(), sandbox.Level(r.confined.Level))
+	var submodules []string
+	if r.checkout != nil {
+		var err error
+		if submodules, err = r.checkout.Submodules(ctx); err != nil {
+			return err
+		}
+	}
+	mark, err := sandbox.MarkGit(ctx, r.root(), sandbox.Level(r.confined.Level), submodules)
 	if err != nil || mark == nil {
 		return err
 	}
@@ -52,7 +60,7 @@ func (r *run) readGitMark() error {
 // gitUnchangedSince is gitUnchanged for a run that goes on in dir, before
 // anything reads the checkout. What was noted of another folder says nothing of
 // this one.
-func (r *run) gitUnchangedSince(dir string) error {
+func (r *run) gitUnchangedSince(ctx context.Context, dir string) error {
 	if err := r.readGitMark(); err != nil || r.gitMark == nil {
 		return err
 	}
@@ -61,7 +69,7 @@ func (r *run) gitUnchangedSince(dir string) error {
 		here, err = filepath.EvalSymlinks(here)
 	}
 	if err == nil && here == r.gitMark.Workspace {
-		return r.gitUnchanged()
+		return r.gitUnchanged(ctx)
 	}
 	r.gitMark = nil
 	r.dir.remove(gitMarkFile)
@@ -69,8 +77,8 @@ func (r *run) gitUnchangedSince(dir string) error {
 }
 
 // gitUnchanged ends the run when commands changed what git obeys or publishes
-// by.
-func (r *run) gitUnchanged() error {
+// by, or the objects that it reads.
+func (r *run) gitUnchanged(ctx context.Context) error {
 	if r.gitMark == nil {
 		return nil
 	}
@@ -78,6 +86,12 @@ func (r *run) gitUnchanged() error {
 	if err != nil {
 		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
 	}
+	objects, err := r.gitMark.ChangedObjects(ctx)
+	if err != nil {
+		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
+	}
+	r.unread = r.unread || len(objects) > 0
+	changed = append(changed, objects...)
 	if len(changed) == 0 {
 		return nil
 	}
@@ -91,11 +105,32 @@ func (r *run) gitUnchanged() error {
 			"Nothing of git was run there; look at these files before you do, or throw the checkout away.", strings.Join(changed, "; "))
 }
 
+// objectFailure is the outcome of an object that is not what its id says: the
+// doing of commands, where some ran that can write git's objects, else a damaged
+// repository.
+func (r *run) objectFailure(err error) *outcome.Stop {
+	var damaged *gitops.ObjectError
+	if !errors.As(err, &damaged) {
+		return nil
+	}
+	worked := r.snapshot != nil || r.past != nil && r.past.worked()
+	if !worked || r.confined.Level != string(sandbox.LevelLandlock) && r.confined.Level != string(sandbox.LevelNone) {
+		return damagedRepository(damaged, err)
+	}
+	r.gitBad, r.unread = true, true
+	return outcome.Stopf(outcome.PolicyViolation, gitChanged,
+		"An object of git's is not what it was before commands ran that could write it: %s. Throw the checkout away, or look at it with git fsck.", damaged.What()).Because(err)
+}
+
+func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", sentence(damaged.Error())).Because(err)
+}
+
 // endGitMark compares for the last time. No command of the run can write there
 // any more, and what differs from now on is the run's own doing: one that is
 // killed after this must not take it for theirs.
-func (r *run) endGitMark() error {
-	if err := r.gitUnchanged(); err != nil || r.gitMark == nil {
+func (r *run) endGitMark(ctx context.Context) error {
+	if err := r.gitUnchanged(ctx); err != nil || r.gitMark == nil {
 		return err
 	}
 	r.gitMark = nil
@@ -111,9 +146,19 @@ func isViolation(err error) bool {
 	return errors.As(err, &stop) && stop.Reason == gitChanged
 }
 
-// gitSpoiled says whether the checkout may not be touched by git any more.
-func (r *run) gitSpoiled() bool {
-	return r.gitBad || r.published.commit == "" && isViolation(r.gitUnchanged())
+// gitSpoiled says whether the checkout may not be touched by git any more. What is
+// found at the end of a run that ends for another reason is a warning.
+func (r *run) gitSpoiled(ctx context.Context) bool {
+	if r.gitBad || r.published.commit != "" {
+		return r.gitBad
+	}
+	err := r.gitUnchanged(ctx)
+	if isViolation(err) {
+		var stop *outcome.Stop
+		errors.As(err, &stop)
+		r.warn(gitChanged, "%s", stop.Message)
+	}
+	return r.gitBad
 }
 
 // keepSpoiled keeps the work of a run whose commands changed git's folder, and
@@ -121,6 +166,9 @@ func (r *run) gitSpoiled() bool {
 func (r *run) keepSpoiled(ctx context.Context) string {
 	if r.snapshot == nil {
 		return ""
+	}
+	if r.unread && !r.kept {
+		return "Git's objects can't be relied on, so the work was not made a patch; it stands in the checkout, which was left as it is."
 	}
 	if err := r.collect(ctx); err != nil && !isViolation(err) {
 		r.warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())

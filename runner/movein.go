@@ -37,7 +37,7 @@ const (
 // moveIn puts it there.
 func (r *run) resumeCheckout(ctx context.Context) error {
 	dir := r.checkoutAgain()
-	if err := r.gitUnchangedSince(dir); err != nil {
+	if err := r.gitUnchangedSince(ctx, dir); err != nil {
 		return err
 	}
 	if err := r.openCheckout(ctx, dir); err != nil {

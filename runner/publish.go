@@ -285,6 +285,9 @@ func (r *run) writePack(ctx context.Context, name, commit string) error {
 // publishChange commits, pushes and opens the pull request, as far as the
 // publish mode goes.
 func (r *run) publishChange(ctx context.Context) error {
+	if err := r.gitUnchanged(ctx); err != nil {
+		return err
+	}
 	if r.changes.Empty() {
 		if err := r.judgeLeftOut(); err != nil {
 			return err
@@ -414,7 +417,7 @@ func (r *run) switchToPushed(ctx context.Context, commit string) error {
 }
 
 func (r *run) switchCheckout(ctx context.Context, commit string) error {
-	if err := r.endGitMark(); err != nil {
+	if err := r.endGitMark(ctx); err != nil {
 		return err
 	}
 	if err := r.checkout.DropLocks(); err != nil {
@@ -519,6 +522,9 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 func remoteFailure(what string, err error) error {
 	var ended *outcome.Stop
 	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
+		return err
+	}
+	if errors.As(err, new(*gitops.ObjectError)) { // of what was to be sent
 		return err
 	}
 	var lease *remote.LeaseError

@@ -70,7 +70,7 @@ func (r *run) takeSnapshot(ctx context.Context) error {
 // unchangedBy makes sure that commands of the job, which ran in the checkout
 // before the agent, left tracked files alone.
 func (r *run) unchangedBy(ctx context.Context, commands string) error {
-	if err := r.gitUnchanged(); err != nil {
+	if err := r.gitUnchanged(ctx); err != nil {
 		return err
 	}
 	dirty, err := r.checkout.Dirty(ctx)
@@ -147,7 +147,10 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
-	for i := range r.job.Verify {
+for i := range r.job.Verify {
+		if err := r.gitUnchanged(ctx); err != nil {
+			return nil, err
+		}
 		took, err := r.check(ctx, attempt, i, tree)
 		if err != nil {
 			return nil, err
@@ -223,6 +226,9 @@ func (r *run) unchangedByVerify(ctx context.Context) error {
 	if r.verifiesClean() {
 		return nil
 	}
+	if err := r.gitUnchanged(ctx); err != nil {
+		return err
+	}
 	now, err := r.checkout.Changes(ctx, r.snapshot)
 	if err != nil {
 		return fmt.Errorf("look for what the verify commands changed: %w", err)
@@ -267,8 +273,8 @@ func (r *run) giveBack() error {
 // takeChanges looks at what the agent changed and keeps it in the run
 // directory before anything else is done with it.
 func (r *run) takeChanges(ctx context.Context) error {
-	violation := r.gitUnchanged()
-	if violation != nil && !isViolation(violation) {
+	violation := r.gitUnchanged(ctx)
+	if violation != nil && (r.unread || !isViolation(violation)) {
 		return violation
 	}
 	changes, err := r.checkout.Changes(ctx, r.snapshot)
