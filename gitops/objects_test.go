@@ -209,3 +209,16 @@ func TestRestoreWithADamagedObject(t *testing.T) {
 		}
 	}
 }
+
+// Git does not hash what it reads, so it is given what was hashed.
+func TestGitReadsNoDamagedObject(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	r.write("README", "one\n2\n")
+	id := revision(r, "HEAD:README")
+	planted(r, id, "hunter22\n")
+	_, err := c.Changes(t.Context(), snap)
+	isDamaged(t, "to count lines", err, id)
+}

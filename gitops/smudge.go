@@ -235,6 +235,13 @@ func (s *smudger) withGit(ctx context.Context, list []difference) error {
 	if err != nil {
 		return err
 	}
+	var files []edit
+	for _, e := range entries {
+		files = append(files, edit{e.Path, e.Mode, e.ID})
+	}
+	if err := s.takeFiles(ctx, files); err != nil {
+		return err
+	}
 	path := filepath.Join(s.shadow, "checkout-index")
 	if err := writeNewIndex(path, entries); err != nil {
 		return err

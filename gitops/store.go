@@ -181,11 +181,10 @@ func (s *store) writeBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, e
 // copyTo puts objects into another store that may not have them yet.
 func (s *store) copyTo(to *store, ids []plumbing.Hash) error {
 	for _, id := range ids {
-		there, err := to.holds(id)
-		if err == nil && !there {
-			err = s.copyOne(to, id)
+		if to.own.HasEncodedObject(id) == nil {
+			continue
 		}
-		if err != nil {
+		if err := s.copyOne(to, id); err != nil {
 			return fmt.Errorf("copy objects: %w", err)
 		}
 	}

@@ -124,20 +124,30 @@ func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) erro
 	return err
 }
 
-// holds says whether the store's own folder has an object, which is an
-// *ObjectError where that is not what its id says.
-func (s *store) holds(id plumbing.Hash) (bool, error) {
-	o, err := s.own.EncodedObject(plumbing.AnyObject, id)
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return false, nil
+// whole makes sure that of objects each is what its id says, as far as the store's
+// own folder has it: a repository that is not ours alone may have been given
+// another one for it.
+func (s *store) whole(ids []plumbing.Hash) error {
+	for _, id := range ids {
+		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			continue
+		}
+		if err == nil {
+			err = readsAs(id, o)
+		}
+		if err := damaged(id, err); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return false, damaged(id, err)
-	}
+	return nil
+}
+
+func readsAs(id plumbing.Hash, o plumbing.EncodedObject) error {
 	r, err := o.Reader()
 	if err != nil {
-		return false, damaged(id, err)
+		return err
 	}
 	defer r.Close()
-	return true, damaged(id, isNamed(id, o, r))
+	return isNamed(id, o, r)
 }
