@@ -147,7 +147,7 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
-for i := range r.job.Verify {
+	for i := range r.job.Verify {
 		if err := r.gitUnchanged(ctx); err != nil {
 			return nil, err
 		}
