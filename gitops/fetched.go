@@ -68,7 +68,8 @@ func appendShallow(gitDir string, shallow []string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lendFetched gives another git folder what was fetched.
+// lendFetched gives another git folder what was fetched: copies, which checks may
+// write to.
 func (c *Checkout) lendFetched(gitDir string) error {
 	packs, err := filepath.Glob(filepath.Join(c.shadow, "objects", "pack", "pack-*"))
 	if err != nil {
@@ -76,10 +77,7 @@ func (c *Checkout) lendFetched(gitDir string) error {
 	}
 	for _, from := range packs {
 		to := filepath.Join(gitDir, "objects", "pack", filepath.Base(from))
-		if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err := copyIfThere(from, to); err != nil {
+		if err := copyFile(from, to); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
@@ -87,4 +85,18 @@ func (c *Checkout) lendFetched(gitDir string) error {
 		return nil
 	}
 	return copyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"))
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

@@ -147,10 +147,10 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
+	if err := r.gitUnchanged(ctx); err != nil {
+		return nil, err
+	}
 	for i := range r.job.Verify {
-		if err := r.gitUnchanged(ctx); err != nil {
-			return nil, err
-		}
 		took, err := r.check(ctx, attempt, i, tree)
 		if err != nil {
 			return nil, err

@@ -36,7 +36,12 @@ type gitObject struct {
 const coarsestTime = 2 * time.Second
 
 var (
-	looseName  = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
+	looseName = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
+	// objectFolder is something else in the place of a folder, a link most likely.
+	objectFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
+	// leftHalf is what git leaves when it is killed. It would take one that ends in
+	// .idx for a pack's.
+	leftHalf   = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
 	summedName = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
 )
 
@@ -205,9 +210,9 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 			return err
 		case below == "info":
 			return skip(entry)
-		case entry.IsDir() || strings.HasPrefix(entry.Name(), "tmp_") || strings.HasSuffix(below, ".lock"):
+		case entry.IsDir() || leftHalf.MatchString(below):
 			return nil
-		case looseName.MatchString(below) || strings.HasPrefix(below, "pack/"):
+		case looseName.MatchString(below) || strings.HasPrefix(below, "pack/") || objectFolder.MatchString(below):
 			return visit(path, below)
 		}
 		return nil

@@ -128,6 +128,14 @@ var objectChanges = []struct {
 	{"an index", func(_ *testing.T, r gitRepository) { overwrite(r.pack("idx"), flipped(r.pack("idx"))) }, "was changed: its content has another sum"},
 	{"a pack that is cut to nothing", func(_ *testing.T, r gitRepository) { overwrite(r.pack("pack"), nil) }, "was changed"},
 	{"a new pack", func(t *testing.T, r gitRepository) { put(t, r.objects("pack/pack-x.idx"), "x", 0o644) }, "is new"},
+	{"a new pack that is named as one left half", func(t *testing.T, r gitRepository) {
+		raw, err := os.ReadFile(r.pack("idx"))
+		must(err)
+		put(t, r.objects("pack/tmp_pack_x.idx"), string(raw), 0o644)
+	}, "is new"},
+	{"a folder of objects as a link", func(_ *testing.T, r gitRepository) {
+		must(os.Symlink(r.dir, r.objects("aa")))
+	}, "is new"},
 	{"an index of all packs", func(_ *testing.T, r gitRepository) { r.git("multi-pack-index", "write") }, "is new"},
 }
 
