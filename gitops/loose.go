@@ -15,12 +15,12 @@ import (
 
 // writeLoose writes a loose object into an objects folder. It has its name
 // only once it is whole. An object that is there already stays as it is.
-func writeLoose(objects string, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func writeLoose(objects string, compressed *zlib.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	f, err := os.CreateTemp(objects, "tmp_obj_")
 	if err != nil {
 		return id, err
 	}
-	id, err = encodeLoose(f, t, size, r)
+	id, err = encodeLoose(f, compressed, t, size, r)
 	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
 		err = placeLoose(objects, f.Name(), id)
 	}
@@ -30,12 +30,9 @@ func writeLoose(objects string, t plumbing.ObjectType, size int64, r io.Reader) 
 	return id, nil
 }
 
-func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func encodeLoose(f io.Writer, compressed *zlib.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed, err := zlib.NewWriterLevel(buffered, zlib.BestSpeed)
-	if err != nil {
-		return id, err
-	}
+	compressed.Reset(buffered)
 	sum := newHasher(t, size)
 	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
 		return id, err

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bytes"
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ type store struct {
 	dir      string // the git folder of its own; "" for none
 	own      *filesystem.ObjectStorage
 	borrowed []*filesystem.ObjectStorage
+
+	compressed *zlib.Writer // for each object written, since one takes a megabyte; nil until the first
 }
 
 const (
@@ -166,7 +169,14 @@ func (s *store) AddAlternate(string) error { return errors.ErrUnsupported }
 
 // write stores an object of a known size from a stream.
 func (s *store) write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {
-	id, err := writeLoose(filepath.Join(s.dir, "objects"), t, size, r)
+	var err error
+	if s.compressed == nil {
+		s.compressed, err = zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
+	}
+	id := plumbing.ZeroHash
+	if err == nil {
+		id, err = writeLoose(filepath.Join(s.dir, "objects"), s.compressed, t, size, r)
+	}
 	if err != nil {
 		return id, fmt.Errorf("write an object: %w", err)
 	}
