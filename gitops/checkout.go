@@ -96,7 +96,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	c.objects = openStore(append([]string{c.shadow}, folders...)...)
+	c.objects = openStore(c.shadow, folders...)
 	c.git = program{path: o.Git, env: shadowEnvironment(c.layout, c.shadow, os.Environ())}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	}
 	commit, err := c.objects.commit(p.commit)
 	if err != nil {
-		return p, err
+		return p, required(p.commit, err)
 	}
 	p.tree = commit.TreeHash
 	p.index, err = c.readLiveIndex(ctx)

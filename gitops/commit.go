@@ -171,7 +171,7 @@ func openRepository(path string) (refFiles, *store, error) {
 	if err != nil {
 		return refFiles{}, nil, err
 	}
-	return refFiles{l.commonDir}, openStore(folders...), nil
+	return refFiles{l.commonDir}, openStore("", folders...), nil
 }
 
 func readTip(ctx context.Context, refs refFiles, objects *store, branch string) (*CommitInfo, error) {

@@ -25,11 +25,11 @@ func userEnvironment(l layout, environ []string) []string {
 }
 
 // shadowEnvironment is what git works on the shadow with, whose configuration
-// is all that counts.
+// is all that counts. Objects of the repository it gets as verified copies there:
+// git does not hash what it reads.
 func shadowEnvironment(l layout, shadow string, environ []string) []string {
 	return append(isolatedEnvironment(environ, l.root),
-		"GIT_DIR="+shadow, "GIT_WORK_TREE="+l.root,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteListed(l.commonDir+"/objects"))
+		"GIT_DIR="+shadow, "GIT_WORK_TREE="+l.root)
 }
 
 func isolatedEnvironment(environ []string, root string) []string {

@@ -74,6 +74,22 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%q of the base commit has %d bytes, over the limit of %d", e.Path, e.Size, e.Limit)
 }
 
+// ObjectError is an object that is not there, can't be read, or is not what its
+// id says.
+type ObjectError struct {
+	ID  string
+	Err error
+}
+
+func (e *ObjectError) Error() string {
+	return fmt.Sprintf("the repository is damaged: %s; `git fsck` lists what is, and a new clone has it right", e.What())
+}
+
+// What names the object and what is wrong with it.
+func (e *ObjectError) What() string { return fmt.Sprintf("object %s: %v", e.ID, e.Err) }
+
+func (e *ObjectError) Unwrap() error { return e.Err }
+
 // PackError is a pack that does not hold what WritePack writes.
 type PackError struct {
 	Reason string

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -43,7 +42,7 @@ func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var folder storer.PackfileWriter = c.objects.folders[0]
+	var folder storer.PackfileWriter = c.objects.own
 	w, err := folder.PackfileWriter()
 	if err != nil {
 		return fmt.Errorf("keep what was fetched: %w", err)
@@ -53,7 +52,7 @@ func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string
 	if err = errors.Join(err, buffered.Flush(), w.Close()); err != nil {
 		return fmt.Errorf("keep what was fetched: %w", err)
 	}
-	c.objects.folders[0].Reindex()
+	c.objects.own.Reindex()
 	return appendShallow(c.shadow, shallow)
 }
 
@@ -69,7 +68,8 @@ func appendShallow(gitDir string, shallow []string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lendFetched gives another git folder what was fetched.
+// lendFetched gives another git folder what was fetched: copies, which checks may
+// write to.
 func (c *Checkout) lendFetched(gitDir string) error {
 	packs, err := filepath.Glob(filepath.Join(c.shadow, "objects", "pack", "pack-*"))
 	if err != nil {
@@ -77,9 +77,6 @@ func (c *Checkout) lendFetched(gitDir string) error {
 	}
 	for _, from := range packs {
 		to := filepath.Join(gitDir, "objects", "pack", filepath.Base(from))
-		if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
-			continue
-		}
 		if err := copyIfThere(from, to, math.MaxInt64); err != nil {
 			return err
 		}

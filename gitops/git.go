@@ -40,6 +40,19 @@ func PathOutside(pathEnv, root string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
+// LeadsThrough says whether a path lies in a folder or is reached through it,
+// whether it is there yet or not.
+func LeadsThrough(path, folder string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return true
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	return passes(path, folder)
+}
+
 // mostLinks are followed for one path, as Linux does (path_resolution(7)).
 const mostLinks = 40
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
@@ -51,6 +52,22 @@ func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, err
 	for i := range ix.Len() {
 		if full := ix.Path(i); bytes.HasSuffix(full, []byte(name)) && path.Base(string(full)) == name {
 			paths = append(paths, string(full))
+		}
+	}
+	return slices.Compact(paths), nil
+}
+
+// Submodules lists the paths in the index at which another repository is to be,
+// whatever .gitmodules names.
+func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
+	ix, err := c.readLiveIndex(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the submodules: %w", err)
+	}
+	var paths []string
+	for i := range ix.Len() {
+		if ix.Mode(i) == index.Gitlink {
+			paths = append(paths, string(ix.Path(i)))
 		}
 	}
 	return slices.Compact(paths), nil

@@ -3,7 +3,6 @@ package gitops
 import (
 	"bufio"
 	"compress/zlib"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
@@ -37,12 +36,11 @@ func (s *store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 	buffered := bufio.NewWriter(f)
 	compressed := s.fast.take(buffered)
 	defer s.fast.giveBack(compressed)
-	sum := sha1.New()
-	both := io.MultiWriter(sum, compressed)
-	if _, err := fmt.Fprintf(both, "%s %d\x00", t, size); err != nil {
+	sum := newHasher(t, size)
+	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
 		return id, err
 	}
-	n, err := io.Copy(both, r)
+	n, err := io.Copy(io.MultiWriter(sum, compressed), r)
 	if err != nil {
 		return id, err
 	}
@@ -52,8 +50,7 @@ func (s *store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 	if err := errors.Join(compressed.Close(), buffered.Flush()); err != nil {
 		return id, err
 	}
-	sum.Sum(id[:0])
-	return id, nil
+	return sum.id()
 }
 
 // compressors are writers that are used again: one takes more time to make than a

@@ -82,9 +82,9 @@ func (s *store) pack(ctx context.Context, ids []plumbing.Hash, w io.Writer) erro
 }
 
 func (s *store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
-	o, err := s.EncodedObject(plumbing.AnyObject, id)
+	o, err := s.object(plumbing.AnyObject, id)
 	if err != nil {
-		return fmt.Errorf("object %s: %w", id, err)
+		return err
 	}
 	r, err := o.Reader()
 	if err != nil {

@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
 // diffOptions make what git writes depend on nothing but the two trees.
@@ -25,11 +29,62 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
+	old, now, err := c.changedAlone(ctx, cs)
+	if err != nil {
+		return fmt.Errorf("compare the trees: %w", err)
+	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
-	args = append(append(args, format...), string(cs.Base.Tree), string(cs.Tree))
+	args = append(append(args, format...), old.String(), now.String())
 	git := c.git.with("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
 	if err := git.stream(ctx, empty, nil, w, args...); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
+	}
+	return nil
+}
+
+// changedAlone makes, in the shadow, the trees of both sides of a change with what
+// differs and nothing else.
+func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
+	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	if err != nil {
+		return old, now, err
+	}
+	var before, after []edit
+	for _, d := range changes {
+		before = append(before, edit{d.path, d.old.mode, d.old.id})
+		after = append(after, edit{d.path, d.new.mode, d.new.id})
+	}
+	if old, err = c.treeAlone(ctx, before); err != nil {
+		return old, now, err
+	}
+	now, err = c.treeAlone(ctx, after)
+	return old, now, err
+}
+
+// treeAlone makes a tree of nothing but edits, with the files in the shadow.
+func (c *Checkout) treeAlone(ctx context.Context, edits []edit) (plumbing.Hash, error) {
+	if err := c.takeFiles(ctx, edits); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	tree, err := c.objects.applyEdits(plumbing.ZeroHash, edits)
+	if err == nil && tree.IsZero() {
+		tree, err = c.objects.writeBytes(plumbing.TreeObject, nil)
+	}
+	return tree, err
+}
+
+// takeFiles copies the contents of files to the shadow.
+func (c *Checkout) takeFiles(ctx context.Context, files []edit) error {
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if f.mode == 0 || f.mode == index.Gitlink {
+			continue
+		}
+		if err := c.objects.copyTo(c.objects, []plumbing.Hash{f.id}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -210,5 +211,16 @@ func TestAddPack(t *testing.T) {
 	same(t, "status", "", fresh.git("status", "--porcelain"))
 	if r.tryGit("cat-file", "-e", tip) == nil {
 		t.Error("what was fetched is in the repository")
+	}
+	lent, err := filepath.Glob(fresh.path(".git/objects/pack/*.pack"))
+	if err != nil || len(lent) != 1 {
+		t.Fatal(lent, err)
+	}
+	info, err := os.Stat(lent[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links := info.Sys().(*syscall.Stat_t).Nlink; links != 1 {
+		t.Errorf("who writes the pack of a fresh tree writes %d others", links-1)
 	}
 }

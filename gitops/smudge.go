@@ -30,6 +30,9 @@ type smudger struct {
 // a file and a folder can change places. tree is what the new sides belong to.
 // It returns the stat data of what was written.
 func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []difference) (map[string]index.Stat, error) {
+	if err := c.objects.wholeFiles(ctx, changes); err != nil {
+		return nil, err
+	}
 	s := smudger{Checkout: c, dir: c.dir, attributes: c.treeAttributes(tree)}
 	for i := len(changes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil {
@@ -40,6 +43,23 @@ func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []d
 		}
 	}
 	return s.write(ctx, changes)
+}
+
+// wholeFiles makes sure that what changes write is there and is whole, before
+// anything of the work tree makes room for it.
+func (s *store) wholeFiles(ctx context.Context, changes []difference) error {
+	for _, d := range changes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if d.new.mode == 0 || d.new.mode == index.Gitlink {
+			continue
+		}
+		if _, err := s.object(plumbing.BlobObject, d.new.id); err != nil {
+			return fmt.Errorf("write %q: %w", d.path, err)
+		}
+	}
+	return nil
 }
 
 // clear takes the old side of a change out of the work tree, with folders that
@@ -216,6 +236,13 @@ func (s *smudger) withGit(ctx context.Context, list []difference) error {
 	}
 	entries, err := s.attributeEntries(list)
 	if err != nil {
+		return err
+	}
+	var files []edit
+	for _, e := range entries {
+		files = append(files, edit{e.Path, e.Mode, e.ID})
+	}
+	if err := s.takeFiles(ctx, files); err != nil {
 		return err
 	}
 	path := filepath.Join(s.shadow, "checkout-index")

@@ -19,13 +19,16 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// store finds objects in several object folders and writes them to the first.
-// It is a go-git EncodedObjectStorer, so that go-git's objects can be used.
+// store finds objects: in a git folder of its own, which it writes to and which
+// nobody else does, and in those that it borrows from. What is borrowed is handed
+// out only once it was hashed whole and is what its id says. It is a go-git
+// EncodedObjectStorer, so that go-git's objects can be used.
 type store struct {
-	dir     string // the git folder that is written to
-	folders []*filesystem.ObjectStorage
-	fast    compressors // for objects by themselves
-	small   compressors // for packs
+	dir      string // the git folder of its own; "" for none
+	own      *filesystem.ObjectStorage
+	borrowed []*filesystem.ObjectStorage
+	fast     compressors // for objects by themselves
+	small    compressors // for packs
 }
 
 const (
@@ -33,16 +36,23 @@ const (
 	largeObject   = int64(1 << 20) // from here on an object is read as a stream
 )
 
-// openStore opens the objects folders of the git folders dirs.
-func openStore(dirs ...string) *store {
-	s := &store{dir: dirs[0], fast: compressors{level: zlib.BestSpeed}, small: compressors{level: zlib.DefaultCompression}}
-	for _, dir := range dirs {
-		folder := filesystem.NewObjectStorageWithOptions(
-			dotgit.New(osfs.New(dir)), cache.NewObjectLRU(cachedObjects),
-			filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
-		s.folders = append(s.folders, folder)
+// openStore opens the objects folders of git folders: of one of its own, which
+// may be "", and of those that it borrows from.
+func openStore(own string, borrowed ...string) *store {
+	s := &store{dir: own, fast: compressors{level: zlib.BestSpeed}, small: compressors{level: zlib.DefaultCompression}}
+	if own != "" {
+		s.own = openObjects(own)
+	}
+	for _, dir := range borrowed {
+		s.borrowed = append(s.borrowed, openObjects(dir))
 	}
 	return s
+}
+
+func openObjects(dir string) *filesystem.ObjectStorage {
+	return filesystem.NewObjectStorageWithOptions(
+		dotgit.New(osfs.New(dir)), cache.NewObjectLRU(cachedObjects),
+		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
 }
 
 // objectFolders returns the git folders whose objects a repository has: its
@@ -83,34 +93,44 @@ func objectFolders(commonDir string) ([]string, error) {
 
 func (s *store) close() error {
 	var errs []error
-	for _, folder := range s.folders {
+	for _, folder := range s.folders() {
 		errs = append(errs, folder.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// EncodedObject looks in every folder. When nothing has it, the lists of packs
-// are read again: somebody may have packed meanwhile.
-func (s *store) EncodedObject(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
-	for range 2 {
-		for _, folder := range s.folders {
-			o, err := folder.EncodedObject(t, id)
-			if err == nil {
-				return o, nil
-			}
-			if !errors.Is(err, plumbing.ErrObjectNotFound) {
-				return nil, err
-			}
-		}
-		for _, folder := range s.folders {
-			folder.Reindex()
-		}
+func (s *store) folders() []*filesystem.ObjectStorage {
+	if s.own == nil {
+		return s.borrowed
 	}
-	return nil, plumbing.ErrObjectNotFound
+	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
+}
+
+// EncodedObject returns plumbing.ErrObjectNotFound for what nothing has, and an
+// *ObjectError for what is not what its id says.
+func (s *store) EncodedObject(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
+	o, err := s.ownObject(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		o, err = s.borrow(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t != plumbing.AnyObject && o.Type() != t {
+		return nil, plumbing.ErrObjectNotFound
+	}
+	return o, nil
+}
+
+func (s *store) ownObject(id plumbing.Hash) (plumbing.EncodedObject, error) {
+	if s.own == nil {
+		return nil, plumbing.ErrObjectNotFound
+	}
+	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
 func (s *store) HasEncodedObject(id plumbing.Hash) error {
-	for _, folder := range s.folders {
+	for _, folder := range s.folders() {
 		err := folder.HasEncodedObject(id)
 		if !errors.Is(err, plumbing.ErrObjectNotFound) {
 			return err
@@ -122,13 +142,11 @@ func (s *store) HasEncodedObject(id plumbing.Hash) error {
 func (s *store) has(id plumbing.Hash) bool { return s.HasEncodedObject(id) == nil }
 
 func (s *store) EncodedObjectSize(id plumbing.Hash) (int64, error) {
-	for _, folder := range s.folders {
-		size, err := folder.EncodedObjectSize(id)
-		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return size, err
-		}
+	o, err := s.EncodedObject(plumbing.AnyObject, id)
+	if err != nil {
+		return 0, err
 	}
-	return 0, plumbing.ErrObjectNotFound
+	return o.Size(), nil
 }
 
 func (s *store) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
@@ -142,8 +160,8 @@ func (s *store) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error
 	return s.write(o.Type(), o.Size(), r)
 }
 
-func (s *store) IterEncodedObjects(t plumbing.ObjectType) (storer.EncodedObjectIter, error) {
-	return s.folders[0].IterEncodedObjects(t)
+func (s *store) IterEncodedObjects(plumbing.ObjectType) (storer.EncodedObjectIter, error) {
+	return nil, errors.ErrUnsupported
 }
 
 func (s *store) AddAlternate(string) error { return errors.ErrUnsupported }
@@ -159,33 +177,30 @@ func (s *store) write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.
 
 // writeBytes stores a small object.
 func (s *store) writeBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
-	if id := plumbing.ComputeHash(t, data); s.has(id) {
-		return id, nil
-	}
 	return s.write(t, int64(len(data)), bytes.NewReader(data))
 }
 
 // copyTo puts objects into another store that may not have them yet.
 func (s *store) copyTo(to *store, ids []plumbing.Hash) error {
 	for _, id := range ids {
-		if to.has(id) {
+		if to.own.HasEncodedObject(id) == nil {
 			continue
 		}
 		if err := s.copyOne(to, id); err != nil {
-			return err
+			return fmt.Errorf("copy objects: %w", err)
 		}
 	}
 	return nil
 }
 
 func (s *store) copyOne(to *store, id plumbing.Hash) error {
-	o, err := s.EncodedObject(plumbing.AnyObject, id)
+	o, err := s.object(plumbing.AnyObject, id)
 	if err != nil {
-		return fmt.Errorf("copy object %s: %w", id, err)
+		return err
 	}
 	r, err := o.Reader()
 	if err != nil {
-		return fmt.Errorf("copy object %s: %w", id, err)
+		return err
 	}
 	defer r.Close()
 	_, err = to.write(o.Type(), o.Size(), r)
@@ -194,9 +209,9 @@ func (s *store) copyOne(to *store, id plumbing.Hash) error {
 
 // blob opens the content of a blob.
 func (s *store) blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
-	o, err := s.EncodedObject(plumbing.BlobObject, id)
+	o, err := s.object(plumbing.BlobObject, id)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read blob %s: %w", id, err)
+		return nil, 0, fmt.Errorf("read a blob: %w", err)
 	}
 	r, err := o.Reader()
 	if err != nil {
@@ -224,7 +239,10 @@ func (s *store) blobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
 
 func (s *store) commit(id plumbing.Hash) (*object.Commit, error) {
 	c, err := object.GetCommit(s, id)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*ObjectError)):
+		return nil, fmt.Errorf("read a commit: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("read commit %s: %w", id, err)
 	}
 	return c, nil

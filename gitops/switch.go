@@ -117,7 +117,9 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 		return err
 	}
 	repository := openStore(c.commonDir)
-	err = c.objects.copyTo(repository, append(ids, id))
+	if err = repository.whole(append(ids, id)); err == nil {
+		err = c.objects.copyTo(repository, append(ids, id))
+	}
 	if closing := repository.close(); err == nil {
 		err = closing
 	}

@@ -40,9 +40,9 @@ func (s *store) tree(id plumbing.Hash) ([]treeEntry, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
-	o, err := s.EncodedObject(plumbing.TreeObject, id)
+	o, err := s.object(plumbing.TreeObject, id)
 	if err != nil {
-		return nil, fmt.Errorf("read tree %s: %w", id, err)
+		return nil, fmt.Errorf("read a tree: %w", err)
 	}
 	if o.Size() > largestTree {
 		return nil, fmt.Errorf("read tree %s: %d bytes are too many", id, o.Size())

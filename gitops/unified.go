@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -86,15 +87,11 @@ func (s *store) side(e treeEntry) (text string, binary bool, err error) {
 	case index.Gitlink:
 		return "Subproject commit " + e.id.String() + "\n", false, nil
 	}
-	size, err := s.EncodedObjectSize(e.id)
-	if err != nil {
-		return "", false, fmt.Errorf("read blob %s: %w", e.id, err)
-	}
-	if size > diffedFile {
-		return "", true, nil
-	}
 	data, err := s.blobBytes(e.id, diffedFile)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*TooLargeError)):
+		return "", true, nil
+	case err != nil:
 		return "", false, err
 	}
 	return string(data), bytes.IndexByte(data[:min(len(data), binaryStart)], 0) >= 0, nil

@@ -79,7 +79,10 @@ func (r *run) probeSetup(ctx context.Context) error {
 // confinementFailure is the outcome of a sandbox that cannot be opened.
 func confinementFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
+	var checkout *sandbox.CheckoutError
 	switch {
+	case errors.As(err, &checkout):
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", sentence(checkout.Error())).Because(err)
 	case !errors.As(err, &unavailable):
 		return fmt.Errorf("open the sandbox: %w", err)
 	case unavailable.Reached == sandbox.LevelNone && o.Network == sandbox.NetworkProxied:

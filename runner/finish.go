@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,7 +76,7 @@ const salvageTime = 20 * time.Second
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
 func (r *run) finish(ctx context.Context, err error) Result {
-	stop := r.outcomeOf(ctx, err)
+	stop := cmp.Or(r.objectFailure(err), r.outcomeOf(ctx, err))
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
 	if r.options.Hurry != nil {
@@ -372,7 +373,7 @@ func (r *run) recordEnd(event transcript.RunFinished, result *Result) error {
 
 // unrecorded is the result of a run that could not even make its directory.
 func (r *run) unrecorded(err error) Result {
-	stop := endOf(context.Background(), err)
+	stop := cmp.Or(r.objectFailure(err), endOf(context.Background(), err))
 	return Result{
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
 		RunID: r.id, PullRequest: PullRequest{Operation: "none"},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -27,7 +28,14 @@ func (r *run) markGit(ctx context.Context) error {
 	if err := r.readGitMark(); err != nil || r.gitMark != nil {
 		return err
 	}
-	mark, err := sandbox.MarkGit(ctx, r.root(), sandbox.Level(r.confined.Level))
+	var submodules []string
+	if r.checkout != nil {
+		var err error
+		if submodules, err = r.checkout.Submodules(ctx); err != nil {
+			return err
+		}
+	}
+	mark, err := sandbox.MarkGit(ctx, r.root(), sandbox.Level(r.confined.Level), submodules)
 	if err != nil || mark == nil {
 		return err
 	}
@@ -69,7 +77,7 @@ func (r *run) gitUnchangedSince(ctx context.Context, dir string) error {
 }
 
 // gitUnchanged ends the run when commands changed what git obeys or publishes
-// by.
+// by, or the objects that it reads.
 func (r *run) gitUnchanged(ctx context.Context) error {
 	if r.gitMark == nil {
 		return nil
@@ -78,6 +86,12 @@ func (r *run) gitUnchanged(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
 	}
+	objects, err := r.gitMark.ChangedObjects(ctx)
+	if err != nil {
+		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
+	}
+	r.unread = r.unread || len(objects) > 0
+	changed = append(changed, objects...)
 	if len(changed) == 0 {
 		return nil
 	}
@@ -89,6 +103,27 @@ func (r *run) gitUnchanged(ctx context.Context) error {
 	return outcome.Stopf(outcome.PolicyViolation, gitChanged,
 		"Commands of the run changed what git keeps of the checkout, which can only be found out afterwards: %s. "+
 			"Nothing of git was run there; look at these files before you do, or throw the checkout away.", strings.Join(changed, "; "))
+}
+
+// objectFailure is the outcome of an object that is not what its id says: the
+// doing of commands, where some ran that can write git's objects, else a damaged
+// repository.
+func (r *run) objectFailure(err error) *outcome.Stop {
+	var damaged *gitops.ObjectError
+	if !errors.As(err, &damaged) {
+		return nil
+	}
+	worked := r.snapshot != nil || r.past != nil && r.past.worked()
+	if !worked || r.confined.Level != string(sandbox.LevelLandlock) && r.confined.Level != string(sandbox.LevelNone) {
+		return damagedRepository(damaged, err)
+	}
+	r.gitBad, r.unread = true, true
+	return outcome.Stopf(outcome.PolicyViolation, gitChanged,
+		"An object of git's is not what it was before commands ran that could write it: %s. Throw the checkout away, or look at it with git fsck.", damaged.What()).Because(err)
+}
+
+func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", sentence(damaged.Error())).Because(err)
 }
 
 // endGitMark compares for the last time. No command of the run can write there
@@ -112,9 +147,19 @@ func isViolation(err error) bool {
 }
 
 // gitSpoiled says whether the checkout may not be touched by git any more, as where
-// that cannot be told in time.
+// that cannot be told in time. What is found at the end of a run that ends for
+// another reason is a warning.
 func (r *run) gitSpoiled(ctx context.Context) bool {
-	return r.gitBad || r.published.commit == "" && r.gitUnchanged(ctx) != nil
+	if r.gitBad || r.published.commit != "" {
+		return r.gitBad
+	}
+	err := r.gitUnchanged(ctx)
+	if isViolation(err) {
+		var stop *outcome.Stop
+		errors.As(err, &stop)
+		r.warn(gitChanged, "%s", stop.Message)
+	}
+	return err != nil
 }
 
 // keepSpoiled keeps the work of a run whose commands changed git's folder, and
@@ -122,6 +167,9 @@ func (r *run) gitSpoiled(ctx context.Context) bool {
 func (r *run) keepSpoiled(ctx context.Context) string {
 	if r.snapshot == nil {
 		return ""
+	}
+	if r.unread && !r.kept {
+		return "Git's objects can't be relied on, so the work was not made a patch; it stands in the checkout, which was left as it is."
 	}
 	if err := r.collect(ctx); err != nil && !isViolation(err) {
 		r.warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())

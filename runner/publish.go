@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -285,6 +286,9 @@ func (r *run) writePack(ctx context.Context, name, commit string) error {
 // publishChange commits, pushes and opens the pull request, as far as the
 // publish mode goes.
 func (r *run) publishChange(ctx context.Context) error {
+	if err := r.gitUnchanged(ctx); err != nil {
+		return err
+	}
 	if r.changes.Empty() {
 		if err := r.judgeLeftOut(); err != nil {
 			return err
@@ -459,6 +463,10 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 		}
 	}
 	if path, local := to.Local(); local {
+		if r.commandsWrite(path) { // a push runs the hooks of that repository
+			r.published.notPushed = fmt.Sprintf("commands of the run can write %s", to.Name())
+			return nil
+		}
 		if holds, err := gitops.Holds(path, r.base.SHA); err == nil && !holds {
 			r.published.notPushed = fmt.Sprintf("%s does not have the base commit yet: push %s first", to.Name(), r.baseName())
 			return nil
@@ -473,6 +481,13 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 	}
 	r.published.remote = to.Name()
 	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
+}
+
+// commandsWrite says whether a path lies where commands of the run can write, or is
+// reached through that.
+func (r *run) commandsWrite(path string) bool {
+	folders := append(r.absolute(r.job.Policy.Writable), r.checkout.Root())
+	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.LeadsThrough(path, folder) })
 }
 
 func (r *run) pushOnce(ctx context.Context, to remote.Remote, options remote.PushOptions) error {
@@ -519,6 +534,9 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 func remoteFailure(what string, err error) error {
 	var ended *outcome.Stop
 	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
+		return err
+	}
+	if errors.As(err, new(*gitops.ObjectError)) { // of what was to be sent
 		return err
 	}
 	var lease *remote.LeaseError

@@ -125,6 +125,7 @@ type run struct {
 	snapshot *gitops.Snapshot
 	gitMark  *sandbox.GitMark // to compare with; nil where commands can't write .git
 	gitBad   bool             // it differs, and nothing of git is run on it
+	unread   bool             // objects differ, and none is read any more
 	branch   string
 
 	tools        *toolbox // while the agent works

@@ -147,6 +147,9 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 
 // verifyTree runs every verify command on a tree.
 func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
+	if err := r.gitUnchanged(ctx); err != nil {
+		return nil, err
+	}
 	for i := range r.job.Verify {
 		took, err := r.check(ctx, attempt, i, tree)
 		if err != nil {
@@ -228,6 +231,9 @@ func (r *run) unchangedByVerify(ctx context.Context) error {
 	if r.verifiesClean() {
 		return nil
 	}
+	if err := r.gitUnchanged(ctx); err != nil {
+		return err
+	}
 	now, err := r.checkout.Changes(ctx, r.snapshot)
 	if err != nil {
 		return fmt.Errorf("look for what the verify commands changed: %w", err)
@@ -273,7 +279,7 @@ func (r *run) giveBack() error {
 // directory before anything else is done with it.
 func (r *run) takeChanges(ctx context.Context) error {
 	violation := r.gitUnchanged(ctx)
-	if violation != nil && !isViolation(violation) {
+	if violation != nil && (r.unread || !isViolation(violation)) {
 		return violation
 	}
 	changes, err := r.checkout.Changes(ctx, r.snapshot)

@@ -194,12 +194,15 @@ func checkoutFailure(err error) error {
 			return outcome.Stopf(outcome.InvalidInput, known.reason, "%s.", sentence(err.Error())).Because(err)
 		}
 	}
+	var damaged *gitops.ObjectError
 	var unsupported *gitops.UnsupportedError
 	var unknown *gitops.UnknownBaseError
 	var dirty *gitops.DirtyError
 	var obstructed *gitops.ObstructedError
 	var used *gitops.InUseError
 	switch {
+	case errors.As(err, &damaged):
+		return damagedRepository(damaged, err)
 	case errors.As(err, &unsupported):
 		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", sentence(err.Error())).Because(err)
 	case errors.As(err, &used):

@@ -26,35 +26,78 @@ const configLimit = 1 << 20
 // there later would obey: where the level lets commands write it, it is compared
 // afterwards. It can be kept as JSON.
 type GitMark struct {
-	Workspace string            `json:"workspace"`
-	Folders   []string          `json:"folders"` // every .git that is compared, and those elsewhere that it names
-	Entries   map[string]string `json:"entries"` // absolute path to what is there
-	New       bool              `json:"new"`     // a .git that is not among them counts, too
+	Workspace string               `json:"workspace"`
+	Folders   []string             `json:"folders"` // every .git that is compared, and those elsewhere that it names
+	Entries   map[string]string    `json:"entries"` // absolute path to what is there
+	New       bool                 `json:"new"`     // a .git that is not among them counts, too
+	Store     string               `json:"store,omitempty"`
+	Objects   map[string]gitObject `json:"objects,omitempty"` // files of the store, by absolute path
 }
 
 // MarkGit looks at what commands could write of git where a level is all that
-// confines them: at the level of Landlock every .git of the workspace, else
-// those of submodules, in which git of the repository above runs. It is nil when
-// there is nothing to compare.
-func MarkGit(ctx context.Context, workspace string, level Level) (*GitMark, error) {
+// confines them: at the level of Landlock every .git of the workspace, and the
+// objects of its own, else those of submodules, in which git of the repository
+// above runs. submodules are the paths that the repository has some at, besides
+// those that .gitmodules names. It is nil when there is nothing to compare.
+func MarkGit(ctx context.Context, workspace string, level Level, submodules []string) (*GitMark, error) {
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
 	m := &GitMark{Workspace: workspace, Entries: make(map[string]string), New: level == LevelLandlock}
+	if err := m.findFolders(ctx, submodules); err != nil || len(m.Folders) == 0 && !m.New {
+		return nil, err
+	}
 	if m.New {
-		if m.Folders, err = gitFolders(workspace); err != nil {
-			return nil, err
+		if err := m.markObjects(ctx); err != nil {
+			return nil, fmt.Errorf("look at git's objects: %w", err)
 		}
-		found, err := m.repositories(ctx)
-		if err != nil {
-			return nil, err
-		}
-		m.Folders = append(m.Folders, found...)
-	} else if m.Folders = submodules(workspace); len(m.Folders) == 0 {
-		return nil, nil
 	}
 	return m, m.look(ctx)
+}
+
+func (m *GitMark) findFolders(ctx context.Context, submodules []string) (err error) {
+	var below []string
+	if m.New {
+		if m.Folders, err = gitFolders(m.Workspace); err != nil {
+			return err
+		}
+		if below, err = m.repositories(ctx); err != nil {
+			return err
+		}
+	} else {
+		below = m.submodules(submodules)
+	}
+	m.Folders = append(m.Folders, below...)
+	for _, dotGit := range below {
+		m.follow(dotGit)
+	}
+	return nil
+}
+
+// follow adds the folders that a file .git below the workspace's own names, as
+// far as commands can write them: what is there, and what may come to be there.
+func (m *GitMark) follow(dotGit string) {
+	for file, prefix := dotGit, "gitdir: "; ; prefix = "" {
+		named, err := nameIn(file, prefix)
+		if err != nil {
+			return
+		}
+		named = filepath.Clean(named)
+		forms := []string{named}
+		if real, err := filepath.EvalSymlinks(named); err == nil && real != named {
+			forms = append(forms, real)
+		}
+		for _, folder := range forms {
+			own := within(folder, []string{filepath.Join(m.Workspace, ".git")}) // which is held, or compared
+			if !own && within(folder, []string{m.Workspace}) && !within(folder, m.Folders) {
+				m.Folders = append(m.Folders, folder)
+			}
+		}
+		if file = filepath.Join(named, "commondir"); prefix == "" {
+			return
+		}
+	}
 }
 
 // look notes what is there now. Folders stay those that were found first: who
@@ -88,9 +131,22 @@ func (m *GitMark) repositories(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// submodules are the .git of the submodules that .gitmodules names, there or
-// not, and of theirs.
-func submodules(workspace string) []string {
+// submodules are the .git of submodules, there or not, and of theirs.
+func (m *GitMark) submodules(paths []string) []string {
+	found := submodulesOf(m.Workspace)
+	for _, path := range paths {
+		below := filepath.Join(m.Workspace, filepath.FromSlash(path))
+		dotGit := filepath.Join(below, ".git")
+		if filepath.IsLocal(path) && !slices.Contains(found, dotGit) {
+			found = append(append(found, dotGit), submodulesOf(below)...)
+		}
+	}
+	return found
+}
+
+// submodulesOf are the .git of the submodules that .gitmodules names, and of
+// theirs.
+func submodulesOf(workspace string) []string {
 	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
 	if err != nil {
 		return nil
@@ -103,25 +159,18 @@ func submodules(workspace string) []string {
 	for _, s := range c.Section("submodule").Subsections {
 		if path := filepath.FromSlash(s.Option("path")); path != "" && path != "." && filepath.IsLocal(path) {
 			below := filepath.Join(workspace, path)
-			found = append(append(found, filepath.Join(below, ".git")), submodules(below)...)
+			found = append(append(found, filepath.Join(below, ".git")), submodulesOf(below)...)
 		}
 	}
 	return found
 }
 
 func readSmall(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
 	return io.ReadAll(io.LimitReader(f, configLimit))
 }
 
@@ -279,7 +328,7 @@ func gitFolders(workspace string) ([]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("look at .git: %w", err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a symbolic link, which commands could replace; make it a folder, or a file that names one", dotGit)
+		return nil, &CheckoutError{dotGit + " is a symbolic link, which commands could replace", "make it a folder, or a file that names one"}
 	}
 	folders := []string{dotGit}
 	gitDir := dotGit
@@ -295,8 +344,18 @@ func gitFolders(workspace string) ([]string, error) {
 	return folders, nil
 }
 
-// namedFolder is the folder that a file names after prefix.
+// namedFolder is the folder that a file names after prefix, links resolved.
 func namedFolder(file, prefix string) (string, error) {
+	name, err := nameIn(file, prefix)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(name)
+}
+
+// nameIn is the path that a file names after prefix, as it is written: behind a
+// link ".." leads elsewhere than it seems.
+func nameIn(file, prefix string) (string, error) {
 	raw, err := readSmall(file)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
@@ -306,7 +365,7 @@ func namedFolder(file, prefix string) (string, error) {
 		return "", fmt.Errorf("%s does not name a git folder", file)
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(file), name)
+		name = filepath.Dir(file) + "/" + name
 	}
-	return filepath.EvalSymlinks(name)
+	return name, nil
 }

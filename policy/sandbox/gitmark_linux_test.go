@@ -78,7 +78,7 @@ func TestGitMark(t *testing.T) {
 // kept is a mark as a run that goes on reads it.
 func kept(t *testing.T, dir string) *GitMark {
 	t.Helper()
-	mark, err := MarkGit(t.Context(), dir, LevelLandlock)
+	mark, err := MarkGit(t.Context(), dir, LevelLandlock, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,17 +120,18 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mark, err := MarkGit(t.Context(), dir, LevelFull); mark != nil || err != nil {
+	if mark, err := MarkGit(t.Context(), dir, LevelFull, nil); mark != nil || err != nil {
 		t.Errorf("without submodules: %v, %v", mark, err)
 	}
 	for name, content := range map[string]string{
 		".git/HEAD": "ref: refs/heads/main\n", "lib/.git": "gitdir: ../.git/modules/lib\n", "other/.git/HEAD": "x\n",
+		".git/modules/lib/config": "[core]\n", "unnamed/.git": "gitdir: ../folder/real\n", "folder/real/HEAD": "x\n", "folder/real/commondir": "../common\n",
 		".gitmodules":     "[submodule \"lib\"]\n\tpath = lib\n[submodule \"late\"]\n\tpath = late\n[submodule \"out\"]\n\tpath = ../out\n",
 		"lib/.gitmodules": "[submodule \"deep\"]\n\tpath = deep\n", "lib/deep/.git": "gitdir: ../../.git/modules/lib/modules/deep\n",
 	} {
 		put(t, filepath.Join(dir, name), content, 0o644)
 	}
-	mark, err := MarkGit(t.Context(), dir, LevelFull)
+	mark, err := MarkGit(t.Context(), dir, LevelFull, []string{"lib", "unnamed", "../out"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,12 +143,19 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n", 0o644)
 	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
 	must(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
+	put(t, filepath.Join(dir, ".git/modules/lib/config"), "only agent-ci writes it\n", 0o644)
+	must(os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")))
+	put(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n", 0o644)
+	put(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
 	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n", 0o644)
 	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"lib/.git was changed", "lib/deep/.git is gone", "late/.git is new", "late/.git/config is new"}
+	want := []string{
+		"folder/real/HEAD was changed", "folder/real/commondir is gone", "lib/.git was changed", "lib/deep/.git is gone",
+		"folder/common is new", "folder/common/config is new", "late/.git is new", "late/.git/config is new",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -438,7 +438,6 @@ func TestAWorktreesGitFolderIsReadOnly(t *testing.T) {
 	put(t, filepath.Join(repository, "worktrees/w/commondir"), "../..\n", 0o644)
 	box, o := confined(t, "namespaces", func(o *Options) {
 		put(t, filepath.Join(o.Workspace, ".git"), "gitdir: "+filepath.Join(repository, "worktrees/w")+"\n", 0o644)
-		o.Writable = []string{repository}
 	})
 	got := run(t, box, o, "cd "+repository+"; for f in worktrees/w/HEAD config hooks "+o.Workspace+"/.git; do touch $f 2>&1; done; cat config")
 	if strings.Count(got, "Read-only file system") != 4 || !strings.Contains(got, "[core]") {

@@ -161,6 +161,14 @@ func (e *UnavailableError) Error() string {
 	return what + ". " + e.Remedy
 }
 
+// CheckoutError is a workspace whose git folder can't be kept from commands.
+type CheckoutError struct {
+	What   string
+	Remedy string // what to do
+}
+
+func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
+
 // opensNamespaces are the kernel's settings that let ordinary users make user
 // namespaces, each of some distributions.
 const opensNamespaces = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"

@@ -42,6 +42,9 @@ func newPlan(o Options) (*plan, error) {
 	if p.git, err = readGitState(p.workspace, filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
+	if err := p.mustHoldGit(); err != nil {
+		return nil, err
+	}
 	if p.userGit, err = readUserGitState(o.userGitFiles(), filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}

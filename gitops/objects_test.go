@@ -1,0 +1,224 @@
+package gitops_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+// planted writes content, of a file, under the id of another object.
+func planted(r repo, id, content string) {
+	r.t.Helper()
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, err := fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
+	if err := errors.Join(err, z.Close()); err != nil {
+		r.t.Fatal(err)
+	}
+	name := ".git/objects/" + id[:2] + "/" + id[2:]
+	r.remove(name)
+	r.write(name, b.String())
+}
+
+func revision(r repo, spec string) string { return strings.TrimSpace(r.git("rev-parse", spec)) }
+
+func isDamaged(t *testing.T, what string, err error, id string) {
+	t.Helper()
+	var damaged *gitops.ObjectError
+	if !errors.As(err, &damaged) || damaged.ID != id {
+		t.Errorf("%s: %v, want an error about object %s", what, err, id)
+	}
+}
+
+// Whoever reads an object gets what its id says, or nothing.
+func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
+	small, large := "the key is hunter22\n", strings.Repeat("hunter22\n", 300_000)
+	for _, content := range []string{small, large} {
+		r := newRepo(t)
+		r.write("bin/run.sh", "#!/bin/sh\nexit 1\n")
+		r.write("other", "o\n")
+		r.commit("base")
+		base, id := revision(r, "HEAD"), revision(r, "HEAD:bin/run.sh")
+		r.git("mv", "bin/run.sh", "moved.sh")
+		r.commit("moved")
+		moved := gitops.Tree(revision(r, "HEAD^{tree}"))
+		r.git("checkout", "-q", "HEAD~1")
+		c := r.open("")
+		cs, err := c.Between(t.Context(), gitops.Base{SHA: base, Tree: gitops.Tree(revision(r, "HEAD^{tree}"))}, moved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		planted(r, id, content)
+		c = r.open("") // which has read nothing yet
+		_, err = c.ReadBase("bin/run.sh", 1<<30)
+		isDamaged(t, "a file of the base", err, id)
+		dir := filepath.Join(t.TempDir(), "fresh")
+		isDamaged(t, "a fresh tree", c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: cs.Base.Tree}), id)
+		if left, err := os.ReadFile(filepath.Join(dir, "bin/run.sh")); err == nil {
+			t.Errorf("the fresh tree has %.40q", left)
+		}
+		_, _, err = c.Blob(id)
+		isDamaged(t, "a blob", err, id)
+		var pack bytes.Buffer
+		isDamaged(t, "a pack", c.WritePack(t.Context(), cs, "", &pack), id)
+		if bytes.Contains(pack.Bytes(), []byte("hunter22")) || pack.Len() > 200 {
+			t.Errorf("%d bytes of a pack were written", pack.Len())
+		}
+	}
+}
+
+// An index of a pack says where in it an object is; one that was rewritten names
+// another.
+func TestAnIndexThatNamesAnotherObject(t *testing.T) {
+	r := newRepo(t)
+	r.write("check.sh", "exit 1\n")
+	r.write("evil.sh", "exit 0\n")
+	r.commit("base")
+	r.git("gc", "-q")
+	check, evil := revision(r, "HEAD:check.sh"), revision(r, "HEAD:evil.sh")
+	swapOffsets(t, r, check, evil)
+	if got := r.git("show", "HEAD:check.sh"); !strings.Contains(got, "exit 0") {
+		t.Fatalf("git is not led to the other object: %q", got)
+	}
+	_, err := r.open("").ReadBase("check.sh", 100)
+	isDamaged(t, "a file of the base", err, check)
+}
+
+// swapOffsets makes each of two ids of the pack's index name what the other is.
+func swapOffsets(t *testing.T, r repo, a, b string) {
+	t.Helper()
+	list, err := filepath.Glob(r.path(".git/objects/pack/*.idx"))
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	idx, err := os.ReadFile(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(idx[8+255*4+3]) // few objects
+	place := func(id string) []byte {
+		raw, err := hex.DecodeString(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := 8 + 256*4
+		at := bytes.Index(idx[names:], raw) / 20
+		offsets := names + n*(20+4)
+		return idx[offsets+4*at : offsets+4*at+4]
+	}
+	first, second := place(a), place(b)
+	kept := bytes.Clone(first)
+	copy(first, second)
+	copy(second, kept)
+	sum := sha1.Sum(idx[:len(idx)-20])
+	copy(idx[len(idx)-20:], sum[:])
+	if err := os.Chmod(list[0], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(list[0], idx, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.remove(".git/objects/pack/" + strings.TrimSuffix(filepath.Base(list[0]), ".idx") + ".rev")
+}
+
+// An object that is gone is no reason to find nothing, or something else.
+func TestAnObjectThatIsGone(t *testing.T) {
+	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.seed()
+			id := revision(r, spec)
+			c := r.open("")
+			r.remove(".git/objects/" + id[:2] + "/" + id[2:])
+			_, err := c.ReadBase("src/main.go", 100)
+			isDamaged(t, "a file of the base", err, id)
+		})
+	}
+}
+
+// What somebody put under the id of a content to come is not taken for it: not
+// in the change, and not in what the next user of the checkout finds.
+func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
+	for name, git := range map[string]string{"without git": "", "with git": gitProgram(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.seed()
+			c := r.open(git)
+			snap := snapshot(t, c)
+			r.write("new.sh", "echo fine\n")
+			id := strings.TrimSpace(r.git("hash-object", "new.sh"))
+			planted(r, id, "echo evil\n")
+			cs := changes(t, c, snap)
+			blob, _, err := c.Blob(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer blob.Close()
+			if data, err := io.ReadAll(blob); err != nil || string(data) != "echo fine\n" {
+				t.Errorf("the change holds %q, %v", data, err)
+			}
+			sha := commit(t, c, cs)
+			isDamaged(t, "the switch", c.Switch(t.Context(), "agent-ci/x", sha, cs), id)
+			if out, err := exec.Command(gitProgram(t), "-C", r.dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput(); err == nil {
+				t.Errorf("the branch is there: %s", out)
+			}
+		})
+	}
+}
+
+// A large file is read through a copy, and still only as what it is.
+func TestALargeFileOfTheBase(t *testing.T) {
+	r := newRepo(t)
+	text := strings.Repeat("a line of a large file\n", 100_000)
+	r.write("large", text)
+	r.commit("base")
+	r.git("gc", "-q")
+	c := r.open("")
+	data, err := c.ReadBase("large", 1<<30)
+	if err != nil || string(data) != text {
+		t.Errorf("%d bytes of %d, %v", len(data), len(text), err)
+	}
+}
+
+// A file whose content can't be put back is not taken away.
+func TestRestoreWithADamagedObject(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open("")
+	snap := snapshot(t, c)
+	r.write("README", "one\n2\n")
+	r.write("new", "n\n")
+	cs := changes(t, c, snap)
+	id := revision(r, "HEAD:README")
+	r.remove(".git/objects/" + id[:2] + "/" + id[2:])
+	isDamaged(t, "to restore", c.Restore(t.Context(), cs), id)
+	for name, want := range map[string]string{"README": "one\n2\n", "new": "n\n"} {
+		if got := r.files()[name]; !strings.Contains(got, want) {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
+// Git does not hash what it reads, so it is given what was hashed.
+func TestGitReadsNoDamagedObject(t *testing.T) {
+	r := newRepo(t)
+	r.seed()
+	c := r.open(gitProgram(t))
+	snap := snapshot(t, c)
+	r.write("README", "one\n2\n")
+	id := revision(r, "HEAD:README")
+	planted(r, id, "hunter22\n")
+	_, err := c.Changes(t.Context(), snap)
+	isDamaged(t, "to count lines", err, id)
+}

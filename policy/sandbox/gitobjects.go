@@ -1,0 +1,296 @@
+package sandbox
+
+import (
+	"compress/zlib"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pjbgf/sha1cd"
+	"golang.org/x/sys/unix"
+)
+
+// gitObject is a file in which git keeps objects. Git itself never writes into
+// one, and each says what has to be in it: the name of a loose object, the sum at
+// the end of a pack, and of what belongs to it.
+type gitObject struct {
+	Stat string `json:"stat,omitempty"` // nobody wrote the file as long as this stays; empty for one too young to tell
+	Link string `json:"link,omitempty"` // where a symbolic link leads
+	Sum  string `json:"sum,omitempty"`  // at its end; of what has none the digest; empty for a loose object
+}
+
+// coarsestTime is more than the difference that two times of writing have, as
+// file systems keep them.
+const coarsestTime = 2 * time.Second
+
+var (
+	looseName = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
+	// objectFolder is something else in the place of a folder, a link most likely.
+	objectFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
+	// leftHalf is what git leaves when it is killed. It would take one that ends in
+	// .idx for a pack's.
+	leftHalf   = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
+	summedName = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
+)
+
+// markObjects notes the objects of a repository that lies in the workspace.
+func (m *GitMark) markObjects(ctx context.Context) error {
+	folder := filepath.Join(m.Workspace, ".git", "objects")
+	if !isFolder(filepath.Dir(folder)) {
+		return nil
+	}
+	m.Store, m.Objects = folder, make(map[string]gitObject)
+	now := time.Now()
+	return eachObject(ctx, folder, func(path, below string) error {
+		o, err := lookAtObject(path, below)
+		if err == nil {
+			m.Objects[path] = o.trusted(path, now)
+		}
+		return err
+	})
+}
+
+// ChangedObjects looks again at the objects of the workspace's repository, and
+// names the files that are not as they were, or not what they say: what is new
+// has to be a loose object that is what its name says.
+func (m *GitMark) ChangedObjects(ctx context.Context) ([]string, error) {
+	if m.Store == "" {
+		return nil, nil
+	}
+	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: mostInflated}
+	if err := eachObject(ctx, m.Store, c.look(ctx)); err != nil {
+		return nil, fmt.Errorf("look at git's objects: %w", err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(m.Objects)) {
+		if !c.seen[path] {
+			c.tell(path, "is gone")
+		}
+	}
+	return c.changed, nil
+}
+
+// mostInflated bounds what is inflated in one comparison: commands can make
+// objects that are far larger than their files.
+const mostInflated = 4 << 30
+
+type objectComparison struct {
+	mark    *GitMark
+	now     time.Time
+	seen    map[string]bool
+	left    int64
+	changed []string
+}
+
+func (c *objectComparison) tell(path, how string) {
+	c.changed = append(c.changed, c.mark.shown(path)+" "+how)
+}
+
+func (c *objectComparison) look(ctx context.Context) func(path, below string) error {
+	return func(path, below string) error {
+		c.seen[path] = true
+		is, err := lookAtObject(path, below)
+		if err != nil {
+			return err
+		}
+		was, known := c.mark.Objects[path]
+		switch {
+		case !known && !looseName.MatchString(below):
+			c.tell(path, "is new")
+			return nil
+		case known && (is.Link != was.Link || is.Sum != was.Sum):
+			c.tell(path, "was changed")
+			return nil
+		case known && was.Stat != "" && is.Stat == was.Stat:
+			return nil
+		}
+		err = c.isWhole(ctx, path, below, is.Sum)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, new(*fs.PathError)):
+			return err
+		case err != nil:
+			c.tell(path, "was changed: "+err.Error())
+		case known:
+			c.mark.Objects[path] = is.trusted(path, c.now)
+		}
+		return nil
+	}
+}
+
+// isWhole reads a file of objects and compares it with what it says of itself.
+func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string) error {
+	f, err := openRegular(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch {
+	case looseName.MatchString(below):
+		return c.isNamed(ctx, f, strings.ReplaceAll(below, "/", ""))
+	case summedName.MatchString(path):
+		return isSummed(ctx, f, sum)
+	}
+	return nil // the digest is the same
+}
+
+func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string) error {
+	content, err := zlib.NewReader(f)
+	if err != nil {
+		return errors.New("it is no object")
+	}
+	sum := sha1cd.New()
+	n, err := io.Copy(sum, io.LimitReader(withContext{ctx, content}, c.left))
+	c.left -= n
+	switch {
+	case err != nil:
+		return errors.New("it is no object")
+	case c.left <= 0:
+		return errors.New("there is too much to compare")
+	case hex.EncodeToString(sum.Sum(nil)) != name:
+		return errors.New("it is another object than its name says")
+	}
+	return nil
+}
+
+func isSummed(ctx context.Context, f *os.File, sum string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	found := sha1cd.New()
+	if _, err := io.Copy(found, io.LimitReader(withContext{ctx, f}, info.Size()-sha1cd.Size)); err != nil {
+		return err
+	}
+	if hex.EncodeToString(found.Sum(nil)) != sum {
+		return errors.New("its content has another sum")
+	}
+	return nil
+}
+
+// withContext ends what reads when ctx does.
+type withContext struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r withContext) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
+// eachObject visits the files of an objects folder that git reads objects by.
+// What is about other folders is compared as the rest of .git is.
+func eachObject(ctx context.Context, folder string, visit func(path, below string) error) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		below := filepath.ToSlash(strings.TrimPrefix(path, folder+string(filepath.Separator)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case errors.Is(err, fs.ErrPermission):
+			return visit(path, below)
+		case err != nil:
+			return err
+		case below == "info":
+			return skip(entry)
+		case entry.IsDir() || leftHalf.MatchString(below):
+			return nil
+		case looseName.MatchString(below) || strings.HasPrefix(below, "pack/") || objectFolder.MatchString(below):
+			return visit(path, below)
+		}
+		return nil
+	})
+}
+
+func lookAtObject(path, below string) (o gitObject, err error) {
+	if o.Link, err = os.Readlink(path); err != nil {
+		o.Link = "" // it is none
+	}
+	if o.Stat, err = statOf(path); err != nil {
+		return o, err
+	}
+	if !looseName.MatchString(below) {
+		o.Sum, err = sumOf(path)
+	}
+	return o, err
+}
+
+// sumOf is the sum at the end of a file that has one, else its digest.
+func sumOf(path string) (string, error) {
+	f, err := openRegular(path)
+	switch {
+	case errors.As(err, new(*fs.PathError)):
+		return "", err
+	case err != nil:
+		return "none: " + err.Error(), nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if summedName.MatchString(path) && info.Size() >= sha1cd.Size {
+		end := make([]byte, sha1cd.Size)
+		_, err := f.ReadAt(end, info.Size()-sha1cd.Size)
+		return hex.EncodeToString(end), err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, io.LimitReader(f, longestCompared))
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// openRegular opens a regular file, and waits for nobody who would write a pipe.
+// What is wrong with the file is no fs.PathError.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("it can't be read")
+	case err != nil:
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errors.New("it is no regular file"), f.Close())
+	}
+	return f, nil
+}
+
+// statOf tells a file, and each time that it is written, from all others.
+func statOf(path string) (string, error) {
+	var s unix.Stat_t
+	err := unix.Stat(path, &s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "nothing", nil // a link that leads nowhere
+	}
+	if err != nil {
+		return "", fmt.Errorf("look at %s: %w", path, err)
+	}
+	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), nil
+}
+
+// trusted is the object without its stat data where the file was changed so
+// shortly before that it could change again within the same time.
+func (o gitObject) trusted(path string, now time.Time) gitObject {
+	var s unix.Stat_t
+	if unix.Stat(path, &s) != nil || now.Sub(time.Unix(0, s.Ctim.Nano())) < coarsestTime {
+		o.Stat = ""
+	}
+	return o
+}
