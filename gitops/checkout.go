@@ -34,6 +34,7 @@ type Checkout struct {
 	start    position
 	live     liveIndex
 	locked   map[string]bool // lock files that were there when it was opened
+	hidden   map[string]bool // by Hide
 	claim    *os.File        // that keeps other runs out; nil while nothing does
 
 	base Base // what the work tree stands on

@@ -30,7 +30,7 @@ func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
 	defer to.Close()
-	cp := copier{ctx: ctx, from: c.dir, to: to}
+	cp := copier{ctx: ctx, from: c.dir, to: to, leaveOut: c.hides}
 	for _, name := range slices.Sorted(maps.Keys(snap.untracked)) {
 		if err := cp.entry(name); err != nil {
 			return fmt.Errorf("keep untracked files: %w", err)
@@ -55,13 +55,14 @@ type copier struct {
 	from, to   *os.Root
 	filesAlone bool // without any .git
 	depth      int  // folders above that are open
+	leaveOut   func(name string) bool
 }
 
 func (c *copier) entry(name string) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	if c.filesAlone && path.Base(name) == ".git" {
+	if c.filesAlone && path.Base(name) == ".git" || c.leaveOut != nil && c.leaveOut(name) {
 		return nil
 	}
 	info, err := c.from.Lstat(name)

@@ -58,17 +58,19 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 // scan is a scan of the work tree against ix.
 func (c *Checkout) scan(ix *index.File, report func(found) error) *scan {
 	return &scan{
-		settings: &c.settings, index: ix, root: c.dir, outer: c.ignores, skip: c.ownFolders(), report: report,
+		settings: &c.settings, index: ix, root: c.dir, outer: c.ignores, skip: c.leftOut(), report: report,
 	}
 }
 
-// ownFolders are folders of ours that lie in the work tree.
-func (c *Checkout) ownFolders() map[string]bool {
+// leftOut are what is hidden and folders of ours that lie in the work tree.
+func (c *Checkout) leftOut() map[string]bool {
 	rel, err := filepath.Rel(c.root, resolved(c.state))
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return nil
+		return c.hidden
 	}
-	return map[string]bool{filepath.ToSlash(rel): true}
+	all := map[string]bool{c.settings.sameName(filepath.ToSlash(rel)): true}
+	maps.Copy(all, c.hidden)
+	return all
 }
 
 func suspectOf(ix *index.File, f found) suspect {

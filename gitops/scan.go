@@ -151,7 +151,7 @@ func (s *scan) named(names []name, entries []fs.DirEntry, at place) []name {
 		if s.settings.precompose {
 			n.git = norm.NFC.String(n.git)
 		}
-		if !s.skip[at.path+n.git] {
+		if len(s.skip) == 0 || !s.skip[s.settings.sameName(at.path+n.git)] {
 			names = append(names, n)
 		}
 	}
@@ -259,7 +259,7 @@ func (s *scan) gone(lo, hi int) error {
 }
 
 func (s *scan) missing(i int) error {
-	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid {
+	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid || s.settings.covers(s.skip, e.Path) {
 		return nil
 	}
 	return s.tell(found{what: foundDeleted, path: string(s.index.Path(i)), entry: i})

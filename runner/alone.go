@@ -50,6 +50,9 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	r.linkPatchTool()
+	if err := r.hide(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	a.box, err = r.openSandbox(ctx, place{scratch: agentScratch, root: r.root(), begun: begun})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())

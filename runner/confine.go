@@ -41,6 +41,9 @@ func (r *run) confine(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.hide(ctx); err != nil {
+		return err
+	}
 	reached, err := r.probe(ctx, job.Network{})
 	if err != nil {
 		return err
@@ -112,6 +115,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
 		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
 		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
+		Secrets:  r.hidden,
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
 		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,

@@ -143,11 +143,12 @@ func (r *run) equip(ctx context.Context) error {
 	suits, ignored := toolsetOf(r.profile, r.job.Model.Tools), r.ignored(ctx)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
 	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, Protect: r.whyProtected, Ignored: ignoredFile(ignored, dir), Keep: r.keepPatch, Journal: r.journalPatch(root)})
+	view := r.commandView()
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, View: view, Protect: r.whyProtected, Ignored: ignoredFile(ignored, dir), Keep: r.keepPatch, Journal: r.journalPatch(root, view)})
 	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.dir.join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: ignored, View: r.commandView()})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: ignored, View: view})...)
 	all = append(all, commands.All()...)
 	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)

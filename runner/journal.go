@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 )
 
@@ -40,12 +42,16 @@ type journalled struct {
 
 // journalPatch writes the journal of a patch to paths and closes it when the
 // patch is done.
-func (r *run) journalPatch(root *os.Root) func(paths []string) (func(applied bool), error) {
+func (r *run) journalPatch(root *os.Root, view func() (*sandbox.View, error)) func(paths []string) (func(applied bool), error) {
 	return func(paths []string) (func(applied bool), error) {
 		r.dir.remove(journalFolder)
+		shown, err := view()
+		if err != nil {
+			return nil, err
+		}
 		files := make([]journalled, 0, len(paths))
 		for i, name := range paths {
-			file, err := r.journalOne(root, name, journalFolder+"/"+strconv.Itoa(i))
+			file, err := r.journalOne(root, shown, name, journalFolder+"/"+strconv.Itoa(i))
 			if err != nil {
 				return nil, err
 			}
@@ -93,7 +99,7 @@ func syncIn(root *os.Root, name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func (r *run) journalOne(root *os.Root, name, content string) (journalled, error) {
+func (r *run) journalOne(root *os.Root, view *sandbox.View, name, content string) (journalled, error) {
 	file := journalled{Path: name}
 	info, err := root.Lstat(name)
 	switch {
@@ -111,12 +117,30 @@ func (r *run) journalOne(root *os.Root, name, content string) (journalled, error
 	if !info.Mode().IsRegular() {
 		return file, nil // a patch does not replace it
 	}
-	raw, err := given.ReadIn(root, name, mostRead)
+	raw, err := readShown(root, view, name)
 	if err != nil {
 		return file, err
 	}
 	file.Content = content
 	return file, r.dir.write(content, raw)
+}
+
+// readShown reads a file, but nothing that commands don't see and that a link
+// leads to which came in its place.
+func readShown(root *os.Root, view *sandbox.View, name string) ([]byte, error) {
+	f, err := given.OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if why := view.HidesFile(f); why != "" {
+		return nil, fmt.Errorf("%s can't be read: %s", name, why)
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, mostRead+1))
+	if err == nil && len(raw) > mostRead {
+		err = fmt.Errorf("%s has more than %d bytes", name, mostRead)
+	}
+	return raw, err
 }
 
 func missingFolders(root *os.Root, name string) []string {

@@ -124,6 +124,7 @@ type run struct {
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
 	gitMark  *sandbox.GitMark // to compare with; nil where commands can't write .git
+	hidden   *sandbox.Secrets // from commands, where they may write; nil until it was looked for
 	gitBad   bool             // it differs, and nothing of git is run on it
 	unread   bool             // objects differ, and none is read any more
 	branch   string

@@ -31,7 +31,10 @@ func (r *run) setUp(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.unchangedBy(ctx, "setup")
+	if err := r.unchangedBy(ctx, "setup"); err != nil {
+		return err
+	}
+	return r.hideMore(ctx)
 }
 
 func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {

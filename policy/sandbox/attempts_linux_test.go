@@ -23,6 +23,7 @@ type world struct {
 	Outside   string // holds secret.txt, which is world-readable, and may be written by the user
 	Home      string
 	Denied    string // a file that policy.deny_read names
+	Extra     string // writable besides; a/cred in it is denied, as conf/deep/cred in the workspace
 	Temp      string // RUNNER_TEMP, holds cred
 	Victim    int    // process id of whoever opened the sandbox, outside
 	Socket    string // a named socket that somebody outside listens on
@@ -54,11 +55,12 @@ const (
 	checkedAfterwards = "Landlock grants the workspace whole; what git keeps is compared afterwards"
 	notLandlocks      = "Landlock does not cover the attributes of files; the owner outside is the user who started agent-ci"
 	notNames          = "Landlock covers what is in files and folders, not that they are there"
+	refusesToStart    = "Landlock grants a folder with all that is in it; a denied file in one refuses the start"
 	notSignals        = "Landlock covers signals only; priorities of the user's other processes can be changed"
 )
 
 func attempts() []attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), gitAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts())
+	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts())
 }
 
 func inLandlock(why string) map[string]string { return map[string]string{"landlock": why} }
@@ -175,6 +177,38 @@ func secretAttempts() []attempt {
 		}, unproven: true},
 		{name: "read the password hashes", do: func(world) error { return readAny("/etc/shadow") }},
 	}
+}
+
+// hiddenAttempts are on what is hidden in folders that commands may write to.
+func hiddenAttempts() []attempt {
+	away := func(path string) error { return errors.Join(os.Rename(path, path+"-gone"), os.Rename(path+"-gone", path)) }
+	swap := func(path, other string) error {
+		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+	}
+	hidden := []attempt{
+		{name: "read a hidden file of the workspace", do: func(w world) error { return readSecret(w, w.workspace("conf/deep/cred")) }},
+		{name: "read a hidden file of a writable folder", do: func(w world) error { return readSecret(w, filepath.Join(w.Extra, "a/cred")) }},
+		{name: "move a hidden file", do: func(w world) error { return away(w.workspace("conf/deep/cred")) }},
+		{name: "move the folder of a hidden file", do: func(w world) error { return away(w.workspace("conf/deep")) }},
+		{name: "move a folder above a hidden file", do: func(w world) error { return away(w.workspace("conf")) }},
+		{name: "move a folder above a hidden file into another", do: func(w world) error {
+			return errors.Join(os.Rename(w.workspace("conf/deep"), w.workspace("mnt/deep")), os.Rename(w.workspace("mnt/deep"), w.workspace("conf/deep")))
+		}},
+		{name: "move the folder of a hidden file in a writable folder", do: func(w world) error { return away(filepath.Join(w.Extra, "a")) }},
+		{name: "exchange a folder above a hidden file", do: func(w world) error {
+			return errors.Join(swap(w.workspace("conf"), w.workspace("mnt")), swap(w.workspace("conf"), w.workspace("mnt")))
+		}},
+		{name: "hard link a hidden file", do: func(w world) error {
+			return errors.Join(os.Link(w.workspace("conf/deep/cred"), w.workspace("linked")), os.Remove(w.workspace("linked")))
+		}},
+		{name: "write a hidden file", do: func(w world) error {
+			return errors.Join(os.WriteFile(w.workspace("conf/deep/cred"), []byte(w.Secret), 0o644), readSecret(w, w.workspace("conf/deep/cred")))
+		}},
+	}
+	for i := range hidden {
+		hidden[i].open = inLandlock(refusesToStart)
+	}
+	return hidden
 }
 
 func gitAttempts() []attempt {

@@ -287,7 +287,7 @@ func newWorld(t *testing.T, tier string, user int) outer {
 		"outside/secret.txt": "x", "outside/truncate": "x", "outside/delete": "x", "outside/move": "x", "outside/kube/config": secret,
 		"home/.ssh/id_rsa": secret, "home/.aws/credentials": secret, "home/.netrc": secret, "home/.config/gh/hosts.yml": secret,
 		"denied/file": secret, "temp/cred": secret, "workspace/mnt/.keep": "",
-		"workspace/.git/config": gitConfig, "workspace/.git/HEAD": "ref: refs/heads/main\n", "workspace/.git/description": "x", "workspace/.git/hooks/kept": "x",
+		"workspace/conf/deep/cred": secret, "extra/a/cred": secret, "workspace/.git/config": gitConfig, "workspace/.git/HEAD": "ref: refs/heads/main\n", "workspace/.git/description": "x", "workspace/.git/hooks/kept": "x",
 	}
 	for name, content := range files {
 		put(t, filepath.Join(base, name), content, 0o644)
@@ -303,12 +303,16 @@ func newWorld(t *testing.T, tier string, user int) outer {
 	give(t, base, user)
 	in := func(name string) string { return filepath.Join(base, name) }
 	w := world{
-		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Temp: in("temp"),
+		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Extra: in("extra"), Temp: in("temp"),
 		Socket: in("outside/host.sock"), Datagram: in("outside/datagram.sock"), Abstract: filepath.Base(base),
 		Shared: filepath.Join("/dev/shm", filepath.Base(base)), Secret: secret,
 	}
+	denied := []string{w.Denied}
+	if tier != "landlock" { // which refuses to start then
+		denied = append(denied, w.workspace("conf/deep/cred"), filepath.Join(w.Extra, "a/cred"))
+	}
 	return outer{World: w, Program: in("bin/attempt"), Without: tiers[tier], Options: Options{
-		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: w.Workspace, Home: w.Home, Scratch: in("scratch"), DenyRead: []string{w.Denied},
+		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: w.Workspace, Writable: []string{w.Extra}, Home: w.Home, Scratch: in("scratch"), DenyRead: denied,
 	}}
 }
 

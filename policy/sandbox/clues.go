@@ -61,6 +61,11 @@ var refusals = []struct {
 		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder only; .git is read-only, and the runner commits",
 	},
 	{
+		[]string{"Device or resource busy", "device or resource busy", "EBUSY"},
+		"mounts", false,
+		".git, what is kept from commands and the folders above it can't be moved, replaced or removed; leave them where they are",
+	},
+	{
 		[]string{"Permission denied", "permission denied", "EACCES"},
 		"Landlock, or the file's own mode", false,
 		"what is outside of the workspace and $TMPDIR can't be changed, and credentials can't be read",

@@ -50,9 +50,34 @@ var namedCredentials = []string{
 	"AZURE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
 }
 
-// credentials are the paths that no command may read. Not all need exist.
-func (o Options) credentials() []string {
-	paths := slices.Concat(machineCredentials, o.DenyRead)
+// credential is a path that no command may read. It need not exist.
+type credential struct {
+	path string
+	by   string // what names it, as Secret.By has it
+}
+
+func credentialsBy(by string, paths []string) []credential {
+	all := make([]credential, len(paths))
+	for i, path := range paths {
+		all[i] = credential{path, by}
+	}
+	return all
+}
+
+// credentials are the paths that no command may read, those first that somebody
+// names.
+func (o Options) credentials() []credential {
+	all := credentialsBy(DeniedBy, o.DenyRead)
+	for _, name := range namedCredentials {
+		paths := slices.DeleteFunc(filepath.SplitList(variable(o.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })
+		all = append(all, credentialsBy(name, paths)...)
+	}
+	return append(all, credentialsBy("", o.usualCredentials())...)
+}
+
+// usualCredentials are known by their places.
+func (o Options) usualCredentials() []string {
+	paths := slices.Clone(machineCredentials)
 	for _, pattern := range credentialPatterns {
 		found, _ := filepath.Glob(pattern)
 		paths = append(paths, found...)
@@ -75,9 +100,6 @@ func (o Options) credentials() []string {
 				paths = append(paths, filepath.Join(dir, below))
 			}
 		}
-	}
-	for _, name := range namedCredentials {
-		paths = append(paths, slices.DeleteFunc(filepath.SplitList(variable(o.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })...)
 	}
 	return paths
 }

@@ -86,6 +86,9 @@ type Options struct {
 	Writable []string // more that may be changed; what does not exist is passed over
 	Readable []string // stays readable though it lies in something that is absent
 	DenyRead []string // absent, besides the credentials
+	// Secrets are what FindSecrets found of both in the folders that commands may
+	// write to, before they ran; nil to look for it.
+	Secrets *Secrets
 
 	// Home is the user's folder. Commands may change what is in it, but what
 	// they change is their own and gone with the sandbox. Where the kernel

@@ -24,6 +24,7 @@ type plan struct {
 	workspace string   // links resolved, as everything below
 	writable  []string // with the workspace
 	readable  []string
+	secrets   *Secrets
 	hidden    []string // what is there of the credentials and denied paths
 	sockets   []string
 	git       gitState // of the workspace
@@ -48,9 +49,11 @@ func newPlan(o Options) (*plan, error) {
 	if p.userGit, err = readUserGitState(o.userGitFiles(), filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
-	for _, path := range slices.Concat(o.credentials(), p.git.secretFiles, p.userGit.secretFiles) {
-		p.hidden = append(p.hidden, existingForms(path)...)
+	all := slices.Concat(o.credentials(), credentialsBy("", p.git.secretFiles), credentialsBy("", p.userGit.secretFiles))
+	if p.secrets = o.Secrets; p.secrets == nil {
+		p.secrets = o.findSecrets(all)
 	}
+	p.hidden = p.secrets.hides(all)
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existingForms(path)...)
 	}
@@ -148,6 +151,7 @@ func (p *plan) namespaceMounts() []stage.Mount {
 		p.putSource(stage.Readable, resolver, resolver)
 	}
 	p.hide()
+	p.holdPlaces()
 	return slices.SortedFunc(mapValues(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
@@ -219,6 +223,38 @@ func (p *plan) hide() {
 			continue
 		}
 		p.put(stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()})
+	}
+}
+
+// holdPlaces keeps commands from moving what is shown or covered in a folder that
+// they may write to: each folder above it is mounted on itself, and what is
+// mounted can't be renamed. A later sandbox would else look for it in vain.
+func (p *plan) holdPlaces() {
+	for path, m := range maps.Clone(p.mounts) {
+		if m.Kind == stage.Writable {
+			continue
+		}
+		var between []string
+		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+			top, mounted := p.mounts[dir]
+			if !mounted {
+				between = append(between, dir)
+				continue
+			}
+			if top.Kind == stage.Writable {
+				p.putBelow(top, between)
+			}
+			break
+		}
+	}
+}
+
+// putBelow mounts folders of a writable one on themselves.
+func (p *plan) putBelow(top stage.Mount, folders []string) {
+	for _, dir := range folders {
+		if rel, err := filepath.Rel(top.Path, dir); err == nil {
+			p.putSource(stage.Writable, dir, filepath.Join(top.Source, rel))
+		}
 	}
 }
 

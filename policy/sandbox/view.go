@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // View is what commands see of the file system, for who reads files outside of
@@ -15,7 +16,19 @@ import (
 // credential that appears later. A nil View
 // hides nothing.
 type View struct {
-	entries []viewed // of a path the deepest counts
+	entries []viewed        // of a path the deepest counts
+	secrets map[fileID]bool // files and folders that are not shown, under whatever name
+}
+
+// fileID is what a file is, whatever its name.
+type fileID struct{ device, inode uint64 }
+
+func idOf(info fs.FileInfo) fileID {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}
+	}
+	return fileID{uint64(stat.Dev), stat.Ino}
 }
 
 // viewed says what commands see at a path and below.
@@ -39,7 +52,7 @@ var errNotShown = errors.New("not shown")
 
 // NewView gives the view of the commands in a sandbox that reaches level.
 func NewView(o Options, level Level) (*View, error) {
-	v := &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}}
+	v := &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
 	if level != LevelNone {
 		if err := v.confine(o, level); err != nil {
 			return nil, fmt.Errorf("find what commands may read: %w", err)
@@ -141,6 +154,53 @@ func (v *View) Hides(real string) (why string) {
 		}
 	}
 	return v.at(real).hidden()
+}
+
+// HidesFile says why an open file or folder is not shown, by where it really
+// lies and by what it is: a path that was looked at before may have come to lead
+// elsewhere. Empty when it is shown.
+func (v *View) HidesFile(file *os.File) (why string) {
+	if v == nil {
+		return ""
+	}
+	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err == nil { // where there is no /proc, nothing is hidden
+		if why := v.Hides(path); why != "" {
+			return why
+		}
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	return v.HidesInfo(info)
+}
+
+// HidesInfo says why what has this stat data is not shown; empty when it is, as
+// far as that tells.
+func (v *View) HidesInfo(info fs.FileInfo) (why string) {
+	stat := idOf(info)
+	if v.HidesID(stat.device, stat.inode) {
+		return whyHidden
+	}
+	return ""
+}
+
+// HidesID says whether the file or folder of this number is not shown.
+func (v *View) HidesID(device, inode uint64) bool {
+	return v != nil && v.secrets[fileID{device, inode}]
+}
+
+// addSecrets hides what is kept from commands, there or not, and what is there
+// under any name.
+func (v *View) addSecrets(secrets *Secrets, there []string) {
+	for _, path := range secrets.Paths() {
+		v.add(viewed{path: path, why: whyHidden})
+	}
+	for _, path := range there {
+		if info, err := os.Lstat(path); err == nil {
+			v.secrets[idOf(info)] = true
+		}
+	}
 }
 
 // hidden says why commands don't see what lies at the entry's path outside:

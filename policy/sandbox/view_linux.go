@@ -16,6 +16,7 @@ func (v *View) confine(o Options, level Level) error {
 	if err != nil {
 		return err
 	}
+	defer func() { v.addSecrets(p.secrets, p.hidden) }()
 	if level == LevelLandlock {
 		v.withoutNamespaces(p)
 		return nil

@@ -126,6 +126,7 @@ func (p place) tree(at spot) (*tree, error) {
 		return nil, refusal(notOpened("directory", at.name, err))
 	}
 	left, err := p.rulesFor(at)
+	left.View = at.view
 	if err == nil {
 		left.Hidden, err = at.hiddenIn(root)
 	}
@@ -223,7 +224,7 @@ func (s spot) open() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayShow(realPath(file)); err != nil {
+	if err := s.mayShow(file); err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -241,23 +242,22 @@ func (s spot) hiddenIn(root *os.Root) ([]string, error) {
 		return nil, refusal(notOpened("directory", s.name, err))
 	}
 	defer dir.Close()
-	real := realPath(dir)
-	if err := s.mayShow(real); err != nil {
+	if err := s.mayShow(dir); err != nil {
 		return nil, err
 	}
-	return s.view.HiddenBelow(real), nil
+	return s.view.HiddenBelow(realPath(dir)), nil
 }
 
 // mayShow refuses what commands don't see, and git's own, by where it really
 // lies.
-func (s spot) mayShow(real string) error {
+func (s spot) mayShow(file *os.File) error {
 	if s.view == nil {
 		return nil
 	}
-	if inGitDirectory(real) {
+	if inGitDirectory(realPath(file)) {
 		return refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", s.name))
 	}
-	if why := s.view.Hides(real); why != "" {
+	if why := s.view.HidesFile(file); why != "" {
 		return refusal(fmt.Sprintf("%s can't be read: %s", s.name, why))
 	}
 	return nil

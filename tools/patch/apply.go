@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,14 +30,23 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
 	p.localize(patch)
-	plan, err := v4a.NewPlan(ctx, v4a.OnRoot(p.options.Root), patch)
-	switch {
+	view, err := p.view()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if err := p.visible(view, v4a.Paths(patch)); err != nil { // before anything of them is looked at
+		return rejected(err), nil
+	}
+	plan, err := v4a.NewPlan(ctx, p.tree(view), patch)
+	switch hidden := hiddenIn(err); {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
+	case hidden != nil:
+		return rejected(hidden), nil
 	case err != nil:
 		return unfit(err), nil
 	}
-	if err := p.permit(patch, plan); err != nil {
+	if err := cmp.Or(p.visible(view, changing(plan)), p.permit(patch, plan)); err != nil {
 		return rejected(err), nil
 	}
 	if p.options.Keep != nil {

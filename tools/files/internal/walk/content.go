@@ -9,12 +9,15 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // opener opens what is below a folder.
 type opener struct {
 	root *os.Root
 	dir  *os.File // the same folder
+	view *sandbox.View
 }
 
 // Content is an open file or folder. It is used by one goroutine at a time.
@@ -38,8 +41,12 @@ func (o opener) openInRoot(path string, extra int) (*Content, error) {
 		return nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && extra&unix.O_DIRECTORY == 0 && !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case extra&unix.O_DIRECTORY == 0 && !info.Mode().IsRegular():
 		err = errors.New("not a regular file") // Fd would make reading from a pipe wait
+	case o.view.HidesFile(file) != "": // by a link that came in the place of what was listed
+		err = fs.ErrPermission
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -116,7 +123,7 @@ func (c *Content) look(name string) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		return Entry{Name: name, Mode: kind(uint32(info.Mode)), Modified: info.Mtim.Nano(), size: info.Size}, nil
+		return Entry{Name: name, Mode: kind(uint32(info.Mode)), Modified: info.Mtim.Nano(), size: info.Size, device: uint64(info.Dev), inode: info.Ino}, nil
 	}
 }
 

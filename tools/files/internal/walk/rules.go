@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // Rules say what is left out. The zero value leaves out what the .gitignore
@@ -22,6 +23,8 @@ type Rules struct {
 	// Hidden are paths of the tree, without a slash at the end, that are left out
 	// in each case.
 	Hidden []string
+	// View also leaves out what is not shown under any name; nil for nothing.
+	View *sandbox.View
 }
 
 // Into gives the rules for a tree that starts at a folder of this one, which

@@ -31,6 +31,8 @@ type Entry struct {
 	Mode     fs.FileMode // its type bits
 	Modified int64       // nanoseconds since 1970
 	size     int64
+	device   uint64
+	inode    uint64
 	ignored  bool
 }
 
@@ -47,7 +49,7 @@ func Open(root *os.Root, r Rules) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{rules: r, from: opener{root: root, dir: dir}}, nil
+	return &Tree{rules: r, from: opener{root: root, dir: dir, view: r.View}}, nil
 }
 
 // Close closes what Open opened.
@@ -89,6 +91,9 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 		}
 		if err != nil {
 			return nil, f, fmt.Errorf("look at %q: %w", f.Path+name, err)
+		}
+		if t.rules.View.HidesID(e.device, e.inode) {
+			continue
 		}
 		var seen bool
 		if e.ignored, seen = t.rules.judge(f, name, e.Mode.IsDir()); seen {

@@ -1,0 +1,143 @@
+package gitops
+
+import (
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Hide leaves paths of the work tree, and all that is below them, out of
+// snapshots, changes and copies, whatever the ignore rules say. Nothing that is
+// hidden is put back or removed. The base commit must not have them.
+func (c *Checkout) Hide(paths []string) {
+	c.hidden = map[string]bool{}
+	for _, name := range paths {
+		c.hidden[c.settings.sameName(path.Clean(name))] = true
+	}
+}
+
+// hides says whether a path is hidden or lies in something that is.
+func (c *Checkout) hides(name string) bool { return c.settings.covers(c.hidden, name) }
+
+// covers says whether a path is in set, or below one that is.
+func (s *settings) covers(set map[string]bool, name string) bool {
+	if len(set) == 0 {
+		return false
+	}
+	for name = s.sameName(name); name != "."; name = path.Dir(name) {
+		if set[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// sameName is one spelling for all names that this file system takes for one.
+func (s *settings) sameName(name string) string {
+	if s.precompose {
+		name = norm.NFC.String(name)
+	}
+	if s.ignoreCase {
+		name = strings.ToLower(name)
+	}
+	return name
+}
+
+const longestTarget = 4 << 10 // of a link, in bytes
+
+// BaseTracks says whether the base commit has a path of the work tree: a file, a
+// link, a submodule or what one has at its commit, or a folder of such. Links of
+// the commit are followed. Only the folders on the way are read.
+func (c *Checkout) BaseTracks(name string) (bool, error) {
+	name = path.Clean(name)
+	if name == "." {
+		return true, nil
+	}
+	f := finder{c, c.objects, c.base.Tree.hash(), ""}
+	return f.tracks(strings.Split(name, "/"), mostLinks)
+}
+
+// finder looks paths up in the tree of a repository whose top is at a path of the
+// work tree.
+type finder struct {
+	*Checkout
+	objects *store
+	top     plumbing.Hash
+	at      string
+}
+
+func (f finder) tracks(parts []string, links int) (bool, error) {
+	tree := f.top
+	for i, part := range parts {
+		entries, err := f.objects.tree(tree)
+		if err != nil {
+			return false, err
+		}
+		n := slices.IndexFunc(entries, func(e treeEntry) bool { return f.settings.sameName(e.name) == f.settings.sameName(part) })
+		if n < 0 {
+			return false, nil
+		}
+		rest := parts[i+1:]
+		if len(rest) == 0 {
+			return true, nil
+		}
+		switch e := entries[n]; e.mode {
+		case treeMode:
+			tree = e.id
+		case index.Symlink:
+			return f.throughLink(e.id, parts[:i], rest, links-1)
+		case index.Gitlink:
+			return f.inSubmodule(path.Join(f.at, path.Join(parts[:i+1]...)), e.id, rest, links)
+		default:
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
+	target, err := f.objects.blobBytes(link, longestTarget)
+	var large *TooLargeError
+	if errors.As(err, &large) || err == nil && (links < 0 || path.IsAbs(string(target))) {
+		return false, nil // where it leads in the work tree is asked for by that path
+	}
+	if err != nil {
+		return false, err
+	}
+	name := path.Join(path.Join(above...), string(target), path.Join(rest...))
+	if !filepath.IsLocal(name) {
+		return false, nil
+	}
+	return f.tracks(strings.Split(name, "/"), links)
+}
+
+// inSubmodule looks into a submodule that is checked out. Of another one nothing
+// is here.
+func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
+	dir, ok := gitDirOf(filepath.Join(f.root, filepath.FromSlash(at)))
+	if !ok {
+		return false, nil
+	}
+	folders, err := objectFolders(dir)
+	if err != nil {
+		return false, err
+	}
+	sub := finder{f.Checkout, openStore(folders...), plumbing.ZeroHash, at}
+	defer func() { err = errors.Join(err, sub.objects.close()) }()
+	commit, err := sub.objects.commit(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	sub.top = commit.TreeHash
+	return sub.tracks(rest, links)
+}

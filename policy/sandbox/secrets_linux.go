@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// FindSecrets looks for what is kept from commands in the folders of o that they
+// may write to.
+func FindSecrets(o Options) (*Secrets, error) {
+	o.Secrets = nil
+	if err := makeScratch(o.Scratch); err != nil {
+		return nil, err
+	}
+	p, err := newPlan(o)
+	if err != nil {
+		return nil, fmt.Errorf("look for what is kept from commands: %w", err)
+	}
+	return p.secrets, nil
+}
+
+// findSecrets takes from all credentials those that lie in a folder that
+// commands may write to, or that a link in one leads to.
+func (o Options) findSecrets(all []credential) *Secrets {
+	s := &Secrets{Within: o.folders(), Found: []Secret{}}
+	for _, c := range all {
+		path, real := filepath.Clean(c.path), c.leadsTo()
+		there := len(existingForms(real)) > 0
+		if !s.concern(path, real) || c.by == "" && !there {
+			continue
+		}
+		s.add(Secret{real, c.by, there})
+		if c.by != "" {
+			s.add(Secret{path, c.by, false})
+		}
+	}
+	for _, other := range otherNames(s.Within, all) {
+		s.add(other)
+	}
+	return s
+}
+
+// concern says whether one of the paths lies in the folders.
+func (s *Secrets) concern(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return within(path, s.Within) })
+}
+
+// leadsTo is the path without links, where it is not there as far as it is. Of
+// places where nobody named something, only what is there counts.
+func (c credential) leadsTo() string {
+	if c.by != "" {
+		return whereItWouldBe(filepath.Clean(c.path))
+	}
+	if real := existingForms(c.path); len(real) > 0 {
+		return real[0]
+	}
+	return filepath.Clean(c.path)
+}
+
+// whereItWouldBe is a path without the links that lead to it, as far as it is
+// there.
+func whereItWouldBe(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if path == filepath.Dir(path) {
+		return path
+	}
+	return filepath.Join(whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
+}
+
+// hides are the paths that are there and that commands must not see: secrets as
+// they were found, and the others as they are now.
+func (s *Secrets) hides(all []credential) []string {
+	var paths []string
+	for _, secret := range s.Found {
+		if secret.There && slices.Contains(existingForms(secret.Path), secret.Path) {
+			paths = append(paths, secret.Path)
+		}
+	}
+	for _, c := range all {
+		if real := existingForms(c.path); !s.concern(append(real, filepath.Clean(c.path))...) {
+			paths = append(paths, real...)
+		}
+	}
+	return paths
+}
+
+// otherNames are the further names that files of credentials have in folders.
+// It walks through these only where such a file has several.
+func otherNames(folders []string, all []credential) []Secret {
+	wanted := map[fileID]credential{}
+	for _, c := range all {
+		info, err := os.Stat(c.path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+			wanted[idOf(info)] = c
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	var names []Secret
+	for _, folder := range folders {
+		_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return nil // what can't be listed, commands can't list either
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return nil
+			}
+			if c, is := wanted[idOf(info)]; is {
+				names = append(names, Secret{whereItWouldBe(path), c.by, true})
+			}
+			return nil
+		})
+	}
+	return names
+}

@@ -1,0 +1,104 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What was hidden before the first command is so in each later sandbox, whatever
+// commands make of the links and folders that led to it.
+func TestWhatIsHiddenStaysHidden(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			requireTier(t, tier)
+			o := withHidden(t, tier)
+			first := openOne(t, o)
+			run(t, first, o, `
+				for way in "mv conf conf2" "mv conf/deep away" "rm -f conf/deep/cred" "rm -f second"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done
+				rm link; mkdir -p pub/deep; echo public >pub/deep/cred; ln -s pub link
+				mkdir made; ln -s ../script made/cred; ln -s /bin/sh tool`)
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			o.Scratch = filepath.Join(filepath.Dir(o.Workspace), "later")
+			later := openOne(t, o)
+			if got := run(t, later, o, `cat conf/deep/cred second third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
+				t.Errorf("commands read %q", got)
+			}
+			view, err := NewView(o, later.Level())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"conf/deep/cred", "second", "third", "made/cred"} {
+				if view.Hides(filepath.Join(o.Workspace, name)) == "" {
+					t.Errorf("the view shows %s", name)
+				}
+			}
+			for name, want := range map[string]bool{"conf/deep/cred": true, "second": true, "script": false} {
+				file, err := os.Open(filepath.Join(o.Workspace, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if hidden := view.HidesFile(file) != ""; hidden != want {
+					t.Errorf("%s: the open file is hidden: %t", name, hidden)
+				}
+				file.Close()
+			}
+		})
+	}
+}
+
+// withHidden are options of a workspace that a link leads through to a hidden
+// file, which has more names.
+func withHidden(t *testing.T, tier string) Options {
+	t.Helper()
+	base := place(t)
+	workspace := filepath.Join(base, "workspace")
+	put(t, filepath.Join(workspace, "conf/deep/cred"), secret, 0o644)
+	put(t, filepath.Join(workspace, "script"), "needed\n", 0o644)
+	for _, second := range []string{"second", "third"} {
+		if err := os.Link(filepath.Join(workspace, "conf/deep/cred"), filepath.Join(workspace, second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("conf", filepath.Join(workspace, "link")); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, without: tiers[tier],
+		DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool")},
+	}
+	found, err := FindSecrets(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Secrets = found
+	return o
+}
+
+func openOne(t *testing.T, o Options) *Sandbox {
+	t.Helper()
+	box, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = box.Close() })
+	return box
+}
+
+// Without namespaces nothing starts once setup has made what is to be hidden.
+func TestLandlockRefusesWhatComesToBeHidden(t *testing.T) {
+	box, o := confined(t, "landlock", nil)
+	o.DenyRead = []string{filepath.Join(o.Workspace, "made")}
+	run(t, box, o, "echo secret >made")
+	found, err := FindSecrets(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Secrets, o.Scratch = found, t.TempDir()
+	if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "it can't be kept from them") {
+		t.Errorf("it is opened: %v", err)
+	}
+}

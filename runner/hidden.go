@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// hiddenFile is what was kept from commands in the folders that they may write
+// to, before any of the agent ran, for a run that goes on.
+const hiddenFile = stateFolder + "/hidden.json"
+
+// hide finds what is kept from commands in the checkout and in the folders of
+// policy.writable. A run that goes on keeps to what was found first: what the
+// agent made since says nothing.
+func (r *run) hide(context.Context) error {
+	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
+		return nil // nothing is kept from commands
+	}
+	if err := r.readHidden(); err != nil {
+		return err
+	}
+	if r.hidden == nil {
+		return r.findHidden()
+	}
+	return r.useHidden(r.hidden)
+}
+
+// findHidden looks for it, beside what was found before.
+func (r *run) findHidden() error {
+	const scratch = "look"
+	found, err := sandbox.FindSecrets(r.sandboxOptions(place{scratch: scratch, root: r.root()}))
+	r.removeScratch(scratch)
+	if err != nil {
+		return err
+	}
+	if r.hidden != nil {
+		found.Join(r.hidden)
+	}
+	return r.useHidden(found)
+}
+
+// useHidden makes the checkout leave out what is hidden in it, but for what the
+// base commit tracks: what somebody named ends the run, and what is only known by
+// its place is a file of the repository.
+func (r *run) useHidden(found *sandbox.Secrets) error {
+	var paths []string
+	kept := []sandbox.Secret{}
+	for _, secret := range found.Found {
+		inside, tracked, err := r.tracksHidden(secret.Path)
+		switch {
+		case err != nil:
+			return err
+		case tracked && secret.By != "":
+			return hiddenTracked(secret.By, inside)
+		case tracked:
+			continue
+		}
+		kept = append(kept, secret)
+		if inside != "" {
+			paths = append(paths, inside)
+		}
+	}
+	found.Found, r.hidden = kept, found
+	if r.checkout != nil {
+		r.checkout.Hide(paths)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return r.dir.writeJSON(hiddenFile, r.hidden)
+}
+
+// tracksHidden gives a path as relative to the checkout, empty for one outside,
+// and says whether the base commit has it.
+func (r *run) tracksHidden(path string) (inside string, tracked bool, err error) {
+	if r.checkout == nil {
+		return "", false, nil
+	}
+	inside, err = filepath.Rel(r.checkout.Root(), path)
+	if err != nil || !filepath.IsLocal(inside) {
+		return "", false, nil
+	}
+	inside = filepath.ToSlash(inside)
+	if tracked, err = r.checkout.BaseTracks(inside); err != nil {
+		return "", false, fmt.Errorf("look for what is kept from commands: %w", err)
+	}
+	return inside, tracked, nil
+}
+
+func hiddenTracked(by, path string) error {
+	remedy := "take it out of the list"
+	if by != sandbox.DeniedBy {
+		remedy = "unset the variable for agent-ci"
+	}
+	return outcome.Stopf(outcome.InvalidInput, "deny_read_tracked",
+		"%s names %s, which the base commit tracks: git shows it to every command, so it cannot be hidden. "+
+			"If it is secret, replace the secret, since older commits keep it, and take the file out of the repository; else %s.", by, path, remedy)
+}
+
+func (r *run) readHidden() error {
+	raw, err := r.dir.root.ReadFile(hiddenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var known sandbox.Secrets
+	if err == nil {
+		err = json.Unmarshal(raw, &known)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", hiddenFile, err)
+	}
+	if slices.Contains(known.Within, r.root()) { // else it is of another checkout
+		r.hidden = &known
+	}
+	return nil
+}
+
+// hideMore looks again after setup commands: what they made or fetched is hidden
+// as what was there before. Where that can't be kept from commands, nothing more
+// is run.
+func (r *run) hideMore(ctx context.Context) error {
+	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
+		return nil
+	}
+	if err := r.findHidden(); err != nil || !slices.ContainsFunc(r.hidden.Found, func(s sandbox.Secret) bool { return s.There }) {
+		return err
+	}
+	if r.confined.Level != string(sandbox.LevelLandlock) {
+		return nil
+	}
+	_, err := r.probe(ctx, r.job.Policy.Network)
+	return err
+}

@@ -1,0 +1,137 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// hiddenError is a file that commands don't see.
+type hiddenError struct{ why string }
+
+func (e *hiddenError) Error() string { return "it can't be read: " + e.why }
+
+// view is what commands see, nil for all there is.
+func (p *Patcher) view() (*sandbox.View, error) {
+	if p.options.View == nil {
+		return nil, nil
+	}
+	return p.options.View()
+}
+
+// visible refuses names, relative to Dir, that commands don't see, whether
+// something is there or not.
+func (p *Patcher) visible(view *sandbox.View, names []string) error {
+	dir := realPath(p.options.Dir)
+	for _, name := range names {
+		if why := view.Hides(filepath.Join(dir, filepath.FromSlash(name))); why != "" {
+			return notVisible(name, why)
+		}
+	}
+	return nil
+}
+
+// notVisible has the words of the tools that read.
+func notVisible(name, why string) error { return fmt.Errorf("%s can't be read: %s", name, why) }
+
+// hiddenIn says whether an error is that of a path which leads to what commands
+// don't see.
+func hiddenIn(err error) error {
+	var hidden *hiddenError
+	var named *v4a.PathError
+	if !errors.As(err, &hidden) || !errors.As(err, &named) {
+		return nil
+	}
+	return notVisible(named.Path, hidden.why)
+}
+
+// seen is the tree as commands see it. It is asked for each element of a path
+// where links have led, before that is opened.
+type seen struct {
+	v4a.Dir
+	view *sandbox.View
+	path string // absolute
+}
+
+func (p *Patcher) tree(view *sandbox.View) v4a.Dir {
+	tree := v4a.OnRoot(p.options.Root)
+	if view == nil {
+		return tree
+	}
+	return seen{tree, view, realPath(p.options.Dir)}
+}
+
+func (s seen) check(name string) error {
+	if why := s.view.Hides(filepath.Join(s.path, name)); why != "" {
+		return &hiddenError{why}
+	}
+	return nil
+}
+
+func (s seen) Lstat(name string) (fs.FileInfo, error) {
+	if err := s.check(name); err != nil {
+		return nil, err
+	}
+	info, err := s.Dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if why := s.view.HidesInfo(info); why != "" {
+		return nil, &hiddenError{why}
+	}
+	return info, nil
+}
+
+func (s seen) Open(name string) (io.ReadCloser, error) {
+	if _, err := s.Lstat(name); err != nil {
+		return nil, err
+	}
+	r, err := s.Dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if file, ok := r.(*os.File); ok {
+		if why := s.view.HidesFile(file); why != "" {
+			return nil, errors.Join(&hiddenError{why}, r.Close())
+		}
+	}
+	return r, nil
+}
+
+func (s seen) Sub(name string) (v4a.Dir, error) {
+	if _, err := s.Lstat(name); err != nil {
+		return nil, err
+	}
+	sub, err := s.Dir.Sub(name)
+	if err != nil {
+		return nil, err
+	}
+	return seen{sub, s.view, filepath.Join(s.path, name)}, nil
+}
+
+func (s seen) Mkdir(name string) error {
+	if err := s.check(name); err != nil {
+		return err
+	}
+	return s.Dir.Mkdir(name)
+}
+
+func (s seen) Link(name, second string) error {
+	if err := errors.Join(s.check(name), s.check(second)); err != nil {
+		return err
+	}
+	return s.Dir.Link(name, second)
+}
+
+func (s seen) Rename(name, to string) error {
+	if err := errors.Join(s.check(name), s.check(to)); err != nil {
+		return err
+	}
+	return s.Dir.Rename(name, to)
+}
