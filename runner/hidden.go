@@ -72,7 +72,12 @@ func (r *run) useHidden(found *sandbox.Secrets) error {
 	if r.checkout != nil {
 		r.checkout.Hide(paths)
 	}
-	if len(kept) == 0 {
+	return r.keepHidden()
+}
+
+// keepHidden writes down what is hidden, if anything is.
+func (r *run) keepHidden() error {
+	if r.hidden == nil || len(r.hidden.Found) == 0 {
 		return nil
 	}
 	return r.dir.writeJSON(hiddenFile, r.hidden)

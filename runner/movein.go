@@ -273,8 +273,8 @@ func (r *run) keepMark() error {
 func (r *run) leaveAway() error { return r.dir.write(awayFile, []byte(inChange)) }
 
 // dropState removes the working files of a run that has ended. One whose work
-// stays in the checkout, to go on there, leaves the mark by which it is known;
-// one whose work was not in it yet leaves what has the work.
+// stays in the checkout, to go on there, leaves the mark by which it is known, and
+// what was hidden there; one whose work was not in it yet leaves what has the work.
 func (r *run) dropState(o outcome.Outcome) {
 	name := awayFile
 	if !r.movesIn {
@@ -286,7 +286,10 @@ func (r *run) dropState(o outcome.Outcome) {
 	if err != nil || !r.movesIn && !stays {
 		return
 	}
-	if err := r.dir.write(name, left); err != nil {
+	if stays {
+		err = r.keepHidden()
+	}
+	if err = errors.Join(err, r.dir.write(name, left)); err != nil {
 		r.dir.remove(stateFolder)
 	}
 }

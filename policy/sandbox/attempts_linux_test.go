@@ -181,7 +181,9 @@ func secretAttempts() []attempt {
 
 // hiddenAttempts are on what is hidden in folders that commands may write to.
 func hiddenAttempts() []attempt {
-	away := func(path string) error { return errors.Join(os.Rename(path, path+"-gone"), os.Rename(path+"-gone", path)) }
+	away := func(path string) error {
+		return errors.Join(os.Rename(path, path+"-gone"), os.Rename(path+"-gone", path))
+	}
 	swap := func(path, other string) error {
 		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
 	}
