@@ -1,9 +1,12 @@
 package gitops_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
 )
 
 // What is hidden is in no snapshot, no change and no copy, whether git ignores it
@@ -47,6 +50,38 @@ func TestWhatIsHiddenIsInNoChange(t *testing.T) {
 	for name, want := range map[string]string{"conf/cred": "changed\n", "later/made": "changed\n", "vault/deep/inner": "hidden\n", "conf/app": "a\n", "vaults": ""} {
 		if after[name] != want {
 			t.Errorf("%s has %q", name, after[name])
+		}
+	}
+}
+
+// A link that was put in the place of a folder is taken away before what was in
+// that is put back, and one that git ignores stands in the way.
+func TestNothingIsPutBackThroughALink(t *testing.T) {
+	for ignored, back := range map[string]string{"": "public\n", "/pub\n": "hidden\n"} {
+		r := newRepo(t)
+		r.write(".gitignore", ignored)
+		r.git("add", "-f", ".gitignore")
+		r.write("pub/cred", "public\n")
+		r.write("conf/app", "a\n")
+		r.git("add", "-f", "pub")
+		r.seed()
+		r.write("conf/cred", "hidden\n")
+		c := r.open("")
+		c.Hide([]string{"conf/cred"})
+		snap := snapshot(t, c)
+		if err := os.RemoveAll(r.path("pub")); err != nil {
+			t.Fatal(err)
+		}
+		r.link("conf", "pub")
+		err := c.Restore(t.Context(), changes(t, c, snap))
+		if is := errors.As(err, new(*gitops.ObstructedError)); is != (ignored != "") || !is && err != nil {
+			t.Errorf("with %q ignored: %v", ignored, err)
+		}
+		for name, want := range map[string]string{"conf/cred": "hidden\n", "pub/cred": back} {
+			got, err := os.ReadFile(r.path(name))
+			if err != nil || string(got) != want {
+				t.Errorf("with %q ignored %s has %q, %v", ignored, name, got, err)
+			}
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (s *store) wholeFiles(ctx context.Context, changes []difference) error {
 // are empty then.
 func (s *smudger) clear(d difference) error {
 	info, err := s.dir.Lstat(d.path)
-	if absent(err) {
+	if absent(err) || s.linkAbove(d.path) != "" { // what a link leads to is another path's
 		return nil
 	}
 	if err != nil {
@@ -85,6 +85,17 @@ func (s *smudger) clear(d difference) error {
 		s.prune(path.Dir(d.path))
 	}
 	return nil
+}
+
+// linkAbove is the link that stands where a folder of a path would have to be;
+// empty for none.
+func (s *smudger) linkAbove(name string) string {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := s.dir.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return dir
+		}
+	}
+	return ""
 }
 
 // clearFolder makes room for a file where a folder stands. The folder of a
@@ -149,6 +160,9 @@ func (s *smudger) write(ctx context.Context, changes []difference) (map[string]i
 
 func (s *smudger) one(ctx context.Context, d difference) (later bool, err error) {
 	if dir := path.Dir(d.path); dir != "." {
+		if link := s.linkAbove(d.path); link != "" {
+			return false, &ObstructedError{Paths: []string{link}}
+		}
 		if err := s.dir.MkdirAll(dir, 0o777); err != nil {
 			return false, err
 		}

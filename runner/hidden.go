@@ -20,7 +20,7 @@ const hiddenFile = stateFolder + "/hidden.json"
 // hide finds what is kept from commands in the checkout and in the folders of
 // policy.writable. A run that goes on keeps to what was found first: what the
 // agent made since says nothing.
-func (r *run) hide(context.Context) error {
+func (r *run) hide(ctx context.Context) error {
 	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
 		return nil // nothing is kept from commands
 	}
@@ -28,15 +28,15 @@ func (r *run) hide(context.Context) error {
 		return err
 	}
 	if r.hidden == nil {
-		return r.findHidden()
+		return r.findHidden(ctx)
 	}
 	return r.useHidden(r.hidden)
 }
 
 // findHidden looks for it, beside what was found before.
-func (r *run) findHidden() error {
+func (r *run) findHidden(ctx context.Context) error {
 	const scratch = "look"
-	found, err := sandbox.FindSecrets(r.sandboxOptions(place{scratch: scratch, root: r.root()}))
+	found, err := sandbox.FindSecrets(ctx, r.sandboxOptions(place{scratch: scratch, root: r.root()}))
 	r.removeScratch(scratch)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *run) useHidden(found *sandbox.Secrets) error {
 		case err != nil:
 			return err
 		case tracked && secret.By != "":
-			return hiddenTracked(secret.By, inside)
+			return hiddenTracked(secret, inside)
 		case tracked:
 			continue
 		}
@@ -100,14 +100,18 @@ func (r *run) tracksHidden(path string) (inside string, tracked bool, err error)
 	return inside, tracked, nil
 }
 
-func hiddenTracked(by, path string) error {
-	remedy := "take it out of the list"
-	if by != sandbox.DeniedBy {
+// hiddenTracked is the outcome of a secret that is at path in the base commit.
+func hiddenTracked(secret sandbox.Secret, path string) error {
+	named, remedy := "", "take it out of the list"
+	if secret.Named != secret.Path {
+		named = fmt.Sprintf(" (as %s)", secret.Named)
+	}
+	if secret.By != sandbox.DeniedBy {
 		remedy = "unset the variable for agent-ci"
 	}
 	return outcome.Stopf(outcome.InvalidInput, "deny_read_tracked",
-		"%s names %s, which the base commit tracks: git shows it to every command, so it cannot be hidden. "+
-			"If it is secret, replace the secret, since older commits keep it, and take the file out of the repository; else %s.", by, path, remedy)
+		"%s names %s%s, which the base commit tracks: git shows it to every command, so it cannot be hidden. "+
+			"If it is secret, replace the secret, since older commits keep it, and take the file out of the repository; else %s.", secret.By, path, named, remedy)
 }
 
 func (r *run) readHidden() error {
@@ -135,7 +139,7 @@ func (r *run) hideMore(ctx context.Context) error {
 	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
 		return nil
 	}
-	if err := r.findHidden(); err != nil || !slices.ContainsFunc(r.hidden.Found, func(s sandbox.Secret) bool { return s.There }) {
+	if err := r.findHidden(ctx); err != nil || !slices.ContainsFunc(r.hidden.Found, func(s sandbox.Secret) bool { return s.There }) {
 		return err
 	}
 	if r.confined.Level != string(sandbox.LevelLandlock) {

@@ -182,12 +182,26 @@ func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
 		return false, true, nil
 	}
 	for _, file := range j.Files {
+		if ledAway(root, path.Dir(file.Path)) {
+			continue // what the patch wrote is where commands moved it
+		}
 		if err := r.putBack(root, file); err != nil {
 			return false, false, fmt.Errorf("undo the last patch: %s: %w", file.Path, err)
 		}
 	}
 	r.dir.remove(journalFolder)
 	return true, false, nil
+}
+
+// ledAway says whether a folder, to which no link led, is one now or is below one:
+// commands may have made it, to what they don't see.
+func ledAway(root *os.Root, dir string) bool {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *run) putBack(root *os.Root, file journalled) error {

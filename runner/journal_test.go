@@ -145,5 +145,26 @@ func TestAPatchThatFailedLeavesNoJournal(t *testing.T) {
 	}
 }
 
+// A link that commands put in the place of a folder leads no undoing astray.
+func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
+	r, root := journalRun(t)
+	if _, err := r.journalPatch(root, showAll)(touched); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []error{
+		root.Rename("sub", "moved"), root.Mkdir("kept", 0o755), root.WriteFile("kept/b.txt", []byte("kept\n"), 0o600), root.Symlink("kept", "sub"),
+	} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	if _, _, err := r.undoIn(root); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, root)["kept/b.txt"]; got != "kept\n" {
+		t.Errorf("kept/b.txt is %q", got)
+	}
+}
+
 // showAll is the view of commands that see everything.
 func showAll() (*sandbox.View, error) { return nil, nil }

@@ -45,7 +45,7 @@ func Open(_ context.Context, o Options) (*Sandbox, error) {
 func GitCredentials(string, string) ([]string, error) { return nil, nil }
 
 // FindSecrets finds none here: nothing keeps them from commands.
-func FindSecrets(Options) (*Secrets, error) { return &Secrets{}, nil }
+func FindSecrets(context.Context, Options) (*Secrets, error) { return &Secrets{}, nil }
 
 // Kernel is the release of this system's kernel, which nothing here depends on.
 func Kernel() string { return "" }

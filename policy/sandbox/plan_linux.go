@@ -24,6 +24,7 @@ type plan struct {
 	workspace string   // links resolved, as everything below
 	writable  []string // with the workspace
 	readable  []string
+	all       []credential
 	secrets   *Secrets
 	hidden    []string // what is there of the credentials and denied paths
 	sockets   []string
@@ -49,11 +50,11 @@ func newPlan(o Options) (*plan, error) {
 	if p.userGit, err = readUserGitState(o.userGitFiles(), filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
-	all := slices.Concat(o.credentials(), credentialsBy("", p.git.secretFiles), credentialsBy("", p.userGit.secretFiles))
+	p.all = slices.Concat(o.credentials(), credentialsBy("", p.git.secretFiles), credentialsBy("", p.userGit.secretFiles))
 	if p.secrets = o.Secrets; p.secrets == nil {
-		p.secrets = o.findSecrets(all)
+		p.secrets = o.findSecrets(p.all)
 	}
-	p.hidden = p.secrets.hides(all)
+	p.hidden = p.secrets.hides(p.all)
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existingForms(path)...)
 	}
@@ -226,13 +227,13 @@ func (p *plan) hide() {
 	}
 }
 
-// holdPlaces keeps commands from moving what is shown or covered in a folder that
-// they may write to: each folder above it is mounted on itself, and what is
-// mounted can't be renamed. A later sandbox would else look for it in vain.
+// holdPlaces keeps commands from moving the workspace and what is shown or covered
+// in a folder that they may write to: each folder above is mounted on itself, and
+// what is mounted can't be renamed. A later sandbox would else look in vain.
 func (p *plan) holdPlaces() {
-	for path, m := range maps.Clone(p.mounts) {
-		if m.Kind == stage.Writable {
-			continue
+	for path := range maps.Clone(p.mounts) {
+		if slices.Contains(p.writable, path) && path != p.workspace {
+			continue // it is passed over where it is not there
 		}
 		var between []string
 		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {

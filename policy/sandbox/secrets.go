@@ -18,6 +18,7 @@ type Secrets struct {
 type Secret struct {
 	Path  string `json:"path"`         // absolute; as it is named, or without links
 	By    string `json:"by,omitempty"` // what names it: DeniedBy or a variable; empty for one that is known by its place
+	Named string `json:"named"`        // as it is named
 	There bool   `json:"there"`        // something was there, and no link led to it
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,8 +11,8 @@ import (
 )
 
 // FindSecrets looks for what is kept from commands in the folders of o that they
-// may write to.
-func FindSecrets(o Options) (*Secrets, error) {
+// may write to, and for further names of its files there.
+func FindSecrets(ctx context.Context, o Options) (*Secrets, error) {
 	o.Secrets = nil
 	if err := makeScratch(o.Scratch); err != nil {
 		return nil, err
@@ -19,6 +20,13 @@ func FindSecrets(o Options) (*Secrets, error) {
 	p, err := newPlan(o)
 	if err != nil {
 		return nil, fmt.Errorf("look for what is kept from commands: %w", err)
+	}
+	others, err := otherNames(ctx, p.secrets.Within, p.all)
+	if err != nil {
+		return nil, fmt.Errorf("look for further names of what is kept from commands: %w", err)
+	}
+	for _, other := range others {
+		p.secrets.add(other)
 	}
 	return p.secrets, nil
 }
@@ -33,13 +41,10 @@ func (o Options) findSecrets(all []credential) *Secrets {
 		if !s.concern(path, real) || c.by == "" && !there {
 			continue
 		}
-		s.add(Secret{real, c.by, there})
+		s.add(Secret{real, c.by, path, there})
 		if c.by != "" {
-			s.add(Secret{path, c.by, false})
+			s.add(Secret{path, c.by, path, false})
 		}
-	}
-	for _, other := range otherNames(s.Within, all) {
-		s.add(other)
 	}
 	return s
 }
@@ -92,7 +97,7 @@ func (s *Secrets) hides(all []credential) []string {
 
 // otherNames are the further names that files of credentials have in folders.
 // It walks through these only where such a file has several.
-func otherNames(folders []string, all []credential) []Secret {
+func otherNames(ctx context.Context, folders []string, all []credential) ([]Secret, error) {
 	wanted := map[fileID]credential{}
 	for _, c := range all {
 		info, err := os.Stat(c.path)
@@ -103,24 +108,27 @@ func otherNames(folders []string, all []credential) []Secret {
 			wanted[idOf(info)] = c
 		}
 	}
-	if len(wanted) == 0 {
-		return nil
-	}
 	var names []Secret
 	for _, folder := range folders {
-		_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if len(wanted) == 0 {
+			break
+		}
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
-				return nil // what can't be listed, commands can't list either
+				return ctx.Err() // what can't be listed, commands can't list either
 			}
 			info, err := entry.Info()
 			if err != nil {
 				return nil
 			}
 			if c, is := wanted[idOf(info)]; is {
-				names = append(names, Secret{whereItWouldBe(path), c.by, true})
+				names = append(names, Secret{whereItWouldBe(path), c.by, filepath.Clean(c.path), true})
 			}
 			return nil
 		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	return names
+	return names, nil
 }

@@ -70,7 +70,7 @@ func withHidden(t *testing.T, tier string) Options {
 		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, without: tiers[tier],
 		DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool")},
 	}
-	found, err := FindSecrets(o)
+	found, err := FindSecrets(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,12 +88,26 @@ func openOne(t *testing.T, o Options) *Sandbox {
 	return box
 }
 
+// A folder above the workspace that commands may write to does not take it away.
+func TestTheWorkspaceStaysWhereItIs(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			requireTier(t, tier)
+			base := place(t)
+			o := Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}, without: tiers[tier]}
+			put(t, filepath.Join(o.Workspace, "file"), "x", 0o644)
+			box := openOne(t, o)
+			run(t, box, o, `cd ..; for way in "mv ../src ../other" "mv work other"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done; touch ../made made`)
+		})
+	}
+}
+
 // Without namespaces nothing starts once setup has made what is to be hidden.
 func TestLandlockRefusesWhatComesToBeHidden(t *testing.T) {
 	box, o := confined(t, "landlock", nil)
 	o.DenyRead = []string{filepath.Join(o.Workspace, "made")}
 	run(t, box, o, "echo secret >made")
-	found, err := FindSecrets(o)
+	found, err := FindSecrets(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
