@@ -24,6 +24,7 @@ type smudger struct {
 	*Checkout
 	dir        *os.Root
 	attributes *attributes
+	folders    map[string]bool // that are there, and no links
 }
 
 // checkOut makes changes in the work tree: what they take away first, so that
@@ -66,7 +67,7 @@ func (s *store) wholeFiles(ctx context.Context, changes []difference) error {
 // are empty then.
 func (s *smudger) clear(d difference) error {
 	info, err := s.dir.Lstat(d.path)
-	if absent(err) || s.linkAbove(d.path) != "" { // what a link leads to is another path's
+	if absent(err) || s.linkAt(path.Dir(d.path)) != "" { // what a link leads to is another path's
 		return nil
 	}
 	if err != nil {
@@ -87,10 +88,10 @@ func (s *smudger) clear(d difference) error {
 	return nil
 }
 
-// linkAbove is the link that stands where a folder of a path would have to be;
-// empty for none.
-func (s *smudger) linkAbove(name string) string {
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+// linkAt is the link that stands where a folder, or one above it, would have to
+// be; empty for none.
+func (s *smudger) linkAt(dir string) string {
+	for ; dir != "."; dir = path.Dir(dir) {
 		if info, err := s.dir.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return dir
 		}
@@ -125,6 +126,7 @@ func absent(err error) bool {
 }
 
 func (s *smudger) write(ctx context.Context, changes []difference) (map[string]index.Stat, error) {
+	s.folders = map[string]bool{}
 	stats := map[string]index.Stat{}
 	var forGit []difference
 	for _, d := range changes {
@@ -159,13 +161,8 @@ func (s *smudger) write(ctx context.Context, changes []difference) (map[string]i
 }
 
 func (s *smudger) one(ctx context.Context, d difference) (later bool, err error) {
-	if dir := path.Dir(d.path); dir != "." {
-		if link := s.linkAbove(d.path); link != "" {
-			return false, &ObstructedError{Paths: []string{link}}
-		}
-		if err := s.dir.MkdirAll(dir, 0o777); err != nil {
-			return false, err
-		}
+	if err := s.folder(path.Dir(d.path)); err != nil {
+		return false, err
 	}
 	switch d.new.mode {
 	case index.Gitlink:
@@ -189,6 +186,21 @@ func (s *smudger) one(ctx context.Context, d difference) (later bool, err error)
 		return true, nil
 	}
 	return false, s.file(ctx, d, s.settings.eol.Decide(attrs))
+}
+
+// folder makes a folder that is not there.
+func (s *smudger) folder(dir string) error {
+	if dir == "." || s.folders[dir] {
+		return nil
+	}
+	if link := s.linkAt(dir); link != "" {
+		return &ObstructedError{Paths: []string{link}}
+	}
+	if err := s.dir.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	s.folders[dir] = true
+	return nil
 }
 
 func (s *smudger) link(d difference) error {
