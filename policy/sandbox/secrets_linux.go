@@ -95,17 +95,26 @@ func (s *Secrets) hides(all []credential) []string {
 	return paths
 }
 
-// otherNames are the further names that files of credentials have in folders.
-// It walks through these only where such a file has several.
+// otherNames are the further names in folders that files of credentials have,
+// and those in a hidden folder of these. It walks through all of them only where
+// such a file has several.
 func otherNames(ctx context.Context, folders []string, all []credential) ([]Secret, error) {
 	wanted := map[fileID]credential{}
 	for _, c := range all {
 		info, err := os.Stat(c.path)
-		if err != nil || !info.Mode().IsRegular() {
+		if err != nil || info.IsDir() && !within(c.leadsTo(), folders) {
 			continue
 		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-			wanted[idOf(info)] = c
+		if info.IsDir() {
+			c.by = "" // nobody named this file
+		}
+		err = eachFile(ctx, c.leadsTo(), func(_ string, info fs.FileInfo) {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+				wanted[idOf(info)] = c
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	var names []Secret
@@ -113,22 +122,28 @@ func otherNames(ctx context.Context, folders []string, all []credential) ([]Secr
 		if len(wanted) == 0 {
 			break
 		}
-		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() {
-				return ctx.Err() // what can't be listed, commands can't list either
-			}
-			info, err := entry.Info()
-			if err != nil {
-				return nil
-			}
+		err := eachFile(ctx, folder, func(path string, info fs.FileInfo) {
 			if c, is := wanted[idOf(info)]; is {
 				names = append(names, Secret{whereItWouldBe(path), c.by, filepath.Clean(c.path), true})
 			}
-			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return names, nil
+}
+
+// eachFile goes through the regular files at and below a path. What can't be
+// listed is passed over: commands can't list it either. An error is ctx's.
+func eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
+	return filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return ctx.Err()
+		}
+		if info, err := entry.Info(); err == nil {
+			visit(path, info)
+		}
+		return nil
+	})
 }

@@ -16,22 +16,22 @@ func TestWhatIsHiddenStaysHidden(t *testing.T) {
 			o := withHidden(t, tier)
 			first := openOne(t, o)
 			run(t, first, o, `
-				for way in "mv conf conf2" "mv conf/deep away" "rm -f conf/deep/cred" "rm -f second"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done
-				rm link; mkdir -p pub/deep; echo public >pub/deep/cred; ln -s pub link
+				for way in "mv conf conf2" "mv conf/deep away" "rm -f conf/deep/cred" "rm -f second" "mv pub else" "mv vault else"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done
+				rm link; mkdir pub/deep; echo public >pub/deep/cred; ln -s pub link
 				mkdir made; ln -s ../script made/cred; ln -s /bin/sh tool`)
 			if err := first.Close(); err != nil {
 				t.Fatal(err)
 			}
 			o.Scratch = filepath.Join(filepath.Dir(o.Workspace), "later")
 			later := openOne(t, o)
-			if got := run(t, later, o, `cat conf/deep/cred second third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
+			if got := run(t, later, o, `cat conf/deep/cred second pub/third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
 				t.Errorf("commands read %q", got)
 			}
 			view, err := NewView(o, later.Level())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"conf/deep/cred", "second", "third", "made/cred"} {
+			for _, name := range []string{"conf/deep/cred", "second", "pub/third", "vault/inner", "made/cred"} {
 				if view.Hides(filepath.Join(o.Workspace, name)) == "" {
 					t.Errorf("the view shows %s", name)
 				}
@@ -58,8 +58,12 @@ func withHidden(t *testing.T, tier string) Options {
 	workspace := filepath.Join(base, "workspace")
 	put(t, filepath.Join(workspace, "conf/deep/cred"), secret, 0o644)
 	put(t, filepath.Join(workspace, "script"), "needed\n", 0o644)
-	for _, second := range []string{"second", "third"} {
-		if err := os.Link(filepath.Join(workspace, "conf/deep/cred"), filepath.Join(workspace, second)); err != nil {
+	put(t, filepath.Join(workspace, "vault/inner"), secret, 0o644)
+	for second, first := range map[string]string{"second": "conf/deep/cred", "pub/third": "vault/inner"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(workspace, second)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(filepath.Join(workspace, first), filepath.Join(workspace, second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +72,7 @@ func withHidden(t *testing.T, tier string) Options {
 	}
 	o := Options{
 		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, without: tiers[tier],
-		DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool")},
+		DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool"), filepath.Join(workspace, "vault")},
 	}
 	found, err := FindSecrets(t.Context(), o)
 	if err != nil {
