@@ -21,13 +21,10 @@ const hiddenFile = stateFolder + "/hidden.json"
 // policy.writable. A run that goes on keeps to what was found first: what the
 // agent made since says nothing.
 func (r *run) hide(ctx context.Context) error {
-	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
+	switch {
+	case r.job.Policy.Sandbox == string(sandbox.DangerFullAccess):
 		return nil // nothing is kept from commands
-	}
-	if err := r.readHidden(); err != nil {
-		return err
-	}
-	if r.hidden == nil {
+	case r.hidden == nil:
 		return r.findHidden(ctx)
 	}
 	return r.useHidden(r.hidden)
@@ -51,28 +48,41 @@ func (r *run) findHidden(ctx context.Context) error {
 // base commit tracks: what somebody named ends the run, and what is only known by
 // its place is a file of the repository.
 func (r *run) useHidden(found *sandbox.Secrets) error {
-	var paths []string
 	kept := []sandbox.Secret{}
 	for _, secret := range found.Found {
-		inside, tracked, err := r.tracksHidden(secret.Path)
+		path, tracked, err := r.tracksHidden(secret.Path)
 		switch {
 		case err != nil:
 			return err
-		case tracked && secret.By != "":
-			return hiddenTracked(secret, inside)
-		case tracked:
-			continue
-		}
-		kept = append(kept, secret)
-		if inside != "" {
-			paths = append(paths, inside)
+		case !tracked:
+			kept = append(kept, secret)
+		case secret.By != "":
+			return hiddenTracked(secret, path)
 		}
 	}
 	found.Found, r.hidden = kept, found
-	if r.checkout != nil {
-		r.checkout.Hide(paths)
-	}
+	r.leaveOutHidden()
 	return r.keepHidden()
+}
+
+// leaveOutHidden tells the checkout what to leave out.
+func (r *run) leaveOutHidden() {
+	if r.checkout == nil {
+		return
+	}
+	var paths []string
+	for _, path := range r.hidden.Paths() {
+		if inside, is := r.inCheckoutPath(path); is {
+			paths = append(paths, inside)
+		}
+	}
+	r.checkout.Hide(paths)
+}
+
+// inCheckoutPath gives a path as relative to the checkout, if it lies there.
+func (r *run) inCheckoutPath(path string) (inside string, is bool) {
+	inside, err := filepath.Rel(r.checkout.Root(), path)
+	return filepath.ToSlash(inside), err == nil && filepath.IsLocal(inside)
 }
 
 // keepHidden writes down what is hidden, if anything is.
@@ -83,17 +93,15 @@ func (r *run) keepHidden() error {
 	return r.dir.writeJSON(hiddenFile, r.hidden)
 }
 
-// tracksHidden gives a path as relative to the checkout, empty for one outside,
-// and says whether the base commit has it.
+// tracksHidden says whether the base commit has a path, and where.
 func (r *run) tracksHidden(path string) (inside string, tracked bool, err error) {
 	if r.checkout == nil {
 		return "", false, nil
 	}
-	inside, err = filepath.Rel(r.checkout.Root(), path)
-	if err != nil || !filepath.IsLocal(inside) {
+	inside, is := r.inCheckoutPath(path)
+	if !is {
 		return "", false, nil
 	}
-	inside = filepath.ToSlash(inside)
 	if tracked, err = r.checkout.BaseTracks(inside); err != nil {
 		return "", false, fmt.Errorf("look for what is kept from commands: %w", err)
 	}
@@ -114,7 +122,9 @@ func hiddenTracked(secret sandbox.Secret, path string) error {
 			"If it is secret, replace the secret, since older commits keep it, and take the file out of the repository; else %s.", secret.By, path, named, remedy)
 }
 
-func (r *run) readHidden() error {
+// hideAgain reads what was hidden when the run was cut short, before the checkout
+// is looked at: what was hidden is none of its work.
+func (r *run) hideAgain() error {
 	raw, err := r.dir.root.ReadFile(hiddenFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -126,8 +136,9 @@ func (r *run) readHidden() error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", hiddenFile, err)
 	}
-	if slices.Contains(known.Within, r.root()) { // else it is of another checkout
+	if slices.Contains(known.Within, r.checkout.Root()) { // else it is of another checkout
 		r.hidden = &known
+		r.leaveOutHidden()
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	if err := r.checkout.Claim(); err != nil {
 		return checkoutFailure(err)
 	}
+	if err := r.hideAgain(); err != nil {
+		return err
+	}
 	for _, name := range r.dir.leftovers() {
 		r.dir.remove(name)
 	}

@@ -61,6 +61,11 @@ func NewView(o Options, level Level) (*View, error) {
 	for _, path := range []string{"/proc", "/sys", "/dev", "/run", "/var/run"} {
 		v.add(viewed{path: path, why: whyKernel})
 	}
+	for _, folder := range o.folders() {
+		if level == LevelNone && v.at(folder).why != "" {
+			v.add(viewed{path: folder, shown: true, sources: []string{folder}})
+		}
+	}
 	slices.SortFunc(v.entries, func(a, b viewed) int { return strings.Compare(b.path, a.path) })
 	return v, nil
 }
