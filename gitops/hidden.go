@@ -129,7 +129,7 @@ func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links in
 	if err != nil {
 		return false, err
 	}
-	sub := finder{f.Checkout, openStore(folders...), plumbing.ZeroHash, at}
+	sub := finder{f.Checkout, openStore("", folders...), plumbing.ZeroHash, at}
 	defer func() { err = errors.Join(err, sub.objects.close()) }()
 	commit, err := sub.objects.commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
