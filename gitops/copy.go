@@ -113,11 +113,19 @@ func (c *copier) folder(name string) error {
 		return there(err)
 	}
 	defer to.Close()
-	below := copier{c.ctx, from, to, c.filesAlone, c.depth + 1}
+	below := copier{c.ctx, from, to, c.filesAlone, c.depth + 1, c.leavesOutBelow(name)}
 	if below.depth > deepestPath {
 		return nil
 	}
 	return below.all()
+}
+
+// leavesOutBelow is leaveOut for the paths in a folder.
+func (c *copier) leavesOutBelow(folder string) func(name string) bool {
+	if c.leaveOut == nil {
+		return nil
+	}
+	return func(name string) bool { return c.leaveOut(path.Join(folder, name)) }
 }
 
 // all copies what is in the folder.
