@@ -157,7 +157,7 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 		for _, place := range g.values[gram] {
 			start, end := place.extent(text, at)
 			if end-start > longest.end-longest.start {
-				longest = span{start, end, "[part of secret " + place.name + "]"}
+				longest = span{start, end, partMark(place.name)}
 			}
 		}
 		if longest.end-longest.start < minFragment {
