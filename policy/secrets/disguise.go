@@ -53,17 +53,20 @@ func newDisguises(values []Value) *disguises {
 	return d
 }
 
-// add makes a spelling findable by its beginning, and by what is secret of it:
-// by each gram where it is short and may stand in a few short pieces, else by
-// some, since every gram of a text is looked for.
+// add makes a spelling findable by what is secret of it: by each gram where it is
+// short and may stand in a few short pieces, else by some, since every gram of a
+// text is looked for.
 func (d *disguises) add(s *spelling) {
 	const short, apart = 64, 4
 	step := 1
 	if len(s.letters) > short {
 		step = apart
 	}
-	d.place(s, 0)
-	for offset := max(1, s.published); offset+letterGram <= len(s.letters); offset += step {
+	first, last := s.first, s.last-letterGram
+	if first > last {
+		first, last = 0, len(s.letters)-letterGram
+	}
+	for offset := first; offset <= last; offset += step {
 		d.place(s, offset)
 	}
 }
@@ -86,7 +89,7 @@ func (d *disguises) find(text string, found func(finding)) {
 	}
 	l, _ := d.pool.Get().(*letters)
 	if l == nil {
-		l = new(letters)
+		l = &letters{followed: map[*spelling]followed{}}
 	}
 	defer d.pool.Put(l)
 	for start := 0; ; start += window {
@@ -106,6 +109,7 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 	if len(l.all) < letterGram {
 		return
 	}
+	clear(l.followed)
 	gram := binary.LittleEndian.Uint64(append([]byte{0}, l.all[:letterGram-1]...))
 	for end := letterGram - 1; end < len(l.all); end++ {
 		gram = gram>>8 | uint64(l.all[end])<<56
@@ -115,9 +119,15 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 		}
 		best := trace{}
 		for _, place := range d.places[gram] {
-			if r := follow(l, place, end+1-letterGram); r.counts() && r.tellsMoreThan(best) {
+			at := end + 1 - letterGram
+			if old, any := l.followed[place.spelling]; any && old.shift == at-place.offset && at <= old.last {
+				continue
+			}
+			r := follow(l, place, at)
+			if r.counts() && r.tellsMoreThan(best) {
 				best = r
 			}
+			l.followed[place.spelling] = followed{at - place.offset, r.straight}
 		}
 		if best.spelling != nil {
 			found(best.finding())
@@ -127,6 +137,10 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 		}
 	}
 }
+
+// followed is how far a spelling was followed that stands so far behind the
+// beginning of a text.
+type followed struct{ shift, last int }
 
 // finding is a value, or a part of one, in a text.
 type finding struct {
@@ -142,6 +156,7 @@ type trace struct {
 	spelling    *spelling
 	first, last int  // in the text
 	from, to    int  // in the spelling; to is the last one
+	straight    int  // the last in the text before any was left out
 	changed     bool // other gaps are between them
 	broken      bool // and ends of lines
 	columns     bool // other columns stand behind it in its lines
@@ -180,20 +195,26 @@ func (r *trace) counts() bool {
 		return false
 	case s.plain && !r.changed: // is found without
 		return false
-	case !s.numbers && (r.broken || r.spacing == apart) && s.at[r.to]+1-s.at[r.from] < leastBroken:
+	case !s.numbers && (r.broken || r.spacing == apart) && r.bytes(r.from, r.to) < leastBroken:
 		return false
 	case r.whole():
 		return true
 	}
-	return s.leastPart > 0 && r.to+1-max(r.from, s.published) >= s.leastPart
+	from, to := r.core()
+	return s.leastPart > 0 && from < to && r.bytes(from, to-1) >= s.leastPart
+}
+
+// core is the letters of the spelling that tell something.
+func (r *trace) core() (from, to int) {
+	return max(r.from, r.spelling.first), min(r.to+1, r.spelling.last)
 }
 
 func (r *trace) finding() finding {
-	s, from := r.spelling, r.from
+	s, from, to := r.spelling, r.from, r.to+1
 	f := finding{spelling: s, whole: r.whole()}
 	if !f.whole {
-		from = max(from, s.published)
-		f.part = s.part(from, r.to+1)
+		from, to = r.core()
+		f.part = s.part(from, to)
 	}
 	f.start, f.end = int(r.text.at[r.first+from-r.from]), int(r.text.at[r.last])+1
 	if f.whole {

@@ -48,9 +48,10 @@ var tools = []string{
 }
 
 func TestToolsThatPrintAnotherForm(t *testing.T) {
+	random := randomTexts()
 	values := []Value{
-		{"OPENAI_API_KEY", "sk-proj-" + body(wordAlphabet+"-_", 156)},
-		{"GITHUB_TOKEN", "ghs_" + body(wordAlphabet, 36)},
+		{"OPENAI_API_KEY", "sk-proj-" + random(word+"-_", 156)},
+		{"GITHUB_TOKEN", "ghs_" + random(word, 36)},
 		{"PASSWORD", "x#9K$mQ2!vL@7pRz+w/4"},
 	}
 	r := NewRedactor(values)
@@ -127,7 +128,7 @@ func TestWrittenInAnotherForm(t *testing.T) {
 		"the shell's escape": func(s string) string { return strings.NewReplacer("/", `\/`, "&", `\&`, "<", `\<`).Replace(s) },
 	}
 	for _, v := range []Value{
-		{"OPENAI_API_KEY", "sk-proj-" + body(wordAlphabet+"-_", 156)},
+		{"OPENAI_API_KEY", "sk-proj-" + randomTexts()(word+"-_", 156)},
 		{"PASSWORD", "pa/ss&w<ord+of=7Kq2Z9"},
 		{"SHORT", "q/8Zt4&Lm<0V"},
 	} {

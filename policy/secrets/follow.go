@@ -8,6 +8,9 @@ const (
 	// same bytes as characters).
 	margin = 64
 	column = 24
+	// leastStraight is how many bytes of a spelling have to be there before anything
+	// is left out.
+	leastStraight = 12
 	// strayed is how many letters of a margin or a column may happen to be those
 	// that were looked for.
 	strayed = 8
@@ -46,7 +49,10 @@ func (r *trace) walk(way int) {
 		for r.fits(at, letter, way) {
 			at, letter, straight = at+way, letter+way, straight+1
 		}
-		if straight < letterGram {
+		if r.straight == 0 {
+			r.straight = at
+		}
+		if straight < letterGram || r.bytes(letter, letter-way*(straight-1)) < leastStraight {
 			break
 		}
 		nextAt, nextLetter, found := r.nextLine(at, letter, way, straight)
@@ -60,6 +66,11 @@ func (r *trace) walk(way int) {
 	} else {
 		r.first, r.from = at, letter
 	}
+}
+
+// bytes is how much of the spelling lies between two letters, with them.
+func (r *trace) bytes(one, other int) int {
+	return int(max(r.spelling.at[one], r.spelling.at[other])-min(r.spelling.at[one], r.spelling.at[other])) + 1
 }
 
 // fits says whether the next letter of the text is that of the spelling, with a
@@ -151,11 +162,14 @@ func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, fou
 		if !r.breaksBehind(at+way*ahead, way) {
 			continue
 		}
+		begin := at + way*(ahead+1)
+		reach := r.reach(begin, way, far)
 		for c := max(0, -ahead); c < min(back, strayed+1) && ahead+c < near; c++ {
-			if skipped := r.resumes(at+way*(ahead+1), letter-way*(c-1), way, far); skipped >= 0 {
+			next := letter - way*(c-1)
+			if skipped := r.resumes(begin, next, way, reach, letterGram+c); skipped >= 0 {
 				r.broken, r.changed = true, true
 				r.columns = r.columns || way > 0 && ahead+c > 0 || way < 0 && skipped > 0
-				return at + way*(ahead+1+skipped), letter - way*(c-1), true
+				return begin + way*skipped, next, true
 			}
 		}
 		if ahead >= 0 {
@@ -171,38 +185,42 @@ func (r *trace) breaksBehind(at, way int) bool {
 	if way < 0 {
 		at--
 	}
-	if at < 0 || at+1 >= len(r.text.all) {
+	if at < 0 || at+1 >= len(r.text.all) || r.text.at[at+1] == r.text.at[at]+1 {
 		return false
 	}
 	gap, ok := r.text.gap(at + 1)
 	return ok && breaksLine(gap)
 }
 
-// resumes is how many letters of a line come before those of the spelling; -1
-// where they don't come.
-func (r *trace) resumes(at, letter, way, far int) int {
+// reach is how many letters, far at most, follow a letter on its line.
+func (r *trace) reach(at, way, far int) int {
+	n := 0
+	for next := at + way; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-way, way); next += way {
+		n++
+	}
+	return n
+}
+
+// resumes is how many letters come before those of the spelling, of which so many
+// at least have to be the same; -1 where they don't come.
+func (r *trace) resumes(at, letter, way, reach, least int) int {
 	if letter < 0 || letter >= len(r.spelling.letters) {
 		return -1
 	}
-	for skipped := 0; skipped <= far; skipped++ {
-		if at < 0 || at >= len(r.text.all) {
-			return -1
-		}
-		if r.agrees(at, letter, way, skipped > 0) {
+	wanted := r.spelling.letters[letter]
+	for skipped := 0; skipped <= reach; skipped++ {
+		if r.text.all[at] == wanted && r.agrees(at, letter, way, least, skipped > 0) {
 			return skipped
-		}
-		if r.breaksBehind(at, way) {
-			return -1
 		}
 		at += way
 	}
 	return -1
 }
 
-// agrees says whether eight letters are the same from here on, or all that are
-// left; fewer must begin a word.
-func (r *trace) agrees(at, letter, way int, word bool) bool {
-	for n := range letterGram {
+// agrees says whether at least so many letters are the same from here on, or all
+// that are left, which must begin a word.
+func (r *trace) agrees(at, letter, way, least int, word bool) bool {
+	for n := range least {
 		if letter < 0 || letter >= len(r.spelling.letters) {
 			return !word || n > 0 && r.edge(at-way*n, way)
 		}

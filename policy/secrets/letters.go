@@ -9,6 +9,8 @@ type letters struct {
 	text string
 	all  []byte
 	at   []int32
+
+	followed map[*spelling]followed
 }
 
 // folded is each letter and digit in lower case, and 0 for all other bytes.

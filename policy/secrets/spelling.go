@@ -128,8 +128,8 @@ type spelling struct {
 	form        string
 	letters     string  // the letters and digits of form, in lower case
 	at          []int32 // where in form they stand
-	published   int     // how many of them are no secret
-	leastPart   int     // how many of them a fragment has; 0: there are none
+	first, last int     // the letters of what is secret; last is behind them
+	leastPart   int     // how many bytes of form a fragment has; 0: there are none
 }
 
 // spellings are those of a value that can be searched.
@@ -155,12 +155,14 @@ func newSpelling(e *encoding, v Value, form string) *spelling {
 	var l letters
 	l.read(form)
 	s.letters, s.at = string(l.all), slices.Clone(l.at)
-	open := published(v.Secret)
-	for s.published < len(s.at) && s.inValue(s.published) < open {
-		s.published++
+	from, to := core(v.Secret)
+	for s.first < len(s.at) && s.inValue(s.first) < from {
+		s.first++
+	}
+	for s.last = s.first; s.last < len(s.at) && s.inValue(s.last) < to; s.last++ {
 	}
 	if len(v.Secret) >= fragmentOf {
-		s.leastPart = (minFragment*len(s.letters) + len(v.Secret) - 1) / len(v.Secret)
+		s.leastPart = (leastFragment(v.Secret)*len(form) + len(v.Secret) - 1) / len(v.Secret)
 	}
 	return s
 }
