@@ -62,6 +62,9 @@ func TestToolsThatPrintAnotherForm(t *testing.T) {
 		}
 		for _, v := range values {
 			for before := range 4 {
+				if before > 0 && before < 3 && v != values[0] {
+					continue
+				}
 				file := strings.Repeat("k", before) + v.Secret + "\n"
 				if before == 3 {
 					file = "the file of the key\nTOKEN=" + v.Secret + "\nand what else it holds, for some lines\n"
