@@ -87,6 +87,9 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 	switch {
 	case errors.As(err, &failure):
 		failure.Usage = failure.Usage.told()
+		if failure.Kind == StreamCut && failure.Usage == (Usage{}) { // the request was read, and nobody will tell
+			failure.Usage.Input = estimate(textBytes(sent))
+		}
 	case err == nil:
 		received := 0
 		for _, item := range r.Output {
