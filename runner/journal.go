@@ -159,7 +159,7 @@ func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
 	}
 	for _, file := range j.Files {
 		if err := r.putBack(root, file); err != nil {
-			return false, false, fmt.Errorf("undo the last patch: %s: %w", file.Path, err)
+			return false, false, fmt.Errorf("undo the last patch: %q: %w", file.Path, err)
 		}
 	}
 	r.dir.remove(journalFolder)
