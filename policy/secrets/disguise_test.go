@@ -156,3 +156,48 @@ func inUTF16(text string) string {
 	}
 	return b.String()
 }
+
+func TestBrokenIntoLinesOfAnyLength(t *testing.T) {
+	forms := map[string]func(string) string{
+		"plain":  func(s string) string { return s },
+		"base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(`{"key": "` + s + `"}`)) },
+		"hex":    func(s string) string { return hex.EncodeToString([]byte(s)) },
+		"%XX":    eachByte("%%%02x"),
+	}
+	prefixes := []string{"", "+", "-", "> ", "  # ", " * ", "\t// "}
+	numbered := []string{"L12: ", "     7\t", "path/to/file.b64:12:"} // from 16 characters on
+	for name, form := range forms {
+		for _, length := range []int{24, 40, 164} {
+			v := Value{"KEY", randomTexts()(word+"-_", length)}
+			r := NewRedactor([]Value{v})
+			for _, width := range []int{1, 2, 7, 11, 16, 19, 40, 60, 64, 76, 99} {
+				all := prefixes
+				if width >= 16 {
+					all = append(numbered, prefixes...)
+				}
+				for _, prefix := range all {
+					text := wrap(form(v.Secret), width, prefix, "")
+					if found, err := r.FindNew(strings.NewReader("x\n"+text+"y\n"), nil); len(found) != 1 || err != nil {
+						t.Errorf("%s of %d characters in lines of %d behind %q is not found", name, length, width, prefix)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestWhatOnlyHasTheSameLetters(t *testing.T) {
+	r := NewRedactor([]Value{{"PASSWORD", "postgres-password"}, {"PHRASE", "correct horse battery staple"}, {"PIN", "12345678"}, {"DSN", "postgres://postgres:postgres@localhost:5432/postgres"}})
+	for name, text := range map[string]string{
+		"other punctuation": "postgres password, postgres/password, postgres_password and correct-horse-battery-staple",
+		"a sentence":        "The postgres\npassword is asked for.",
+		"columns":           "1234 5678\n1234\n5678\n",
+		"a host":            "psql -h localhost -p 5432 -U postgres postgres; postgres: postgres@localhost",
+		"other case":        "POSTGRES-PASSWORD",
+		"a short piece":     hex.EncodeToString([]byte("postgres-pa")),
+	} {
+		if got := r.Redact(text); got != text {
+			t.Errorf("%s: Redact(%q) = %q", name, text, got)
+		}
+	}
+}

@@ -66,10 +66,31 @@ func escape(rest string) int {
 		return 1
 	case rest[0] == 'u' && strings.HasPrefix(rest[1:], "{"):
 		return 1
-	case strings.HasPrefix(rest, "u00") && startsWithHex(rest[3:]):
-		return 3
+	case rest[0] == 'u' || rest[0] == '\r' || rest[0] == '\n':
+		return unicodeEscape(rest)
 	case strings.HasPrefix(rest, "#x"), strings.HasPrefix(rest, "#X"):
 		return 2
+	}
+	return 0
+}
+
+// unicodeEscape is the length of u00 before two digits, which the ends of lines
+// may break; 0 for others.
+func unicodeEscape(rest string) int {
+	const form = "u00"
+	found, end := 0, 0
+	for i := 0; i < min(len(rest), 12); i++ {
+		switch c := rest[i]; {
+		case c == '\r' || c == '\n':
+		case found < len(form) && c == form[found]:
+			found, end = found+1, i+1
+		case found >= len(form) && hexBytes[c]:
+			if found++; found == len(form)+2 {
+				return end
+			}
+		default:
+			return 0
+		}
 	}
 	return 0
 }
