@@ -24,20 +24,26 @@ const (
 type disguises struct {
 	filter  []uint64 // of the grams of all spellings
 	shift   int
-	places  map[uint64][]letterPlace
-	overlap int // bytes of a window that the next one looks at, too
+	places  []letterPlace
+	first   map[uint64]int32 // the place of a gram, counted from 1
+	overlap int              // bytes of a window that the next one looks at, too
 	pool    sync.Pool
 }
 
 // letterPlace is where in a spelling a gram stands.
 type letterPlace struct {
 	*spelling
-	offset int
+	offset int32
+	next   int32 // place of the same gram; negative for none
+}
+
+func (p *letterPlace) gram() uint64 {
+	return binary.LittleEndian.Uint64([]byte(p.letters[p.offset : p.offset+letterGram]))
 }
 
 // newDisguises makes values findable.
 func newDisguises(values []Value) *disguises {
-	d := &disguises{places: map[uint64][]letterPlace{}, overlap: shapeOverlap}
+	d := &disguises{overlap: shapeOverlap}
 	for _, v := range values {
 		d.overlap = max(d.overlap, widest*len(v.Secret))
 		for _, s := range spellings(v) {
@@ -46,8 +52,12 @@ func newDisguises(values []Value) *disguises {
 	}
 	size := max(10, bits.Len(uint(len(d.places)))-1) // 32 bits and more for each gram
 	d.filter, d.shift = make([]uint64, 1<<size), 64-6-size
-	for gram := range d.places {
-		word, mask := d.bit(gram)
+	d.first = make(map[uint64]int32, len(d.places))
+	for i := range d.places {
+		place := &d.places[i]
+		place.next = d.first[place.gram()] - 1
+		d.first[place.gram()] = int32(i) + 1
+		word, mask := d.bit(place.gram())
 		d.filter[word] |= mask
 	}
 	return d
@@ -67,13 +77,8 @@ func (d *disguises) add(s *spelling) {
 		first, last = 0, len(s.letters)-letterGram
 	}
 	for offset := first; offset <= last; offset += step {
-		d.place(s, offset)
+		d.places = append(d.places, letterPlace{s, int32(offset), -1})
 	}
-}
-
-func (d *disguises) place(s *spelling, offset int) {
-	gram := binary.LittleEndian.Uint64([]byte(s.letters[offset : offset+letterGram]))
-	d.places[gram] = append(d.places[gram], letterPlace{s, offset})
 }
 
 func (d *disguises) bit(gram uint64) (word, mask uint64) {
@@ -117,25 +122,37 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 		if d.filter[word]&mask == 0 {
 			continue
 		}
-		best := trace{}
-		for _, place := range d.places[gram] {
-			at := end + 1 - letterGram
-			if old, any := l.followed[place.spelling]; any && old.shift == at-place.offset && at <= old.last {
-				continue
-			}
-			r := follow(l, place, at)
-			if r.counts() && r.tellsMoreThan(best) {
-				best = r
-			}
-			l.followed[place.spelling] = followed{at - place.offset, r.straight}
+		best := d.longest(l, gram, end+1-letterGram)
+		if best.spelling == nil {
+			continue
 		}
-		if best.spelling != nil {
-			found(best.finding())
-			for ; end < best.last; end++ {
-				gram = gram>>8 | uint64(l.all[end+1])<<56
-			}
+		found(best.finding())
+		last := best.last
+		if !best.whole() { // a whole one may begin where letters were left out
+			last = best.straight
+		}
+		for ; end < last; end++ {
+			gram = gram>>8 | uint64(l.all[end+1])<<56
 		}
 	}
+}
+
+// longest is the trace around a gram of a text that tells most.
+func (d *disguises) longest(l *letters, gram uint64, at int) trace {
+	best := trace{}
+	for i := d.first[gram] - 1; i >= 0; i = d.places[i].next {
+		place := d.places[i]
+		shift := at - int(place.offset)
+		if old, known := l.followed[place.spelling]; known && old.shift == shift && at <= old.last {
+			continue
+		}
+		r := follow(l, place, at)
+		if r.counts() && r.tellsMoreThan(best) {
+			best = r
+		}
+		l.followed[place.spelling] = followed{shift, r.straight}
+	}
+	return best
 }
 
 // followed is how far a spelling was followed that stands so far behind the
@@ -210,11 +227,11 @@ func (r *trace) core() (from, to int) {
 }
 
 func (r *trace) finding() finding {
-	s, from, to := r.spelling, r.from, r.to+1
+	s, from := r.spelling, r.from
 	f := finding{spelling: s, whole: r.whole()}
 	if !f.whole {
-		from, to = r.core()
-		f.part = s.part(from, to)
+		first, last := r.core()
+		from, f.part = first, s.part(first, last)
 	}
 	f.start, f.end = int(r.text.at[r.first+from-r.from]), int(r.text.at[r.last])+1
 	if f.whole {

@@ -186,6 +186,17 @@ func TestBrokenIntoLinesOfAnyLength(t *testing.T) {
 	}
 }
 
+func TestAWholeValueBehindAPartOfIt(t *testing.T) {
+	v := Value{"KEY", randomTexts()(word, 80)}
+	r := NewRedactor([]Value{v})
+	for name, form := range map[string]func(string) string{"plain": func(s string) string { return s }, "hex": eachByte("%02x ")} {
+		text := "1: " + form(v.Secret[20:60]) + "\n2: " + form(v.Secret[:50]) + "\n3: " + form(v.Secret[50:]) + "\n"
+		if found, err := r.FindNew(strings.NewReader(text), nil); len(found) != 1 || err != nil {
+			t.Errorf("%s: not found in %s", name, text)
+		}
+	}
+}
+
 func TestWhatOnlyHasTheSameLetters(t *testing.T) {
 	r := NewRedactor([]Value{{"PASSWORD", "postgres-password"}, {"PHRASE", "correct horse battery staple"}, {"PIN", "12345678"}, {"DSN", "postgres://postgres:postgres@localhost:5432/postgres"}})
 	for name, text := range map[string]string{

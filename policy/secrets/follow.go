@@ -20,8 +20,9 @@ const (
 
 // follow is the trace around a letter of a text, which is that of a place.
 func follow(text *letters, place letterPlace, at int) trace {
-	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: place.offset, to: place.offset}
-	if !r.same(at, place.offset) {
+	offset := int(place.offset)
+	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
+	if !r.same(at, offset) {
 		return trace{}
 	}
 	r.walk(+1)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 )
 
 // MinLength is the length in bytes below which a value is not searched: it
@@ -21,7 +22,7 @@ type Redactor struct {
 	forms     []form
 	short     []string
 	grams     grams
-	disguises *disguises
+	disguises func() *disguises // nil where no value is known
 	stands    func(fragment string) bool
 }
 
@@ -66,7 +67,7 @@ func NewRedactor(values []Value) *Redactor {
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
-		r.disguises = newDisguises(known)
+		r.disguises = sync.OnceValue(func() *disguises { return newDisguises(known) }) // not every redactor gets a text
 	}
 	return r
 }
@@ -99,7 +100,7 @@ func (r *Redactor) disguised(text string, spans []span) []span {
 	if r.disguises == nil {
 		return spans
 	}
-	r.disguises.find(text, func(f finding) {
+	r.disguises().find(text, func(f finding) {
 		switch {
 		case f.whole:
 			spans = append(spans, span{f.start, f.end, mark(f.spelling.name)})

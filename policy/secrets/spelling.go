@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base32"
 	"encoding/base64"
-	"fmt"
 	"html"
 	"net/url"
 	"slices"
@@ -36,11 +35,11 @@ var encodings = []encoding{
 	{spell: texts},
 	{spell: inBase64, code: true},
 	{spell: inBase32, code: true, caseless: true},
-	{spell: each("%02x"), numbers: true, caseless: true},
-	{spell: each("%03o"), numbers: true},
-	{spell: each("%d"), numbers: true, parted: true},
-	{spell: words("%04x"), numbers: true, caseless: true}, // hexdump and od -x without further flags
-	{spell: words("%06o"), numbers: true},                 // od without flags
+	{spell: each(number{16, 2}), numbers: true, caseless: true},
+	{spell: each(number{8, 3}), numbers: true},
+	{spell: each(number{10, 1}), numbers: true, parted: true},
+	{spell: words(number{16, 4}), numbers: true, caseless: true}, // hexdump and od -x without further flags
+	{spell: words(number{8, 6}), numbers: true},                  // od without flags
 }
 
 // texts are spellings in which most letters stand for themselves.
@@ -94,27 +93,38 @@ func grouped(encode func([]byte) string, value string, before, bits int) string 
 	return all[first:last]
 }
 
+// number writes numbers in a base, with zeros to a width.
+type number struct{ base, width int }
+
+func (f number) append(to []byte, n uint64) []byte {
+	digits := strconv.AppendUint(nil, n, f.base)
+	for range f.width - len(digits) {
+		to = append(to, '0')
+	}
+	return append(to, digits...)
+}
+
 // each spells a value byte by byte.
-func each(format string) func(string) []string {
+func each(f number) func(string) []string {
 	return func(value string) []string {
-		var b strings.Builder
+		var b []byte
 		for i := range len(value) {
-			fmt.Fprintf(&b, format+" ", value[i])
+			b = append(f.append(b, uint64(value[i])), ' ')
 		}
-		return []string{strings.TrimSuffix(b.String(), " ")}
+		return []string{strings.TrimSuffix(string(b), " ")}
 	}
 }
 
 // words spells a value in numbers of two bytes, the lower one first.
-func words(format string) func(string) []string {
+func words(f number) func(string) []string {
 	return func(value string) []string {
 		var all []string
 		for first := range 2 {
-			var b strings.Builder
+			var b []byte
 			for i := first; i+1 < len(value); i += 2 {
-				fmt.Fprintf(&b, format+" ", uint(value[i])|uint(value[i+1])<<8)
+				b = append(f.append(b, uint64(value[i])|uint64(value[i+1])<<8), ' ')
 			}
-			all = append(all, strings.TrimSuffix(b.String(), " "))
+			all = append(all, strings.TrimSuffix(string(b), " "))
 		}
 		return all
 	}
