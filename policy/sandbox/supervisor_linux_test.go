@@ -108,6 +108,19 @@ func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
 	}
 }
 
+// What the supervisor does to outlive signals, commands don't inherit.
+func TestCommandsTakeSignalsAsEver(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			var ignored, threads uint64 = 0, 1<<31 | 1<<33 // what is threads' own, C libraries set themselves
+			if _, err := fmt.Sscanf(run(t, box, o, "grep SigIgn /proc/self/status"), "SigIgn:\t%x", &ignored); err != nil || ignored&^threads != 0 {
+				t.Errorf("ignored are %x, %v", ignored, err)
+			}
+		})
+	}
+}
+
 // faultVariable makes the test binary a program that tells its parent of faults
 // which it never made.
 const faultVariable = "SANDBOX_TEST_FAULTS"

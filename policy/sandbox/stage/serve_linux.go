@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -52,16 +53,19 @@ func serveCommands(c *conn) error {
 	return err
 }
 
-// deadly are the signals that Go's runtime would end or stop the supervisor for
-// when a command sends them by kill (os/signal). The others it drops.
-var deadly = []os.Signal{
-	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
-	unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU,
-}
+// The signals that would end or stop the supervisor when a command sends them by
+// kill. The others Go's runtime drops.
+var (
+	deadly = []os.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
+		unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
+	}
+	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // never the first process of a pid namespace
+	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly, too; Go leaves them to C libraries
+)
 
 // outlive makes commands unable to end the process by signals. The first one of a
-// pid namespace gets from within it none that it does not handle
-// (pid_namespaces(7)), so that it gives up the handlers of Go's runtime. Another
+// pid namespace ignores them: a fault of its own ends it all the same. Another
 // one takes the signals, and nobody looks at them; a fault that is made up by
 // sigqueue it takes for its own, and ends: so ends the sandbox of whoever sent it.
 // Each signal costs the runtime two changes of threads then, so it is done while
@@ -69,24 +73,28 @@ var deadly = []os.Signal{
 func outlive() <-chan struct{} {
 	done := make(chan struct{})
 	if os.Getpid() == 1 {
-		giveUpHandlers()
+		ignore(slices.Concat(deadly, threads))
 		close(done)
 		return done
 	}
 	go func() {
 		defer close(done)
-		signal.Notify(make(chan os.Signal, 1), deadly...)
+		signal.Notify(make(chan os.Signal, 1), slices.Concat(deadly, stopping)...)
 	}()
 	return done
 }
 
-// giveUpHandlers makes what the kernel does by itself happen on the deadly signals.
-func giveUpHandlers() {
-	const setSize = 8      // of a set of signals: on all systems that Go knows but MIPS
-	var byDefault [64]byte // a struct sigaction whose handler is SIG_DFL, which is 0; larger than any
-	for _, s := range deadly {
+// ignore ignores signals behind the back of Go's runtime, which goes on resetting
+// them in what is executed. Leaving them unhandled would not do: a signal of that
+// kind is not sent to the first process of a pid namespace (pid_namespaces(7)), but
+// while one of its threads blocks it, as Go does around fork, Linux has it
+// end the whole process by way of the other threads.
+func ignore(signals []os.Signal) {
+	const setSize = 8        // of a set of signals: on all systems that Go knows but MIPS
+	ignored := [8]uintptr{1} // a struct sigaction whose handler is SIG_IGN; larger than any
+	for _, s := range signals {
 		number := uintptr(s.(unix.Signal))
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&byDefault)), 0, setSize, 0, 0)
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&ignored)), 0, setSize, 0, 0)
 	}
 }
 
