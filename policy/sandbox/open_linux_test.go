@@ -631,3 +631,27 @@ func TestLaterOpensAtTheFirstCommand(t *testing.T) {
 		t.Errorf("Close of what was never opened: %v", err)
 	}
 }
+
+// Set-group-ID on folders is git's way to share a repository.
+func TestFoldersTakeTheBitsThatFilesDoNot(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			run(t, box, o, `
+mkdir sub plain && chmod g+s plain && install -d -m 3775 made && mkdir -m 2755 new && chmod 1777 sub
+(cd sub && mkdir in && chmod 2700 in && chmod g+s .)
+ln -s plain link && chmod 4755 "$PWD/link" && chmod g+s "$PWD/made" /proc/self/cwd/new
+touch file && chmod 1755 file
+! chmod u+s file && ! chmod 2755 file && ! chmod g+s absent && ! install -m 4755 file other`)
+			for name, want := range map[string]os.FileMode{
+				"plain": 0o755 | os.ModeSetuid | os.ModeSetgid, "made": 0o775 | os.ModeSetgid | os.ModeSticky, "new": 0o755 | os.ModeSetgid, "sub": 0o777 | os.ModeSetgid | os.ModeSticky,
+				"sub/in": 0o700 | os.ModeSetgid, "file": 0o755 | os.ModeSticky,
+			} {
+				info, err := os.Stat(filepath.Join(o.Workspace, name))
+				if err != nil || info.Mode()&^os.ModeDir != want {
+					t.Errorf("%s: %v, %v", name, info.Mode(), err)
+				}
+			}
+		})
+	}
+}

@@ -21,6 +21,7 @@ const endWait = 2 * time.Second
 // supervisor starts the run's commands and reaps everything below it.
 type supervisor struct {
 	conn    *conn
+	setids  setids
 	nothing *os.File // /dev/null, open for reading
 
 	empty chan struct{} // closed when the last child is reaped, after ending
@@ -34,7 +35,7 @@ type supervisor struct {
 
 // serveCommands serves until the process outside is gone. It stays on the
 // calling thread: the parent-death signal of the commands hangs on it.
-func serveCommands(c *conn) error {
+func serveCommands(c *conn, asked setids) error {
 	if err := protect(); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func serveCommands(c *conn) error {
 	if err != nil {
 		return err
 	}
-	s := &supervisor{conn: c, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
+	s := &supervisor{conn: c, setids: asked, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
 	s.more = sync.NewCond(&s.mu)
 	go s.reap()
 	if err := c.send(Event{Started: true}); err != nil {
@@ -109,6 +110,7 @@ func protect() error {
 
 func (s *supervisor) listen() error {
 	for {
+		s.awaitRequest()
 		body, fds, err := s.conn.receive()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -122,6 +124,22 @@ func (s *supervisor) listen() error {
 		}
 		if err := s.obey(r, fds); err != nil {
 			return err
+		}
+	}
+}
+
+// awaitRequest answers for the kernel until there is a request.
+func (s *supervisor) awaitRequest() {
+	for {
+		from := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setids.listener), Events: unix.POLLIN}}
+		if _, err := unix.Poll(from, -1); errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if from[1].Revents != 0 {
+			s.setids.answer()
+		}
+		if from[1].Revents == 0 || from[0].Revents != 0 {
+			return
 		}
 	}
 }

@@ -36,7 +36,16 @@ type Spec struct {
 	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
 	ProcessBase int       `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
 	Landlock    *Landlock `json:"landlock"`     // nil leaves it out
-	Filters     []Filter  `json:"filters"`      // of seccomp, in the order of installing
+	Filters     Filters   `json:"filters"`      // of seccomp
+}
+
+// Filters are those of all threads, in the order of installing, and one that has
+// the supervisor asked about calls that set the bits set-user-ID and set-group-ID,
+// with the one that refuses them where nobody can be asked.
+type Filters struct {
+	All         []Filter `json:"all"`
+	AskSetid    Filter   `json:"ask_setid"`
+	RefuseSetid Filter   `json:"refuse_setid"`
 }
 
 // Filter is a program of classic BPF for seccomp: instructions as the kernel
