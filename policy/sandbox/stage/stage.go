@@ -32,6 +32,7 @@ type Spec struct {
 	LoopbackUp  bool      `json:"loopback_up"`
 	ProxyPort   int       `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
 	Mounts      []Mount   `json:"mounts"`
+	Nothing     string    `json:"nothing"`      // an empty file, to lie over others
 	Processes   int       `json:"processes"`    // most processes at once; 0 leaves it
 	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
 	ProcessBase int       `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
