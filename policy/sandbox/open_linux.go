@@ -135,7 +135,7 @@ func makeScratch(dir string) error {
 
 // makeNothing makes the file that lies over those that are hidden.
 func makeNothing(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o444)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("make the sandbox's folders: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -236,6 +237,50 @@ func TestHomeIsWrittenToInVain(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(home, ".cache/tool/entry")); err != nil || string(got) != "outside" {
 		t.Errorf("outside: %q, %v", got, err)
 	}
+}
+
+// What lies over a file of credentials takes no writing, and nothing of it is the
+// machine's.
+func TestAFileOfCredentialsTakesNothing(t *testing.T) {
+	for _, write := range []struct{ needs, script string }{
+		{"sh", "echo x >>~/.npmrc"}, {"chmod", "chmod 600 ~/.npmrc"}, {"touch", "touch ~/.npmrc"}, {"npm", "npm config set fund false"},
+	} {
+		for _, tier := range []string{"full", "namespaces"} {
+			t.Run(tier+"/"+write.script, func(t *testing.T) {
+				if _, err := exec.LookPath(write.needs); err != nil {
+					t.Skipf("needs %s", write.needs)
+				}
+				home := t.TempDir()
+				put(t, filepath.Join(home, ".npmrc"), secret, 0o640)
+				paths := []string{filepath.Join(home, ".npmrc"), os.DevNull}
+				before := attributes(t, paths)
+				box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
+				clues := Watch(io.Discard)
+				c := bash(o, write.script, clues)
+				c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+				status, err := box.Run(t.Context(), c)
+				if note := box.Explain(clues, status); err != nil || status.ExitCode == 0 || !strings.Contains(note, "files of credentials are empty") {
+					t.Errorf("got %+v, %v, %q", status, err, note)
+				}
+				if diff := cmp.Diff(before, attributes(t, paths)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// attributes are what of files a change of attributes changes.
+func attributes(t *testing.T, paths []string) (all []unix.Timespec) {
+	t.Helper()
+	for _, path := range paths {
+		var now unix.Stat_t
+		if err := unix.Stat(path, &now); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, now.Ctim)
+	}
+	return all
 }
 
 func TestConfinedCommandsEndLikeOthers(t *testing.T) {
