@@ -594,8 +594,14 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 	confined(t, "namespaces", nil) // or skip
 	for _, file := range []bool{true, false} {
 		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
+		nothing := filepath.Join(t.TempDir(), "nothing")
+		put(t, nothing, "", 0o644)
+		programs, err := filters(filterOptions{namespaced: true, connect: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := new(Sandbox)
-		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Mounts: []stage.Mount{gone}}, Begin(NetworkLoopback)); err != nil {
+		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, Begin(NetworkLoopback)); err != nil {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}
