@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -140,9 +141,9 @@ func filters(o filterOptions) (stage.Filters, error) {
 	if err != nil {
 		return stage.Filters{}, fmt.Errorf("find the system calls of this processor: %w", err)
 	}
-	var all []stage.Filter
+	all, pass := []stage.Filter{}, newPass()
 	for _, make := range []func(*arch.Info, filterOptions) ([]bpf.Instruction, error){
-		architectureFilter, namesFilter, argumentsFilter, setidFilter(askFor), setidFilter(notAllowed),
+		architectureFilter, namesFilter, argumentsFilter, setidFilter(askFor, &pass), setidFilter(notAllowed, nil),
 	} {
 		program, err := make(info, o)
 		if err != nil {
@@ -155,7 +156,13 @@ func filters(o filterOptions) (stage.Filters, error) {
 		all = append(all, pack(raw))
 	}
 	setids := len(all) - 2
-	return stage.Filters{All: all[:setids], AskSetid: all[setids], RefuseSetid: all[setids+1]}, nil
+	return stage.Filters{All: all[:setids], AskSetid: all[setids], Pass: pass, RefuseSetid: all[setids+1]}, nil
+}
+
+func newPass() [2]uint32 {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return [2]uint32{binary.NativeEndian.Uint32(random[:4]), binary.NativeEndian.Uint32(random[4:])}
 }
 
 func pack(program []bpf.RawInstruction) stage.Filter {
@@ -201,16 +208,18 @@ func namesFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
 }
 
 // setidFilter gives an answer to calls that set the bits set-user-ID or
-// set-group-ID on what is there already, which may be a folder.
-func setidFilter(answer uint32) func(*arch.Info, filterOptions) ([]bpf.Instruction, error) {
+// set-group-ID on what is there already, which may be a folder. A pass lets
+// through.
+func setidFilter(answer uint32, pass *[2]uint32) func(*arch.Info, filterOptions) ([]bpf.Instruction, error) {
 	return func(info *arch.Info, _ filterOptions) ([]bpf.Instruction, error) {
-		var program []bpf.Instruction
-		for call, mode := range map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2} {
-			if number, known := info.SyscallNames[call]; known {
-				program = append(program, rule{call, []condition{has(mode, setid)}, answer}.assemble(uint32(number))...)
-			}
+		var rules []rule
+		if pass != nil {
+			rules = append(rules, rule{"fchmodat", []condition{is(4, pass[0]), is(5, pass[1])}, allow})
 		}
-		return append(program, bpf.RetConstant{Val: allow}), nil
+		for call, mode := range map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2} {
+			rules = append(rules, rule{call, []condition{has(mode, setid)}, answer})
+		}
+		return assemble(info, rules), nil
 	}
 }
 
@@ -222,18 +231,21 @@ func existing(info *arch.Info, names []string) []string {
 }
 
 func argumentsFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
-	var program []bpf.Instruction
-	for _, r := range argumentRules(o) {
-		number, known := info.SyscallNames[r.call]
-		if !known {
-			continue
-		}
-		program = append(program, r.assemble(uint32(number))...)
-	}
+	rules := argumentRules(o)
 	if !o.connect {
-		program = append(program, refuseReceiver(info)...)
+		rules = append(rules, refuseReceiver()...)
 	}
-	return append(program, bpf.RetConstant{Val: allow}), nil
+	return assemble(info, rules), nil
+}
+
+// assemble makes a program of rules; what none of them decides it allows.
+func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
+	for _, r := range rules {
+		if number, known := info.SyscallNames[r.call]; known {
+			program = append(program, r.assemble(uint32(number))...)
+		}
+	}
+	return append(program, bpf.RetConstant{Val: allow})
 }
 
 // assemble leaves by its end when r does not decide.
@@ -259,11 +271,9 @@ func (r rule) assemble(number uint32) []bpf.Instruction {
 }
 
 // refuseReceiver refuses sendto with an address, whose pointer is in two halves.
-func refuseReceiver(info *arch.Info) []bpf.Instruction {
-	var program []bpf.Instruction
+func refuseReceiver() (rules []rule) {
 	for _, high := range []bool{false, true} {
-		address := condition{arg: 4, high: high, mask: anyBit, differ: true}
-		program = append(program, rule{"sendto", []condition{address}, notAllowed}.assemble(uint32(info.SyscallNames["sendto"]))...)
+		rules = append(rules, rule{"sendto", []condition{{arg: 4, high: high, mask: anyBit, differ: true}}, notAllowed})
 	}
-	return program
+	return rules
 }

@@ -706,3 +706,30 @@ touch file && chmod 1755 file
 		})
 	}
 }
+
+// Whoever uses up all processes does not end by it the process that is asked.
+func TestFoldersTakeSetgidWhereNoProcessIsLeft(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	box, o := confined(t, "full", func(o *Options) { o.Processes = 400 })
+	run(t, box, o, `mkdir folder && python3 -c '
+import os, signal
+children = []
+try:
+    while len(children) < 1000:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except OSError:
+    for _ in range(100):
+        os.chmod("folder", 0o2755)
+        os.chmod("folder", 0o755)
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)'`)
+	if got := run(t, box, o, "echo serves"); got != "serves\n" {
+		t.Errorf("it says %q", got)
+	}
+}

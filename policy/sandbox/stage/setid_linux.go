@@ -16,20 +16,22 @@ import (
 // pass, of all else they are refused. A filter sees neither paths nor what
 // descriptors are. The calls are not let through, since whoever made one could
 // exchange what it names meanwhile: they are made here, on what was looked at.
-type setids struct{ listener int }
+type setids struct {
+	listener int
+	pass     [2]uint32
+}
 
-// watchSetids installs the filter that has such calls asked about, on this thread
-// alone: commands come from it, and another one makes their calls. Where there is
+// watchSetids installs the filter that has such calls asked about. Where there is
 // somebody who is asked already, a container's manager, the kernel has no room
 // for a second one; then all of the calls are refused.
 func watchSetids(filters Filters) (setids, error) {
-	listener, err := load(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	const onAll = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
+	listener, err := load(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|onAll)
 	if err == nil {
 		unix.CloseOnExec(listener)
-		return setids{listener}, nil
+		return setids{listener, filters.Pass}, nil
 	}
-	_, err = load(filters.RefuseSetid, 0)
-	return setids{-1}, err
+	return setids{listener: -1}, install(filters.RefuseSetid)
 }
 
 // notice is a call that the kernel asks about, answer what it did (struct
@@ -74,9 +76,8 @@ func (s setids) control(request uintptr, argument unsafe.Pointer) (done bool) {
 	return errno == 0
 }
 
-// make makes the call, with the rights that its caller has too. This thread is
-// in the commands' domain of Landlock and so may look at them; it must not make
-// the call itself, about which it would be asked.
+// make makes the call, with the rights that its caller has too: this thread is
+// in the commands' domain of Landlock and so may look at them.
 func (s setids) make(n notice) error {
 	target, mode, err := n.open()
 	if err != nil {
@@ -90,9 +91,23 @@ func (s setids) make(n notice) error {
 	if what.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return unix.EPERM
 	}
-	made := make(chan error)
-	go func() { made <- unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", target), mode) }()
-	return <-made
+	return s.chmod(target, mode)
+}
+
+// chmod shows the filter the pass, in arguments that the kernel has no use for.
+// Another thread, without the filter, would be in another domain; and there is
+// none left where commands have used up all processes.
+func (s setids) chmod(folder int, mode uint32) error {
+	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", folder))
+	if err != nil {
+		return err
+	}
+	const absolute = 0 // no folder that the path begins at
+	_, _, errno := unix.Syscall6(unix.SYS_FCHMODAT, absolute, uintptr(unsafe.Pointer(path)), uintptr(mode), 0, uintptr(s.pass[0]), uintptr(s.pass[1]))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // open opens what the call is to change.

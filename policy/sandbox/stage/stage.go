@@ -40,13 +40,14 @@ type Spec struct {
 	Filters     Filters   `json:"filters"`      // of seccomp
 }
 
-// Filters are those of all threads, in the order of installing, and one that has
-// the supervisor asked about calls that set the bits set-user-ID and set-group-ID,
-// with the one that refuses them where nobody can be asked.
+// Filters are in the order of installing. The last has the supervisor asked about
+// calls that set the bits set-user-ID and set-group-ID; RefuseSetid refuses them,
+// where nobody can be asked.
 type Filters struct {
-	All         []Filter `json:"all"`
-	AskSetid    Filter   `json:"ask_setid"`
-	RefuseSetid Filter   `json:"refuse_setid"`
+	All         []Filter  `json:"all"`
+	AskSetid    Filter    `json:"ask_setid"`
+	Pass        [2]uint32 `json:"pass"` // secret; as the arguments 4 and 5 of fchmodat it lets the supervisor's own through
+	RefuseSetid Filter    `json:"refuse_setid"`
 }
 
 // Filter is a program of classic BPF for seccomp: instructions as the kernel
