@@ -151,6 +151,9 @@ func (n notice) openAt(dir, address uint64, flags int) (target int, err error) {
 			path = fmt.Sprintf("/proc/%d/%s", n.thread, rest)
 		}
 	}
+	if strings.HasPrefix(path, "/") {
+		return unix.Open(path, flags, 0)
+	}
 	at, err := unix.Open(n.own(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
