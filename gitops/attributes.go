@@ -29,7 +29,7 @@ type attributes struct {
 // which says fs.ErrNotExist for what is not there.
 func (c *Checkout) attributesBy(read func(path string) ([]byte, error)) *attributes {
 	outer := func(path string) rules.Attributes {
-		data, err := os.ReadFile(path)
+		data, err := readBounded(path, mostRules)
 		if err != nil {
 			return rules.Attributes{}
 		}
@@ -44,15 +44,27 @@ func (c *Checkout) attributesBy(read func(path string) ([]byte, error)) *attribu
 	}
 }
 
-// workAttributes are the attributes as they stand in the work tree.
-func (c *Checkout) workAttributes() *attributes {
-	return c.attributesBy(func(path string) ([]byte, error) { return readRegular(c.dir, path) })
+// workAttributes are the attributes as they stand in the work tree, which s has
+// gone through: it knows the folders that have some.
+func (c *Checkout) workAttributes(s *scan) *attributes {
+	return c.attributesBy(func(path string) ([]byte, error) {
+		if !s.attributes[strings.TrimSuffix(path, ".gitattributes")] {
+			return nil, fs.ErrNotExist
+		}
+		return readRegular(c.dir, path)
+	})
 }
 
 // treeAttributes are the attributes of a tree.
 func (c *Checkout) treeAttributes(tree plumbing.Hash) *attributes {
+	folders := treeFolders{c.objects, map[string]plumbing.Hash{"": tree}}
 	return c.attributesBy(func(path string) ([]byte, error) {
-		e, ok, err := c.objects.find(tree, path)
+		folder, name := splitPath(path)
+		id, err := folders.id(folder)
+		if err != nil {
+			return nil, err
+		}
+		e, ok, err := c.objects.find(id, name)
 		if err != nil {
 			return nil, err
 		}
@@ -61,6 +73,40 @@ func (c *Checkout) treeAttributes(tree plumbing.Hash) *attributes {
 		}
 		return c.objects.blobBytes(e.id, mostRules)
 	})
+}
+
+// treeFolders finds the folders of a tree, each by the one above it, which is
+// looked up once.
+type treeFolders struct {
+	objects *store
+	ids     map[string]plumbing.Hash // by path, "" or ending with a slash
+}
+
+// id is the tree of a folder; the tree of nothing where there is no such folder.
+func (t treeFolders) id(folder string) (plumbing.Hash, error) {
+	if id, known := t.ids[folder]; known {
+		return id, nil
+	}
+	above, name := splitPath(strings.TrimSuffix(folder, "/"))
+	parent, err := t.id(above)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	e, found, err := t.objects.find(parent, name)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if !found || !e.isTree() {
+		e.id = plumbing.ZeroHash
+	}
+	t.ids[folder] = e.id
+	return e.id, nil
+}
+
+// splitPath cuts a path behind its last slash.
+func splitPath(path string) (folder, name string) {
+	at := strings.LastIndexByte(path, '/') + 1
+	return path[:at], path[at:]
 }
 
 func (a *attributes) of(path string) rules.Resolved {

@@ -62,10 +62,11 @@ type File struct {
 // are kept aside until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
 	w := work{Checkout: c, snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
-	if err := c.scan(snap.index, w.take).run(ctx); err != nil {
+	s := c.scan(snap.index, w.take)
+	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
-	if err := w.clean(ctx); err != nil {
+	if err := w.clean(ctx, s); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
 	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
@@ -109,6 +110,10 @@ func (w *work) take(f found) error {
 		if !w.snap.covers(f.path) {
 			w.problem(ProblemName, f.path, "some systems take the name for .git")
 		}
+	case foundTooDeep:
+		if !w.snap.covers(f.path) {
+			w.problem(ProblemTooDeep, f.path, fmt.Sprintf("its path is longer than %d bytes or %d parts", longestPath, deepestPath))
+		}
 	}
 	return nil
 }
@@ -117,15 +122,15 @@ func (w *work) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
-func (w *work) clean(ctx context.Context) error {
+func (w *work) clean(ctx context.Context, s *scan) error {
 	w.modes(w.snap.index, w.suspects)
-	cl := cleaner{Checkout: w.Checkout, attributes: w.workAttributes(), keep: true}
+	cl := cleaner{Checkout: w.Checkout, attributes: w.workAttributes(s), keep: true}
 	if err := cl.clean(ctx, w.suspects); err != nil {
 		return err
 	}
 	for _, s := range w.suspects {
 		if s.why != "" {
-			w.problem(ProblemUnreadable, s.path, s.why)
+			w.problem(s.kind, s.path, s.why)
 			continue
 		}
 		w.cs.stats[s.path] = statOf(s.info)

@@ -157,7 +157,7 @@ func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.F
 		return nil, &UnsupportedError{Feature: "a split index", Remedy: "install git, or run `git update-index --no-split-index`"}
 	}
 	whole := filepath.Join(c.shadow, "whole-index")
-	if err := copyIfThere(path, whole); err != nil {
+	if err := copyIfThere(path, whole, index.MaxSize); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	shared, err := filepath.Glob(filepath.Join(filepath.Dir(path), "sharedindex.*"))
@@ -165,7 +165,7 @@ func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.F
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	for _, from := range shared {
-		if err := copyIfThere(from, filepath.Join(c.shadow, filepath.Base(from))); err != nil {
+		if err := copyIfThere(from, filepath.Join(c.shadow, filepath.Base(from)), index.MaxSize); err != nil {
 			return nil, fmt.Errorf("read the split index: %w", err)
 		}
 	}

@@ -2,14 +2,15 @@ package gitops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -26,6 +27,7 @@ type suspect struct {
 	old  plumbing.Hash // what the index holds; zero: nothing
 	id   plumbing.Hash // what clean found
 	why  string        // it cannot be known: why not
+	kind ProblemKind   // of why
 }
 
 // cleaner turns files of the work tree into blobs ("clean" in
@@ -39,15 +41,19 @@ type cleaner struct {
 // clean fills in the ids of list. Files that only git can convert go through
 // one run of git together.
 func (c *cleaner) clean(ctx context.Context, list []suspect) error {
+	c.leaveOutLarge(list)
 	var forGit []*suspect
 	for i := range list {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		later, err := c.one(&list[i])
+		if list[i].why != "" {
+			continue
+		}
+		later, err := c.one(ctx, &list[i])
 		switch {
 		case cannotBeRead(err):
-			list[i].why = err.Error()
+			list[i].why, list[i].kind = err.Error(), ProblemUnreadable
 		case err != nil:
 			return fmt.Errorf("read %q: %w", list[i].path, err)
 		case later:
@@ -59,10 +65,46 @@ func (c *cleaner) clean(ctx context.Context, list []suspect) error {
 		return err
 	}
 	for _, s := range forGit { // a filter that fails takes no other file with it
-		s.id, s.why = plumbing.ZeroHash, err.Error()
+		s.id, s.why, s.kind = plumbing.ZeroHash, err.Error(), ProblemUnreadable
 	}
 	return nil
 }
+
+// LargestChange is how many bytes the files of a change may have together, as
+// they stand in the work tree. Files that are as long as they were do not count.
+const LargestChange = 1 << 30
+
+// leaveOutLarge leaves out the largest files, before any is read, until the
+// others are no more than a change may have.
+func (c *cleaner) leaveOutLarge(list []suspect) {
+	var files []*suspect
+	total := int64(0)
+	for i := range list {
+		if list[i].info.Mode().IsRegular() {
+			files = append(files, &list[i])
+			total += countedSize(&list[i])
+		}
+	}
+	if total <= LargestChange {
+		return
+	}
+	slices.SortFunc(files, func(a, b *suspect) int {
+		return cmp.Or(cmp.Compare(b.info.Size(), a.info.Size()), cmp.Compare(a.path, b.path))
+	})
+	for _, s := range files {
+		if total <= LargestChange {
+			return
+		}
+		total -= countedSize(s)
+		if known, err := c.objects.EncodedObjectSize(s.old); s.old.IsZero() || err != nil || known != s.info.Size() {
+			s.why, s.kind = fmt.Sprintf("it has %d bytes, and all files of a change may have %d together: remove it, or let git ignore it", s.info.Size(), LargestChange), ProblemLarge
+		}
+	}
+}
+
+// countedSize is a file's size, as far as it matters: a sum of such cannot
+// overflow.
+func countedSize(s *suspect) int64 { return min(s.info.Size(), LargestChange+1) }
 
 // cannotBeRead says that the failure is one of this file alone.
 func cannotBeRead(err error) bool {
@@ -70,7 +112,7 @@ func cannotBeRead(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, &unsupported)
 }
 
-func (c *cleaner) one(s *suspect) (later bool, err error) {
+func (c *cleaner) one(ctx context.Context, s *suspect) (later bool, err error) {
 	if s.mode == index.Symlink && s.info.Mode()&fs.ModeSymlink != 0 {
 		target, err := c.dir.Readlink(s.path)
 		if err != nil {
@@ -91,36 +133,19 @@ func (c *cleaner) one(s *suspect) (later bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	s.id, err = c.file(f, c.settings.eol.Decide(attrs), s.old)
+	s.id, err = c.file(ctx, f, c.settings.eol.Decide(attrs), s.old)
 	return false, err
 }
 
-// openRegular opens a regular file, never a link, pipe or device that has come
-// in its place.
-func openRegular(dir *os.Root, path string) (*os.File, error) {
-	f, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("no regular file any more")
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-func (c *cleaner) file(f *os.File, action eol.Action, old plumbing.Hash) (plumbing.Hash, error) {
+func (c *cleaner) file(ctx context.Context, f *os.File, action eol.Action, old plumbing.Hash) (plumbing.Hash, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if !action.Converts() {
-		return c.blob(f, info.Size())
+		return c.blob(until(ctx, f), info.Size())
 	}
-	content, err := eol.Look(f)
+	content, err := eol.Look(until(ctx, f))
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -132,9 +157,9 @@ func (c *cleaner) file(f *os.File, action eol.Action, old plumbing.Hash) (plumbi
 		return plumbing.ZeroHash, err
 	}
 	if !action.Strips(content, indexed) {
-		return c.blob(f, content.Size)
+		return c.blob(until(ctx, f), content.Size)
 	}
-	return c.blob(eol.ToLF(f), content.Size-content.CRLF)
+	return c.blob(eol.ToLF(until(ctx, f)), content.Size-content.CRLF)
 }
 
 // indexed looks at what the index holds, where that decides.

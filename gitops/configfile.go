@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -87,7 +86,7 @@ func (c configFiles) readFile(path string, depth int) ([]variable, error) {
 	if depth > deepestInclude {
 		return nil, fmt.Errorf("%s: includes are nested too deep", path)
 	}
-	f, err := os.Open(path)
+	f, err := openPlain(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
@@ -98,7 +97,7 @@ func (c configFiles) readFile(path string, depth int) ([]variable, error) {
 	if err := c.configOutside(path); err != nil {
 		return nil, err
 	}
-	return c.parse(f, path, depth)
+	return c.parse(io.LimitReader(f, mostRules), path, depth)
 }
 
 func (c configFiles) parse(r io.Reader, path string, depth int) ([]variable, error) {
@@ -152,8 +151,8 @@ func (c configFiles) holds(condition, dir string) bool {
 	case "gitdir/i":
 		return c.gitDirMatches(pattern, dir, true)
 	case "onbranch":
-		head, err := os.ReadFile(filepath.Join(c.gitDir, "HEAD"))
-		branch, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
+		head, err := readHead(c.gitDir)
+		branch, ok := strings.CutPrefix(head, "ref: refs/heads/")
 		return err == nil && ok && rules.MatchPath(openEnded(pattern), branch, false)
 	}
 	return false

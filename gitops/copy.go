@@ -12,12 +12,15 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
 // KeepUntracked copies what snap has found untracked or ignored to the folder
 // dir, and what is in submodules that are checked out, so that it can be put into
-// fresh trees as it was before the first turn. Sockets, devices, pipes and what may not be read are left out.
+// fresh trees as it was before the first turn. Sockets, devices, pipes, what
+// may not be read and what lies more than deepestPath folders deep are left out.
 func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keep untracked files: %w", err)
@@ -51,6 +54,7 @@ type copier struct {
 	ctx        context.Context
 	from, to   *os.Root
 	filesAlone bool // without any .git
+	depth      int  // folders above that are open
 }
 
 func (c *copier) entry(name string) error {
@@ -95,23 +99,50 @@ func (c *copier) folder(name string) error {
 	if err := c.to.Mkdir(name, 0o777); there(err) != nil {
 		return err
 	}
-	f, err := c.from.Open(name)
+	from, err := c.from.OpenRoot(name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	entries, err := f.ReadDir(-1)
-	if err = errors.Join(err, f.Close()); err != nil {
+	defer from.Close()
+	to, err := c.to.OpenRoot(name)
+	if err != nil {
+		return there(err)
+	}
+	defer to.Close()
+	below := copier{c.ctx, from, to, c.filesAlone, c.depth + 1}
+	if below.depth > deepestPath {
+		return nil
+	}
+	return below.all()
+}
+
+// all copies what is in the folder.
+func (c *copier) all() error {
+	f, err := c.from.Open(".")
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if err := c.entry(path.Join(name, e.Name())); err != nil {
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(listedAtOnce)
+		for _, e := range entries {
+			if err := c.entry(e.Name()); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 func (c *copier) link(name string) error {
@@ -135,9 +166,50 @@ func (c *copier) file(name string, info fs.FileInfo) error {
 	if err != nil {
 		return there(err)
 	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err = errors.Join(c.content(out, in), out.Close()); err != nil {
 		return err
 	}
 	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+// content copies what a file holds. Holes stay holes, so that a file takes the
+// room and the time that its data does, whatever its length.
+func (c *copier) content(out, in *os.File) error {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	for at, size := int64(0), info.Size(); at < size; {
+		data, end, err := nextData(in, at, size)
+		if err != nil {
+			return err
+		}
+		if _, err := in.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := out.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, until(c.ctx, io.LimitReader(in, end-data))); err != nil {
+			return err
+		}
+		at = end
+	}
+	return out.Truncate(info.Size())
+}
+
+// nextData is where in a file the next data begins and ends, all of it where the
+// file system does not tell.
+func nextData(f *os.File, at, size int64) (start, end int64, err error) {
+	start, err = f.Seek(at, unix.SEEK_DATA)
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return size, size, nil
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, errors.ErrUnsupported):
+		return at, size, nil
+	case err != nil:
+		return 0, 0, err
+	}
+	end, err = f.Seek(start, unix.SEEK_HOLE)
+	return start, min(end, size), err
 }

@@ -22,7 +22,7 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	dirty := map[string]bool{}
-	err = c.compareIndex(ix, c.base.Tree.hash(), func(path string, _ treeEntry) { dirty[path] = true })
+	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, _ treeEntry) { dirty[path] = true })
 	if err != nil {
 		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
 	}
@@ -45,7 +45,7 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)
 	}
-	modified, err := c.modified(ctx, ix, suspects)
+	modified, err := c.modified(ctx, ix, suspects, s)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func suspectOf(ix *index.File, f found) suspect {
 }
 
 // modified returns those suspects whose content or mode is not what ix has.
-func (c *Checkout) modified(ctx context.Context, ix *index.File, suspects []suspect) ([]suspect, error) {
-	cl := cleaner{Checkout: c, attributes: c.workAttributes()}
+func (c *Checkout) modified(ctx context.Context, ix *index.File, suspects []suspect, s *scan) ([]suspect, error) {
+	cl := cleaner{Checkout: c, attributes: c.workAttributes(s)}
 	c.modes(ix, suspects)
 	if err := cl.clean(ctx, suspects); err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)
@@ -132,12 +132,13 @@ func (c *Checkout) submoduleMoved(ix *index.File, f found) bool {
 // compareIndex reports every path where ix has not what tree has; the entry is
 // tree's, with mode 0 where tree has nothing. Folders that the index knows the
 // tree of are not gone into.
-func (c *Checkout) compareIndex(ix *index.File, tree plumbing.Hash, report func(path string, e treeEntry)) error {
-	cmp := indexComparison{c.objects, ix, report}
+func (c *Checkout) compareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e treeEntry)) error {
+	cmp := indexComparison{ctx, c.objects, ix, report}
 	return cmp.folder(ix.CachedTree(), tree, "", 0, ix.Len())
 }
 
 type indexComparison struct {
+	ctx     context.Context
 	objects *store
 	index   *index.File
 	report  func(path string, e treeEntry)
@@ -146,6 +147,9 @@ type indexComparison struct {
 func (c *indexComparison) folder(cached index.CachedTree, tree plumbing.Hash, prefix string, lo, hi int) error {
 	if cached.Valid && cached.ID == tree {
 		return nil
+	}
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
 	}
 	entries, err := c.objects.tree(tree)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +28,7 @@ func (c *Checkout) HasCommit(sha string) bool {
 // ShallowCommits are the commits whose parents this checkout doesn't have
 // because it was cloned without them.
 func (c *Checkout) ShallowCommits() []string {
-	data, err := os.ReadFile(filepath.Join(c.commonDir, "shallow"))
+	data, err := readBounded(filepath.Join(c.commonDir, "shallow"), mostRules)
 	if err != nil {
 		return nil
 	}
@@ -77,26 +77,12 @@ func (c *Checkout) lendFetched(gitDir string) error {
 	}
 	for _, from := range packs {
 		to := filepath.Join(gitDir, "objects", "pack", filepath.Base(from))
-		if err := copyFile(from, to); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := copyIfThere(from, to, math.MaxInt64); err != nil {
 			return err
 		}
 	}
 	if len(packs) == 0 {
 		return nil
 	}
-	return copyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"))
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return copyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"), mostRules)
 }

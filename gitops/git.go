@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // FindGit returns the path of the git program in pathEnv, a list as in PATH,
@@ -155,6 +156,12 @@ func (e *gitError) command() string {
 }
 
 func (e *gitError) Unwrap() error { return e.err }
+
+// Is finds in git's words what the machine has too little of.
+func (e *gitError) Is(target error) bool {
+	lacks := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
+	return slices.Contains(lacks, target) && strings.Contains(strings.ToLower(e.text), target.Error())
+}
 
 func exitStatus(err error) int {
 	var failed *gitError

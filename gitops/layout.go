@@ -94,7 +94,7 @@ func withCommonDir(l layout) (layout, error) {
 }
 
 func commonDirOf(gitDir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
+	data, err := readBounded(filepath.Join(gitDir, "commondir"), 1<<16)
 	if errors.Is(err, fs.ErrNotExist) {
 		return gitDir, nil
 	}

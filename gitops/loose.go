@@ -9,18 +9,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// writeLoose writes a loose object into an objects folder. It has its name
+// writeLoose writes a loose object. It has its name
 // only once it is whole. An object that is there already stays as it is.
-func writeLoose(objects string, compressed *zlib.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+	objects := filepath.Join(s.dir, "objects")
 	f, err := os.CreateTemp(objects, "tmp_obj_")
 	if err != nil {
 		return id, err
 	}
-	id, err = encodeLoose(f, compressed, t, size, r)
+	id, err = s.encodeLoose(f, t, size, r)
 	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
 		err = placeLoose(objects, f.Name(), id)
 	}
@@ -30,9 +32,10 @@ func writeLoose(objects string, compressed *zlib.Writer, t plumbing.ObjectType, 
 	return id, nil
 }
 
-func encodeLoose(f io.Writer, compressed *zlib.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed.Reset(buffered)
+	compressed := s.fast.take(buffered)
+	defer s.fast.giveBack(compressed)
 	sum := newHasher(t, size)
 	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
 		return id, err
@@ -49,6 +52,25 @@ func encodeLoose(f io.Writer, compressed *zlib.Writer, t plumbing.ObjectType, si
 	}
 	return sum.id()
 }
+
+// compressors are writers that are used again: one takes more time to make than a
+// small object takes to be written.
+type compressors struct {
+	level int
+	idle  sync.Pool
+}
+
+func (c *compressors) take(to io.Writer) *zlib.Writer {
+	w, ok := c.idle.Get().(*zlib.Writer)
+	if !ok {
+		w, _ = zlib.NewWriterLevel(to, c.level) // fails for levels alone that there are not
+		return w
+	}
+	w.Reset(to)
+	return w
+}
+
+func (c *compressors) giveBack(w *zlib.Writer) { c.idle.Put(w) }
 
 func placeLoose(objects, temporary string, id plumbing.Hash) error {
 	name := id.String()

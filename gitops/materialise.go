@@ -124,15 +124,6 @@ func copyInto(ctx context.Context, to *os.Root, from string) error {
 		return err
 	}
 	defer source.Close()
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
 	cp := copier{ctx: ctx, from: source, to: to}
-	for _, e := range entries {
-		if err := cp.entry(e.Name()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cp.all()
 }

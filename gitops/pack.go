@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"compress/zlib"
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
@@ -74,7 +73,7 @@ func (s *store) pack(ctx context.Context, ids []plumbing.Hash, w io.Writer) erro
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.packOne(id, both); err != nil {
+		if err := s.packOne(ctx, id, both); err != nil {
 			return err
 		}
 	}
@@ -82,7 +81,7 @@ func (s *store) pack(ctx context.Context, ids []plumbing.Hash, w io.Writer) erro
 	return err
 }
 
-func (s *store) packOne(id plumbing.Hash, w io.Writer) error {
+func (s *store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
 	o, err := s.object(plumbing.AnyObject, id)
 	if err != nil {
 		return err
@@ -95,8 +94,9 @@ func (s *store) packOne(id plumbing.Hash, w io.Writer) error {
 	if _, err := w.Write(packHeader(o.Type(), uint64(o.Size()))); err != nil {
 		return err
 	}
-	compressed := zlib.NewWriter(w)
-	if _, err := io.Copy(compressed, r); err != nil {
+	compressed := s.small.take(w)
+	defer s.small.giveBack(compressed)
+	if _, err := io.Copy(compressed, until(ctx, r)); err != nil {
 		return errors.Join(fmt.Errorf("object %s: %w", id, err), compressed.Close())
 	}
 	return compressed.Close()

@@ -104,6 +104,9 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 		return fmt.Errorf("write the patch: %w", err)
 	}
 	for _, d := range changes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := c.objects.writeUnified(w, d); err != nil {
 			return fmt.Errorf("write the patch: %w", err)
 		}

@@ -20,6 +20,8 @@ const (
 	ProblemSubmodule  ProblemKind = "submodule"         // the commit of a submodule
 	ProblemLink       ProblemKind = "link_leads_out"    // a symbolic link out of the repository
 	ProblemUnreadable ProblemKind = "unreadable"        // a file that may not be read, or needs a filter that cannot be run: left out
+	ProblemLarge      ProblemKind = "large"             // more than a change may have: left out, unread
+	ProblemTooDeep    ProblemKind = "too_deep"          // a path that git could not check out: left out, with all below it
 )
 
 func (p Problem) String() string {

@@ -66,7 +66,7 @@ func (r refFiles) packed(name string) (plumbing.Hash, error) {
 }
 
 func (r refFiles) eachPacked(visit func(name, id string) error) error {
-	f, err := os.Open(filepath.Join(r.dir, "packed-refs"))
+	f, err := openPlain(filepath.Join(r.dir, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -193,18 +193,6 @@ func readHead(gitDir string) (string, error) {
 func readSmall(path string) (string, error) {
 	data, err := readBounded(path, 4<<10)
 	return strings.TrimSpace(string(data)), err
-}
-
-// readBounded reads a regular file of at most so many bytes.
-func readBounded(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, most)
-	}
-	return os.ReadFile(path)
 }
 
 // reflog appends what happened to a reference to the log at path, where git

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -36,6 +37,7 @@ const (
 	foundIgnored                // a file, link or whole folder that is ignored
 	foundRepository             // an untracked folder that is a repository of its own
 	foundInvalid                // a name that must never get into a tree
+	foundTooDeep                // untracked, and nothing that git could check out
 )
 
 // scan compares a work tree with an index by stat data and lists what is not
@@ -51,11 +53,13 @@ type scan struct {
 	ignored  bool              // report ignored files too
 	report   func(found) error // never called twice at a time; in no order
 
-	mu      sync.Mutex
-	helpers chan struct{} // one place for each folder that may be gone into aside
+	mu         sync.Mutex
+	attributes map[string]bool // folders with attributes: "" or ending with a slash
+	helpers    chan struct{}   // one place for each folder that may be gone into aside
 }
 
 func (s *scan) run(ctx context.Context) error {
+	s.attributes = map[string]bool{}
 	s.helpers = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
 	return s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
 }
@@ -64,6 +68,12 @@ func (s *scan) tell(f found) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.report(f)
+}
+
+func (s *scan) noteAttributes(folder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attributes[folder] = true
 }
 
 // place is a folder on the way: its path ("" or ending with a slash), its range
@@ -79,9 +89,12 @@ func (s *scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	names, err := s.list(dir, at)
+	names, err := s.list(ctx, dir, at)
 	if err != nil {
 		return err
+	}
+	if _, has := find(names, ".gitattributes", s.settings.ignoreCase); has {
+		s.noteAttributes(at.path)
 	}
 	if !s.tracked && !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
@@ -104,17 +117,35 @@ type name struct {
 	look func() (fs.FileInfo, error)
 }
 
-func (s *scan) list(dir *os.Root, at place) ([]name, error) {
+// listedAtOnce is how many entries of a folder are read between two looks at the
+// context.
+const listedAtOnce = 4096
+
+func (s *scan) list(ctx context.Context, dir *os.Root, at place) ([]name, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", at.path, err)
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list %q: %w", at.path, err)
+	var names []name
+	for {
+		entries, err := f.ReadDir(listedAtOnce)
+		names = s.named(names, entries, at)
+		switch {
+		case errors.Is(err, io.EOF):
+			slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
+			return names, nil
+		case err != nil:
+			return nil, fmt.Errorf("list %q: %w", at.path, err)
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		}
 	}
-	names := make([]name, 0, len(entries))
+}
+
+// named adds entries of a folder to its names.
+func (s *scan) named(names []name, entries []fs.DirEntry, at place) []name {
+	names = slices.Grow(names, len(entries))
 	for _, e := range entries {
 		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
 		if s.settings.precompose {
@@ -124,8 +155,7 @@ func (s *scan) list(dir *os.Root, at place) ([]name, error) {
 			names = append(names, n)
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
-	return names, nil
+	return names
 }
 
 func (s *scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
@@ -161,6 +191,9 @@ func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 	var aside group
 	defer func() { err = errors.Join(err, aside.wait()) }()
 	for i := at.lo; i < at.hi; {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		rest := string(s.index.Path(i)[len(at.path):])
 		part, _, deeper := strings.Cut(rest, "/")
 		n, there := find(names, part, s.settings.ignoreCase)
@@ -278,15 +311,3 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 }
 
 const mostRules = 8 << 20 // bytes of an ignore or attributes file
-
-// readRegular reads a small regular file, through no link.
-func readRegular(dir *os.Root, path string) ([]byte, error) {
-	info, err := dir.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > mostRules {
-		return nil, fmt.Errorf("%q is not a regular file of at most %d bytes", path, mostRules)
-	}
-	return dir.ReadFile(path)
-}

@@ -3,6 +3,7 @@ package gitops
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func fillGitDir(dir string, l layout, s *settings) error {
 	if err := copyRules(dir, l, s); err != nil {
 		return err
 	}
-	if err := copyIfThere(filepath.Join(l.commonDir, "shallow"), filepath.Join(dir, "shallow")); err != nil {
+	if err := copyIfThere(filepath.Join(l.commonDir, "shallow"), filepath.Join(dir, "shallow"), mostRules); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
@@ -47,14 +48,14 @@ func fillGitDir(dir string, l layout, s *settings) error {
 // is changed there later does not count.
 func copyRules(dir string, l layout, s *settings) error {
 	for _, name := range [...]string{"exclude", "attributes"} {
-		if err := copyIfThere(filepath.Join(l.commonDir, "info", name), filepath.Join(dir, "info", name)); err != nil {
+		if err := copyIfThere(filepath.Join(l.commonDir, "info", name), filepath.Join(dir, "info", name), mostRules); err != nil {
 			return err
 		}
 	}
-	if err := copyIfThere(s.excludesFile, filepath.Join(dir, userExcludes)); err != nil {
+	if err := copyIfThere(s.excludesFile, filepath.Join(dir, userExcludes), mostRules); err != nil {
 		return err
 	}
-	return copyIfThere(s.attributes, filepath.Join(dir, userAttributes))
+	return copyIfThere(s.attributes, filepath.Join(dir, userAttributes), mostRules)
 }
 
 // The user's own rules as they are kept in the shadow.
@@ -63,18 +64,28 @@ const (
 	userAttributes = "info/user-attributes"
 )
 
-func copyIfThere(from, to string) error {
+// copyIfThere copies a file of at most so many bytes.
+func copyIfThere(from, to string, most int64) error {
 	if from == "" {
 		return nil
 	}
-	data, err := os.ReadFile(from)
+	in, err := openPlain(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o600)
+	defer in.Close()
+	if info, err := in.Stat(); err != nil || info.Size() > most {
+		return errors.Join(err, fmt.Errorf("%s has more than %d bytes", from, most))
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // encode writes the configuration of a git folder at dir. It names no program

@@ -35,6 +35,9 @@ func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []d
 	}
 	s := smudger{Checkout: c, dir: c.dir, attributes: c.treeAttributes(tree)}
 	for i := len(changes) - 1; i >= 0; i-- {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err := s.clear(changes[i]); err != nil {
 			return nil, err
 		}
@@ -120,7 +123,7 @@ func (s *smudger) write(ctx context.Context, changes []difference) (map[string]i
 		if d.new.mode == 0 {
 			continue
 		}
-		later, err := s.one(d)
+		later, err := s.one(ctx, d)
 		if err != nil {
 			return nil, fmt.Errorf("write %q: %w", d.path, err)
 		}
@@ -144,7 +147,7 @@ func (s *smudger) write(ctx context.Context, changes []difference) (map[string]i
 	return stats, nil
 }
 
-func (s *smudger) one(d difference) (later bool, err error) {
+func (s *smudger) one(ctx context.Context, d difference) (later bool, err error) {
 	if dir := path.Dir(d.path); dir != "." {
 		if err := s.dir.MkdirAll(dir, 0o777); err != nil {
 			return false, err
@@ -161,7 +164,7 @@ func (s *smudger) one(d difference) (later bool, err error) {
 		if s.settings.symlinks {
 			return false, s.link(d)
 		}
-		return false, s.file(d, eol.Action{})
+		return false, s.file(ctx, d, eol.Action{})
 	}
 	attrs := s.attributes.of(d.path)
 	why, needs := s.settings.needsGit(attrs)
@@ -171,7 +174,7 @@ func (s *smudger) one(d difference) (later bool, err error) {
 	if needs {
 		return true, nil
 	}
-	return false, s.file(d, s.settings.eol.Decide(attrs))
+	return false, s.file(ctx, d, s.settings.eol.Decide(attrs))
 }
 
 func (s *smudger) link(d difference) error {
@@ -183,20 +186,20 @@ func (s *smudger) link(d difference) error {
 	return s.dir.Symlink(string(target), d.path)
 }
 
-func (s *smudger) file(d difference, action eol.Action) error {
+func (s *smudger) file(ctx context.Context, d difference, action eol.Action) error {
 	r, _, err := s.objects.blob(d.new.id)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	var content io.Reader = r
+	content := until(ctx, r)
 	if action.ToWorktree() {
 		adds, err := s.adds(d.new.id, action)
 		if err != nil {
 			return err
 		}
 		if adds {
-			content = eol.ToCRLF(r)
+			content = eol.ToCRLF(content)
 		}
 	}
 	return s.create(d, content)

@@ -51,7 +51,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 		switch f.what {
 		case foundSuspect:
 			suspects = append(suspects, suspectOf(ix, f))
-		case foundUntracked, foundIgnored, foundRepository, foundInvalid:
+		case foundUntracked, foundIgnored, foundRepository, foundInvalid, foundTooDeep:
 			snap.untracked[f.path] = f.dir
 		}
 		return nil
@@ -60,7 +60,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
-	if snap.index, err = c.refreshed(ctx, ix, suspects, began); err != nil {
+	if snap.index, err = c.refreshed(ctx, ix, suspects, s, began); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
 	return snap, nil
@@ -91,7 +91,7 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 		return nil, err
 	}
 	var updates []index.Update
-	err = c.compareIndex(ix, c.base.Tree.hash(), func(path string, e treeEntry) {
+	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e treeEntry) {
 		u := index.Update{Path: path}
 		if e.mode != 0 {
 			u.Entry = &index.Entry{Path: path, Mode: e.mode, ID: e.id}
@@ -106,11 +106,11 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 
 // refreshed puts the present stat data of those suspects that are as the index
 // has them into it, so that they need not be read again.
-func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []suspect, began time.Time) (*index.File, error) {
+func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []suspect, s *scan, began time.Time) (*index.File, error) {
 	if len(suspects) == 0 {
 		return ix, nil
 	}
-	cl := cleaner{Checkout: c, attributes: c.workAttributes()}
+	cl := cleaner{Checkout: c, attributes: c.workAttributes(s)}
 	c.modes(ix, suspects)
 	if err := cl.clean(ctx, suspects); err != nil {
 		return nil, err

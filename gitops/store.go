@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -28,8 +27,8 @@ type store struct {
 	dir      string // the git folder of its own; "" for none
 	own      *filesystem.ObjectStorage
 	borrowed []*filesystem.ObjectStorage
-
-	compressed *zlib.Writer // for each object written, since one takes a megabyte; nil until the first
+	fast     compressors // for objects by themselves
+	small    compressors // for packs
 }
 
 const (
@@ -40,7 +39,7 @@ const (
 // openStore opens the objects folders of git folders: of one of its own, which
 // may be "", and of those that it borrows from.
 func openStore(own string, borrowed ...string) *store {
-	s := &store{dir: own}
+	s := &store{dir: own, fast: compressors{level: zlib.BestSpeed}, small: compressors{level: zlib.DefaultCompression}}
 	if own != "" {
 		s.own = openObjects(own)
 	}
@@ -64,7 +63,7 @@ func objectFolders(commonDir string) ([]string, error) {
 	depth := map[string]int{commonDir: 0}
 	for i := 0; i < len(list); i++ {
 		objects := filepath.Join(list[i], "objects")
-		data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
+		data, err := readBounded(filepath.Join(objects, "info", "alternates"), mostRules)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -169,14 +168,7 @@ func (s *store) AddAlternate(string) error { return errors.ErrUnsupported }
 
 // write stores an object of a known size from a stream.
 func (s *store) write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {
-	var err error
-	if s.compressed == nil {
-		s.compressed, err = zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
-	}
-	id := plumbing.ZeroHash
-	if err == nil {
-		id, err = writeLoose(filepath.Join(s.dir, "objects"), s.compressed, t, size, r)
-	}
+	id, err := s.writeLoose(t, size, r)
 	if err != nil {
 		return id, fmt.Errorf("write an object: %w", err)
 	}

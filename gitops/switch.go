@@ -239,7 +239,7 @@ func (c *Checkout) startAgain() error {
 }
 
 func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat) error {
-	updates := c.statUpdates(stats)
+	updates := c.statUpdates(ctx, stats)
 	if len(updates) == 0 {
 		if live, err := c.readLiveIndex(ctx); err == nil && live.Equal(c.start.index) {
 			return nil
@@ -250,9 +250,11 @@ func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat
 
 // statUpdates puts new stat data into the entries of the index as it was, as
 // far as they have the content that was written: that of HEAD.
-func (c *Checkout) statUpdates(stats map[string]index.Stat) []index.Update {
+func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat) []index.Update {
 	staged := map[string]bool{}
-	_ = c.compareIndex(c.start.index, c.start.tree, func(path string, _ treeEntry) { staged[path] = true })
+	if err := c.compareIndex(ctx, c.start.index, c.start.tree, func(path string, _ treeEntry) { staged[path] = true }); err != nil {
+		return nil // git reads the files again, as their stat data says
+	}
 	var updates []index.Update
 	for path, stat := range stats {
 		i, ok := c.start.index.Search(path, 0, c.start.index.Len())

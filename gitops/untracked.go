@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // untrackedIn reports what the index does not account for in a folder.
@@ -13,6 +14,9 @@ func (s *scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen
 	for i, n := range names {
 		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
 			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err := s.untracked(ctx, dir, n, at); err != nil {
 			return err
@@ -36,6 +40,9 @@ func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 	if !validName(n.git) {
 		return s.tell(found{what: foundInvalid, path: path, entry: -1, dir: isDir})
 	}
+	if beyondGit(path) {
+		return s.tell(found{what: foundTooDeep, path: path, entry: -1, dir: isDir})
+	}
 	if isDir {
 		return s.untrackedFolder(ctx, dir, n, at)
 	}
@@ -47,6 +54,16 @@ func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		return fmt.Errorf("look at %q: %w", path, err)
 	}
 	return s.tell(found{what: foundUntracked, path: path, entry: -1, info: info})
+}
+
+// longestPath is how many bytes git takes a path to have at most (PATH_MAX, with
+// the zero byte at its end).
+const longestPath = 1<<12 - 1
+
+// beyondGit says that no checkout can have a path, or that comparing trees would
+// not go that deep.
+func beyondGit(path string) bool {
+	return len(path) > longestPath || len(path) > deepestPath && strings.Count(path, "/") >= deepestPath
 }
 
 // untrackedFolder goes into a folder without tracked files. One that may not be

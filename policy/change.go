@@ -20,7 +20,8 @@ const (
 type Concern string
 
 // The concerns, as the keys of policy.change name them. Names that some system
-// takes for .git and what cannot be read have no key: they are never published.
+// takes for .git and what cannot be part of a change have no key: they are never
+// published.
 const (
 	ConcernProtected  Concern = "protected"
 	ConcernSubmodule  Concern = "submodules"
@@ -31,10 +32,14 @@ const (
 	ConcernLockfile   Concern = "lockfiles"
 	ConcernName       Concern = "name"
 	ConcernUnreadable Concern = "unreadable"
+	ConcernLarge      Concern = "large"
+	ConcernTooDeep    Concern = "too_deep"
 )
 
 // hasKey says whether policy.change decides on a concern.
-func (c Concern) hasKey() bool { return c != ConcernName && c != ConcernUnreadable }
+func (c Concern) hasKey() bool {
+	return !slices.Contains([]Concern{ConcernName, ConcernUnreadable, ConcernLarge, ConcernTooDeep}, c)
+}
 
 // ChangedFile is what the judgement of a change needs to know of a path. Modes
 // are git's, in octal; one that is empty says that the path is not there.
@@ -43,7 +48,7 @@ type ChangedFile struct {
 	OldMode, NewMode string
 	// Found are concerns that only who has looked at the tree can know:
 	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName,
-	// ConcernUnreadable.
+	// ConcernUnreadable, ConcernLarge, ConcernTooDeep.
 	Found []Concern
 }
 
@@ -70,6 +75,8 @@ var concernWords = map[Concern]string{
 	ConcernLockfile:   "is a lockfile",
 	ConcernName:       "has a name that some systems take for .git",
 	ConcernUnreadable: "cannot be read, so that it is no part of the change",
+	ConcernLarge:      "is too large to be part of a change",
+	ConcernTooDeep:    "lies too deep to be part of a change",
 }
 
 // Changes judges changes.

@@ -58,7 +58,7 @@ func (r *run) endPulse() {
 
 // lastAlive is the time in aliveFile; zero where there is none.
 func (d *directory) lastAlive() time.Time {
-	raw, err := d.root.ReadFile(aliveFile)
+	raw, err := d.read(aliveFile)
 	if err != nil {
 		return time.Time{}
 	}

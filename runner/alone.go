@@ -140,7 +140,7 @@ func (r *run) readAlone(ctx context.Context, bare bool) error {
 		r.openErr = r.checkout.Close()
 		r.checkout = nil
 	}
-	return r.loadJob()
+	return r.loadJob(ctx)
 }
 
 // readAloneRules reads the rules on commands; without a checkout, those of the
@@ -152,7 +152,7 @@ func (r *run) readAloneRules(ctx context.Context) error {
 	if i := slices.IndexFunc(r.job.Policy.Rules, func(name string) bool { return !filepath.IsAbs(name) }); i >= 0 {
 		return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) lie in a repository, and there is none here; name a checkout with --repo, or the rules by an absolute path.", r.job.Policy.Rules[i])
 	}
-	return r.loadRules(nil)
+	return r.loadRules(ctx, nil)
 }
 
 // root is the folder that commands may change: the checkout, or the folder of

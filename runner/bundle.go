@@ -84,14 +84,14 @@ func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
 }
 
 func (r *run) publishBundle(ctx context.Context) error {
-	bundle, err := r.openBundle()
+	bundle, err := r.openBundle(ctx)
 	if err != nil {
 		return err
 	}
 	if err := r.openBundleCheckout(ctx); err != nil {
 		return err
 	}
-	if err := r.readPins(); err != nil {
+	if err := r.readPins(ctx); err != nil {
 		return err
 	}
 	if err := r.meetForge(ctx); err != nil {
@@ -100,7 +100,7 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.openBase(ctx, bundle); err != nil {
 		return err
 	}
-	if err := r.loadTemplate(); err != nil {
+	if err := r.loadTemplate(ctx); err != nil {
 		return err
 	}
 	if err := r.adoptBundle(bundle); err != nil {
@@ -109,7 +109,7 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.belongsHere(ctx, bundle); err != nil {
 		return err
 	}
-	if err := r.canSign(); err != nil {
+	if err := r.canSign(ctx); err != nil {
 		return err
 	}
 	if err := r.canPropose(ctx); err != nil {
@@ -173,7 +173,7 @@ func refusedBundle(format string, args ...any) error {
 }
 
 // openBundle checks the chain of the transcript and reads what it says.
-func (r *run) openBundle() (*transcript.View, error) {
+func (r *run) openBundle(ctx context.Context) (*transcript.View, error) {
 	if err := r.dir.plain(); err != nil {
 		return nil, badBundle("%s", trimmed(err))
 	}
@@ -191,6 +191,9 @@ func (r *run) openBundle() (*transcript.View, error) {
 	}
 	if view.Finished == nil {
 		return nil, badBundle("its run has not ended")
+	}
+	if err := r.dir.unaltered(ctx, view.Finished, packFile); err != nil {
+		return nil, badBundle("%s", trimmed(err))
 	}
 	return view, r.publishable(view)
 }
@@ -262,7 +265,7 @@ func draftOnBudget(view *transcript.View) bool {
 var errUnfinished = errors.New("there is no " + resultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
 
 func (r *run) checkChain() (string, error) {
-	f, err := r.dir.root.Open(transcriptFile)
+	f, err := r.dir.open(transcriptFile)
 	if err != nil {
 		return "", err
 	}
@@ -271,7 +274,7 @@ func (r *run) checkChain() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	raw, err := r.dir.root.ReadFile(resultFile)
+	raw, err := r.dir.read(resultFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return head, errUnfinished
 	}
@@ -397,7 +400,7 @@ func safeRunID(id string) bool {
 // unpackBundle reads the objects of the change and compares them with what the
 // transcript says.
 func (r *run) unpackBundle(ctx context.Context, bundle *transcript.View) error {
-	pack, err := r.dir.root.Open(packFile)
+	pack, err := r.dir.open(packFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return badBundle("%s is missing", packFile)
 	}

@@ -156,7 +156,7 @@ func (w *logWriter) put(text string) {
 
 // tail is the end of a log, for the model and for people.
 func (d *directory) tail(name string, bytes int64) (string, error) {
-	f, err := d.root.Open(name)
+	f, err := d.open(name)
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +180,7 @@ func (d *directory) tail(name string, bytes int64) (string, error) {
 // ends is a log, or its beginning and its end with how much lies between: a
 // compiler's first mistake stands in the one, what tests come to in the other.
 func (d *directory) ends(name string, head, tail int64) (string, error) {
-	f, err := d.root.Open(name)
+	f, err := d.open(name)
 	if err != nil {
 		return "", err
 	}

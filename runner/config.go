@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -32,7 +32,7 @@ type configFile struct {
 // from the base commit: the job may name another base than the one that the
 // checkout stands on, and then they are read again from there.
 func (r *run) readJob(ctx context.Context) error {
-	if err := r.loadJob(); err != nil {
+	if err := r.loadJob(ctx); err != nil {
 		return err
 	}
 	if r.checkout == nil || r.job.Repository.Base == "" || r.job.Repository.Base == r.base.Branch {
@@ -42,7 +42,7 @@ func (r *run) readJob(ctx context.Context) error {
 		return checkoutFailure(err)
 	}
 	wanted := r.job.Repository.Base
-	if err := r.loadJob(); err != nil {
+	if err := r.loadJob(ctx); err != nil {
 		return err
 	}
 	if r.job.Repository.Base != "" && r.job.Repository.Base != wanted {
@@ -52,14 +52,14 @@ func (r *run) readJob(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) loadJob() error { return r.mergeJob(job.Load) }
+func (r *run) loadJob(ctx context.Context) error { return r.mergeJob(ctx, job.Load) }
 
 // loadTemplate takes the configuration for a change that is there already: it
 // needs no task.
-func (r *run) loadTemplate() error { return r.mergeJob(job.LoadTemplate) }
+func (r *run) loadTemplate(ctx context.Context) error { return r.mergeJob(ctx, job.LoadTemplate) }
 
-func (r *run) mergeJob(load func(...job.Layer) (*job.Job, error)) error {
-	layers, err := r.layers()
+func (r *run) mergeJob(ctx context.Context, load func(...job.Layer) (*job.Job, error)) error {
+	layers, err := r.layers(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func invalidJob(err error) error {
 }
 
 // layers are the sources of the job, the lowest first.
-func (r *run) layers() ([]job.Layer, error) {
+func (r *run) layers(ctx context.Context) ([]job.Layer, error) {
 	layers := r.eventLayer()
 	if defaults, found, err := r.readDefaults(); err != nil {
 		return nil, err
@@ -93,19 +93,19 @@ func (r *run) layers() ([]job.Layer, error) {
 		layers = append(layers, job.Layer{Name: defaultsFile, Kind: job.Defaults, Data: defaults})
 	}
 	if r.options.JobFile != "" {
-		file, err := r.readConfig(r.options.JobFile)
+		file, err := r.readConfig(ctx, r.options.JobFile)
 		if err != nil {
 			return nil, err
 		}
 		r.jobFile = file
 		layers = append(layers, job.Layer{Name: file.name, Kind: job.File, Data: file.content})
 	}
-	given, err := r.givenLayers()
+	given, err := r.givenLayers(ctx)
 	return append(layers, given...), err
 }
 
 // givenLayers are what the environment and the flags say about the job.
-func (r *run) givenLayers() ([]job.Layer, error) {
+func (r *run) givenLayers(ctx context.Context) ([]job.Layer, error) {
 	variables, warnings := job.Environment(r.options.Environ, r.options.Reserved)
 	for _, warning := range warnings {
 		r.warn("environment", "%s", warning)
@@ -114,7 +114,7 @@ func (r *run) givenLayers() ([]job.Layer, error) {
 	if err != nil {
 		return nil, invalidJob(err)
 	}
-	flags, err := r.flagLayer()
+	flags, err := r.flagLayer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (r *run) givenLayers() ([]job.Layer, error) {
 }
 
 // flagLayer is what the flags of `run` say about the job.
-func (r *run) flagLayer() (job.Layer, error) {
+func (r *run) flagLayer(ctx context.Context) (job.Layer, error) {
 	layer := job.Layer{Name: "flags", Kind: job.Values}
 	add := func(key, value, flag string) {
 		if value != "" {
@@ -130,7 +130,7 @@ func (r *run) flagLayer() (job.Layer, error) {
 		}
 	}
 	o := r.options
-	prompt, err := r.promptOf(o)
+	prompt, err := r.promptOf(ctx, o)
 	if err != nil {
 		return layer, err
 	}
@@ -141,14 +141,14 @@ func (r *run) flagLayer() (job.Layer, error) {
 }
 
 // promptOf is the prompt that --prompt or --prompt-file gives.
-func (r *run) promptOf(o Options) (string, error) {
+func (r *run) promptOf(ctx context.Context, o Options) (string, error) {
 	switch o.PromptFile {
 	case "":
 		return o.Prompt, nil
 	case "-":
 		return r.promptFromInput(o.Stdin)
 	}
-	file, err := r.readConfig(o.PromptFile)
+	file, err := r.readConfig(ctx, o.PromptFile)
 	if err != nil {
 		return "", err
 	}
@@ -157,11 +157,11 @@ func (r *run) promptOf(o Options) (string, error) {
 
 // promptFromInput reads standard input, once: the job may be merged again on
 // another base.
-func (r *run) promptFromInput(input io.Reader) (string, error) {
+func (r *run) promptFromInput(stdin io.Reader) (string, error) {
 	if r.prompt != "" {
 		return r.prompt, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(input, configLimit+1))
+	raw, err := io.ReadAll(io.LimitReader(stdin, configLimit+1))
 	if err != nil {
 		return "", fmt.Errorf("read prompt from standard input: %w", err)
 	}
@@ -196,15 +196,17 @@ func (r *run) readDefaults() ([]byte, bool, error) {
 // commit counts, so that nothing that an agent or a pull request wrote can
 // configure a run; a person's own machine may use a file that is not committed
 // yet, and is told so.
-func (r *run) readConfig(name string) (configFile, error) { return r.readWithin(name, configLimit) }
+func (r *run) readConfig(ctx context.Context, name string) (configFile, error) {
+	return r.readWithin(ctx, name, configLimit)
+}
 
-func (r *run) readWithin(name string, limit int64) (configFile, error) {
+func (r *run) readWithin(ctx context.Context, name string, limit int64) (configFile, error) {
 	file, err := r.locate(name)
 	if err != nil {
 		return file, err
 	}
 	if file.inside == "" {
-		file.content, err = readFile(file.path, limit)
+		file.content, err = given.Read(ctx, file.path, limit)
 		return file, notReadable(name, err)
 	}
 	base, err := r.checkout.ReadBase(file.inside, limit)
@@ -218,7 +220,7 @@ func (r *run) readWithin(name string, limit int64) (configFile, error) {
 		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
 			"%s is not in the base commit %s; in Actions configuration is read from there alone: commit the file first.", name, short(r.base.SHA))
 	}
-	disk, diskErr := readFile(file.path, limit)
+	disk, diskErr := given.Read(ctx, file.path, limit)
 	switch {
 	case diskErr != nil && err == nil: // deleted here: the commit counts
 		file.content = base
@@ -253,18 +255,10 @@ func (r *run) locate(name string) (configFile, error) {
 	return file, nil
 }
 
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit+1))
-}
-
 func notReadable(name string, err error) error {
-	if err == nil {
-		return nil
+	var ended *outcome.Stop
+	if err == nil || errors.As(err, &ended) {
+		return err
 	}
 	return outcome.Stopf(outcome.InvalidInput, "file", "%s cannot be read (%v); check the path.", name, rootCause(err)).Because(err)
 }

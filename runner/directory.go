@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -163,7 +164,8 @@ func openDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v); name one that agent-ci run wrote.", path, err).Because(err)
 	}
-	if _, err := root.Stat(transcriptFile); err != nil {
+	info, err := root.Stat(transcriptFile)
+	if err != nil || !info.Mode().IsRegular() {
 		root.Close()
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
 			"%s is not a run directory: it has no %s; name one that agent-ci run wrote.", path, transcriptFile).Because(err)
@@ -228,6 +230,15 @@ func (d *directory) create(name string) (*os.File, error) {
 	}
 	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
+
+// open opens a file for reading. Who brings a directory from elsewhere may have put
+// anything in a file's place.
+func (d *directory) open(name string) (*os.File, error) { return given.OpenIn(d.root, name) }
+
+// mostRead is how many bytes a file may have that is read as a whole.
+const mostRead = 64 << 20
+
+func (d *directory) read(name string) ([]byte, error) { return given.ReadIn(d.root, name, mostRead) }
 
 // write puts a whole file in its place or leaves the old one.
 func (d *directory) write(name string, content []byte) error {

@@ -39,7 +39,7 @@ func (r *run) followBase(ctx context.Context) error {
 		if err := r.rebase(ctx, tip, relation); err != nil || r.changes.Empty() {
 			return err
 		}
-		if err := r.judgeChanges(); err != nil {
+		if err := r.judgeChanges(ctx); err != nil {
 			return err
 		}
 		if err := r.verifyOnNewBase(ctx, old); err != nil {
@@ -100,7 +100,7 @@ func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) 
 	}
 	r.warnInBody("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, short(r.base.SHA), short(tip))
 	r.base, r.changes = base, moved
-	if err := r.followRules(); err != nil {
+	if err := r.followRules(ctx); err != nil {
 		return err
 	}
 	if r.bundled() { // the pack stays what the transcript tells of
@@ -132,7 +132,7 @@ func (d *directory) workPack() string {
 
 // followRules makes the second half go by the configuration of the new base:
 // the old one is whatever commit of the branch the bundle names.
-func (r *run) followRules() error {
+func (r *run) followRules(ctx context.Context) error {
 	if !r.bundled() {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (r *run) followRules() error {
 	if err != nil {
 		return err
 	}
-	if err := r.loadTemplate(); err != nil {
+	if err := r.loadTemplate(ctx); err != nil {
 		return err
 	}
 	return r.beAsCautious(view)

@@ -33,6 +33,11 @@ func TestEndOf(t *testing.T) {
 		"an internal end, although late":        {late, outcome.Stopf(outcome.InternalError, "panic", "Broken."), "internal_error/panic"},
 		"work that the time limit broke off":    {late, fmt.Errorf("git diff: %w", context.Cause(late)), "budget_exceeded/time"},
 		"a connection that the time limit cut":  {late, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), "budget_exceeded/time"},
+		"no descriptor left":                    {t.Context(), fmt.Errorf("look: %w", syscall.EMFILE), "internal_error/open_files"},
+		"no descriptor left, taken for input":   {t.Context(), outcome.Stopf(outcome.InvalidInput, "file", "No.").Because(syscall.ENFILE), "internal_error/open_files"},
+		"no descriptor left, although late":     {late, fmt.Errorf("look: %w", syscall.EMFILE), "internal_error/open_files"},
+		"no descriptor left, and cancelled":     {cancelled, fmt.Errorf("look: %w", syscall.EMFILE), "cancelled/sigterm"},
+		"no memory left":                        {t.Context(), fmt.Errorf("fork: %w", syscall.ENOMEM), "internal_error/memory"},
 		"anything else":                         {t.Context(), errors.New("disk full"), "internal_error/unexpected"},
 	} {
 		t.Run(name, func(t *testing.T) {

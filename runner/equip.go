@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -72,12 +74,12 @@ func hostedSecrets(tool map[string]any) []secrets.Value {
 
 // meetModel finds out who answers: a scripted session or the API. It asks
 // nothing yet.
-func (r *run) meetModel(context.Context) error {
+func (r *run) meetModel(ctx context.Context) error {
 	if short := r.redactor.Short(); len(short) > 0 {
 		r.warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
 	}
 	if r.options.Replay != "" {
-		return r.readScript()
+		return r.readScript(ctx)
 	}
 	m := r.job.Model
 	key := r.env.get(m.APIKeyEnv)
@@ -99,13 +101,18 @@ func (r *run) meetModel(context.Context) error {
 	return r.knowModel()
 }
 
-func (r *run) readScript() error {
-	f, err := os.Open(r.options.Replay)
+// mostScript is how many bytes a scripted session may have.
+const mostScript = 64 << 20
+
+func (r *run) readScript(ctx context.Context) error {
+	raw, err := given.Read(ctx, r.options.Replay, mostScript)
+	if err == nil && len(raw) > mostScript {
+		err = fmt.Errorf("it has more than %d bytes", mostScript)
+	}
 	if err != nil {
 		return notReadable(r.options.Replay, err)
 	}
-	defer f.Close()
-	script, err := model.ReadScript(filepath.Base(r.options.Replay), f)
+	script, err := model.ReadScript(filepath.Base(r.options.Replay), bytes.NewReader(raw))
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", sentence(err.Error())).Because(err)
 	}

@@ -15,8 +15,8 @@ const runBranches = "agent-ci/"
 
 // readEvent reads what started the workflow. Whether that matters, the job will
 // tell.
-func (r *run) readEvent() {
-	r.event, r.eventErr = actions.ReadEvent(r.env.get("GITHUB_EVENT_NAME"), r.env.get("GITHUB_EVENT_PATH"))
+func (r *run) readEvent(ctx context.Context) {
+	r.event, r.eventErr = actions.ReadEvent(ctx, r.env.get("GITHUB_EVENT_NAME"), r.env.get("GITHUB_EVENT_PATH"))
 }
 
 // eventBase is the branch from which a run on a pull request is configured: the

@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -49,6 +50,7 @@ func (r *run) openDirectory() error {
 	}
 	r.log = log
 	r.pulse = dir.beginPulse()
+	r.departure.from(r.id, r.dir, r.log)
 	return nil
 }
 
@@ -77,13 +79,20 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	stop := cmp.Or(r.objectFailure(err), r.outcomeOf(ctx, err))
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
+	if r.options.Hurry != nil {
+		defer context.AfterFunc(r.options.Hurry, cancel)()
+	}
 	r.endProcesses()
 	note := r.salvage(late, stop)
 	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
 	r.endProgress(late, stop)
 	result := r.result(stop, err)
 	r.endPulse() // its file goes with the working files
-	r.conclude(&result)
+	files, err := r.dir.digests(late)
+	if err != nil {
+		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.redactor.Redact(err.Error())))
+	}
+	r.conclude(&result, files)
 	return result
 }
 
@@ -287,11 +296,15 @@ func verifyRows(rows []transcript.VerifyRow) []VerifyRow {
 
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
-func (r *run) conclude(result *Result) {
+func (r *run) conclude(result *Result, files []transcript.FileDigest) {
+	if !r.departure.concludes() {
+		return
+	}
 	event := transcript.RunFinished{
 		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
-		Summary: r.summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(r.began).Seconds(),
+		Summary: r.summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(r.began).Seconds(), Files: files,
 	}
+	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
 	if r.conversation != nil {
 		spent := r.conversation.Spent()
 		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
@@ -304,14 +317,13 @@ func (r *run) conclude(result *Result) {
 	}
 	unrecorded := r.start()
 	if unrecorded == nil {
-		unrecorded = r.record(transcript.TypeRunFinished, event)
+		unrecorded = r.recordEnd(event, result)
 	}
 	if unrecorded == nil {
 		unrecorded = r.log.Sync()
 	}
 	failed(unrecorded)
 	result.TranscriptSHA256 = r.log.Head()
-	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
 	err := r.dir.writeJSON(resultFile, result)
 	if err == nil {
 		err = syncIn(r.dir.root, ".")
@@ -337,6 +349,26 @@ func (r *run) conclude(result *Result) {
 		return
 	}
 	result.ReportFile = reportFile
+}
+
+// recordEnd writes the last event, and makes the result what that tells of it.
+func (r *run) recordEnd(event transcript.RunFinished, result *Result) error {
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	event.Result = raw
+	e, err := r.log.Append(transcript.TypeRunFinished, event)
+	if err == nil {
+		err = json.Unmarshal(e.Data, &event)
+	}
+	if err == nil {
+		err = json.Unmarshal(event.Result, result)
+	}
+	if err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	return nil
 }
 
 // unrecorded is the result of a run that could not even make its directory.

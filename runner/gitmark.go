@@ -44,7 +44,7 @@ func (r *run) markGit(ctx context.Context) error {
 }
 
 func (r *run) readGitMark() error {
-	raw, err := r.dir.root.ReadFile(gitMarkFile)
+	raw, err := r.dir.read(gitMarkFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (r *run) gitUnchanged(ctx context.Context) error {
 	if r.gitMark == nil {
 		return nil
 	}
-	changed, err := r.gitMark.Changed()
+	changed, err := r.gitMark.Changed(ctx)
 	if err != nil {
 		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
 	}
@@ -146,8 +146,9 @@ func isViolation(err error) bool {
 	return errors.As(err, &stop) && stop.Reason == gitChanged
 }
 
-// gitSpoiled says whether the checkout may not be touched by git any more. What is
-// found at the end of a run that ends for another reason is a warning.
+// gitSpoiled says whether the checkout may not be touched by git any more, as where
+// that cannot be told in time. What is found at the end of a run that ends for
+// another reason is a warning.
 func (r *run) gitSpoiled(ctx context.Context) bool {
 	if r.gitBad || r.published.commit != "" {
 		return r.gitBad
@@ -158,7 +159,7 @@ func (r *run) gitSpoiled(ctx context.Context) bool {
 		errors.As(err, &stop)
 		r.warn(gitChanged, "%s", stop.Message)
 	}
-	return r.gitBad
+	return err != nil
 }
 
 // keepSpoiled keeps the work of a run whose commands changed git's folder, and

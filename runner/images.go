@@ -102,7 +102,7 @@ func (r *run) imageSource() func(ctx context.Context, address string) ([]byte, e
 		case named[address]:
 			files.Lock()
 			defer files.Unlock()
-			return r.readImage(address)
+			return r.readImage(ctx, address)
 		case err != nil:
 			return nil, err
 		}
@@ -111,12 +111,12 @@ func (r *run) imageSource() func(ctx context.Context, address string) ([]byte, e
 }
 
 // readImage reads a file of task.images, which stands beside the job file.
-func (r *run) readImage(name string) ([]byte, error) {
+func (r *run) readImage(ctx context.Context, name string) ([]byte, error) {
 	at := filepath.FromSlash(name)
 	if r.jobFile.path != "" {
 		at = filepath.Join(filepath.Dir(r.jobFile.path), at)
 	}
-	file, err := r.readWithin(at, github.MaxAttachment)
+	file, err := r.readWithin(ctx, at, github.MaxAttachment)
 	var stop *outcome.Stop
 	switch {
 	case errors.As(err, &stop):

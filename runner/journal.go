@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/runner/given"
 )
 
 // The journal of a patch holds what the files that it changes were before. A
@@ -109,7 +111,7 @@ func (r *run) journalOne(root *os.Root, name, content string) (journalled, error
 	if !info.Mode().IsRegular() {
 		return file, nil // a patch does not replace it
 	}
-	raw, err := root.ReadFile(name)
+	raw, err := given.ReadIn(root, name, mostRead)
 	if err != nil {
 		return file, err
 	}
@@ -140,7 +142,7 @@ func (r *run) undoPatch() (undone, whole bool, err error) {
 }
 
 func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
-	raw, err := r.dir.root.ReadFile(journalFile)
+	raw, err := r.dir.read(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}
@@ -181,11 +183,11 @@ func (r *run) putBack(root *os.Root, file journalled) error {
 	case file.Content == "":
 		return nil
 	}
-	raw, err := r.dir.root.ReadFile(file.Content)
+	raw, err := r.dir.read(file.Content)
 	if err != nil {
 		return err
 	}
-	if now, err := root.ReadFile(file.Path); err == nil && string(now) == string(raw) {
+	if now, err := given.ReadIn(root, file.Path, mostRead); err == nil && string(now) == string(raw) {
 		return nil
 	}
 	return replaceFile(root, file.Path, raw, file.Mode.Perm())

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -27,7 +28,7 @@ const rulesFile = ".github/agent-ci.rules"
 
 // readCommandRules reads the rules on commands: those of the repository, which stand
 // in the base commit, and those of the operator.
-func (r *run) readCommandRules(context.Context) error {
+func (r *run) readCommandRules(ctx context.Context) error {
 	var files []rules.File
 	data, err := r.checkout.ReadBase(rulesFile, configLimit)
 	switch {
@@ -36,13 +37,13 @@ func (r *run) readCommandRules(context.Context) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return r.loadRules(files)
+	return r.loadRules(ctx, files)
 }
 
 // loadRules takes files and those of the operator for the rules.
-func (r *run) loadRules(files []rules.File) error {
+func (r *run) loadRules(ctx context.Context, files []rules.File) error {
 	for _, name := range r.job.Policy.Rules {
-		data, err := r.readRulesFile(name)
+		data, err := r.readRulesFile(ctx, name)
 		if err != nil {
 			return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, rootCause(err)).Because(err)
 		}
@@ -59,7 +60,7 @@ func (r *run) loadRules(files []rules.File) error {
 
 // readRulesFile reads a file that policy.rules names. What lies in the checkout
 // is read from the base commit, however it is named.
-func (r *run) readRulesFile(name string) ([]byte, error) {
+func (r *run) readRulesFile(ctx context.Context, name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		return r.checkout.ReadBase(name, configLimit)
 	}
@@ -70,7 +71,7 @@ func (r *run) readRulesFile(name string) ([]byte, error) {
 	if file.inside != "" {
 		return r.checkout.ReadBase(file.inside, configLimit)
 	}
-	return readFile(file.path, configLimit)
+	return given.Read(ctx, file.path, configLimit)
 }
 
 // commandJudge decides on the agent's commands and counts what it refuses.
@@ -109,6 +110,8 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemSubmodule:  policy.ConcernSubmodule,
 	gitops.ProblemLink:       policy.ConcernSymlinkOut,
 	gitops.ProblemUnreadable: policy.ConcernUnreadable,
+	gitops.ProblemLarge:      policy.ConcernLarge,
+	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
 }
 
 // verdict is the policy's judgement of what a change touches.
@@ -168,7 +171,7 @@ func (r *run) judgePaths() error {
 	}
 	var fails []string
 	for _, f := range verdict.Fail {
-		fails = append(fails, f.String()+r.whyUnreadable(f))
+		fails = append(fails, f.String()+r.whyLeftOut(f))
 	}
 	for _, path := range verdict.Drop { // where the change did not come from this checkout
 		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
@@ -187,10 +190,14 @@ func (r *run) judgePaths() error {
 	return nil
 }
 
-// whyUnreadable is what kept a file from being read, for the end of a sentence.
-func (r *run) whyUnreadable(f policy.Finding) string {
+// leftOut are the problems for which a file is no part of a change, whose details
+// say why.
+var leftOut = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
+
+// whyLeftOut is what keeps a file out of the change, for the end of a sentence.
+func (r *run) whyLeftOut(f policy.Finding) string {
 	for _, p := range r.changes.Problems {
-		if p.Path == f.Path && f.Concern == policy.ConcernUnreadable && p.Kind == gitops.ProblemUnreadable {
+		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(leftOut, p.Kind) {
 			return fmt.Sprintf(" (%s)", trimmed(errors.New(p.Detail)))
 		}
 	}
@@ -214,22 +221,22 @@ func (r *run) leftBehind() string {
 
 // leakedSecrets names the secrets that the change adds: values of this run, and
 // what has the shape of a token and did not stand in what the change takes away.
-func (r *run) leakedSecrets() ([]string, error) {
-	patch, err := r.dir.root.Open(patchFile)
+func (r *run) leakedSecrets(ctx context.Context) ([]string, error) {
+	patch, err := r.dir.open(patchFile)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", patchFile, err)
 	}
 	defer patch.Close()
 	var added, removed bytes.Buffer
-	if err := splitPatch(patch, &added, &removed); err != nil {
+	if err := splitPatch(given.Until(ctx, patch), &added, &removed); err != nil {
 		return nil, fmt.Errorf("read %s: %w", patchFile, err)
 	}
-	leaked, err := r.redactor.FindNew(&added, &removed)
+	leaked, err := r.redactor.FindNew(given.Until(ctx, &added), given.Until(ctx, &removed))
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", patchFile, err)
 	}
 	for _, f := range r.changes.Files {
-		more, err := r.leakedInBinary(f)
+		more, err := r.leakedInBinary(ctx, f)
 		if err != nil {
 			return nil, fmt.Errorf("search %q: %w", f.Path, err)
 		}
@@ -241,7 +248,7 @@ func (r *run) leakedSecrets() ([]string, error) {
 
 // leakedInBinary names the secrets that a binary file brings: a patch has its
 // content packed, or not at all. One NUL makes any text such a file.
-func (r *run) leakedInBinary(f gitops.File) ([]string, error) {
+func (r *run) leakedInBinary(ctx context.Context, f gitops.File) ([]string, error) {
 	if !f.Binary || !hasBlob(f.NewMode) {
 		return nil, nil
 	}
@@ -251,14 +258,14 @@ func (r *run) leakedInBinary(f gitops.File) ([]string, error) {
 	}
 	defer now.Close()
 	if !hasBlob(f.OldMode) {
-		return r.redactor.FindNew(now, nil)
+		return r.redactor.FindNew(given.Until(ctx, now), nil)
 	}
 	before, err := r.bothReadings(f.OldID)
 	if err != nil {
 		return nil, err
 	}
 	defer before.Close()
-	return r.redactor.FindNew(now, before)
+	return r.redactor.FindNew(given.Until(ctx, now), given.Until(ctx, before))
 }
 
 // hasBlob says whether a path of that mode has a content: a submodule has none.

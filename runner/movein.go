@@ -87,12 +87,12 @@ func (r *run) checkoutAgain() string {
 // findWork says whether the work so far stands in the checkout. Otherwise the
 // checkout is as its user has it, and r.away says what has the work.
 func (r *run) findWork(ctx context.Context) (here bool, err error) {
-	left, _ := r.dir.root.ReadFile(awayFile)
+	left, _ := r.dir.read(awayFile)
 	r.away = string(left)
 	if r.past.finished != nil && len(left) == 0 {
 		r.away = inChange
 	}
-	raw, err := r.dir.root.ReadFile(markFile)
+	raw, err := r.dir.read(markFile)
 	if err == nil {
 		r.snapshot, err = r.checkout.Resume(ctx, raw)
 	}
@@ -222,7 +222,7 @@ func (r *run) layOver(ctx context.Context) error {
 		return nil
 	}
 	name := r.dir.workPack()
-	pack, err := r.dir.root.Open(name)
+	pack, err := r.dir.open(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
@@ -244,7 +244,7 @@ func (r *run) applyPatches(ctx context.Context) error {
 	defer root.Close()
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: tools.Freeform, Protect: r.whyProtected})
 	for n := 1; n <= r.patches; n++ {
-		text, err := r.dir.root.ReadFile(patchName(n))
+		text, err := r.dir.read(patchName(n))
 		if err != nil {
 			return fmt.Errorf("read %s: %w", patchName(n), err)
 		}
@@ -280,7 +280,7 @@ func (r *run) dropState(o outcome.Outcome) {
 	if !r.movesIn {
 		name = markFile
 	}
-	left, err := r.dir.root.ReadFile(name)
+	left, err := r.dir.read(name)
 	r.dir.remove(stateFolder)
 	stays := r.stopped(o) && r.publishMode() == publishNone && !r.changes.Empty()
 	if err != nil || !r.movesIn && !stays {

@@ -21,7 +21,7 @@ type outputSchema struct {
 }
 
 // readOutputSchema reads task.output_schema, which stands beside the job file.
-func (r *run) readOutputSchema(context.Context) error {
+func (r *run) readOutputSchema(ctx context.Context) error {
 	name := r.job.Task.OutputSchema
 	if name == "" {
 		return nil
@@ -33,7 +33,7 @@ func (r *run) readOutputSchema(context.Context) error {
 	if r.jobFile.path != "" {
 		path = filepath.Join(filepath.Dir(r.jobFile.path), filepath.FromSlash(name))
 	}
-	file, err := r.readConfig(path)
+	file, err := r.readConfig(ctx, path)
 	if err != nil {
 		return err
 	}

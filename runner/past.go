@@ -27,10 +27,12 @@ type past struct {
 	plan      transcript.Plan
 	warnings  []transcript.Warning
 	baseline  *transcript.Verify
+	table     *transcript.Verify      // the last one of change, else of the base
 	attempts  int                     // of verification, before the last answer
 	commit    string                  // that was made of the change
 	asked     []question.Question     // that the agent put to people
 	change    *transcript.Change      // the last one on the base that the work began on
+	moved     bool                    // the change followed its base after that
 	finished  *transcript.RunFinished // nil when it was killed
 	pending   bool                    // the run went on and ended before its work was in the checkout
 	elapsed   time.Duration           // while the run lived
@@ -41,7 +43,7 @@ type past struct {
 
 // readPast folds the events of the run directory.
 func (r *run) readPast() (*past, error) {
-	f, err := r.dir.root.Open(transcriptFile)
+	f, err := r.dir.open(transcriptFile)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -140,7 +142,7 @@ func (p *past) changed(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &change); err != nil {
 		return err
 	}
-	if change.BaseSHA == "" {
+	if p.moved = change.BaseSHA != ""; !p.moved {
 		p.change = &change
 	}
 	return nil
@@ -170,7 +172,9 @@ func (p *past) verify(raw json.RawMessage) error {
 	if v.Attempt == 0 {
 		p.baseline = &v
 	}
-	p.verified = v.Attempt
+	if p.verified = v.Attempt; !p.moved {
+		p.table = &v
+	}
 	return nil
 }
 

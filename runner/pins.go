@@ -29,11 +29,11 @@ type pins struct {
 }
 
 // readPins reads them before anything of the bundle chooses a commit.
-func (r *run) readPins() error {
-	if r.readEvent(); r.env.inActions() && r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
+func (r *run) readPins(ctx context.Context) error {
+	if r.readEvent(ctx); r.env.inActions() && r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
 		return unusableEvent(r.eventErr)
 	}
-	layers, err := r.pinningLayers()
+	layers, err := r.pinningLayers(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func (r *run) refuseForksRun() error {
 // pinningLayers are the configuration of the commit that the checkout stands
 // on. On the event of a pull request its author may have written that commit:
 // then only what this half was given counts.
-func (r *run) pinningLayers() ([]job.Layer, error) {
+func (r *run) pinningLayers(ctx context.Context) ([]job.Layer, error) {
 	if r.eventBase() == "" {
-		return r.layers()
+		return r.layers(ctx)
 	}
-	given, err := r.givenLayers()
+	given, err := r.givenLayers(ctx)
 	return append(r.eventLayer(), given...), err
 }
 

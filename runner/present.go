@@ -46,7 +46,7 @@ func (r *run) writeBody() (title string, posts transcript.Posts, err error) {
 // view is what people are shown of the run so far. It is read from the file, so
 // that it fits in memory; that nobody else wrote there shows in the chain's end.
 func (r *run) view() (*transcript.View, error) {
-	f, err := r.dir.root.Open(transcriptFile)
+	f, err := r.dir.open(transcriptFile)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}

@@ -69,7 +69,7 @@ func (r *run) choosePublishing(ctx context.Context) error {
 	if err := r.canBranch(); err != nil {
 		return err
 	}
-	if err := r.canSign(); err != nil {
+	if err := r.canSign(ctx); err != nil {
 		return err
 	}
 	if r.publishMode() == publishGitHub {
@@ -295,7 +295,7 @@ func (r *run) publishChange(ctx context.Context) error {
 		}
 		return r.closeVanished(ctx)
 	}
-	if err := r.judgeChanges(); err != nil {
+	if err := r.judgeChanges(ctx); err != nil {
 		return err
 	}
 	if r.heldBack() {
@@ -523,7 +523,7 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 	if err := r.writePack(ctx, name, commit); err != nil {
 		return nil, err
 	}
-	f, err := r.dir.root.Open(name)
+	f, err := r.dir.open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

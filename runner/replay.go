@@ -160,11 +160,15 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	found.Outcome, found.Message = stop.Outcome, r.redactor.Redact(stop.Message)
 	r.endProcesses()
 	result := r.result(stop, err)
-	r.conclude(&result)
+	r.conclude(&result, nil)
 	found.Calls = len(outputs)
 	found.Differences, err = p.compare(outputs)
-	if answers.lacked && p.endedByItself() {
+	switch {
+	case !answers.lacked:
+		p.compareEnd(found, stop)
+	case p.endedByItself():
 		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.past.finished.Message, Replayed: found.Message})
+		p.compareChecks(found)
 	}
 	return found, err
 }
@@ -200,7 +204,15 @@ func (p *replay) writeBody(failed error) (string, error) {
 func (r *run) replayPipeline(ctx context.Context) error {
 	r.options.Publish = publishNone
 	return r.inTime(ctx,
-		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified)
+		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified, r.judgeReplayed)
+}
+
+// judgeReplayed refuses what publishing would refuse before it asks anybody.
+func (r *run) judgeReplayed(ctx context.Context) error {
+	if r.changes.Empty() {
+		return r.judgeLeftOut()
+	}
+	return r.judgeChanges(ctx)
 }
 
 // knowRecorded finds the model's profile. Nothing makes the conversation
@@ -285,7 +297,7 @@ func jsonText(s string) []byte {
 }
 
 func (r *run) eachEvent(take func(transcript.Event) error) error {
-	f, err := r.dir.root.Open(transcriptFile)
+	f, err := r.dir.open(transcriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
@@ -343,6 +355,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	if err := p.checkRequests(found); err != nil {
 		return nil, err
 	}
+	p.checkRecord(found)
 	view, err := p.recorded.view()
 	if err != nil {
 		return nil, err
@@ -369,7 +382,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 // applyChange makes the tree of the change in the fresh tree.
 func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
 	name := p.recorded.dir.workPack()
-	pack, err := p.recorded.dir.root.Open(name)
+	pack, err := p.recorded.dir.open(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}

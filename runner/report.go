@@ -16,7 +16,7 @@ func Document(runDir string) (string, error) {
 		return "", err
 	}
 	defer dir.close()
-	f, err := dir.root.Open(transcriptFile)
+	f, err := dir.open(transcriptFile)
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
@@ -44,22 +44,10 @@ func Report(runDir string) (string, error) {
 
 // report writes the page from the transcript as it lies on disk.
 func (d *directory) report() (err error) {
-	log, err := d.root.Open(transcriptFile)
+	log, err := d.open(transcriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	return d.replace(reportFile, func(w io.Writer) error { return report.Write(w, log) })
-}
-
-// CheckChain gives the end of a run's chain, or says where the transcript is
-// not as it was written.
-func CheckChain(runDir string) (string, error) {
-	dir, err := openDirectory(runDir)
-	if err != nil {
-		return "", err
-	}
-	defer dir.close()
-	r := &run{dir: dir}
-	return r.checkChain()
 }

@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -33,6 +31,7 @@ type ResumeOptions struct {
 	Events   io.Writer // as in Options
 	Progress io.Writer
 	Step     *actions.Step // as in Options
+	Hurry    context.Context
 }
 
 // redactedMark begins what stands in a transcript in the place of a secret.
@@ -44,18 +43,19 @@ const redactedMark = "[secret "
 func Resume(ctx context.Context, o ResumeOptions) Result {
 	r := &run{
 		options: Options{
-			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step,
+			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step, Hurry: o.Hurry,
 		},
 		env: environment(o.Environ), began: time.Now(),
 	}
-	defer r.close()
-	result := r.again(ctx, o)
-	r.tellStep(&result)
-	return result
+	return r.attended(ctx, o.Hurry, func() Result {
+		result := r.again(ctx, o)
+		r.tellStep(&result)
+		return result
+	})
 }
 
 func (r *run) again(ctx context.Context, o ResumeOptions) Result {
-	err := r.guarded(ctx, func(context.Context) error { return r.reopen(o) })
+	err := r.guarded(ctx, func(ctx context.Context) error { return r.reopen(ctx, o) })
 	if r.past != nil && r.past.finished != nil && !r.dir.has(resultFile) {
 		return r.concludeAgain()
 	}
@@ -69,7 +69,7 @@ func (r *run) again(ctx context.Context, o ResumeOptions) Result {
 }
 
 // reopen reads the run directory, and makes sure that nobody else works in it.
-func (r *run) reopen(o ResumeOptions) error {
+func (r *run) reopen(ctx context.Context, o ResumeOptions) error {
 	r.redact()
 	r.maskSecrets()
 	dir, err := openDirectory(o.RunDir)
@@ -99,6 +99,9 @@ func (r *run) reopen(o ResumeOptions) error {
 	if err := r.past.resumable(); err != nil {
 		return err
 	}
+	if err := r.dir.unaltered(ctx, r.past.finished, packFile, workPackFile, patchesFolder); err != nil {
+		return cannotResume("%s", trimmed(err))
+	}
 	r.adoptPast()
 	return dir.reserve()
 }
@@ -107,32 +110,14 @@ func (r *run) reopen(o ResumeOptions) error {
 // event and its result.
 func (r *run) concludeAgain() Result {
 	end := r.past.finished
-	view, err := r.view()
-	if err != nil {
-		return r.unrecorded(err)
+	result := Result{Worked: r.past.worked(), Directory: r.dir.path, File: resultFile, Summary: end.Summary}
+	if err := json.Unmarshal(end.Result, &result); err != nil {
+		return r.unrecorded(fmt.Errorf("read the last event: %w", err))
 	}
-	result := Result{
-		Version: ResultVersion, Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason, Message: end.Message, ExitCode: end.ExitCode,
-		RunID: r.past.started.RunID, BaseSHA: bundleBase(view), PullRequest: PullRequest{Operation: "none"},
-		Plan: append([]transcript.PlanStep{}, view.Plan.Steps...), Usage: end.Usage, CostUSD: end.CostUSD, Verify: []VerifyRow{},
-		Warnings: append([]transcript.Warning{}, view.Warnings...), Sandbox: Confinement{string(sandbox.LevelNone), []string{}}, Summary: end.Summary,
-		TranscriptSHA256: r.log.Head(), Worked: view.Turns > 0, Directory: r.dir.path, File: resultFile,
+	if change := r.past.change; change != nil && len(change.Files) > 0 {
+		result.Stat = change.Files
 	}
-	if view.Verify != nil {
-		result.Verify = verifyRows(view.Verify.Rows)
-	}
-	if c := view.Change; c != nil && len(c.Files) > 0 {
-		result.Changes, result.Stat = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
-	}
-	for _, step := range view.Publish {
-		result.HeadSHA, result.Branch = step.HeadSHA, step.Branch
-		if step.Step == "pull_request" {
-			result.PullRequest = PullRequest{Number: step.Number, URL: step.URL, Operation: step.Operation}
-		}
-	}
-	if r.dir.has(outputFile) {
-		result.Output = outputFile
-	}
+	result.TranscriptSHA256 = r.log.Head()
 	if err := r.dir.writeJSON(resultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
@@ -208,6 +193,7 @@ func (r *run) recordResumed(context.Context) error {
 		return fmt.Errorf("write transcript: %w", err)
 	}
 	r.dir.remove(resultFile)
+	r.departure.from(r.id, r.dir, r.log)
 	return nil
 }
 

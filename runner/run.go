@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,9 @@ type Options struct {
 	Events   io.Writer     // gets each event as a line of JSON; may be nil
 	Progress io.Writer     // gets lines for a person; may be nil
 	Step     *actions.Step // of the job in GitHub Actions; may be nil
+	// Hurry ends when a run whose context has ended is to come to its end at
+	// once, whatever it leaves undone; may be nil.
+	Hurry context.Context
 }
 
 // Run does one run and gives its result, whatever happens. A run directory with
@@ -59,10 +63,11 @@ type Options struct {
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
 	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began), confined: Confinement{string(sandbox.LevelNone), []string{}}}
-	defer r.close()
-	result := r.whole(ctx)
-	r.tellStep(&result)
-	return result
+	return r.attended(ctx, o.Hurry, func() Result {
+		result := r.whole(ctx)
+		r.tellStep(&result)
+		return result
+	})
 }
 
 func (r *run) whole(ctx context.Context) Result {
@@ -80,6 +85,8 @@ type run struct {
 	env     environment
 	began   time.Time
 	id      string
+
+	departure departure
 
 	dir      *directory
 	log      *transcript.Log
@@ -166,7 +173,7 @@ type run struct {
 // pipeline is a run from the task to its outcome. A nil error means that the
 // stages left the outcome to finish, which reads it off what happened.
 func (r *run) pipeline(ctx context.Context) error {
-	r.readEvent()
+	r.readEvent(ctx)
 	if err := r.findCheckout(ctx); err != nil {
 		return err
 	}
@@ -239,15 +246,16 @@ func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.Cance
 func endOf(ctx context.Context, err error) *outcome.Stop {
 	var stop *outcome.Stop
 	cause := context.Cause(ctx)
+	lack := lackIn(err)
 	switch {
-	case errors.As(err, &stop) && stop.Outcome != outcome.InternalError:
+	case errors.As(err, &stop) && stop.Outcome != outcome.InternalError && (lack == nil || lack.reason == diskFull):
 		return stop
 	case ctx.Err() != nil && errors.As(cause, &stop) && (stop.Outcome != outcome.BudgetExceeded || isDeadline(err)):
 		return stop
+	case lack != nil:
+		return lack.stop(err)
 	case errors.As(err, &stop):
 		return stop
-	case isFull(err):
-		return outcome.Stopf(outcome.InternalError, "disk_full", "The disk is full: %s; free some.", trimmed(err)).Because(err)
 	}
 	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
 }
@@ -258,9 +266,41 @@ func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// isFull says whether there was no room to write.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+// lack is something that the machine has too little of.
+type lack struct {
+	numbers []error
+	reason  string
+	words   string // with what went wrong put in
+}
+
+const diskFull = "disk_full"
+
+var lacks = []lack{
+	{[]error{syscall.ENOSPC, syscall.EDQUOT}, diskFull, "The disk is full: %s; free some."},
+	{[]error{syscall.EMFILE, syscall.ENFILE}, "open_files", "No more files can be opened: %s; raise the limit (ulimit -n), or end what keeps files open."},
+	{[]error{syscall.ENOMEM}, "memory", "The machine has no memory left: %s; give it more, or end other processes."},
+}
+
+// stop is the outcome of a run that met a lack, maybe taken for something else.
+func (l *lack) stop(err error) *outcome.Stop {
+	var stop *outcome.Stop
+	if errors.As(err, &stop) && stop.Reason == l.reason {
+		return stop
+	}
+	if stop != nil {
+		err = cmp.Or(errors.Unwrap(stop), err)
+	}
+	return outcome.Stopf(outcome.InternalError, l.reason, l.words, trimmed(err)).Because(err)
+}
+
+// lackIn is what an error comes from; nil where it is no lack.
+func lackIn(err error) *lack {
+	for i, l := range lacks {
+		if slices.ContainsFunc(l.numbers, func(number error) bool { return errors.Is(err, number) }) {
+			return &lacks[i]
+		}
+	}
+	return nil
 }
 
 func (r *run) warn(code, format string, args ...any) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -24,11 +24,11 @@ const (
 )
 
 // canSign reads the key before it is needed.
-func (r *run) canSign() error {
+func (r *run) canSign(ctx context.Context) error {
 	if r.job.PullRequest.Commit.Sign != signSSH {
 		return nil
 	}
-	key, err := r.signingKey()
+	key, err := r.signingKey(ctx)
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", trimmed(err)).Because(err)
 	}
@@ -36,15 +36,18 @@ func (r *run) canSign() error {
 	return nil
 }
 
+// mostKey is how many bytes of a file are read for a key.
+const mostKey = 64 << 10
+
 // signingKey is the key that the variable holds, or the file that it names.
-func (r *run) signingKey() (*sshsig.Key, error) {
+func (r *run) signingKey(ctx context.Context) (*sshsig.Key, error) {
 	name := r.job.PullRequest.Commit.KeyEnv
 	value := r.env.get(name)
 	if name == "" || value == "" {
 		return nil, errors.New("pull_request.commit.sign is ssh, and the variable that pull_request.commit.key_env names has no key")
 	}
 	if filepath.IsAbs(value) && !strings.Contains(value, "\n") {
-		pem, err := os.ReadFile(value)
+		pem, err := given.Read(ctx, value, mostKey)
 		if err != nil {
 			return nil, fmt.Errorf("the file that %s names cannot be read", name)
 		}

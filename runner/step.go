@@ -102,7 +102,7 @@ func (r *run) setOutputs(step *actions.Step, result Result) error {
 		values["cost-usd"] = strconv.FormatFloat(*result.CostUSD, 'f', -1, 64)
 	}
 	if result.Output != "" {
-		output, unread := r.dir.root.ReadFile(result.Output)
+		output, unread := r.dir.read(result.Output)
 		values["structured-output"], err = string(output), errors.Join(err, unread)
 	}
 	for _, name := range []string{"plan", "structured-output"} {

@@ -136,7 +136,7 @@ func (r *run) readTask(ctx context.Context) error {
 	case t.Issue != "":
 		err = r.readIssue(ctx)
 	case t.PromptFile != "":
-		err = r.readPromptFile()
+		err = r.readPromptFile(ctx)
 	default:
 		r.task = task{source: "prompt", name: "prompt", text: strings.TrimSpace(t.Prompt)}
 	}
@@ -167,12 +167,12 @@ func (r *run) taskKey() string {
 }
 
 // readPromptFile reads task.prompt_file, which stands beside the job file.
-func (r *run) readPromptFile() error {
+func (r *run) readPromptFile(ctx context.Context) error {
 	path := r.job.Task.PromptFile
 	if !filepath.IsAbs(path) && r.jobFile.path != "" {
 		path = filepath.Join(filepath.Dir(r.jobFile.path), filepath.FromSlash(path))
 	}
-	file, err := r.readConfig(path)
+	file, err := r.readConfig(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -212,12 +212,17 @@ func (r *run) verify(ctx context.Context, attempt int) error {
 	for i, check := range r.job.Verify {
 		row := r.baseline[i]
 		row.After, row.Seconds, row.Log = results[i].color(), results[i].seconds, verifyLog(attempt, i, check)
-		row.Passed = row.After == "green" || row.Must == "no_worse" && row.Before != "green"
+		row.Passed = passes(row)
 		table.Passed = table.Passed && row.Passed
 		table.Rows = append(table.Rows, row)
 	}
 	r.table = table
 	return r.record(transcript.TypeVerify, table)
+}
+
+// passes says whether a check came out as its job demands.
+func passes(row transcript.VerifyRow) bool {
+	return row.After == "green" || row.Must == "no_worse" && row.Before != "green"
 }
 
 // unchangedByVerify makes sure that checks which ran in the checkout did not
@@ -298,8 +303,11 @@ func (r *run) judgeLeftOut() error {
 }
 
 // judgeChanges refuses a change set that the job's policy or limits forbid.
-func (r *run) judgeChanges() error {
-	leaked, err := r.leakedSecrets()
+func (r *run) judgeChanges(ctx context.Context) error {
+	if err := r.judgeSize(); err != nil {
+		return err
+	}
+	leaked, err := r.leakedSecrets(ctx)
 	if err != nil {
 		return err
 	}
@@ -307,8 +315,13 @@ func (r *run) judgeChanges() error {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
 			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
-	if err := r.judgePaths(); err != nil {
-		return err
+	return r.judgePaths()
+}
+
+// judgeSize refuses a change that is larger than the job allows.
+func (r *run) judgeSize() error {
+	if r.changes.Empty() {
+		return nil
 	}
 	lines := r.changes.Insertions + r.changes.Deletions
 	switch l := r.job.Limits; {

@@ -32,6 +32,9 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 			}
 			continue
 		}
+		if err := r.judgeSize(); err != nil {
+			return err
+		}
 		if r.changes.Empty() || len(r.job.Verify) == 0 || r.untimed.Err() != nil {
 			break
 		}

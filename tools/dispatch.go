@@ -86,7 +86,7 @@ type target struct {
 
 func (d *Dispatcher) target(call Call) target {
 	t := target{entry: d.Registry.find(call.Name, d.Offered), Started: Started{Call: call, Tool: call.Name}}
-	if t.entry == nil {
+	if t.entry == nil || call.Refused != "" {
 		return t
 	}
 	t.Tool = t.entry.spec.Name
@@ -183,6 +183,8 @@ func (d *Dispatcher) refusal(ctx context.Context, t target) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case t.Call.Refused != "":
+		return t.Call.Refused, nil
 	case t.entry == nil:
 		return d.unknown(t.Call), nil
 	case t.entry.denied != "":

@@ -37,7 +37,14 @@ type Call struct {
 	Name   string
 	Input  string // as the model wrote it, in the call's form
 	Form   Form
+	// Refused is why the call is not even looked at, in words for the model; empty
+	// for none.
+	Refused string
 }
+
+// MaxInput is how many bytes the input of a call may have: more than a model can
+// write in an answer.
+const MaxInput = 4 << 20
 
 // Form is how a model made a call, and so how the call is answered.
 type Form int

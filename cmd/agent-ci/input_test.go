@@ -27,9 +27,7 @@ func TestASignalWhileThePromptIsWaitedFor(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := os.Stat(filepath.Join(out, "transcript.jsonl")); err != nil; _, err = os.Stat(filepath.Join(out, "transcript.jsonl")) {
-		runtime.Gosched()
-	}
+	awaitFile(filepath.Join(out, "transcript.jsonl"), 0)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -37,4 +35,126 @@ func TestASignalWhileThePromptIsWaitedFor(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.HasPrefix(told.String(), "cancelled/sigterm: ") {
 		t.Errorf("exit status %d\n%s", code, &told)
 	}
+}
+
+// awaitFile waits until a file is there and has so many bytes.
+func awaitFile(path string, size int64) {
+	for info, err := os.Stat(path); err != nil || info.Size() < size; info, err = os.Stat(path) {
+		runtime.Gosched()
+	}
+}
+
+// A pipe in the place of a file is not waited for where nobody writes to it, and
+// else until a signal comes.
+func TestPipesInThePlaceOfFiles(t *testing.T) {
+	w := newWorkshop(t)
+	w.git(w.dir, "init", "--quiet")
+	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"job":       {"run", pipe},
+		"prompt":    {"run", "--prompt-file", pipe},
+		"session":   {"run", "--prompt", "x", "--replay", pipe},
+		"rules":     {"run", "--prompt", "x", "--set", "policy.rules=[" + pipe + "]"},
+		"validate":  {"validate", pipe},
+		"check":     {"policy", "check", "--rules", pipe, "--", "true"},
+		"run":       {"resume", w.piped("transcript.jsonl")},
+		"report":    {"report", w.piped("transcript.jsonl"), "--verify"},
+		"publish":   {"publish", w.piped("transcript.jsonl")},
+		"directory": {"replay", w.piped("transcript.jsonl")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), binary, args...)
+			cmd.Env, cmd.Dir = w.env, w.dir
+			if out, err := cmd.CombinedOutput(); name != "check" && err == nil {
+				t.Errorf("it succeeds:\n%s", out)
+			}
+		})
+	}
+	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	out := filepath.Join(t.TempDir(), "run")
+	cmd := exec.Command(binary, "run", pipe, "--quiet", "--out", out)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(filepath.Join(out, "state", "alive"), 1)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if raw, err := os.ReadFile(filepath.Join(out, "result.json")); err != nil || !strings.Contains(string(raw), `"reason": "sigterm"`) {
+		t.Errorf("the result is %s, %v", raw, err)
+	}
+}
+
+// piped is a folder with a pipe of that name.
+func (w *workshop) piped(name string) string {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return dir
+}
+
+// A run that is stuck, here in telling of an event to who does not read it, leaves
+// a result after the second signal, by which it goes on.
+func TestTheSecondSignalLeavesAResult(t *testing.T) {
+	w := newWorkshop(t)
+	w.git(w.dir, "init", "--quiet")
+	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.write("session.yml", "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	events, full := fullPipe(t)
+	defer events.Close()
+	out := filepath.Join(t.TempDir(), "run")
+	args := []string{"--prompt", "x", "--publish", "none", "--replay", "session.yml", "--out", out, "--quiet"}
+	cmd := exec.Command(binary, append([]string{"run", "--json"}, args...)...)
+	cmd.Env, cmd.Dir, cmd.Stdout = w.env, w.dir, full
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	full.Close()
+	awaitFile(filepath.Join(out, "transcript.jsonl"), 1)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} { // two of one kind may come as one
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	raw, err := os.ReadFile(filepath.Join(out, "result.json"))
+	if err != nil || !strings.Contains(string(raw), `"outcome": "cancelled"`) || cmd.ProcessState.ExitCode() < 130 {
+		t.Fatalf("exit status %d, the result is %s, %v", cmd.ProcessState.ExitCode(), raw, err)
+	}
+	verify := exec.Command(binary, "report", out, "--verify")
+	if told, err := verify.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, told)
+	}
+}
+
+// fullPipe is a pipe that takes no more.
+func fullPipe(t *testing.T) (from, to *os.File) {
+	t.Helper()
+	var ends [2]int
+	if err := syscall.Pipe(ends[:]); err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(ends[0])
+	syscall.CloseOnExec(ends[1])
+	if err := syscall.SetNonblock(ends[1], true); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := syscall.Write(ends[1], make([]byte, 1)); err == nil; _, err = syscall.Write(ends[1], make([]byte, 4096)) {
+	}
+	if err := syscall.SetNonblock(ends[1], false); err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(ends[0]), "from"), os.NewFile(uintptr(ends[1]), "to")
 }

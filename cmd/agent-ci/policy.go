@@ -14,6 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // repositoryRules is where a repository keeps its rules.
@@ -50,7 +52,7 @@ type policyArguments struct {
 	sandbox string
 }
 
-func policyCheck(_ context.Context, p process, args []string) int {
+func policyCheck(ctx context.Context, p process, args []string) int {
 	var a policyArguments
 	flags := newFlags(policyCommand())
 	flags.list(&a.rules, "rules", "FILE", "rules file; may be given several times")
@@ -67,7 +69,7 @@ func policyCheck(_ context.Context, p process, args []string) int {
 	case a.sandbox != "" && !slices.Contains(sandboxModes, a.sandbox):
 		return flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), a.sandbox)
 	}
-	set, err := readRules(a.rules)
+	set, err := readRules(ctx, a.rules)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "agent-ci policy: the rules cannot be used:\n%v\n", err)
 		return exitInvalid
@@ -103,14 +105,14 @@ func commandsIn(mode string, set *rules.Set) policy.Commands {
 	return policy.Commands{Rules: set, Confined: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
 }
 
-func readRules(names []string) (*rules.Set, error) {
+func readRules(ctx context.Context, names []string) (*rules.Set, error) {
 	optional := len(names) == 0
 	if optional {
 		names = []string{repositoryRules}
 	}
 	var files []rules.File
 	for _, name := range names {
-		data, err := os.ReadFile(name)
+		data, err := given.Read(ctx, name, job.MaxSize)
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -15,13 +15,15 @@ func replayCommand() command {
 		details: `
 The answers of the model come from the transcript; the tools work for real in a
 fresh tree of the base commit, and each output is compared with the recorded
-one, but for times and folders. No model is asked and nothing is published. The
-commands of the run are run again, confined as its job says. The pull request
-that would come of it (--out) is the same each time, but for durations.
+one, but for times and folders; so are the end of the work, its checks and its
+tree. No model is asked and nothing is published. The commands of the run are
+run again, confined as its job says. The pull request that would come of it
+(--out) is the same each time, but for durations.
 
 With --frozen nothing is run: it checks that the transcript makes up the
-requests that were sent and that the objects of the change are those it tells
-of, and writes the same pull request each time.
+requests that were sent, that the objects of the change are those it tells of,
+that the chain is whole, and that end and checks follow from the rest. It writes
+the same pull request each time.
 
 The exit status is 1 when something differs.`,
 		example: `

@@ -16,8 +16,9 @@ func reportCommand() command {
 Without flags it writes RUN_DIR/report.html, one file that needs nothing else,
 and prints its path; agent-ci run does so at its end. --format markdown prints
 the run as one document. --verify follows the chain of digests through the
-transcript and compares its end with result.json; the exit status is 1 when
-they don't fit.`,
+transcript, compares its end with result.json, and this and all other files of
+the run but the page with what the transcript tells of them; the exit status is
+1 when something was altered, taken away or added.`,
 		example: `
 agent-ci report run
 agent-ci report run --format markdown > run.md
@@ -26,7 +27,7 @@ agent-ci report run --verify`,
 	}
 }
 
-func report(_ context.Context, p process, args []string) int {
+func report(ctx context.Context, p process, args []string) int {
 	var format string
 	var verify bool
 	flags := newFlags(reportCommand())
@@ -45,17 +46,34 @@ func report(_ context.Context, p process, args []string) int {
 		format = "html"
 	}
 	if verify {
-		head, err := runner.CheckChain(rest[0])
-		if err != nil {
-			return failed(p, "report", err)
+		if status := verifyRun(ctx, p, rest[0]); status != exitOK {
+			return status
 		}
-		fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", head)
 	}
 	shown, err := showRun(rest[0], format)
 	if err != nil {
 		return failed(p, "report", err)
 	}
 	if _, err := fmt.Fprint(p.stdout, shown); err != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// verifyRun tells what of a run directory is not as the run wrote it.
+func verifyRun(ctx context.Context, p process, dir string) int {
+	checked, err := runner.CheckRun(ctx, dir)
+	if err != nil {
+		return failed(p, "report", err)
+	}
+	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", checked.Head)
+	for _, note := range checked.Notes {
+		fmt.Fprintln(p.stderr, runner.Printable(note))
+	}
+	for _, wrong := range checked.Wrong {
+		fmt.Fprintln(p.stderr, runner.Printable(wrong))
+	}
+	if len(checked.Wrong) > 0 {
 		return exitFailed
 	}
 	return exitOK

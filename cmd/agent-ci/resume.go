@@ -54,8 +54,9 @@ func resume(ctx context.Context, p process, args []string) int {
 	if asJSON {
 		options.Events, show = p.stdout, p.stderr
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, hurry, stop := untilSignals(ctx, 2)
 	defer stop()
+	options.Hurry = hurry
 	result := runner.Resume(ctx, options)
 	showResult(show, p.stderr, result)
 	return result.ExitCode

@@ -99,8 +99,9 @@ func run(ctx context.Context, p process, args []string) int {
 	if a.json {
 		options.Events, show = p.stdout, p.stderr
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, hurry, stop := untilSignals(ctx, 2)
 	defer stop()
+	options.Hurry = hurry
 	options.Stdin = inputUntil(ctx, p.stdin)
 	result := runner.Run(ctx, options)
 	showResult(show, p.stderr, result)

@@ -14,31 +14,45 @@ import (
 )
 
 // untilSignal ends ctx with the outcome cancelled at the first SIGINT, SIGTERM
-// or SIGHUP. The second one ends the process at once, as without a handler.
+// or SIGHUP. The next one ends the process at once, as without a handler.
 // Writing to a closed pipe becomes an error in place of a signal, so that a
 // reader who goes away ends no run; the signal is caught, not ignored, because
 // commands would inherit that.
 func untilSignal(ctx context.Context) (context.Context, func()) {
+	ctx, _, stop := untilSignals(ctx, 1)
+	return ctx, stop
+}
+
+// untilSignals is untilSignal with a context besides that the second signal ends,
+// where there are to be two; the one after the last ends the process.
+func untilSignals(ctx context.Context, signalled int) (_, hurry context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
+	hurry, again := context.WithCancel(context.WithoutCancel(ctx))
+	signals := make(chan os.Signal, signalled)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	ended, quit := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(cancelled(s))
-		case <-quit:
+		defer signal.Stop(signals)
+		for n := range signalled {
+			select {
+			case s := <-signals:
+				cancel(cancelled(s))
+			case <-quit:
+				return
+			}
+			if n > 0 {
+				again()
+			}
 		}
 	}()
-	return ctx, func() {
+	return ctx, hurry, func() {
 		close(quit)
 		<-ended
-		signal.Stop(signals)
 		cancel(nil)
+		again()
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
@@ -41,7 +41,7 @@ type problem struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-func validate(_ context.Context, p process, args []string) int {
+func validate(ctx context.Context, p process, args []string) int {
 	asJSON := false
 	flags := newFlags(validateCommand())
 	flags.on(&asJSON, "json", "print the result as JSON")
@@ -54,7 +54,7 @@ func validate(_ context.Context, p process, args []string) int {
 	}
 	results := make([]checked, 0, len(files))
 	for _, file := range files {
-		problems, err := check(file)
+		problems, err := check(ctx, file)
 		if err != nil {
 			problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 		}
@@ -76,17 +76,13 @@ func validate(_ context.Context, p process, args []string) int {
 	return status
 }
 
-func check(file string) (job.Problems, error) {
-	info, err := os.Stat(file)
+func check(ctx context.Context, file string) (job.Problems, error) {
+	raw, err := given.Read(ctx, file, job.MaxSize)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > job.MaxSize {
-		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", file, job.MaxSize)
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+	if len(raw) > job.MaxSize {
+		return nil, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
 	}
 	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
 	if strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml") {

@@ -45,7 +45,7 @@ func MarkGit(ctx context.Context, workspace string, level Level, submodules []st
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
 	m := &GitMark{Workspace: workspace, Entries: make(map[string]string), New: level == LevelLandlock}
-	if err := m.findFolders(submodules); err != nil || len(m.Folders) == 0 && !m.New {
+	if err := m.findFolders(ctx, submodules); err != nil || len(m.Folders) == 0 && !m.New {
 		return nil, err
 	}
 	if m.New {
@@ -53,16 +53,18 @@ func MarkGit(ctx context.Context, workspace string, level Level, submodules []st
 			return nil, fmt.Errorf("look at git's objects: %w", err)
 		}
 	}
-	return m, m.look()
+	return m, m.look(ctx)
 }
 
-func (m *GitMark) findFolders(submodules []string) (err error) {
+func (m *GitMark) findFolders(ctx context.Context, submodules []string) (err error) {
 	var below []string
 	if m.New {
 		if m.Folders, err = gitFolders(m.Workspace); err != nil {
 			return err
 		}
-		below = m.repositories()
+		if below, err = m.repositories(ctx); err != nil {
+			return err
+		}
 	} else {
 		below = m.submodules(submodules)
 	}
@@ -100,9 +102,9 @@ func (m *GitMark) follow(dotGit string) {
 
 // look notes what is there now. Folders stay those that were found first: who
 // could change what names them would lead elsewhere.
-func (m *GitMark) look() error {
+func (m *GitMark) look(ctx context.Context) error {
 	for _, folder := range m.Folders {
-		if err := m.lookAt(folder); err != nil {
+		if err := m.lookAt(ctx, folder); err != nil {
 			return fmt.Errorf("look at git's folder: %w", err)
 		}
 	}
@@ -110,10 +112,12 @@ func (m *GitMark) look() error {
 }
 
 // repositories are the .git below the workspace's own.
-func (m *GitMark) repositories() []string {
+func (m *GitMark) repositories(ctx context.Context) ([]string, error) {
 	var found []string
-	_ = filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil:
 			return nil // what can't be listed can't be run from, either
 		case path == filepath.Join(m.Workspace, ".git"):
@@ -124,7 +128,7 @@ func (m *GitMark) repositories() []string {
 		}
 		return nil
 	})
-	return found
+	return found, err
 }
 
 // submodules are the .git of submodules, there or not, and of theirs.
@@ -177,8 +181,11 @@ func skip(entry fs.DirEntry) error {
 	return nil
 }
 
-func (m *GitMark) lookAt(folder string) error {
+func (m *GitMark) lookAt(ctx context.Context, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -193,7 +200,7 @@ func (m *GitMark) lookAt(folder string) error {
 		if changesByItself(filepath.ToSlash(below)) || !entry.IsDir() && strings.HasSuffix(below, ".lock") {
 			return skip(entry)
 		}
-		m.Entries[path], err = contentOf(path, entry)
+		m.Entries[path], err = contentOf(ctx, path, entry)
 		return err
 	})
 }
@@ -224,7 +231,7 @@ func moduleChangesByItself(below string) bool {
 const longestCompared = 256 << 20
 
 // contentOf tells a file by its kind, mode and content.
-func contentOf(path string, entry fs.DirEntry) (string, error) {
+func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, error) {
 	info, err := entry.Info()
 	if err != nil {
 		return "", err
@@ -247,17 +254,30 @@ func contentOf(path string, entry fs.DirEntry) (string, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(f, longestCompared)); err != nil {
+	if _, err := io.Copy(sum, io.LimitReader(until{ctx, f}, longestCompared)); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// until is a file that is read as long as ctx lasts.
+type until struct {
+	ctx  context.Context
+	file *os.File
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.file.Read(p)
+}
+
 // Changed looks again and names what differs, each with how, paths relative to
 // the workspace where they lie in it. Nothing of git is run or obeyed for it.
-func (m *GitMark) Changed() ([]string, error) {
+func (m *GitMark) Changed(ctx context.Context) ([]string, error) {
 	now := &GitMark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
-	if err := now.look(); err != nil {
+	if err := now.look(ctx); err != nil {
 		return nil, err
 	}
 	var changed []string
@@ -276,7 +296,11 @@ func (m *GitMark) Changed() ([]string, error) {
 		}
 	}
 	if m.New {
-		for _, path := range now.repositories() {
+		found, err := now.repositories(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range found {
 			if !slices.Contains(m.Folders, path) {
 				changed = append(changed, m.shown(path)+" is a new repository")
 			}

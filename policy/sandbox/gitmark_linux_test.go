@@ -64,7 +64,7 @@ func TestGitMark(t *testing.T) {
 			}
 			mark := kept(t, dir)
 			c.change(t, dir)
-			got, err := mark.Changed()
+			got, err := mark.Changed(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestGitMarkFollowsAFileThatNamesTheFolder(t *testing.T) {
 	mark := kept(t, filepath.Join(base, "w"))
 	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n", 0o644)
 	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n", 0o644)
-	got, err := mark.Changed()
+	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n", 0o644)
 	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n", 0o644)
-	if got, err := mark.Changed(); len(got) > 0 || err != nil {
+	if got, err := mark.Changed(t.Context()); len(got) > 0 || err != nil {
 		t.Errorf("repositories that are no submodules: %q, %v", got, err)
 	}
 	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n", 0o644)
@@ -148,7 +148,7 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	put(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n", 0o644)
 	put(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
 	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n", 0o644)
-	got, err := mark.Changed()
+	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func TestObjectsThatCommandsChanged(t *testing.T) {
 				if len(got) > 1 || c.want == "" && len(got) > 0 || c.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0], ".git/objects/") || !strings.HasSuffix(got[0], " "+c.want)) {
 					t.Errorf("got %q, want one that ends in %q", got, c.want)
 				}
-				if got, err := mark.Changed(); len(got) > 0 || err != nil {
+				if got, err := mark.Changed(t.Context()); len(got) > 0 || err != nil {
 					t.Errorf("besides objects: %q, %v", got, err)
 				}
 			})

@@ -1,12 +1,13 @@
 package actions
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/given"
 )
 
 // eventLimit is how long an event may be, in bytes: GitHub sends no longer
@@ -127,16 +128,11 @@ var ErrNoEvent = errors.New("there is no event: GITHUB_EVENT_NAME and GITHUB_EVE
 
 // ReadEvent reads the event that GITHUB_EVENT_NAME and GITHUB_EVENT_PATH tell
 // of.
-func ReadEvent(name, path string) (*Event, error) {
+func ReadEvent(ctx context.Context, name, path string) (*Event, error) {
 	if name == "" || path == "" {
 		return nil, ErrNoEvent
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the event: %w", err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, eventLimit+1))
+	raw, err := given.Read(ctx, path, eventLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read the event: %w", err)
 	}

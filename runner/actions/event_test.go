@@ -20,7 +20,7 @@ func read(t *testing.T, name, payload string) *actions.Event {
 	if err := os.WriteFile(path, []byte(payload), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	event, err := actions.ReadEvent(name, path)
+	event, err := actions.ReadEvent(t.Context(), name, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,17 +98,17 @@ func TestRequests(t *testing.T) {
 }
 
 func TestNoEvent(t *testing.T) {
-	if _, err := actions.ReadEvent("", ""); !errors.Is(err, actions.ErrNoEvent) {
+	if _, err := actions.ReadEvent(t.Context(), "", ""); !errors.Is(err, actions.ErrNoEvent) {
 		t.Error(err)
 	}
-	if _, err := actions.ReadEvent("issues", filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := actions.ReadEvent(t.Context(), "issues", filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "event.json")
 	if err := os.WriteFile(path, []byte(`{"action": 7`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := actions.ReadEvent("issues", path); err == nil {
+	if _, err := actions.ReadEvent(t.Context(), "issues", path); err == nil {
 		t.Error("half an event is read")
 	}
 }

@@ -207,6 +207,9 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 // something starts.
 func (c *Conversation) take(t *intake, response *model.Response, took time.Duration) error {
 	c.Charge(response.Usage)
+	if t.cutDown {
+		response.Output = t.items
+	}
 	if response.Uncounted {
 		c.warn("no_usage", "The model's API does not tell how many tokens it used: limits.tokens and limits.cost_usd cannot hold the run, limits.turns and limits.time can.")
 	}

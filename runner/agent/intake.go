@@ -30,6 +30,8 @@ type intaken struct {
 	unrun   string // why the calls behind those are not run
 	problem error  // with the first item that cannot be read
 	kept    bool   // the answer broke off, and this is what stays of it
+	refused string // why the call of the last item is not looked at
+	cutDown bool   // an item is not as it came
 }
 
 func (c *Conversation) intake(ctx context.Context, speaking bool) *intake {
@@ -39,15 +41,20 @@ func (c *Conversation) intake(ctx context.Context, speaking bool) *intake {
 
 // item takes the next item.
 func (t *intake) item(raw json.RawMessage) {
-	t.items = append(t.items, raw)
 	before := len(t.calls)
-	if err := t.add(raw); err != nil && t.problem == nil {
+	raw, err := t.bounded(raw)
+	if err == nil {
+		err = t.add(raw)
+	}
+	if err != nil && t.problem == nil {
 		t.problem = err
 	}
+	t.items = append(t.items, raw)
 	if len(t.calls) == before || t.problem != nil {
 		return
 	}
 	t.upTo = append(t.upTo, len(t.items))
+	t.calls[before].Refused = t.refused
 	t.calls[before].Number = t.c.numbered + len(t.calls)
 	if t.unrun == "" {
 		t.unrun = t.obstacle()

@@ -170,7 +170,9 @@ type chatAnswer struct {
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []chatCall
-	at      map[int]int // of calls, the last one that came under a number
+	written []*strings.Builder // the arguments of each call, which come in many pieces
+	at      map[int]int        // of calls, the last one that came under a number
+	bytes   int                // that came
 	finish  string
 	usage   Usage
 	counted bool
@@ -213,6 +215,9 @@ func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
 }
 
 func (a *chatAnswer) take(data []byte, observe Observer) error {
+	if a.bytes += len(data); a.bytes > wholeLimit {
+		return malformed("the answer is too long", nil, data)
+	}
 	var chunk chatChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
 		return malformed("a chunk is not what the API describes", err, data)
@@ -247,7 +252,8 @@ func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
-		call := a.callOf(piece)
+		at := a.callOf(piece)
+		call := &a.calls[at]
 		if piece.ID != "" {
 			call.ID = piece.ID
 		}
@@ -255,14 +261,14 @@ func (a *chatAnswer) add(delta chatDelta, observe Observer) {
 			call.Extra = piece.Extra
 		}
 		call.Function.Name += piece.Function.Name
-		call.Function.Arguments += piece.Function.Arguments
+		a.written[at].WriteString(piece.Function.Arguments)
 	}
 }
 
 // callOf is the call that a piece belongs to. Some endpoints number every call
 // 0, some give each piece an id of its own: what has both another id and a name
 // begins another call.
-func (a *chatAnswer) callOf(piece chatCall) *chatCall {
+func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	index := len(a.calls)
 	if piece.Index != nil {
 		index = *piece.Index
@@ -270,13 +276,13 @@ func (a *chatAnswer) callOf(piece chatCall) *chatCall {
 	at, known := a.at[index]
 	if !known || piece.Function.Name != "" && piece.ID != "" && a.calls[at].ID != "" && piece.ID != a.calls[at].ID {
 		at = len(a.calls)
-		a.calls = append(a.calls, chatCall{})
+		a.calls, a.written = append(a.calls, chatCall{}), append(a.written, new(strings.Builder))
 		if a.at == nil {
 			a.at = map[int]int{}
 		}
 		a.at[index] = at
 	}
-	return &a.calls[at]
+	return at
 }
 
 // response is the answer as items of the Responses API.
@@ -311,7 +317,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		if id == "" {
 			id = fmt.Sprintf("call_%s_%d", a.id, n+1)
 		}
-		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, call.Function.Arguments, call.Extra})
+		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage, Uncounted: !a.counted}
 	for _, item := range items {

@@ -351,4 +351,16 @@ type RunFinished struct {
 	// CostUSD is nil when no price is known.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 	Seconds float64  `json:"seconds"`
+	// Files are those of the run directory, but for the transcript and what is
+	// made of it.
+	Files []FileDigest `json:"files,omitempty"`
+	// Result is result.json without the head of the chain.
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// FileDigest is a file of the run directory as it was at the end of the run.
+type FileDigest struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
 }

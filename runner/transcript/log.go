@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -57,6 +58,8 @@ type Log struct {
 	closed bool
 	err    error // of the write or sync after which nothing can be relied on
 	synced int64 // the last event known to be on disk
+
+	last atomic.Pointer[string] // head, for who can't wait for mu
 }
 
 // file is what a Log needs of an *os.File.
@@ -129,6 +132,8 @@ func (l *Log) write(e Event) error {
 		return errors.Join(l.err, l.dropTornLine())
 	}
 	l.seq, l.head = e.Seq, digest(line)
+	head := l.head
+	l.last.Store(&head)
 	l.size += int64(len(line)) + 1
 	return nil
 }
@@ -182,6 +187,19 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Abandon gives the head of a log that somebody may still be writing to, and closes
+// it unless somebody is: a sink may wait for its reader for ever.
+func (l *Log) Abandon() (head string, err error) {
+	if l.mu.TryLock() {
+		l.mu.Unlock()
+		err = l.Close()
+	}
+	if last := l.last.Load(); last != nil {
+		return *last, err
+	}
+	return genesis, err
 }
 
 // Close makes the log durable and closes it. It returns the error of a write

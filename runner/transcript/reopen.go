@@ -62,6 +62,7 @@ func (l *Log) resume(f *os.File) (int, error) {
 		l.seq = e.Seq
 	}
 	l.size, l.head = size, head
+	l.last.Store(&head)
 	if torn == nil {
 		return 0, nil
 	}

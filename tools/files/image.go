@@ -85,6 +85,9 @@ func (v viewImage) read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > largestImage {
+		return nil, tooLarge(path)
+	}
 	data, err := io.ReadAll(io.LimitReader(file, largestImage+1))
 	switch {
 	case err != nil:
@@ -92,9 +95,13 @@ func (v viewImage) read(path string) ([]byte, error) {
 	case len(data) == 0:
 		return nil, refusal(path + " is empty")
 	case len(data) > largestImage:
-		return nil, refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, largestImage>>20))
+		return nil, tooLarge(path)
 	}
 	return data, nil
+}
+
+func tooLarge(path string) refusal {
+	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, largestImage>>20))
 }
 
 // shown is the image with a line of words. Its digest is for the transcript, which

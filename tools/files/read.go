@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -23,6 +25,8 @@ const (
 	// longestPage ends a call's lines a little below tools.DefaultBudget: a page
 	// with an end is of more use than one with a hole in the middle.
 	longestPage = 36 << 10
+	// readPatience is how long a file is read: one with holes may be of any length.
+	readPatience = 30 * time.Second
 	// sniffed is how much of a file is searched for a NUL byte, as git does.
 	sniffed = 8000
 )
@@ -67,11 +71,29 @@ func (r readFile) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
 	}
-	text, err := r.read(ctx, a)
+	late, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
+	text, err := r.read(late, a)
+	if err != nil && late.Err() != nil && ctx.Err() == nil {
+		err = refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", a.Path, readPatience))
+	}
 	if refused, ok := errors.AsType[refusal](err); ok {
 		return tools.Refuse("read_file: " + string(refused)), nil
 	}
 	return tools.Result{Output: text}, err
+}
+
+// until is a file that is read as long as ctx lasts: a line of it may have no end.
+type until struct {
+	ctx  context.Context
+	file *os.File
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, u.ctx.Err()
+	}
+	return u.file.Read(p)
 }
 
 func (r readFile) read(ctx context.Context, a readArguments) (string, error) {
@@ -84,7 +106,7 @@ func (r readFile) read(ctx context.Context, a readArguments) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(file, 64<<10)}
+	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10)}
 	if lines.binary() {
 		return "", refusal(a.Path + " is a binary file")
 	}

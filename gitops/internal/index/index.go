@@ -11,9 +11,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sort"
+	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -65,6 +67,9 @@ const (
 	flagIntentToAdd  = 0x2000
 )
 
+// MaxSize is how many bytes an index may have: some ten million paths.
+const MaxSize = 1 << 30
+
 // File is an index file in memory.
 type File struct {
 	// Modified is the time of the file on disk; an entry that is not older
@@ -83,15 +88,23 @@ type File struct {
 
 // Read reads the index at path. A file that is not there is an empty index.
 func Read(path string) (*File, error) {
-	data, err := os.ReadFile(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &File{version: 2}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the index: %w", err)
 	}
-	info, err := os.Stat(path)
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > MaxSize {
+		return nil, fmt.Errorf("%w: %s is not a regular file of at most %d bytes", ErrMalformed, path, int64(MaxSize))
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(file, data); err != nil {
 		return nil, fmt.Errorf("read the index: %w", err)
 	}
 	f, err := Parse(data)

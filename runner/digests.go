@@ -1,0 +1,185 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// notDigested is what of a run directory the last event does not tell the digest of:
+// what is written after it, what can be made again, and what is no record.
+var notDigested = []string{transcriptFile, resultFile, reportFile, publishFile, stateFolder, checkoutFolder}
+
+// mostDigested is how many files the last event tells of at most.
+const mostDigested = 100_000
+
+// digests are those of the files of the run directory.
+func (d *directory) digests(ctx context.Context) ([]transcript.FileDigest, error) {
+	var files []transcript.FileDigest
+	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(notDigested, name) && entry.IsDir():
+			return fs.SkipDir
+		case slices.Contains(notDigested, name), entry.IsDir():
+			return nil
+		case len(files) == mostDigested:
+			return fmt.Errorf("the run directory has more than %d files", mostDigested)
+		case !entry.Type().IsRegular(): // nothing of a run's, and nothing to read
+			files = append(files, transcript.FileDigest{Path: name})
+			return nil
+		}
+		file, err := d.digest(ctx, name)
+		files = append(files, file)
+		return err
+	})
+	return files, err
+}
+
+func (d *directory) digest(ctx context.Context, name string) (transcript.FileDigest, error) {
+	file := transcript.FileDigest{Path: name}
+	f, err := d.open(name)
+	if err != nil {
+		return file, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	file.Bytes, err = io.Copy(sum, given.Until(ctx, f))
+	file.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return file, err
+}
+
+// CheckedRun is what came of a look at a run directory.
+type CheckedRun struct {
+	Head  string   // of the chain
+	Wrong []string // what is not as the chain tells, a sentence each
+	Notes []string // what the chain does not tell of
+}
+
+// CheckRun follows the chain of a run and compares the other files of its directory
+// with what the chain says of them. The error says where the chain itself breaks.
+func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
+	dir, err := openDirectory(runDir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	r := &run{dir: dir}
+	checked := &CheckedRun{}
+	if checked.Head, err = r.checkChain(); err != nil {
+		return nil, err
+	}
+	view, err := r.view()
+	if err != nil {
+		return nil, err
+	}
+	if view.Finished == nil || view.Finished.Files == nil {
+		checked.Notes = append(checked.Notes, "the transcript does not tell the digests of the other files, so that they were not looked at")
+		return checked, nil
+	}
+	if err := dir.checkResult(view.Finished); err != nil {
+		checked.Wrong = append(checked.Wrong, err.Error())
+	}
+	err = dir.checkFiles(ctx, view, checked)
+	return checked, err
+}
+
+// checkResult compares result.json with what the last event says of it.
+func (d *directory) checkResult(end *transcript.RunFinished) error {
+	raw, err := d.read(resultFile)
+	if err != nil {
+		return err
+	}
+	var is, was map[string]any
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return fmt.Errorf("%s was altered: %w", resultFile, err)
+	}
+	if err := json.Unmarshal(end.Result, &was); err != nil {
+		return fmt.Errorf("read what the transcript tells of %s: %w", resultFile, err)
+	}
+	delete(is, "transcript_sha256") // which the event cannot know, and the chain was compared with
+	delete(was, "transcript_sha256")
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		if !reflect.DeepEqual(is[key], was[key]) {
+			return fmt.Errorf("%s was altered: %s is not as the transcript tells", resultFile, key)
+		}
+	}
+	if len(is) < len(was) {
+		return fmt.Errorf("%s was altered: a field of it is missing", resultFile)
+	}
+	return nil
+}
+
+// madeAgain are the files that agent-ci publish makes anew in the directory of a
+// bundle.
+var madeAgain = []string{patchFile, packFile, workPackFile, pullRequestFile}
+
+// checkFiles looks for files that were altered, taken away or added.
+func (d *directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
+	now, err := d.digests(ctx)
+	if err != nil {
+		return fmt.Errorf("read the run directory: %w", err)
+	}
+	left := map[string]transcript.FileDigest{}
+	for _, file := range now {
+		left[file.Path] = file
+	}
+	published := d.has(publishFile)
+	for _, was := range view.Finished.Files {
+		is, there := left[was.Path]
+		delete(left, was.Path)
+		switch {
+		case there && is == was:
+		case published && slices.Contains(madeAgain, was.Path):
+			checked.Notes = append(checked.Notes, was.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
+		case !there:
+			checked.Wrong = append(checked.Wrong, was.Path+" is missing")
+		default:
+			checked.Wrong = append(checked.Wrong, was.Path+" was altered")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if published && slices.Contains(madeAgain, name) {
+			continue
+		}
+		checked.Wrong = append(checked.Wrong, name+" was added")
+	}
+	return nil
+}
+
+// unaltered makes sure that files which are believed are those of the run's end, as
+// far as the transcript tells. What is not there is for who needs it.
+func (d *directory) unaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
+	if end == nil {
+		return nil
+	}
+	for _, was := range end.Files {
+		if !slices.Contains(names, was.Path) && !slices.Contains(names, path.Dir(was.Path)) {
+			continue
+		}
+		is, err := d.digest(ctx, was.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if is != was {
+			return fmt.Errorf("%s was altered: it is not what the transcript tells of", was.Path)
+		}
+	}
+	return nil
+}
