@@ -331,7 +331,7 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if err := r.beAsCautious(bundle); err != nil {
 		return err
 	}
-	r.summary = bundle.Summary()
+	r.summary = r.redactor.Redact(bundle.Summary())
 	r.plan = bundle.Plan
 	r.table = transcript.Verify{Passed: true}
 	if bundle.Verify != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
 // logLimit is how many bytes of a command's output are kept in its log.
@@ -55,7 +56,7 @@ func (r *run) runScript(ctx context.Context, s script) (ran, error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	began := time.Now()
-	out := &logWriter{file: log, redact: r.redactor.Redact, left: logLimit}
+	out := newLogWriter(log, r.redactor.Redact, logLimit)
 	box, err := r.openSandbox(ctx, s.place)
 	if err != nil {
 		return ran{}, err
@@ -89,58 +90,29 @@ func (r *run) commandEnv() []string {
 	return policy.Environment(r.options.Environ, r.job.Policy.Env.Pass, r.job.Policy.Env.Set)
 }
 
-// logWriter keeps the first bytes of an output, without secrets. Lines are
-// taken whole, so that a secret is not missed because it came in two pieces;
-// of a line that is too long the rest is left out.
+// logWriter keeps the first bytes of an output, without secrets.
 type logWriter struct {
-	file   io.Writer
-	redact func(string) string
-	left   int
-	line   []byte // that is not complete
-	long   bool   // its beginning is written, the rest is dropped
-	cut    bool
+	file  io.Writer
+	clean secrets.Stream
+	left  int
+	cut   bool
 }
 
-const (
-	// longestLine bounds what is held back while a line is not complete.
-	longestLine = 64 << 10
-	// longestSecret bounds what may be the beginning of a secret at the end of a
-	// line that is cut.
-	longestSecret = 16 << 10
-)
+func newLogWriter(file io.Writer, redact func(string) string, most int) *logWriter {
+	w := &logWriter{file: file, left: most}
+	w.clean = secrets.Stream{Redact: redact, Put: w.put}
+	return w
+}
 
 func (w *logWriter) Write(p []byte) (int, error) {
-	written := len(p)
-	for len(p) > 0 {
-		part, rest, ended := bytes.Cut(p, []byte{'\n'})
-		w.add(part, ended)
-		p = rest
+	if w.cut {
+		return len(p), nil
 	}
-	return written, nil
-}
-
-// add takes a part of a line, which may be its last.
-func (w *logWriter) add(part []byte, ended bool) {
-	if !w.long {
-		w.line = append(w.line, part...)
-	}
-	switch {
-	case ended && w.long:
-		w.put("\n")
-		w.long = false
-	case ended:
-		w.put(w.redact(string(w.line)) + "\n")
-		w.line = w.line[:0]
-	case len(w.line) > longestLine:
-		text := w.redact(string(w.line))
-		w.put(text[:max(0, len(text)-longestSecret)] + " [agent-ci: the rest of this line is left out]")
-		w.line, w.long = w.line[:0], true
-	}
+	return w.clean.Write(p)
 }
 
 func (w *logWriter) flush() {
-	w.put(w.redact(string(w.line)))
-	w.line = nil
+	w.clean.Flush()
 	if w.cut {
 		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; only its first %d bytes were kept\n", logLimit)
 	}

@@ -186,7 +186,7 @@ func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
 			continue // what the patch wrote is where commands moved it
 		}
 		if err := r.putBack(root, file); err != nil {
-			return false, false, fmt.Errorf("undo the last patch: %s: %w", file.Path, err)
+			return false, false, fmt.Errorf("undo the last patch: %q: %w", file.Path, err)
 		}
 	}
 	r.dir.remove(journalFolder)

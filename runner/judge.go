@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -158,7 +158,7 @@ func (r *run) withoutDropped(ctx context.Context, changes *gitops.ChangeSet) (*g
 	if err := r.checkout.Revert(ctx, changes, verdict.Drop); err != nil {
 		return nil, err
 	}
-	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(verdict.Drop, ", "))
+	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(transcript.FileNames(verdict.Drop), ", "))
 	return r.checkout.Changes(ctx, r.snapshot)
 }
 
@@ -210,7 +210,7 @@ func (r *run) leftBehind() string {
 	var left []string
 	for _, p := range r.inCheckout().Problems {
 		if !slices.ContainsFunc(r.inCheckout().Files, func(f gitops.File) bool { return f.Path == p.Path }) {
-			left = append(left, strconv.Quote(p.Path))
+			left = append(left, p.Path)
 		}
 	}
 	if len(left) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // outputFile holds the object that task.output_schema describes.
@@ -83,6 +84,9 @@ func (r *run) askOutput(ctx context.Context) error {
 	if wrong != nil {
 		return outcome.Stopf(outcome.ModelFailed, "output_schema",
 			"The model did not give a result that fits task.output_schema (%s); check the schema, or run again.", trimmed(wrong)).Because(wrong)
+	}
+	if value, err = transcript.RedactJSON(value, r.redactor.Redact); err != nil {
+		return err
 	}
 	if err := r.dir.write(outputFile, append(value, '\n')); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // harmlessJSON writes the bracket of an old workflow command as its escape, which
@@ -142,13 +143,16 @@ func progressLine(e transcript.Event) string {
 	return Printable(words(e.Data))
 }
 
-// Printable removes what could steer a terminal or be taken for a workflow
-// command: the words hold text of models, repositories and commands.
+// Printable is text as one line for a terminal or a log, which it cannot steer and
+// where all of it can be seen: the words hold text of models, repositories and
+// commands. Ends of lines and tabs become blanks, other control characters are
+// shown as pictures, characters of format by their number.
 func Printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 {
+	line := strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\r' || c == '\t' {
 			return ' '
 		}
 		return c
 	}, text)
+	return markdown.Show(strings.ReplaceAll(line, "\x1b", "\u241b"))
 }

@@ -68,7 +68,7 @@ func (r *run) mayPushWorkflows(ctx context.Context) error {
 	file := ""
 	for _, f := range r.changes.Files {
 		if strings.HasPrefix(f.Path, workflowsFolder) {
-			file = f.Path
+			file = transcript.FileName(f.Path)
 		}
 	}
 	if file == "" {

@@ -148,7 +148,7 @@ func (r *run) blobOnGitHub(ctx context.Context, f gitops.File) error {
 	defer blob.Close()
 	id, err := r.forge.CreateBlob(ctx, r.repo.owner, r.repo.name, blob)
 	if err == nil && id != f.NewID {
-		err = fmt.Errorf("%s arrived as %s, not as %s", f.Path, id, f.NewID)
+		err = fmt.Errorf("%q arrived as %s, not as %s", f.Path, id, f.NewID)
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func (r *run) letWork(ctx context.Context) error {
 	}
 	summary, err := r.converse(ctx)
 	if summary != "" {
-		r.summary = summary
+		r.summary = r.redactor.Redact(summary) // as the transcript has it
 	}
 	r.endProcesses()
 	if err == nil {

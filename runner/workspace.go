@@ -356,10 +356,11 @@ func (e environment) runLink() string {
 	return server + "/" + repo + "/actions/runs/" + id
 }
 
-func some(names []string) string {
+// some are the first of several paths, for a message.
+func some(paths []string) string {
 	const shown = 3
-	if len(names) > shown {
-		return strings.Join(names[:shown], ", ") + ", …"
+	if len(paths) > shown {
+		return strings.Join(transcript.FileNames(paths[:shown]), ", ") + ", …"
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(transcript.FileNames(paths), ", ")
 }

@@ -1,34 +1,22 @@
 package tools
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-)
 
-const (
-	// spoolWindow is how much raw output a spool gathers before it redacts and
-	// writes it, and spoolOverlap how much of that it holds back, so that a
-	// secret that is still being printed is seen whole.
-	spoolWindow  = 128 << 10
-	spoolOverlap = 16 << 10
-	// spoolPatience is how much it gathers at most when no place to cut is found.
-	spoolPatience = 1 << 20
-	// cutAttempts bounds the search for that place.
-	cutAttempts = 8
+	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
 // spool writes a whole output to the store, without its secrets, up to a limit.
 type spool struct {
 	name, path string
-	file       io.WriteCloser // nil when nothing can be kept any more
-	redact     func(string) string
-	pending    []byte // raw, not yet written
-	left       int64  // bytes that may still be written
+	file       io.WriteCloser  // nil when nothing can be kept any more
+	clean      *secrets.Stream // on the way to file; nil where nothing is removed
+	left       int64           // bytes that may still be written
 	limit      int64
 	full       bool
 	err        error
@@ -36,7 +24,10 @@ type spool struct {
 
 // spool opens the file for the whole output of a call.
 func (o *Outputs) spool(callID string) *spool {
-	s := &spool{redact: o.Redact, left: o.fileLimit(), limit: o.fileLimit()}
+	s := &spool{left: o.fileLimit(), limit: o.fileLimit()}
+	if o.Redact != nil {
+		s.clean = &secrets.Stream{Redact: o.Redact, Put: s.writeClean}
+	}
 	if o.Store == nil {
 		return s
 	}
@@ -82,21 +73,11 @@ func (s *spool) write(p []byte) {
 	if s.file == nil {
 		return
 	}
-	if s.redact == nil {
+	if s.clean == nil {
 		s.emit(p)
 		return
 	}
-	s.pending = append(s.pending, p...)
-	if len(s.pending) < spoolWindow {
-		return
-	}
-	n := s.cutPoint()
-	if n == 0 {
-		return
-	}
-	if s.emit([]byte(s.redact(string(s.pending[:n])))); s.file != nil {
-		s.pending = append(s.pending[:0], s.pending[n:]...)
-	}
+	_, _ = s.clean.Write(p) // it can't fail
 }
 
 // writeClean takes text that is redacted already.
@@ -104,28 +85,6 @@ func (s *spool) writeClean(text string) {
 	if s.file != nil {
 		s.emit([]byte(text))
 	}
-}
-
-// cutPoint finds where pending can be cut in two that are redacted one by one:
-// nothing was found across the cut when the parts give the same as the whole. It is
-// 0 when there is no such place yet.
-func (s *spool) cutPoint() int {
-	whole := s.redact(string(s.pending))
-	end := len(s.pending) - spoolOverlap
-	for range cutAttempts {
-		n := bytes.LastIndexByte(s.pending[:end], '\n') + 1
-		if n == 0 {
-			break
-		}
-		if s.redact(string(s.pending[:n]))+s.redact(string(s.pending[n:])) == whole {
-			return n
-		}
-		end = n - 1
-	}
-	if len(s.pending) >= spoolPatience {
-		return len(s.pending) - spoolOverlap
-	}
-	return 0
 }
 
 func (s *spool) emit(p []byte) {
@@ -139,18 +98,18 @@ func (s *spool) emit(p []byte) {
 	}
 	if s.full || err != nil {
 		s.err = errors.Join(s.err, s.file.Close())
-		s.file, s.pending = nil, nil
+		s.file, s.clean = nil, nil
 	}
 }
 
 // close writes what is left. It may be called twice.
 func (s *spool) close() error {
-	if s.file != nil && len(s.pending) > 0 {
-		s.emit([]byte(s.redact(string(s.pending))))
+	if s.file != nil && s.clean != nil {
+		s.clean.Flush()
 	}
 	if s.file != nil {
 		s.err = errors.Join(s.err, s.file.Close())
-		s.file, s.pending = nil, nil
+		s.file, s.clean = nil, nil
 	}
 	return s.err
 }

@@ -166,7 +166,7 @@ func showFindings(to io.Writer, problems []runner.Problem) {
 		return
 	}
 	for _, p := range problems {
-		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, p.Message)
+		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, runner.Printable(p.Message))
 		if p.Remedy != "" {
 			fmt.Fprintf(to, "  %s\n", p.Remedy)
 		}

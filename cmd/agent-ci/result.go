@@ -70,9 +70,9 @@ func showChange(out io.Writer, r runner.Result) {
 
 func statLine(f transcript.ChangeFile) string {
 	if f.Binary {
-		return fmt.Sprintf("%s %s (binary)", f.Status, runner.Printable(f.Path))
+		return fmt.Sprintf("%s %s (binary)", f.Status, transcript.FileName(f.Path))
 	}
-	return fmt.Sprintf("%s %s +%d -%d", f.Status, runner.Printable(f.Path), f.Insertions, f.Deletions)
+	return fmt.Sprintf("%s %s +%d -%d", f.Status, transcript.FileName(f.Path), f.Insertions, f.Deletions)
 }
 
 func plural(n int, noun string) string {

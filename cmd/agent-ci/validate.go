@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 func validateCommand() command {
@@ -98,10 +100,10 @@ func check(ctx context.Context, file string) (job.Problems, error) {
 
 func showProblems(p process, file string, problems job.Problems) {
 	for _, problem := range problems {
-		fmt.Fprintln(p.stdout, problem)
+		fmt.Fprintln(p.stdout, runner.Printable(problem.String()))
 	}
 	if len(problems) == 0 {
-		fmt.Fprintf(p.stdout, "%s: ok\n", file)
+		fmt.Fprintf(p.stdout, "%s: ok\n", transcript.FileName(file))
 	}
 }
 

@@ -318,7 +318,8 @@ func TestPatches(t *testing.T) {
 func TestModes(t *testing.T) {
 	dir := t.TempDir()
 	tree{"script": "a\n", "moved": "b\n", "replaced": "c\n"}.write(t, dir)
-	for name, mode := range map[string]fs.FileMode{"script": 0o755, "moved": 0o750, "replaced": 0o600} {
+	const rights = fs.ModeSetuid | fs.ModeSetgid // of whoever owns the file: what is new in it does not get them
+	for name, mode := range map[string]fs.FileMode{"script": rights | 0o755, "moved": rights | 0o750, "replaced": rights | 0o600} {
 		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
 			t.Fatal(err)
 		}

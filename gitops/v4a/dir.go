@@ -35,8 +35,9 @@ type Dir interface {
 
 var errNotRegular = errors.New("not a regular file")
 
-// keptMode is what of a file's mode its new content keeps.
-const keptMode = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+// keptMode is what of a file's mode its new content keeps: not the rights of
+// another user, which the kernel takes from what is written, too.
+const keptMode = fs.ModePerm | fs.ModeSticky
 
 // identified reports whether a FileInfo can be told from that of another file.
 func identified(info fs.FileInfo) bool { return os.SameFile(info, info) }

@@ -104,10 +104,10 @@ func resemble(f *os.File, like fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	mode := like.Mode() & keptMode
-	if uid, gid, ok := differingOwner(now, like); ok && f.Chown(uid, gid) != nil {
-		mode &^= fs.ModeSetuid | fs.ModeSetgid
+	if uid, gid, ok := differingOwner(now, like); ok {
+		_ = f.Chown(uid, gid)
 	}
+	mode := like.Mode() & keptMode
 	if err := f.Chmod(mode); err != nil {
 		return fmt.Errorf("keep mode %v: %w", mode, err)
 	}

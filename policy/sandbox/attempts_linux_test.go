@@ -32,6 +32,7 @@ type world struct {
 	TCP, UDP  int    // ports on the machine's loopback
 	SharedKey int    // of a System V segment
 	Shared    string // file in /dev/shm
+	Bare      bool   // nothing is confined
 	Secret    string // stands in all that must not be read, and in the victim's environment
 }
 
@@ -47,6 +48,9 @@ type attempt struct {
 	// unproven is true where trying without a sandbox would do harm or needs what
 	// not every machine has. All others have to succeed there for user 0.
 	unproven bool
+	// roots is true where it is user 0's thing that is attacked: it is open to no
+	// other.
+	roots bool
 }
 
 var errNothing = errors.New("nothing of the secret is there")
@@ -60,7 +64,7 @@ const (
 )
 
 func attempts() []attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts())
+	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }
 
 func inLandlock(why string) map[string]string { return map[string]string{"landlock": why} }

@@ -58,7 +58,7 @@ var refusals = []struct {
 	{
 		[]string{"Read-only file system", "read-only file system", "EROFS"},
 		"mounts", false,
-		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder only; .git is read-only, and the runner commits",
+		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder only; .git is read-only, and the runner commits; files of credentials are empty and stay so; nothing of /dev, /proc and /sys is changed",
 	},
 	{
 		[]string{"Device or resource busy", "device or resource busy", "EBUSY"},
@@ -73,7 +73,7 @@ var refusals = []struct {
 	{
 		[]string{"Operation not permitted", "operation not permitted", "EPERM", "Bad system call", "bad system call"},
 		"seccomp, or a right that commands don't have", false,
-		"tracing, mounts, new namespaces and user 0's rights are not there",
+		"tracing, mounts, new namespaces and user 0's rights are not there, and no file is made setuid or setgid: leave these bits out (tar --no-same-permissions, cp --no-preserve=mode)",
 	},
 	{
 		[]string{"Resource temporarily unavailable", "resource temporarily unavailable", "can't start new thread", "Cannot fork"},

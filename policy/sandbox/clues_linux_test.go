@@ -13,6 +13,10 @@ func TestExplain(t *testing.T) {
 		{"a file outside", "touch", "touch /etc/made", "sandbox ("},
 		{"the network", "python3", `python3 -c 'import socket; socket.getaddrinfo("example.invalid", 80)'`, "the network"},
 		{"a namespace", "unshare", "unshare --uts true", "seccomp"},
+		{"a setuid program", "chmod", "touch own && chmod 4755 own", "no file is made setuid"},
+		{"an archive with one", "tar", setidArchive + "tar -xpf made.tar", "tar --no-same-permissions"},
+		{"an archive with one, by what the note says", "tar", setidArchive + "tar --no-same-permissions -xf made.tar && test -f own", ""},
+		{"a copied mode", "cp", "cp -p /bin/su own || cp -p /usr/bin/passwd own", "cp --no-preserve=mode"},
 		{"words in two pieces", "sh", `printf 'Read-only fi'; sleep 0.2; echo 'le system'; exit 1`, "mounts"},
 		{"a failure of its own", "sh", "echo no such luck; exit 1", ""},
 		{"words of one that went well", "sh", "echo Permission denied", ""},
@@ -37,3 +41,6 @@ func TestExplain(t *testing.T) {
 		})
 	}
 }
+
+// setidArchive packs a setuid file, which is none before.
+const setidArchive = "touch own && tar --mode=4755 -cf made.tar own && rm own && "

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -27,12 +28,15 @@ const (
 	kill        = uint32(unix.SECCOMP_RET_KILL_PROCESS)
 	notAllowed  = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.EPERM)
 	notKnown    = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.ENOSYS)
+	askFor      = uint32(unix.SECCOMP_RET_USER_NOTIF)
 	archOffset  = 4
 	argsOffset  = 16
 	x32Bit      = 0x40000000
 	newMask     = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 	anyBit      = ^uint32(0)
 	deviceTypes = unix.S_IFMT
+	setid       = unix.S_ISUID | unix.S_ISGID
+	makes       = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
 // refused are the system calls that nothing needs that commands may do. Where a
@@ -53,8 +57,8 @@ var refused = []string{
 }
 
 // unknown are answered as on a kernel without them, so that programs take the
-// other way. The arguments of clone3 are out of a filter's sight.
-var unknown = []string{"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+// other way. The arguments of clone3 and openat2 are out of a filter's sight.
+var unknown = []string{"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 
 // sharedIPC reaches what other processes of the user share where there is no
 // namespace.
@@ -101,6 +105,11 @@ func argumentRules(o filterOptions) []rule {
 			add(notAllowed, call, condition{arg: mode, mask: deviceTypes, value: device})
 		}
 	}
+	add(notAllowed, "open", has(1, makes), has(2, setid)) // what is made so is no folder
+	add(notAllowed, "openat", has(2, makes), has(3, setid))
+	add(notAllowed, "creat", has(1, setid))
+	add(notAllowed, "mknod", has(1, setid))
+	add(notAllowed, "mknodat", has(2, setid))
 	if !o.connect {
 		// A datagram can name its receiver. Bit 1 is in SOCK_DGRAM and SOCK_RAW,
 		// which is the same here, and in no other type that AF_UNIX has.
@@ -127,24 +136,33 @@ func argumentRules(o filterOptions) []rule {
 
 // filters are the programs for the kernel. All of them are asked for each
 // system call, and the strictest answer counts.
-func filters(o filterOptions) ([]stage.Filter, error) {
+func filters(o filterOptions) (stage.Filters, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
-		return nil, fmt.Errorf("find the system calls of this processor: %w", err)
+		return stage.Filters{}, fmt.Errorf("find the system calls of this processor: %w", err)
 	}
-	var programs []stage.Filter
-	for _, make := range []func(*arch.Info, filterOptions) ([]bpf.Instruction, error){architectureFilter, namesFilter, argumentsFilter} {
+	all, pass := []stage.Filter{}, newPass()
+	for _, make := range []func(*arch.Info, filterOptions) ([]bpf.Instruction, error){
+		architectureFilter, namesFilter, argumentsFilter, setidFilter(askFor, &pass), setidFilter(notAllowed, nil),
+	} {
 		program, err := make(info, o)
 		if err != nil {
-			return nil, err
+			return stage.Filters{}, err
 		}
 		raw, err := bpf.Assemble(program)
 		if err != nil {
-			return nil, fmt.Errorf("assemble a seccomp filter: %w", err)
+			return stage.Filters{}, fmt.Errorf("assemble a seccomp filter: %w", err)
 		}
-		programs = append(programs, pack(raw))
+		all = append(all, pack(raw))
 	}
-	return programs, nil
+	setids := len(all) - 2
+	return stage.Filters{All: all[:setids], AskSetid: all[setids], Pass: pass, RefuseSetid: all[setids+1]}, nil
+}
+
+func newPass() [2]uint32 {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return [2]uint32{binary.NativeEndian.Uint32(random[:4]), binary.NativeEndian.Uint32(random[4:])}
 }
 
 func pack(program []bpf.RawInstruction) stage.Filter {
@@ -189,6 +207,22 @@ func namesFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
 	return program, nil
 }
 
+// setidFilter gives an answer to calls that set the bits set-user-ID or
+// set-group-ID on what is there already, which may be a folder. A pass lets
+// through.
+func setidFilter(answer uint32, pass *[2]uint32) func(*arch.Info, filterOptions) ([]bpf.Instruction, error) {
+	return func(info *arch.Info, _ filterOptions) ([]bpf.Instruction, error) {
+		var rules []rule
+		if pass != nil {
+			rules = append(rules, rule{"fchmodat", []condition{is(4, pass[0]), is(5, pass[1])}, allow})
+		}
+		for call, mode := range map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2} {
+			rules = append(rules, rule{call, []condition{has(mode, setid)}, answer})
+		}
+		return assemble(info, rules), nil
+	}
+}
+
 func existing(info *arch.Info, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, known := info.SyscallNames[name]
@@ -197,18 +231,21 @@ func existing(info *arch.Info, names []string) []string {
 }
 
 func argumentsFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
-	var program []bpf.Instruction
-	for _, r := range argumentRules(o) {
-		number, known := info.SyscallNames[r.call]
-		if !known {
-			continue
-		}
-		program = append(program, r.assemble(uint32(number))...)
-	}
+	rules := argumentRules(o)
 	if !o.connect {
-		program = append(program, refuseReceiver(info)...)
+		rules = append(rules, refuseReceiver()...)
 	}
-	return append(program, bpf.RetConstant{Val: allow}), nil
+	return assemble(info, rules), nil
+}
+
+// assemble makes a program of rules; what none of them decides it allows.
+func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
+	for _, r := range rules {
+		if number, known := info.SyscallNames[r.call]; known {
+			program = append(program, r.assemble(uint32(number))...)
+		}
+	}
+	return append(program, bpf.RetConstant{Val: allow})
 }
 
 // assemble leaves by its end when r does not decide.
@@ -234,11 +271,9 @@ func (r rule) assemble(number uint32) []bpf.Instruction {
 }
 
 // refuseReceiver refuses sendto with an address, whose pointer is in two halves.
-func refuseReceiver(info *arch.Info) []bpf.Instruction {
-	var program []bpf.Instruction
+func refuseReceiver() (rules []rule) {
 	for _, high := range []bool{false, true} {
-		address := condition{arg: 4, high: high, mask: anyBit, differ: true}
-		program = append(program, rule{"sendto", []condition{address}, notAllowed}.assemble(uint32(info.SyscallNames["sendto"]))...)
+		rules = append(rules, rule{"sendto", []condition{{arg: 4, high: high, mask: anyBit, differ: true}}, notAllowed})
 	}
-	return program
+	return rules
 }

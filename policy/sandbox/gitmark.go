@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -309,9 +310,13 @@ func (m *GitMark) Changed(ctx context.Context) ([]string, error) {
 	return changed, nil
 }
 
+// shown is a path for people, quoted where it has in it what cannot be seen.
 func (m *GitMark) shown(path string) string {
 	if below, err := filepath.Rel(m.Workspace, path); err == nil && filepath.IsLocal(below) {
-		return filepath.ToSlash(below)
+		path = filepath.ToSlash(below)
+	}
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
+		return quoted
 	}
 	return path
 }

@@ -130,7 +130,16 @@ func makeScratch(dir string) error {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
-	return nil
+	return makeNothing(filepath.Join(dir, "nothing"))
+}
+
+// makeNothing makes the file that lies over those that are hidden.
+func makeNothing(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("make the sandbox's folders: %w", err)
+	}
+	return f.Close()
 }
 
 // openNamespaces confines by namespaces and seccomp, and by Landlock where
@@ -147,7 +156,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 	mounts := p.namespaceMounts()
 	spec := stage.Spec{
 		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
-		Mounts: mounts, Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
+		Mounts: mounts, Nothing: filepath.Join(o.Scratch, "nothing"), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
 	}
 	if abi := o.landlockABI(); abi > 0 {
 		spec.Landlock = &stage.Landlock{

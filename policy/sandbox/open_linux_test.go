@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -236,6 +237,50 @@ func TestHomeIsWrittenToInVain(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(home, ".cache/tool/entry")); err != nil || string(got) != "outside" {
 		t.Errorf("outside: %q, %v", got, err)
 	}
+}
+
+// What lies over a file of credentials takes no writing, and nothing of it is the
+// machine's.
+func TestAFileOfCredentialsTakesNothing(t *testing.T) {
+	for _, write := range []struct{ needs, script string }{
+		{"sh", "echo x >>~/.npmrc"}, {"chmod", "chmod 600 ~/.npmrc"}, {"touch", "touch ~/.npmrc"}, {"npm", "npm config set fund false"},
+	} {
+		for _, tier := range []string{"full", "namespaces"} {
+			t.Run(tier+"/"+write.script, func(t *testing.T) {
+				if _, err := exec.LookPath(write.needs); err != nil {
+					t.Skipf("needs %s", write.needs)
+				}
+				home := t.TempDir()
+				put(t, filepath.Join(home, ".npmrc"), secret, 0o640)
+				paths := []string{filepath.Join(home, ".npmrc"), os.DevNull}
+				before := attributes(t, paths)
+				box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
+				clues := Watch(io.Discard)
+				c := bash(o, write.script, clues)
+				c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+				status, err := box.Run(t.Context(), c)
+				if note := box.Explain(clues, status); err != nil || status.ExitCode == 0 || !strings.Contains(note, "files of credentials are empty") {
+					t.Errorf("got %+v, %v, %q", status, err, note)
+				}
+				if diff := cmp.Diff(before, attributes(t, paths)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// attributes are what of files a change of attributes changes.
+func attributes(t *testing.T, paths []string) (all []unix.Timespec) {
+	t.Helper()
+	for _, path := range paths {
+		var now unix.Stat_t
+		if err := unix.Stat(path, &now); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, now.Ctim)
+	}
+	return all
 }
 
 func TestConfinedCommandsEndLikeOthers(t *testing.T) {
@@ -549,8 +594,14 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 	confined(t, "namespaces", nil) // or skip
 	for _, file := range []bool{true, false} {
 		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
+		nothing := filepath.Join(t.TempDir(), "nothing")
+		put(t, nothing, "", 0o644)
+		programs, err := filters(filterOptions{namespaced: true, connect: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := new(Sandbox)
-		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Mounts: []stage.Mount{gone}}, Begin(NetworkLoopback)); err != nil {
+		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, Begin(NetworkLoopback)); err != nil {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}
@@ -629,5 +680,56 @@ func TestLaterOpensAtTheFirstCommand(t *testing.T) {
 	closed := Later(t.Context(), unavailable)
 	if err := closed.Close(); err != nil {
 		t.Errorf("Close of what was never opened: %v", err)
+	}
+}
+
+// Set-group-ID on folders is git's way to share a repository.
+func TestFoldersTakeTheBitsThatFilesDoNot(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			run(t, box, o, `
+mkdir sub plain && chmod g+s plain && install -d -m 3775 made && mkdir -m 2755 new && chmod 1777 sub
+(cd sub && mkdir in && chmod 2700 in && chmod g+s .)
+ln -s plain link && chmod 4755 "$PWD/link" && chmod g+s "$PWD/made" /proc/self/cwd/new
+touch file && chmod 1755 file
+! chmod u+s file && ! chmod 2755 file && ! chmod g+s absent && ! install -m 4755 file other`)
+			for name, want := range map[string]os.FileMode{
+				"plain": 0o755 | os.ModeSetuid | os.ModeSetgid, "made": 0o775 | os.ModeSetgid | os.ModeSticky, "new": 0o755 | os.ModeSetgid, "sub": 0o777 | os.ModeSetgid | os.ModeSticky,
+				"sub/in": 0o700 | os.ModeSetgid, "file": 0o755 | os.ModeSticky,
+			} {
+				info, err := os.Stat(filepath.Join(o.Workspace, name))
+				if err != nil || info.Mode()&^os.ModeDir != want {
+					t.Errorf("%s: %v, %v", name, info.Mode(), err)
+				}
+			}
+		})
+	}
+}
+
+// Whoever uses up all processes does not end by it the process that is asked.
+func TestFoldersTakeSetgidWhereNoProcessIsLeft(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	box, o := confined(t, "full", func(o *Options) { o.Processes = 400 })
+	run(t, box, o, `mkdir folder && python3 -ISc '
+import os, signal
+children = []
+try:
+    while len(children) < 1000:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except OSError:
+    for _ in range(10):
+        os.chmod("folder", 0o2755)
+        os.chmod("folder", 0o755)
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)'`)
+	if got := run(t, box, o, "echo serves"); got != "serves\n" {
+		t.Errorf("it says %q", got)
 	}
 }

@@ -34,7 +34,7 @@ func TestTheSupervisorIsConfinedOnEveryThread(t *testing.T) {
 				}
 				const none = "0000000000000000"
 				for field, want := range map[string]string{
-					"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(ownFilters(t) + 3),
+					"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(ownFilters(t) + 4),
 				} {
 					if !strings.Contains(string(raw), "\n"+field+":\t"+want+"\n") {
 						t.Errorf("%s is not %s in\n%s", field, want, raw)
@@ -103,6 +103,19 @@ func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
 			}
 			if got := run(t, box, o, "echo serves"); got != "serves\n" {
 				t.Errorf("it says %q", got)
+			}
+		})
+	}
+}
+
+// What the supervisor does to outlive signals, commands don't inherit.
+func TestCommandsTakeSignalsAsEver(t *testing.T) {
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, nil)
+			var ignored, threads uint64 = 0, 1<<31 | 1<<33 // what is threads' own, C libraries set themselves
+			if _, err := fmt.Sscanf(run(t, box, o, "grep SigIgn /proc/self/status"), "SigIgn:\t%x", &ignored); err != nil || ignored&^threads != 0 {
+				t.Errorf("ignored are %x, %v", ignored, err)
 			}
 		})
 	}

@@ -42,6 +42,13 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 			}
 		}
 		text := string(window)
+		if r.disguises != nil {
+			r.disguises().find(text, func(f finding) {
+				if f.whole {
+					found[f.spelling.name] = true
+				}
+			})
+		}
 		for _, s := range shapesIn(text, nil) {
 			if !old[text[s.start:s.end]] {
 				found[nameOf(s)] = true
@@ -61,7 +68,7 @@ func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
 func (r *Redactor) windows(from io.Reader, search func([]byte)) error {
 	overlap := shapeOverlap
 	if len(r.forms) > 0 {
-		overlap = max(overlap, len(r.forms[0].text)-1) // the longest
+		overlap = max(r.disguises().overlap, len(r.forms[0].text)-1) // the longest
 	}
 	window := make([]byte, 0, overlap+windowSize)
 	for {

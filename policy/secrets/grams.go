@@ -8,8 +8,11 @@ import (
 const (
 	// fragmentOf is the least length of a value whose fragments are searched.
 	fragmentOf = 20
-	// minFragment is the least length of a fragment.
+	// minFragment is the least length of a fragment, and minOfLong that of one of a
+	// long value, which has more in it that others have, too.
 	minFragment = 12
+	minOfLong   = 16
+	long        = 512
 
 	// step is the distance of the places in a text that are looked at. What is
 	// searched has a gram at every offset below step, so none is missed: a form
@@ -39,6 +42,7 @@ type valuePlace struct {
 	name   string
 	text   string
 	offset int
+	least  int
 }
 
 // filter says of most numbers that were not put in that they were not.
@@ -76,8 +80,10 @@ func (g *grams) addFragments(v Value) {
 	if len(v.Secret) < fragmentOf {
 		return
 	}
-	text := v.Secret[published(v.Secret):]
-	if len(text) < minFragment {
+	from, to := core(v.Secret)
+	text := v.Secret[from:to]
+	least := leastFragment(v.Secret)
+	if len(text) < least {
 		return
 	}
 	if g.fragments == nil {
@@ -87,39 +93,17 @@ func (g *grams) addFragments(v Value) {
 		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
 		g.fragments.add(gram)
 		if len(g.values[gram]) < 4 { // a value that repeats itself needs no more
-			g.values[gram] = append(g.values[gram], valuePlace{v.Name, text, offset})
+			g.values[gram] = append(g.values[gram], valuePlace{v.Name, text, offset, least})
 		}
 	}
 }
 
-// published is the length of what is no secret at the beginning of a value: the
-// prefix of a well-known token, the header of a JSON Web Token, the first line
-// of a key, the scheme of an Authorization header or a URL.
-func published(secret string) int {
-	const jwt, pem = "eyJ", "-----BEGIN "
-	switch {
-	case strings.HasPrefix(secret, jwt) && strings.Contains(secret, "."):
-		return strings.IndexByte(secret, '.') + 1
-	case strings.HasPrefix(secret, pem) && strings.Contains(secret, "\n"):
-		return strings.IndexByte(secret, '\n') + 1
+// leastFragment is the least length of a fragment of a value.
+func leastFragment(secret string) int {
+	if len(secret) >= long {
+		return minOfLong
 	}
-	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
-		if rest, ok := strings.CutPrefix(secret, scheme); ok {
-			return len(scheme) + published(rest)
-		}
-	}
-	if scheme := strings.Index(secret, "://"); scheme >= 0 && scheme < 20 {
-		return scheme + len("://")
-	}
-	longest := 0
-	for _, s := range shapes {
-		for _, prefix := range s.prefixes {
-			if len(prefix) > longest && strings.HasPrefix(secret, prefix) {
-				longest = len(prefix)
-			}
-		}
-	}
-	return longest
+	return minFragment
 }
 
 // mayHoldForm says whether a form stands in text.
@@ -156,11 +140,11 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 		longest := span{start: at, end: at}
 		for _, place := range g.values[gram] {
 			start, end := place.extent(text, at)
-			if end-start > longest.end-longest.start {
-				longest = span{start, end, "[part of secret " + place.name + "]"}
+			if end-start >= place.least && end-start > longest.end-longest.start {
+				longest = span{start, end, partMark(place.name)}
 			}
 		}
-		if longest.end-longest.start < minFragment {
+		if longest.end == at {
 			continue
 		}
 		if r.stands == nil || !r.stands(text[longest.start:longest.end]) {

@@ -5,13 +5,10 @@
 package secrets
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"net/url"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
+	"sync"
 )
 
 // MinLength is the length in bytes below which a value is not searched: it
@@ -21,11 +18,12 @@ const MinLength = 8
 // Redactor removes secrets from text. The zero value knows shapes alone, nil
 // removes nothing. It is safe for concurrent use.
 type Redactor struct {
-	replacer *strings.Replacer
-	forms    []form
-	short    []string
-	grams    grams
-	stands   func(fragment string) bool
+	replacer  *strings.Replacer
+	forms     []form
+	short     []string
+	grams     grams
+	disguises func() *disguises // nil where no value is known
+	stands    func(fragment string) bool
 }
 
 // form is one spelling of a value.
@@ -41,6 +39,7 @@ type Value struct {
 // fragments of the plain values, and for shapes.
 func NewRedactor(values []Value) *Redactor {
 	r := &Redactor{}
+	var known []Value
 	for _, v := range values {
 		if v.Secret == "" {
 			continue
@@ -51,10 +50,12 @@ func NewRedactor(values []Value) *Redactor {
 			}
 			continue
 		}
-		for _, text := range spellings(v.Secret) {
-			r.forms = append(r.forms, form{v.Name, text})
+		r.forms = append(r.forms, form{v.Name, v.Secret})
+		if escaped := quoted(v.Secret); escaped != v.Secret {
+			r.forms = append(r.forms, form{v.Name, escaped})
 		}
 		r.grams.addFragments(v)
+		known = append(known, v)
 	}
 	// The longest goes first, so that a value that holds another is removed
 	// whole.
@@ -66,6 +67,7 @@ func NewRedactor(values []Value) *Redactor {
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
+		r.disguises = sync.OnceValue(func() *disguises { return newDisguises(known) }) // not every redactor gets a text
 	}
 	return r
 }
@@ -75,34 +77,8 @@ func NewRedactor(values []Value) *Redactor {
 // goroutines, and before r is used.
 func (r *Redactor) Except(stands func(fragment string) bool) { r.stands = stands }
 
-func mark(name string) string { return "[secret " + name + "]" }
-
-func spellings(secret string) []string {
-	raw := []byte(secret)
-	texts := []string{
-		secret,
-		strings.Trim(strconv.Quote(secret), `"`), // as JSON and logs escape it
-		hex.EncodeToString(raw),
-		strings.ToUpper(hex.EncodeToString(raw)),
-		url.QueryEscape(secret),
-	}
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		for before := range 3 {
-			texts = append(texts, inBase64(encoding, raw, before))
-		}
-	}
-	return texts
-}
-
-// inBase64 is what of raw stays the same in base64 where before bytes, counted
-// in threes, and any bytes after it are encoded together with it (RFC 4648,
-// section 4: three bytes make four characters of six bits).
-func inBase64(encoding *base64.Encoding, raw []byte, before int) string {
-	all := encoding.EncodeToString(append(make([]byte, before), raw...))
-	first := (8*before + 5) / 6
-	last := 8 * (before + len(raw)) / 6
-	return all[first:last]
-}
+func mark(name string) string     { return "[secret " + name + "]" }
+func partMark(name string) string { return "[part of secret " + name + "]" }
 
 // Redact gives text without secrets. What has none is returned as it is.
 func (r *Redactor) Redact(text string) string {
@@ -112,11 +88,27 @@ func (r *Redactor) Redact(text string) string {
 	if r.replacer != nil && r.grams.mayHoldForm(text) {
 		text = r.replacer.Replace(text)
 	}
-	spans := r.fragments(text, shapesIn(text, nil))
+	spans := r.disguised(text, r.fragments(text, shapesIn(text, nil)))
 	if len(spans) == 0 {
 		return text
 	}
 	return replaceSpans(text, spans)
+}
+
+// disguised adds to spans the parts of text that are values in another form.
+func (r *Redactor) disguised(text string, spans []span) []span {
+	if r.disguises == nil {
+		return spans
+	}
+	r.disguises().find(text, func(f finding) {
+		switch {
+		case f.whole:
+			spans = append(spans, span{f.start, f.end, mark(f.spelling.name)})
+		case r.stands == nil || !r.stands(f.part):
+			spans = append(spans, span{f.start, f.end, partMark(f.spelling.name)})
+		}
+	})
+	return spans
 }
 
 // span is a part of a text that goes away.
@@ -125,22 +117,24 @@ type span struct {
 	mark       string
 }
 
-// replaceSpans puts the marks in the place of spans. Of two that overlap the
-// first grows to hold both.
+// replaceSpans puts the marks in the place of spans. Those that overlap become
+// one, with the mark of the longest.
 func replaceSpans(text string, spans []span) string {
 	sort.SliceStable(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
 	var b strings.Builder
 	done := 0
-	for i, s := range spans {
-		if i > 0 && s.start < done {
-			if s.end > done {
-				done = s.end
+	for i := 0; i < len(spans); {
+		longest, end := spans[i], spans[i].end
+		first := longest.start
+		for i++; i < len(spans) && spans[i].start < end; i++ {
+			if s := spans[i]; s.end-s.start > longest.end-longest.start {
+				longest = s
 			}
-			continue
+			end = max(end, spans[i].end)
 		}
-		b.WriteString(text[done:s.start])
-		b.WriteString(s.mark)
-		done = s.end
+		b.WriteString(text[done:first])
+		b.WriteString(longest.mark)
+		done = end
 	}
 	b.WriteString(text[done:])
 	return b.String()

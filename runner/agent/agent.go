@@ -211,7 +211,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 		response.Output = t.items
 	}
 	if response.Uncounted {
-		c.warn("no_usage", "The model's API does not tell how many tokens it used: limits.tokens and limits.cost_usd cannot hold the run, limits.turns and limits.time can.")
+		c.warn("no_usage", "The model's API does not tell how many tokens it used, or numbers that cannot be true: one is counted for every four bytes that were sent and received instead.")
 	}
 	err := c.recordResponse(response, took, t.speaking)
 	c.measure.lastAnswer = len(c.history)

@@ -153,8 +153,9 @@ func TestChatCompletions(t *testing.T) {
 			if diff := cmp.Diff(want, f.box.asked); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			if want := (model.Usage{Input: 10, Cached: 3, Output: 4, Reasoning: 2}); f.Spent().Usage != want {
-				t.Errorf("usage %+v", f.Spent().Usage)
+			// The second and the third answer don't tell theirs.
+			if got := f.Spent().Usage; got.Input < 100 || got.Cached != 3 || got.Output < 10 || got.Reasoning != 2 {
+				t.Errorf("usage %+v", got)
 			}
 			for _, part := range []string{
 				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,

@@ -65,7 +65,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	return exchange(ctx, c.idle,
+	answer, err := exchange(ctx, c.idle,
 		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
 			if inOnePiece(r, sent) {
@@ -73,6 +73,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 			}
 			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
 		})
+	return weighed(answer, err, raw)
 }
 
 func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
@@ -109,17 +110,8 @@ type chatChunk struct {
 		Message chatDelta `json:"message"`
 		Finish  string    `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *struct {
-		Input   int64 `json:"prompt_tokens"`
-		Output  int64 `json:"completion_tokens"`
-		Details struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-		OutputDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
-		} `json:"completion_tokens_details"`
-	} `json:"usage"`
-	Error *apiError `json:"error"`
+	Usage *wireUsage `json:"usage"`
+	Error *apiError  `json:"error"`
 }
 
 type chatDelta struct {
@@ -174,8 +166,7 @@ type chatAnswer struct {
 	at      map[int]int        // of calls, the last one that came under a number
 	bytes   int                // that came
 	finish  string
-	usage   Usage
-	counted bool
+	usage   *wireUsage
 }
 
 func readChatStream(stream ssestream.Decoder, observe Observer, alive func()) (*Response, error) {
@@ -229,7 +220,7 @@ func (a *chatAnswer) take(data []byte, observe Observer) error {
 		a.id = chunk.ID
 	}
 	if u := chunk.Usage; u != nil {
-		a.counted, a.usage = true, Usage{Input: u.Input, Cached: u.Details.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
+		a.usage = u
 	}
 	if len(chunk.Choices) == 0 {
 		return nil
@@ -290,10 +281,12 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 	switch a.finish {
 	case "length":
 		f := incomplete("max_output_tokens")
-		f.Usage = a.usage
+		f.Usage = a.usage.usage()
 		return nil, f
 	case "content_filter":
-		return nil, incomplete("content_filter")
+		f := incomplete("content_filter")
+		f.Usage = a.usage.usage()
+		return nil, f
 	}
 	var items []any
 	if thought := a.thought.String(); thought != "" {
@@ -319,7 +312,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		}
 		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
 	}
-	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage, Uncounted: !a.counted}
+	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage()}
 	for _, item := range items {
 		raw, err := encode(item)
 		if err != nil {

@@ -53,5 +53,5 @@ func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
 	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
 		return nil, malformed("the compacted conversation is not what the API describes", err, answer)
 	}
-	return &Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage()}, nil
+	return weighed(&Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage()}, nil, raw)
 }

@@ -59,7 +59,8 @@ type Response struct {
 	Status string
 	Output []json.RawMessage // each item as it was sent
 	Usage  Usage
-	// Uncounted says that the API did not tell the usage.
+	// Uncounted says that the API did not tell the usage, or none that can be true,
+	// and that Usage is an estimate.
 	Uncounted bool
 }
 

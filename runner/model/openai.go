@@ -110,7 +110,7 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	return exchange(ctx, o.idle,
+	answer, err := exchange(ctx, o.idle,
 		func(ctx context.Context) (*http.Response, error) { return o.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
 			if inOnePiece(r, sent) {
@@ -118,6 +118,7 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 			}
 			return readStream(ssestream.NewDecoder(sent), observe, alive)
 		})
+	return weighed(answer, err, raw)
 }
 
 // send posts the bytes of a request and gives the answer unread.
@@ -290,24 +291,6 @@ type wireResponse struct {
 	Usage *wireUsage `json:"usage"`
 }
 
-type wireUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Details struct {
-		Cached int64 `json:"cached_tokens"`
-	} `json:"input_tokens_details"`
-	OutputDetails struct {
-		Reasoning int64 `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func (u *wireUsage) usage() Usage {
-	if u == nil {
-		return Usage{}
-	}
-	return Usage{Input: u.Input, Cached: u.Details.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
-}
-
 // finish joins the items that came one by one with the last event. Endpoints
 // that send none by themselves give them all in the last event.
 func finish(raw json.RawMessage, items []json.RawMessage, observe Observer) (*Response, error) {
@@ -325,7 +308,7 @@ func finish(raw json.RawMessage, items []json.RawMessage, observe Observer) (*Re
 			observe.item(item)
 		}
 	}
-	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage(), Uncounted: r.Usage == nil}, nil
+	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage()}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {

@@ -92,7 +92,11 @@ func compose(v *View, o BodyOptions, comments int) (Posts, error) {
 	}
 	first.form(o.Template)
 	pages := &book{pages: []*page{first}, most: 1 + comments, room: o.Limit - commentFrame(v)}
-	shown := pages.blocks(transcriptBlocks(v, o.Mode, bodyCut))
+	shown := 0
+	for _, one := range choose(transcriptBlocks(v, o.Mode, bodyCut), o.Mode, room{left: first.left, page: pages.room, pages: comments}) {
+		pages.put(one.block)
+		shown += one.calls
+	}
 	end := ending{comments: len(pages.pages) - 1}
 	if o.Mode != None {
 		end.hidden = v.Calls - shown

@@ -2,6 +2,9 @@ package transcript
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -153,6 +156,71 @@ func TestBodyAlone(t *testing.T) {
 	missing := view.Calls - strings.Count(body, "<b>exec_command</b>")
 	if want := Thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
 		t.Errorf("the body does not say %q:\n%s", want, body[len(body)-300:])
+	}
+}
+
+// patched is a run of many calls, of which a few changed files.
+func patched(calls int, changing ...int) []happening {
+	run := greeting()[:7]
+	for n := range calls {
+		id := fmt.Sprintf("c%d", n+1)
+		if !slices.Contains(changing, n+1) {
+			run = append(run, called(n+1, id, "exec_command", fmt.Sprintf(`{"cmd":"look at %d"}`, n+1)), ended(n+1, id, "exec_command", numbered(12), 0))
+			continue
+		}
+		run = append(run, called(n+1, id, "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: file-%d\n+x\n*** End Patch\n", n+1)),
+			happening{TypeToolFinished, ToolFinished{Turn: n + 1, CallID: id, Tool: "apply_patch", Output: "Success.", Detail: map[string]any{"files": []map[string]any{{"path": "x"}}}}})
+	}
+	return run
+}
+
+func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
+	for _, mode := range []Mode{Full, Digest} {
+		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
+		body, err := Body(view, BodyOptions{Mode: mode, Limit: 20_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		posted(t, Posts{Body: body}, 20_000)
+		last := 0
+		for _, want := range []string{"file-3", "file-150", "file-151", "file-2001", "file-2420"} {
+			at := strings.Index(body, want)
+			if at < last {
+				t.Errorf("%s: %s is missing, or not in its place", mode, want)
+			}
+			last = at
+		}
+		shown := strings.Count(body, "exec_command") + strings.Count(body, "apply_patch")
+		if want := Thousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d calls are shown; no %q in %s", mode, shown, want, body[len(body)-400:])
+		}
+		left := 0
+		for _, gap := range regexp.MustCompile(`… ([0-9,]+) calls? not shown …`).FindAllStringSubmatch(body, -1) {
+			n, _ := strconv.Atoi(strings.ReplaceAll(gap[1], ",", ""))
+			left += n
+		}
+		if left != view.Calls-shown {
+			t.Errorf("%s: the lines between calls say that %d are left out, of %d", mode, left, view.Calls-shown)
+		}
+	}
+}
+
+func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
+	all := make([]int, 300)
+	for i := range all {
+		all[i] = i + 101
+	}
+	view := projected(t, patched(400, all...))
+	posts, err := Compose(view, BodyOptions{Limit: 3_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(posted(t, posts, 3_000), "")
+	if shown := strings.Count(text, "<b>apply_patch</b>"); shown < 100 || strings.Contains(text, "<b>exec_command</b>") {
+		t.Errorf("%d calls that changed files are shown, and others: %v", shown, strings.Contains(text, "<b>exec_command</b>"))
+	}
+	if !strings.Contains(text, "<code>file-101</code>") && !strings.Contains(text, "file-101") {
+		t.Error("the first of them is not shown")
 	}
 }
 

@@ -44,11 +44,20 @@ func summaryEntry(v *View) int {
 func entryBlock(e Entry, mode Mode, c cut) block {
 	switch {
 	case e.Call == nil:
-		return block{text: messageBlock(e, messageCut(c))}
+		return block{text: func() string { return messageBlock(e, messageCut(c)) }}
 	case mode == Digest:
-		return block{text: callLine(e.Call), calls: 1}
+		return block{text: func() string { return callLine(e.Call) }, calls: 1, changed: e.Call.Changed}
 	}
-	return block{text: callBlock(e.Call, c), calls: 1}
+	return block{text: func() string { return callBlock(e.Call, c) }, calls: 1, changed: e.Call.Changed}
+}
+
+// leftOut stands where calls are not shown.
+func leftOut(calls int, mode Mode) string {
+	words := "… " + Count(calls, "call") + " not shown …\n"
+	if mode == Digest {
+		return "- " + words
+	}
+	return "\n" + words
 }
 
 // messageBlock quotes what the agent said between two calls.

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -15,33 +14,30 @@ const CommentMark = "<!-- agent-ci: transcript -->"
 // block is a part of the transcript that stands by itself: a call with its
 // output, a message. Whoever shows a transcript cuts between blocks only.
 type block struct {
-	text  string
-	calls int // that it shows
+	text    func() string
+	calls   int // that it shows
+	changed bool
 }
 
 // book is a transcript on several pages: the body and its comments.
 type book struct {
 	pages []*page
+	begun bool
 	most  int // pages
 	room  int // of a page after the first, in UTF-16 code units
 }
 
-// blocks adds blocks, in their order and each on one page, as long as there is
-// room, and returns how many calls those are.
-func (b *book) blocks(all iter.Seq[block]) (calls int) {
-	started := false
-	for one := range all {
-		text := one.text
-		if !started {
-			text = "\n## Transcript\n\n" + strings.TrimLeft(text, "\n")
-		}
-		if !b.last().put(text) && !b.turn(strings.TrimLeft(one.text, "\n")) {
-			break
-		}
-		started = true
-		calls += one.calls
+// transcriptHead stands before the first block.
+const transcriptHead = "\n## Transcript\n\n"
+
+// put adds a block, on one page, where there is room for it.
+func (b *book) put(one block) {
+	text := one.text()
+	begin := text
+	if !b.begun {
+		begin = transcriptHead + strings.TrimLeft(text, "\n")
 	}
-	return calls
+	b.begun = b.last().put(begin) || b.turn(strings.TrimLeft(text, "\n")) || b.begun
 }
 
 func (b *book) last() *page { return b.pages[len(b.pages)-1] }

@@ -21,7 +21,9 @@ func Markdown(v *View) string {
 		p.section(s)
 	}
 	whole := &book{pages: []*page{p}, most: 1}
-	whole.blocks(transcriptBlocks(v, Full, cut{}))
+	for one := range transcriptBlocks(v, Full, cut{}) {
+		whole.put(one)
+	}
 	return p.String()
 }
 

@@ -192,7 +192,7 @@ func fileRow(f ChangeFile) string {
 	if f.Binary {
 		added, removed = "binary", ""
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", text(f.Status), cell(f.Path), added, removed)
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", text(f.Status), cell(FileName(f.Path)), added, removed)
 }
 
 func warnings(all []Warning) section {

@@ -13,6 +13,20 @@ var opaque = map[string]bool{
 	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true,
 }
 
+// RedactJSON applies redact to each string of a JSON text, decoded. One that
+// redact leaves alone comes back as it was.
+func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	clean, err := redactStrings(compact.Bytes(), redact)
+	if err != nil || bytes.Equal(clean, compact.Bytes()) {
+		return raw, err
+	}
+	return clean, nil
+}
+
 // redactStrings applies redact to each string of a JSON text without blanks,
 // decoded: a secret with a quote or a newline in it stands escaped in the JSON
 // and would not be found there. What redact leaves alone keeps its bytes.

@@ -64,6 +64,7 @@ type Call struct {
 	File      string
 	Bytes     int64
 	Seconds   float64
+	Changed   bool // its tool tells of files that it changed
 }
 
 // Summary is what the agent said last.
@@ -380,8 +381,20 @@ func (c *Call) finish(f ToolFinished, cut cut) {
 	c.File = f.File
 	c.Bytes = f.Bytes
 	c.Seconds = f.Seconds
+	c.Changed = tellsOfFiles(f.Detail)
 	if code, ok := f.Detail["exit_code"].(float64); ok {
 		exit := int(code)
 		c.ExitCode = &exit
 	}
+}
+
+// tellsOfFiles says whether the detail of a call lists files that it changed, or
+// that of one of its commands does.
+func tellsOfFiles(detail map[string]any) bool {
+	files, _ := detail["files"].([]any)
+	commands, _ := detail["commands"].([]any)
+	return len(files) > 0 || slices.ContainsFunc(commands, func(one any) bool {
+		of, _ := one.(map[string]any)
+		return tellsOfFiles(of)
+	})
 }

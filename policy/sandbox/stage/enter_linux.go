@@ -22,11 +22,12 @@ func enter() {
 
 func run(c *conn) error {
 	safe := outlive()
-	if err := build(c); err != nil {
+	setids, err := build(c)
+	if err != nil {
 		return err
 	}
 	<-safe
-	return serveCommands(c)
+	return serveCommands(c, setids)
 }
 
 // failure is a step of the building that failed.
@@ -46,33 +47,33 @@ func at(step string, err error) error {
 }
 
 // build confines the process as the spec says, and reports.
-func build(c *conn) error {
+func build(c *conn) (setids, error) {
 	if err := unix.CloseRange(ControlFD, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
-		return err
+		return setids{}, err
 	}
 	body, _, err := c.receive()
 	if err != nil {
-		return err
+		return setids{}, err
 	}
 	var s Spec
 	if err := json.Unmarshal(body, &s); err != nil {
-		return err
+		return setids{}, err
 	}
 	report, listener := Report{}, -1
-	err = confine(s, &report)
+	asked, err := confine(s, &report)
 	if err == nil && s.ProxyPort != 0 { // by the rights that commands have
 		listener, err = listen(s.ProxyPort)
 		err = at("listen for the proxy", err)
 	}
 	if err != nil {
 		report.tell(err)
-		return errors.Join(err, c.send(report))
+		return asked, errors.Join(err, c.send(report))
 	}
 	if listener < 0 {
-		return c.send(report)
+		return asked, c.send(report)
 	}
 	defer unix.Close(listener) // whoever serves has it now
-	return c.sendWith(report, listener)
+	return asked, c.sendWith(report, listener)
 }
 
 // tell sets what failed.
@@ -89,30 +90,31 @@ func (r *Report) tell(err error) {
 // confine takes the steps in the order in which each still has the rights that
 // it needs. Go's runtime has threads of its own, so what is a thread's is given
 // up by all: a command that got hold of one would find no more than it has.
-func confine(s Spec, report *Report) error {
+func confine(s Spec, report *Report) (asked setids, err error) {
 	if s.Namespaced {
 		if err := buildNamespaces(s, report); err != nil {
-			return err
+			return asked, err
 		}
 	}
 	if err := at("set limits", limit(s)); err != nil {
-		return err
+		return asked, err
 	}
 	if err := at("drop capabilities", dropCapabilities()); err != nil {
-		return err
+		return asked, err
 	}
 	if err := at("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
-		return err
+		return asked, err
 	}
 	if s.Landlock != nil {
 		if err := at("landlock", restrict(*s.Landlock)); err != nil {
-			return err
+			return asked, err
 		}
 	}
-	for _, filter := range s.Filters {
+	for _, filter := range s.Filters.All {
 		if err := at("seccomp", install(filter)); err != nil {
-			return err
+			return asked, err
 		}
 	}
-	return nil
+	asked, err = watchSetids(s.Filters)
+	return asked, at("seccomp", err)
 }

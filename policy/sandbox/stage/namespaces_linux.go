@@ -17,7 +17,7 @@ func buildNamespaces(s Spec, report *Report) error {
 	if err := at("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
 		return err
 	}
-	trees, err := cloneTrees(s.Mounts, report)
+	trees, err := cloneTrees(s, report)
 	defer trees.close()
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func buildNamespaces(s Spec, report *Report) error {
 			return err
 		}
 	}
-	if err := at("lock /proc", lockProc(s, report)); err != nil {
+	if err := at("lock /proc", lockProc(s, trees, report)); err != nil {
 		return err
 	}
 	if err := at("enter /", unix.Chdir("/")); err != nil {
@@ -51,6 +51,8 @@ func buildNamespaces(s Spec, report *Report) error {
 const (
 	still = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	// device lets a device be read and written, and nothing of its node be changed.
+	device = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID
 )
 
 func setAttributes(dir int, path string, flags uint, set uint64) error {
@@ -73,10 +75,14 @@ func mustBeReadOnly(path string) error {
 type trees struct {
 	mounts  []int // in the order of Spec.Mounts
 	devices map[string]int
+	nothing int // Spec.Nothing
 }
 
 // close lets go of them: they lead to the file system as it is outside.
 func (t trees) close() {
+	if t.nothing >= 0 {
+		_ = unix.Close(t.nothing)
+	}
 	for _, fd := range t.devices {
 		_ = unix.Close(fd)
 	}
@@ -88,21 +94,23 @@ func (t trees) close() {
 }
 
 // cloneTrees takes what must be taken before anything is covered.
-func cloneTrees(mounts []Mount, report *Report) (trees, error) {
-	t := trees{devices: make(map[string]int)}
+func cloneTrees(s Spec, report *Report) (t trees, err error) {
+	t.devices = make(map[string]int)
+	if t.nothing, err = unix.Open(s.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return t, at("open "+s.Nothing, err)
+	}
 	for _, name := range devices {
-		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-		if err == nil {
+		if fd, err := cloneTree(unix.AT_FDCWD, "/dev/"+name, 0, device); err == nil {
 			t.devices[name] = fd
 		}
 	}
-	t.mounts = slices.Repeat([]int{-1}, len(mounts))
+	t.mounts = slices.Repeat([]int{-1}, len(s.Mounts))
 	for _, overlays := range []bool{false, true} { // an overlay may cover what others are taken from
-		for i, m := range mounts {
+		for i, m := range s.Mounts {
 			if (m.Kind == Overlay) != overlays {
 				continue
 			}
-			fd, err := cloneTree(m)
+			fd, err := t.clone(m)
 			if err != nil && !m.Optional {
 				return t, at(string(m.Kind)+" "+m.Path, err)
 			}
@@ -115,37 +123,38 @@ func cloneTrees(mounts []Mount, report *Report) (trees, error) {
 	return t, nil
 }
 
-func cloneTree(m Mount) (fd int, err error) {
-	const recursive = unix.AT_EMPTY_PATH | unix.AT_RECURSIVE
+func (t trees) clone(m Mount) (fd int, err error) {
 	switch m.Kind {
 	case Hidden:
 		if m.File {
-			return emptyFile()
+			return t.emptyFile()
 		}
 		return newTmpfs("0555") // sealed when all have their places: some may be in it
 	case Empty:
 		return newTmpfs("1777")
 	case Overlay:
 		return newOverlay(m)
+	case Readable:
+		return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, still)
 	}
-	fd, err = unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, plain)
+}
+
+// emptyFile is a file that reads as empty and takes nothing.
+func (t trees) emptyFile() (fd int, err error) {
+	return cloneTree(t.nothing, "", unix.AT_EMPTY_PATH, still)
+}
+
+func cloneTree(dir int, path string, flags uint, attributes uint64) (fd int, err error) {
+	fd, err = unix.OpenTree(dir, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|flags)
 	if err != nil {
 		return -1, err
 	}
-	attributes := uint64(plain)
-	if m.Kind == Readable {
-		attributes = still
-	}
-	if err := setAttributes(fd, "", recursive, attributes); err != nil {
+	if err := setAttributes(fd, "", unix.AT_EMPTY_PATH|flags&unix.AT_RECURSIVE, attributes); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
-}
-
-// emptyFile is a file that reads as empty and keeps nothing.
-func emptyFile() (fd int, err error) {
-	return unix.OpenTree(unix.AT_FDCWD, "/dev/null", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
 
 func newTmpfs(mode string) (fd int, err error) {
@@ -333,76 +342,41 @@ func mountProc() error {
 	return moveTo(proc, "/proc")
 }
 
-var (
-	procReadable = []string{"sys", "sysrq-trigger", "irq", "bus", "fs"}
-	procHidden   = []string{"kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug", "latency_stats", "acpi", "scsi", "asound"}
-)
+// procHidden is what in /proc speaks of the machine.
+var procHidden = []string{"kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug", "latency_stats", "acpi", "scsi", "asound"}
 
-// lockProc writes the settings that the namespaces have of their own, and then
-// closes what in /proc speaks of the machine.
-func lockProc(s Spec, report *Report) error {
+// lockProc writes the settings that the namespaces have of their own, covers
+// what is to be hidden, and makes the rest read-only: the entries that are no
+// process's have one mode for the whole machine.
+func lockProc(s Spec, t trees, report *Report) error {
 	if s.PIDMax && s.Processes > 0 {
 		report.PIDMax = writeSetting("kernel/pid_max", s.Processes) == nil // else RLIMIT_NPROC is left
 	}
 	if s.OwnNetwork {
 		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // as comfort: the network is the commands' own
 	}
-	limits := namespaceLimits()
-	for _, name := range procReadable {
-		if err := lockReadable("/proc/" + name); err != nil {
-			return err
-		}
-	}
 	for _, name := range procHidden {
-		if err := cover("/proc/" + name); err != nil {
+		if err := t.cover("/proc/" + name); err != nil {
 			return err
 		}
 	}
-	for _, f := range limits { // a new mount counts as a mount namespace until it has its place
-		_, _ = f.WriteString("0") // seccomp refuses new namespaces, too
-		f.Close()
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} { // a mount without a place counts as a mount namespace
+		_ = writeSetting("user/max_"+kind+"_namespaces", 0) // seccomp refuses new namespaces, too
 	}
-	return nil
-}
-
-// namespaceLimits are the settings of how many namespaces there may be below
-// this one, open for writing.
-func namespaceLimits() []*os.File {
-	var open []*os.File
-	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} {
-		if f, err := os.OpenFile("/proc/sys/user/max_"+kind+"_namespaces", os.O_WRONLY, 0); err == nil {
-			open = append(open, f)
-		}
-	}
-	return open
+	return setAttributes(unix.AT_FDCWD, "/proc", 0, still)
 }
 
 func writeSetting(name string, value int) error {
 	return os.WriteFile("/proc/sys/"+name, []byte(strconv.Itoa(value)), 0)
 }
 
-func lockReadable(path string) error {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(tree)
-	if err := setAttributes(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, still); err != nil {
-		return err
-	}
-	return moveTo(tree, path)
-}
-
 // cover puts an empty file or folder over path, if there is one.
-func cover(path string) error {
+func (t trees) cover(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil
 	}
-	tree, err := nothing(!info.IsDir())
+	tree, err := t.nothingLike(info)
 	if err != nil {
 		return err
 	}
@@ -410,10 +384,10 @@ func cover(path string) error {
 	return moveTo(tree, path)
 }
 
-// nothing is an empty file, or an empty folder that can't be written to.
-func nothing(file bool) (tree int, err error) {
-	if file {
-		return emptyFile()
+// nothingLike is an empty file, or an empty folder that can't be written to.
+func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
+	if !info.IsDir() {
+		return t.emptyFile()
 	}
 	if tree, err = newTmpfs("0555"); err != nil {
 		return -1, err

@@ -68,6 +68,15 @@ func dropCapabilities() error {
 
 // install loads a seccomp filter into all threads.
 func install(filter Filter) error {
+	thread, err := load(filter, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	if err == nil && thread != 0 {
+		return fmt.Errorf("thread %d has other filters", thread)
+	}
+	return err
+}
+
+// load loads a filter into this thread. What the kernel answers depends on flags.
+func load(filter Filter, flags uintptr) (answer int, err error) {
 	var program []unix.SockFilter
 	for packed := range slices.Chunk(filter, InstructionSize) {
 		program = append(program, unix.SockFilter{
@@ -75,12 +84,9 @@ func install(filter Filter) error {
 		})
 	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
+	got, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
 	if errno != 0 {
-		return errno
+		return -1, errno
 	}
-	if thread != 0 {
-		return fmt.Errorf("thread %d has other filters", thread)
-	}
-	return nil
+	return int(got), nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ const endWait = 2 * time.Second
 // supervisor starts the run's commands and reaps everything below it.
 type supervisor struct {
 	conn    *conn
+	setids  setids
 	nothing *os.File // /dev/null, open for reading
 
 	empty chan struct{} // closed when the last child is reaped, after ending
@@ -33,7 +35,7 @@ type supervisor struct {
 
 // serveCommands serves until the process outside is gone. It stays on the
 // calling thread: the parent-death signal of the commands hangs on it.
-func serveCommands(c *conn) error {
+func serveCommands(c *conn, asked setids) error {
 	if err := protect(); err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func serveCommands(c *conn) error {
 	if err != nil {
 		return err
 	}
-	s := &supervisor{conn: c, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
+	s := &supervisor{conn: c, setids: asked, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
 	s.more = sync.NewCond(&s.mu)
 	go s.reap()
 	if err := c.send(Event{Started: true}); err != nil {
@@ -52,16 +54,19 @@ func serveCommands(c *conn) error {
 	return err
 }
 
-// deadly are the signals that Go's runtime would end or stop the supervisor for
-// when a command sends them by kill (os/signal). The others it drops.
-var deadly = []os.Signal{
-	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
-	unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU,
-}
+// The signals that would end or stop the supervisor when a command sends them by
+// kill. The others Go's runtime drops.
+var (
+	deadly = []os.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
+		unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
+	}
+	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // never the first process of a pid namespace
+	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly, too; Go leaves them to C libraries
+)
 
 // outlive makes commands unable to end the process by signals. The first one of a
-// pid namespace gets from within it none that it does not handle
-// (pid_namespaces(7)), so that it gives up the handlers of Go's runtime. Another
+// pid namespace ignores them: a fault of its own ends it all the same. Another
 // one takes the signals, and nobody looks at them; a fault that is made up by
 // sigqueue it takes for its own, and ends: so ends the sandbox of whoever sent it.
 // Each signal costs the runtime two changes of threads then, so it is done while
@@ -69,24 +74,28 @@ var deadly = []os.Signal{
 func outlive() <-chan struct{} {
 	done := make(chan struct{})
 	if os.Getpid() == 1 {
-		giveUpHandlers()
+		ignore(slices.Concat(deadly, threads))
 		close(done)
 		return done
 	}
 	go func() {
 		defer close(done)
-		signal.Notify(make(chan os.Signal, 1), deadly...)
+		signal.Notify(make(chan os.Signal, 1), slices.Concat(deadly, stopping)...)
 	}()
 	return done
 }
 
-// giveUpHandlers makes what the kernel does by itself happen on the deadly signals.
-func giveUpHandlers() {
-	const setSize = 8      // of a set of signals: on all systems that Go knows but MIPS
-	var byDefault [64]byte // a struct sigaction whose handler is SIG_DFL, which is 0; larger than any
-	for _, s := range deadly {
+// ignore ignores signals behind the back of Go's runtime, which goes on resetting
+// them in what is executed. Leaving them unhandled would not do: a signal of that
+// kind is not sent to the first process of a pid namespace (pid_namespaces(7)), but
+// while one of its threads blocks it, as Go does around fork, Linux has it
+// end the whole process by way of the other threads.
+func ignore(signals []os.Signal) {
+	const setSize = 8        // of a set of signals: on all systems that Go knows but MIPS
+	ignored := [8]uintptr{1} // a struct sigaction whose handler is SIG_IGN; larger than any
+	for _, s := range signals {
 		number := uintptr(s.(unix.Signal))
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&byDefault)), 0, setSize, 0, 0)
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&ignored)), 0, setSize, 0, 0)
 	}
 }
 
@@ -101,6 +110,7 @@ func protect() error {
 
 func (s *supervisor) listen() error {
 	for {
+		s.awaitRequest()
 		body, fds, err := s.conn.receive()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -114,6 +124,22 @@ func (s *supervisor) listen() error {
 		}
 		if err := s.obey(r, fds); err != nil {
 			return err
+		}
+	}
+}
+
+// awaitRequest answers for the kernel until there is a request.
+func (s *supervisor) awaitRequest() {
+	for {
+		from := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setids.listener), Events: unix.POLLIN}}
+		if _, err := unix.Poll(from, -1); errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if from[1].Revents != 0 {
+			s.setids.answer()
+		}
+		if from[1].Revents == 0 || from[0].Revents != 0 {
+			return
 		}
 	}
 }

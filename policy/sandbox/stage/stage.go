@@ -32,11 +32,22 @@ type Spec struct {
 	LoopbackUp  bool      `json:"loopback_up"`
 	ProxyPort   int       `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
 	Mounts      []Mount   `json:"mounts"`
+	Nothing     string    `json:"nothing"`      // an empty file, to lie over others
 	Processes   int       `json:"processes"`    // most processes at once; 0 leaves it
 	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
 	ProcessBase int       `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
 	Landlock    *Landlock `json:"landlock"`     // nil leaves it out
-	Filters     []Filter  `json:"filters"`      // of seccomp, in the order of installing
+	Filters     Filters   `json:"filters"`      // of seccomp
+}
+
+// Filters are in the order of installing. The last has the supervisor asked about
+// calls that set the bits set-user-ID and set-group-ID; RefuseSetid refuses them,
+// where nobody can be asked.
+type Filters struct {
+	All         []Filter  `json:"all"`
+	AskSetid    Filter    `json:"ask_setid"`
+	Pass        [2]uint32 `json:"pass"` // secret; as the arguments 4 and 5 of fchmodat it lets the supervisor's own through
+	RefuseSetid Filter    `json:"refuse_setid"`
 }
 
 // Filter is a program of classic BPF for seccomp: instructions as the kernel

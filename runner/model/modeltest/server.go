@@ -156,6 +156,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, cut, err := s.answer(r, request, number)
+	if err == nil && answer.Usage == (model.Usage{}) {
+		answer.Usage.Input = leastTokens(raw)
+	}
 	switch {
 	case err != nil:
 		s.refuse(w, number, err)
@@ -165,6 +168,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.stream(w, r, answer, cut)
 	}
 }
+
+// leastTokens is what can be told of a request at least where a session tells
+// nothing.
+func leastTokens(request []byte) int64 { return int64(len(request))/1024 + 1 }
 
 // stream sends an answer, and keeps it for the next request when it is cut.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Response, cut int) {

@@ -183,7 +183,7 @@ type diffBuilder struct {
 var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted"}
 
 func (b *diffBuilder) file(s v4a.Section) fileDiff {
-	f := fileDiff{Op: opName[s.Op], Path: field(s.Path), MoveTo: field(s.MoveTo)}
+	f := fileDiff{Op: opName[s.Op], Path: fileField(s.Path), MoveTo: fileField(s.MoveTo)}
 	b.left -= 2 * lineBytes
 	for _, h := range hunks(s) {
 		if b.left <= 0 {

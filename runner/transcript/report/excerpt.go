@@ -197,3 +197,11 @@ const fieldUnits = 120
 func field(s string) string {
 	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*fieldUnits))), " "), fieldUnits)
 }
+
+// fileField is a path as a field; "" for none.
+func fileField(path string) string {
+	if path == "" {
+		return ""
+	}
+	return field(transcript.FileName(path))
+}

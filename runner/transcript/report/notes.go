@@ -171,7 +171,7 @@ func (a *assembler) change(n *entry, d transcript.Change) {
 	n.Topic = fmt.Sprintf("%s, +%d −%d", transcript.Count(len(d.Files), "file"), d.Insertions, d.Deletions)
 	var b strings.Builder
 	for _, f := range d.Files {
-		b.WriteString(f.Status + " " + f.Path + "\n")
+		b.WriteString(f.Status + " " + transcript.FileName(f.Path) + "\n")
 	}
 	a.part(n, "Files", b.String())
 }

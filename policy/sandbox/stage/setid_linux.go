@@ -1,0 +1,182 @@
+package stage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// setids answers for the kernel the calls that set the bits set-user-ID or
+// set-group-ID on what is there already (seccomp_unotify(2)): of folders these
+// pass, of all else they are refused. A filter sees neither paths nor what
+// descriptors are. The calls are not let through, since whoever made one could
+// exchange what it names meanwhile: they are made here, on what was looked at.
+type setids struct {
+	listener int
+	pass     [2]uint32
+}
+
+// watchSetids installs the filter that has such calls asked about. Where there is
+// somebody who is asked already, a container's manager, the kernel has no room
+// for a second one; then all of the calls are refused.
+func watchSetids(filters Filters) (setids, error) {
+	const onAll = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
+	listener, err := load(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|onAll)
+	if err == nil {
+		unix.CloseOnExec(listener)
+		return setids{listener, filters.Pass}, nil
+	}
+	return setids{listener: -1}, install(filters.RefuseSetid)
+}
+
+// notice is a call that the kernel asks about, answer what it did (struct
+// seccomp_notif and seccomp_notif_resp).
+type (
+	notice struct {
+		id           uint64
+		thread       uint32
+		_            uint32
+		call         int32
+		architecture uint32
+		_            uint64
+		args         [6]uint64
+	}
+	answer struct {
+		id    uint64
+		value int64
+		errno int32 // negative
+		_     uint32
+	}
+)
+
+// answer answers the next call. An error of the kernel means that whoever called
+// is gone.
+func (s setids) answer() {
+	var n notice
+	if !s.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) {
+		return
+	}
+	a := answer{id: n.id}
+	if err := s.make(n); err != nil {
+		a.errno = -int32(unix.EPERM)
+		if errno := unix.Errno(0); errors.As(err, &errno) {
+			a.errno = -int32(errno)
+		}
+	}
+	s.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&a))
+}
+
+func (s setids) control(request uintptr, argument unsafe.Pointer) (done bool) {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(argument))
+	return errno == 0
+}
+
+// make makes the call, with the rights that its caller has too: this thread is
+// in the commands' domain of Landlock and so may look at them.
+func (s setids) make(n notice) error {
+	target, mode, err := n.open()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	var what unix.Stat_t
+	if err := unix.Fstat(target, &what); err != nil {
+		return err
+	}
+	if what.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return unix.EPERM
+	}
+	return s.chmod(target, mode)
+}
+
+// chmod shows the filter the pass, in arguments that the kernel has no use for.
+// Another thread, without the filter, would be in another domain; and there is
+// none left where commands have used up all processes.
+func (s setids) chmod(folder int, mode uint32) error {
+	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", folder))
+	if err != nil {
+		return err
+	}
+	const absolute = 0 // no folder that the path begins at
+	_, _, errno := unix.Syscall6(unix.SYS_FCHMODAT, absolute, uintptr(unsafe.Pointer(path)), uintptr(mode), 0, uintptr(s.pass[0]), uintptr(s.pass[1]))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// open opens what the call is to change.
+func (n notice) open() (target int, mode uint32, err error) {
+	const handle = unix.O_PATH | unix.O_CLOEXEC
+	switch n.call {
+	case unix.SYS_FCHMOD:
+		target, err = unix.Open(n.own(n.args[0]), handle, 0)
+		return target, uint32(n.args[1]), err
+	case unix.SYS_FCHMODAT:
+		target, err = n.openAt(n.args[0], n.args[1], handle)
+		return target, uint32(n.args[2]), err
+	case unix.SYS_FCHMODAT2:
+		flags := handle
+		if n.args[3]&unix.AT_SYMLINK_NOFOLLOW != 0 {
+			flags |= unix.O_NOFOLLOW
+		}
+		target, err = n.openAt(n.args[0], n.args[1], flags)
+		return target, uint32(n.args[2]), err
+	}
+	here := int32(unix.AT_FDCWD) // chmod, which not every processor has
+	target, err = n.openAt(uint64(here), n.args[0], handle)
+	return target, uint32(n.args[1]), err
+}
+
+// own is where a descriptor of the caller's leads, or its working folder.
+func (n notice) own(descriptor uint64) string {
+	if int32(descriptor) == unix.AT_FDCWD {
+		return fmt.Sprintf("/proc/%d/cwd", n.thread)
+	}
+	return fmt.Sprintf("/proc/%d/fd/%d", n.thread, int32(descriptor))
+}
+
+func (n notice) openAt(dir, address uint64, flags int) (target int, err error) {
+	path, err := n.text(address)
+	if err != nil {
+		return -1, err
+	}
+	for _, self := range []string{"/proc/self/", "/proc/thread-self/", "/dev/"} { // the caller's, not this process's
+		if rest, ok := strings.CutPrefix(path, self); ok && (self != "/dev/" || strings.HasPrefix(rest, "fd/")) {
+			path = fmt.Sprintf("/proc/%d/%s", n.thread, rest)
+		}
+	}
+	if strings.HasPrefix(path, "/") {
+		return unix.Open(path, flags, 0)
+	}
+	at, err := unix.Open(n.own(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if path == "" { // as AT_EMPTY_PATH allows
+		return at, nil
+	}
+	defer unix.Close(at)
+	return unix.Openat(at, path, flags, 0)
+}
+
+// text reads a string of the caller's memory.
+func (n notice) text(address uint64) (string, error) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", n.thread))
+	if err != nil {
+		return "", err
+	}
+	defer memory.Close()
+	path := make([]byte, unix.PathMax)
+	size, _ := memory.ReadAt(path, int64(address)) // it may end before so many bytes
+	text, _, ended := bytes.Cut(path[:size], []byte{0})
+	if !ended {
+		return "", unix.EFAULT
+	}
+	return string(text), nil
+}

@@ -1,0 +1,76 @@
+package secrets
+
+import "strings"
+
+// core is where in a value that is secret which others of its kind don't share:
+// what stands before and behind it is published, and no part of it gives
+// anything away. Before it are the prefix of a well-known token, the header of a
+// JSON Web Token, the head of a key, the scheme of an Authorization header, the
+// scheme and the host of a URL. Behind it are the last line of a key, and all of a
+// URL with a password but the password.
+func core(secret string) (from, to int) {
+	const jwt, pem = "eyJ", "-----BEGIN "
+	switch {
+	case strings.HasPrefix(secret, jwt) && strings.Contains(secret, "."):
+		return strings.IndexByte(secret, '.') + 1, len(secret)
+	case strings.HasPrefix(secret, pem) && strings.Contains(secret, "\n"):
+		return coreOfKey(secret)
+	}
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
+		if rest, ok := strings.CutPrefix(secret, scheme); ok {
+			from, to = core(rest)
+			return from + len(scheme), to + len(scheme)
+		}
+	}
+	if scheme := strings.Index(secret, "://"); scheme >= 0 && scheme < 20 {
+		return coreOfURL(secret, scheme+len("://"))
+	}
+	for _, s := range shapes {
+		for _, prefix := range s.prefixes {
+			if len(prefix) > from && strings.HasPrefix(secret, prefix) {
+				from = len(prefix)
+			}
+		}
+	}
+	return from, len(secret)
+}
+
+// coreOfURL is the name and password of a URL, else what follows its host.
+func coreOfURL(secret string, host int) (from, to int) {
+	path := host + len(secret[host:])
+	if at := strings.IndexAny(secret[host:], "/?#"); at >= 0 {
+		path = host + at
+	}
+	if user := strings.LastIndexByte(secret[host:path], '@'); user >= 0 {
+		return host, host + user
+	}
+	return path, len(secret)
+}
+
+// keyHeads are what the bodies of keys of one kind have in common (RFC 5208,
+// 5958 and 8410; PROTOCOL.key of OpenSSH): a mark near their beginning, and how
+// many characters are not secret, the public half's beginning among them.
+var keyHeads = []struct {
+	mark   string
+	length int
+}{
+	{"ANBgkqhkiG9w0BAQEFAASC", 52},
+	{"MBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg", 48},
+	{"MC4CAQAwBQYDK2VwBCIEI", 22},
+	{"b3BlbnNzaC1rZXktdjEA", 140},
+	{"", 20},
+}
+
+// coreOfKey is the body of a PEM or OpenSSH key without its head.
+func coreOfKey(secret string) (from, to int) {
+	from, to = strings.IndexByte(secret, '\n')+1, len(secret)
+	if end := strings.LastIndex(secret, "-----END "); end > from {
+		to = end
+	}
+	for _, head := range keyHeads {
+		if strings.Contains(secret[from:min(from+64, to)], head.mark) {
+			return min(from+head.length, to), to
+		}
+	}
+	return from, to
+}

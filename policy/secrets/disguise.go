@@ -1,0 +1,262 @@
+package secrets
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"sync"
+)
+
+const (
+	letterGram = 8
+	// leastBroken is how many bytes of a text are found where they are not written
+	// one behind the other.
+	leastBroken = 12
+	// window is how many bytes of a text are looked at at once, and widest how
+	// many of them a byte of a value takes at most.
+	window = 128 << 10
+	widest = 16
+)
+
+// disguises find values whose letters and digits stand in a text in their order,
+// encoded or not, with line ends, prefixes of lines or the separators of a dump
+// between them.
+type disguises struct {
+	filter  []uint64 // of the grams of all spellings
+	shift   int
+	places  []letterPlace
+	first   map[uint64]int32 // the place of a gram, counted from 1
+	overlap int              // bytes of a window that the next one looks at, too
+	pool    sync.Pool
+}
+
+// letterPlace is where in a spelling a gram stands.
+type letterPlace struct {
+	*spelling
+	offset int32
+	next   int32 // place of the same gram; negative for none
+}
+
+func (p *letterPlace) gram() uint64 {
+	return binary.LittleEndian.Uint64([]byte(p.letters[p.offset : p.offset+letterGram]))
+}
+
+// newDisguises makes values findable.
+func newDisguises(values []Value) *disguises {
+	d := &disguises{overlap: shapeOverlap}
+	for _, v := range values {
+		d.overlap = max(d.overlap, widest*len(v.Secret))
+		for _, s := range spellings(v) {
+			d.add(s)
+		}
+	}
+	size := max(10, bits.Len(uint(len(d.places)))-1) // 32 bits and more for each gram
+	d.filter, d.shift = make([]uint64, 1<<size), 64-6-size
+	d.first = make(map[uint64]int32, len(d.places))
+	for i := range d.places {
+		place := &d.places[i]
+		place.next = d.first[place.gram()] - 1
+		d.first[place.gram()] = int32(i) + 1
+		word, mask := d.bit(place.gram())
+		d.filter[word] |= mask
+	}
+	return d
+}
+
+// add makes a spelling findable by what is secret of it: by each gram where it is
+// short and may stand in a few short pieces, else by some, since every gram of a
+// text is looked for.
+func (d *disguises) add(s *spelling) {
+	const short, apart = 64, 4
+	step := 1
+	if len(s.letters) > short {
+		step = apart
+	}
+	first, last := s.first, s.last-letterGram
+	if first > last {
+		first, last = 0, len(s.letters)-letterGram
+	}
+	for offset := first; offset <= last; offset += step {
+		d.places = append(d.places, letterPlace{s, int32(offset), -1})
+	}
+}
+
+func (d *disguises) bit(gram uint64) (word, mask uint64) {
+	h := gram * 0x9E3779B97F4A7C15 >> d.shift
+	return h >> 6, 1 << (h & 63)
+}
+
+// find calls found for each value in a text, or part of one, but not for those
+// that stand there plain and in one piece.
+func (d *disguises) find(text string, found func(finding)) {
+	if len(d.places) == 0 || len(text) < leastLetters {
+		return
+	}
+	l, _ := d.pool.Get().(*letters)
+	if l == nil {
+		l = &letters{followed: map[*spelling]followed{}}
+	}
+	defer d.pool.Put(l)
+	for start := 0; ; start += window {
+		end := min(len(text), start+window+d.overlap)
+		l.read(text[start:end])
+		d.findIn(l, func(f finding) {
+			f.start, f.end = f.start+start, f.end+start
+			found(f)
+		})
+		if end == len(text) {
+			return
+		}
+	}
+}
+
+func (d *disguises) findIn(l *letters, found func(finding)) {
+	if len(l.all) < letterGram {
+		return
+	}
+	clear(l.followed)
+	gram := binary.LittleEndian.Uint64(append([]byte{0}, l.all[:letterGram-1]...))
+	for end := letterGram - 1; end < len(l.all); end++ {
+		gram = gram>>8 | uint64(l.all[end])<<56
+		word, mask := d.bit(gram)
+		if d.filter[word]&mask == 0 {
+			continue
+		}
+		best := d.longest(l, gram, end+1-letterGram)
+		if best.spelling == nil {
+			continue
+		}
+		found(best.finding())
+		last := best.last
+		if !best.whole() { // a whole one may begin where letters were left out
+			last = best.straight
+		}
+		for ; end < last; end++ {
+			gram = gram>>8 | uint64(l.all[end+1])<<56
+		}
+	}
+}
+
+// longest is the trace around a gram of a text that tells most.
+func (d *disguises) longest(l *letters, gram uint64, at int) trace {
+	best := trace{}
+	for i := d.first[gram] - 1; i >= 0; i = d.places[i].next {
+		place := d.places[i]
+		shift := at - int(place.offset)
+		if old, known := l.followed[place.spelling]; known && old.shift == shift && at <= old.last {
+			continue
+		}
+		r := follow(l, place, at)
+		if r.counts() && r.tellsMoreThan(best) {
+			best = r
+		}
+		l.followed[place.spelling] = followed{shift, r.straight}
+	}
+	return best
+}
+
+// followed is how far a spelling was followed that stands so far behind the
+// beginning of a text.
+type followed struct{ shift, last int }
+
+// finding is a value, or a part of one, in a text.
+type finding struct {
+	start, end int // in the text
+	spelling   *spelling
+	whole      bool
+	part       string // of the value
+}
+
+// trace is letters of a text that are letters of a spelling.
+type trace struct {
+	text        *letters
+	spelling    *spelling
+	first, last int  // in the text
+	from, to    int  // in the spelling; to is the last one
+	straight    int  // the last in the text before any was left out
+	changed     bool // other gaps are between them
+	broken      bool // and ends of lines
+	columns     bool // other columns stand behind it in its lines
+	spacing     spacing
+}
+
+// spacing says whether the letters of a line stand apart.
+type spacing int
+
+const (
+	unknown spacing = iota
+	tight
+	apart
+)
+
+func (r *trace) letters() int { return r.to - r.from + 1 }
+
+func (r *trace) whole() bool { return r.from == 0 && r.to == len(r.spelling.letters)-1 }
+
+func (r *trace) tellsMoreThan(other trace) bool {
+	switch {
+	case other.spelling == nil:
+		return true
+	case r.whole() != other.whole():
+		return r.whole()
+	}
+	return r.letters() > other.letters()
+}
+
+// counts says whether a trace is a value or so much of one that it is none by
+// chance.
+func (r *trace) counts() bool {
+	s := r.spelling
+	switch {
+	case s == nil:
+		return false
+	case s.plain && !r.changed: // is found without
+		return false
+	case !s.numbers && (r.broken || r.spacing == apart) && r.bytes(r.from, r.to) < leastBroken:
+		return false
+	case r.whole():
+		return true
+	}
+	from, to := r.core()
+	return s.leastPart > 0 && from < to && r.bytes(from, to-1) >= s.leastPart
+}
+
+// core is the letters of the spelling that tell something.
+func (r *trace) core() (from, to int) {
+	return max(r.from, r.spelling.first), min(r.to+1, r.spelling.last)
+}
+
+func (r *trace) finding() finding {
+	s, from := r.spelling, r.from
+	f := finding{spelling: s, whole: r.whole()}
+	if !f.whole {
+		first, last := r.core()
+		from, f.part = first, s.part(first, last)
+	}
+	f.start, f.end = int(r.text.at[r.first+from-r.from]), int(r.text.at[r.last])+1
+	if f.whole {
+		f.start -= len(commonEnd(r.text.text[:f.start], s.form[:s.at[0]]))
+		f.end += len(commonStart(r.text.text[f.end:], s.form[s.at[len(s.at)-1]+1:]))
+	}
+	if r.columns {
+		rest := r.text.text[f.end:min(len(r.text.text), f.end+longestGap)]
+		f.end += max(0, strings.IndexAny(rest+"\n", "\r\n"))
+	}
+	return f
+}
+
+func commonStart(text, with string) string {
+	n := 0
+	for n < len(text) && n < len(with) && text[n] == with[n] {
+		n++
+	}
+	return text[:n]
+}
+
+func commonEnd(text, with string) string {
+	n := 0
+	for n < len(text) && n < len(with) && text[len(text)-1-n] == with[len(with)-1-n] {
+		n++
+	}
+	return text[len(text)-n:]
+}

@@ -1,0 +1,247 @@
+package secrets
+
+import "strings"
+
+const (
+	// margin is how many letters stand before the text of a line at most (its
+	// number, the name of its file, an offset), and column how many behind it (the
+	// same bytes as characters).
+	margin = 64
+	column = 24
+	// leastStraight is how many bytes of a spelling have to be there before anything
+	// is left out.
+	leastStraight = 12
+	// strayed is how many letters of a margin or a column may happen to be those
+	// that were looked for.
+	strayed = 8
+	// longestSeparator is the most bytes between two numbers of a line.
+	longestSeparator = 8
+)
+
+// follow is the trace around a letter of a text, which is that of a place.
+func follow(text *letters, place letterPlace, at int) trace {
+	offset := int(place.offset)
+	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
+	if !r.same(at, offset) {
+		return trace{}
+	}
+	r.walk(+1)
+	if r.letters() < letterGram {
+		return trace{}
+	}
+	r.walk(-1)
+	return r
+}
+
+// same says whether a letter of the text is that of the spelling.
+func (r *trace) same(at, letter int) bool {
+	s := r.spelling
+	return r.text.all[at] == s.letters[letter] && (s.caseless || r.text.text[r.text.at[at]] == s.form[s.at[letter]])
+}
+
+// walk makes the trace longer at one end, forward (+1) or backward (-1).
+func (r *trace) walk(way int) {
+	at, letter := r.last, r.to
+	if way < 0 {
+		at, letter = r.first, r.from
+	}
+	straight := r.letters() // that were followed without leaving any out
+	for {
+		for r.fits(at, letter, way) {
+			at, letter, straight = at+way, letter+way, straight+1
+		}
+		if r.straight == 0 {
+			r.straight = at
+		}
+		if straight < letterGram || r.bytes(letter, letter-way*(straight-1)) < leastStraight {
+			break
+		}
+		nextAt, nextLetter, found := r.nextLine(at, letter, way, straight)
+		if !found {
+			break
+		}
+		at, letter, straight = nextAt, nextLetter, 1
+	}
+	if way > 0 {
+		r.last, r.to = at, letter
+	} else {
+		r.first, r.from = at, letter
+	}
+}
+
+// bytes is how much of the spelling lies between two letters, with them.
+func (r *trace) bytes(one, other int) int {
+	return int(max(r.spelling.at[one], r.spelling.at[other])-min(r.spelling.at[one], r.spelling.at[other])) + 1
+}
+
+// fits says whether the next letter of the text is that of the spelling, with a
+// gap between that may be there.
+func (r *trace) fits(at, letter, way int) bool {
+	at, letter = at+way, letter+way
+	if at < 0 || at >= len(r.text.all) || letter < 0 || letter >= len(r.spelling.letters) || !r.same(at, letter) {
+		return false
+	}
+	if way < 0 {
+		at, letter = at+1, letter+1
+	}
+	gap, ok := r.text.gap(at)
+	if !ok {
+		return false
+	}
+	if want := r.spelling.gap(letter); gap != want || r.spacing == apart {
+		may := r.mayStand(gap, want)
+		r.changed = r.changed || may
+		return may
+	}
+	if r.spacing == unknown && !r.spelling.numbers {
+		r.spacing = tight
+	}
+	return true
+}
+
+// mayStand says whether a gap of the text may be where the spelling has another.
+func (r *trace) mayStand(gap, want string) bool {
+	if breaksLine(gap) || r.spelling.code && gap == " " && r.spacing != apart {
+		may := r.spelling.numbers || inOrder(bare(gap), bare(want))
+		r.broken = r.broken || may
+		return may
+	}
+	if r.spelling.numbers {
+		return want != "" && len(gap) <= longestSeparator && (gap != "" || !r.spelling.parted)
+	}
+	found, wanted := bare(gap), bare(want)
+	switch {
+	case found != wanted:
+		return false
+	case strings.ContainsAny(want, " \t\r\n"): // a blank of the value itself
+		return true
+	}
+	spacing := tight
+	if strings.Trim(gap, `\`+want) != "" {
+		spacing = apart
+	}
+	if r.spacing == unknown {
+		r.spacing = spacing
+	}
+	return r.spacing == spacing
+}
+
+// bare is a gap without what may be between any two characters: blanks, what
+// UTF-16 has there, and backslashes.
+func bare(gap string) string {
+	return strings.Map(func(c rune) rune {
+		switch c {
+		case ' ', '\t', '\r', '\n', 0, '\uFFFD', '\\':
+			return -1
+		}
+		return c
+	}, gap)
+}
+
+// inOrder says whether the bytes of part stand in text, in their order.
+func inOrder(text, part string) bool {
+	for i := 0; i < len(text) && part != ""; i++ {
+		if text[i] == part[0] {
+			part = part[1:]
+		}
+	}
+	return part == ""
+}
+
+// nextLine goes from where letters end to be the same to where they go on,
+// behind the end of the line and what lines of this kind have in addition. back
+// is how many letters may have been the same by chance.
+func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, found bool) {
+	if next := letter + way; next < 0 || next >= len(r.spelling.letters) {
+		return 0, 0, false
+	}
+	near, far := column, margin
+	if way < 0 {
+		near, far = far, near
+	}
+	for ahead := -strayed; ahead < near; ahead++ {
+		if !r.breaksBehind(at+way*ahead, way) {
+			continue
+		}
+		begin := at + way*(ahead+1)
+		reach := r.reach(begin, way, far)
+		for c := max(0, -ahead); c < min(back, strayed+1) && ahead+c < near; c++ {
+			next := letter - way*(c-1)
+			if skipped := r.resumes(begin, next, way, reach, letterGram+c); skipped >= 0 {
+				r.broken, r.changed = true, true
+				r.columns = r.columns || way > 0 && ahead+c > 0 || way < 0 && skipped > 0
+				return begin + way*skipped, next, true
+			}
+		}
+		if ahead >= 0 {
+			break
+		}
+	}
+	return 0, 0, false
+}
+
+// breaksBehind says whether a line ends between a letter of the text and the
+// next.
+func (r *trace) breaksBehind(at, way int) bool {
+	if way < 0 {
+		at--
+	}
+	if at < 0 || at+1 >= len(r.text.all) || r.text.at[at+1] == r.text.at[at]+1 {
+		return false
+	}
+	gap, ok := r.text.gap(at + 1)
+	return ok && breaksLine(gap)
+}
+
+// reach is how many letters, far at most, follow a letter on its line.
+func (r *trace) reach(at, way, far int) int {
+	n := 0
+	for next := at + way; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-way, way); next += way {
+		n++
+	}
+	return n
+}
+
+// resumes is how many letters come before those of the spelling, of which so many
+// at least have to be the same; -1 where they don't come.
+func (r *trace) resumes(at, letter, way, reach, least int) int {
+	if letter < 0 || letter >= len(r.spelling.letters) {
+		return -1
+	}
+	wanted := r.spelling.letters[letter]
+	for skipped := 0; skipped <= reach; skipped++ {
+		if r.text.all[at] == wanted && r.agrees(at, letter, way, least, skipped > 0) {
+			return skipped
+		}
+		at += way
+	}
+	return -1
+}
+
+// agrees says whether at least so many letters are the same from here on, or all
+// that are left, which must begin a word.
+func (r *trace) agrees(at, letter, way, least int, word bool) bool {
+	for n := range least {
+		if letter < 0 || letter >= len(r.spelling.letters) {
+			return !word || n > 0 && r.edge(at-way*n, way)
+		}
+		if at < 0 || at >= len(r.text.all) || !r.same(at, letter) {
+			return false
+		}
+		at, letter = at+way, letter+way
+	}
+	return true
+}
+
+// edge says whether something stands before a letter, or behind it on the way
+// back.
+func (r *trace) edge(at, way int) bool {
+	if way < 0 {
+		at++
+	}
+	if at <= 0 || at >= len(r.text.all) {
+		return true
+	}
+	gap, _ := r.text.gap(at)
+	return gap != ""
+}

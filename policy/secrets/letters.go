@@ -1,0 +1,110 @@
+package secrets
+
+import "strings"
+
+// letters are the letters and digits of a text, in lower case, and where they
+// stand. What only says how others are written is left out: of `\x41`, `0x41`,
+// `\u0041`, `\u{41}` and `&#x41;` the 41 is left, and nothing of `\n`.
+type letters struct {
+	text string
+	all  []byte
+	at   []int32
+
+	followed map[*spelling]followed
+}
+
+// folded is each letter and digit in lower case, and 0 for all other bytes.
+var folded = func() (table [256]byte) {
+	for _, c := range []byte(digits + lower) {
+		table[c] = c
+	}
+	for i := range len(upper) {
+		table[upper[i]] = lower[i]
+	}
+	return table
+}()
+
+func (l *letters) read(text string) {
+	if cap(l.all) < len(text) {
+		l.all, l.at = make([]byte, len(text)), make([]int32, len(text))
+	}
+	all, at, n := l.all[:len(text)], l.at[:len(text)], 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		f := folded[c]
+		if f == 'x' && isHexNumber(text, i) {
+			n-- // the 0 before it
+			continue
+		}
+		all[n], at[n] = f, int32(i)
+		if f != 0 {
+			n++
+		} else if c == '\\' || c == '&' {
+			i += escape(text[i+1:])
+		}
+	}
+	l.text, l.all, l.at = text, all[:n], at[:n]
+}
+
+// isHexNumber says whether the x of a number like 0x41 stands at a place.
+func isHexNumber(text string, at int) bool {
+	return at > 0 && text[at-1] == '0' && (at == 1 || folded[text[at-2]] == 0) &&
+		startsWithHex(text[at+1:]) && (at+3 == len(text) || folded[text[at+3]] == 0)
+}
+
+func startsWithHex(text string) bool {
+	return len(text) >= 2 && hexBytes[text[0]] && hexBytes[text[1]]
+}
+
+// escape is the length of what follows a backslash, or an ampersand, and says
+// only how a character is written.
+func escape(rest string) int {
+	switch {
+	case rest == "":
+		return 0
+	case strings.IndexByte("nrtx", rest[0]) >= 0:
+		return 1
+	case rest[0] == 'u' && strings.HasPrefix(rest[1:], "{"):
+		return 1
+	case rest[0] == 'u' || rest[0] == '\r' || rest[0] == '\n':
+		return unicodeEscape(rest)
+	case strings.HasPrefix(rest, "#x"), strings.HasPrefix(rest, "#X"):
+		return 2
+	}
+	return 0
+}
+
+// unicodeEscape is the length of u00 before two digits, which the ends of lines
+// may break; 0 for others.
+func unicodeEscape(rest string) int {
+	const form = "u00"
+	found, end := 0, 0
+	for i := 0; i < min(len(rest), 12); i++ {
+		switch c := rest[i]; {
+		case c == '\r' || c == '\n':
+		case found < len(form) && c == form[found]:
+			found, end = found+1, i+1
+		case found >= len(form) && hexBytes[c]:
+			if found++; found == len(form)+2 {
+				return end
+			}
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// longestGap is the most bytes between two letters of a value.
+const longestGap = 200
+
+// gap is what stands in the text before a letter, behind the one before; ok is
+// false where that is too long to be looked at.
+func (l *letters) gap(letter int) (gap string, ok bool) {
+	from, to := l.at[letter-1]+1, l.at[letter]
+	return l.text[from:to], to-from <= longestGap
+}
+
+// breaksLine says whether a line ends in a gap, be it by an escape: the only
+// letters in a gap are those of escapes.
+func breaksLine(gap string) bool { return strings.ContainsAny(gap, "\n\rnr") }

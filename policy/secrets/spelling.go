@@ -1,0 +1,196 @@
+package secrets
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// leastLetters is the least number of letters and digits that a spelling is
+// searched by.
+const leastLetters = 8
+
+// encoding is one way in which tools write bytes as letters and digits, with
+// what else is between them.
+type encoding struct {
+	spell func(value string) []string
+	// caseless says that upper and lower case mean the same.
+	caseless bool
+	// code says that no text reads like it, so that a blank may be the end of a line.
+	code bool
+	// numbers says that a spelling is numbers with blanks between them, for which
+	// anything short may stand; parted that something has to.
+	numbers, parted bool
+}
+
+// encodings are what tools print of a value as it comes. That of a value as a
+// part of a longer text comes in as many spellings as there are places for it
+// in a group of the encoding.
+var encodings = []encoding{
+	{spell: texts},
+	{spell: inBase64, code: true},
+	{spell: inBase32, code: true, caseless: true},
+	{spell: each(number{16, 2}), numbers: true, caseless: true},
+	{spell: each(number{8, 3}), numbers: true},
+	{spell: each(number{10, 1}), numbers: true, parted: true},
+	{spell: words(number{16, 4}), numbers: true, caseless: true}, // hexdump and od -x without further flags
+	{spell: words(number{8, 6}), numbers: true},                  // od without flags
+}
+
+// texts are spellings in which most letters stand for themselves.
+func texts(value string) []string {
+	query, path := url.QueryEscape(value), url.PathEscape(value)
+	return []string{
+		value, quoted(value), html.EscapeString(value), query, path, lowerEscapes(query), lowerEscapes(path),
+		strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(quoted(value)), // as encoding/json does
+		strings.ReplaceAll(value, "=", "=3D"),                                                   // quoted-printable
+	}
+}
+
+// lowerEscapes is a text with %2f instead of %2F.
+func lowerEscapes(text string) string {
+	escaped := []byte(text)
+	for i := 0; i+2 < len(escaped); i++ {
+		if escaped[i] == '%' {
+			copy(escaped[i+1:], bytes.ToLower(escaped[i+1:i+3]))
+		}
+	}
+	return string(escaped)
+}
+
+// quoted is a value as JSON and logs escape it.
+func quoted(value string) string { return strings.Trim(strconv.Quote(value), `"`) }
+
+func inBase64(value string) []string {
+	var all []string
+	for before := range 3 {
+		standard := grouped(base64.StdEncoding.EncodeToString, value, before, 6)
+		all = append(all, standard, url.QueryEscape(standard), grouped(base64.URLEncoding.EncodeToString, value, before, 6))
+	}
+	return all
+}
+
+func inBase32(value string) []string {
+	var all []string
+	for before := range 5 {
+		all = append(all, grouped(base32.StdEncoding.EncodeToString, value, before, 5))
+	}
+	return all
+}
+
+// grouped is what of a value stays the same where before bytes, and any bytes
+// after it, are encoded together with it in characters of so many bits
+// (RFC 4648).
+func grouped(encode func([]byte) string, value string, before, bits int) string {
+	all := encode(append(make([]byte, before), value...))
+	first := (8*before + bits - 1) / bits
+	last := 8 * (before + len(value)) / bits
+	return all[first:last]
+}
+
+// number writes numbers in a base, with zeros to a width.
+type number struct{ base, width int }
+
+func (f number) append(to []byte, n uint64) []byte {
+	digits := strconv.AppendUint(nil, n, f.base)
+	for range f.width - len(digits) {
+		to = append(to, '0')
+	}
+	return append(to, digits...)
+}
+
+// each spells a value byte by byte.
+func each(f number) func(string) []string {
+	return func(value string) []string {
+		var b []byte
+		for i := range len(value) {
+			b = append(f.append(b, uint64(value[i])), ' ')
+		}
+		return []string{strings.TrimSuffix(string(b), " ")}
+	}
+}
+
+// words spells a value in numbers of two bytes, the lower one first.
+func words(f number) func(string) []string {
+	return func(value string) []string {
+		var all []string
+		for first := range 2 {
+			var b []byte
+			for i := first; i+1 < len(value); i += 2 {
+				b = append(f.append(b, uint64(value[i])|uint64(value[i+1])<<8), ' ')
+			}
+			all = append(all, strings.TrimSuffix(string(b), " "))
+		}
+		return all
+	}
+}
+
+// spelling is a value in an encoding.
+type spelling struct {
+	*encoding
+	name, value string
+	plain       bool // the value itself
+	form        string
+	letters     string  // the letters and digits of form, in lower case
+	at          []int32 // where in form they stand
+	first, last int     // the letters of what is secret; last is behind them
+	leastPart   int     // how many bytes of form a fragment has; 0: there are none
+}
+
+// spellings are those of a value that can be searched.
+func spellings(v Value) []*spelling {
+	var all []*spelling
+	seen := map[string]bool{}
+	for i := range encodings {
+		for _, form := range encodings[i].spell(v.Secret) {
+			if seen[form] {
+				continue
+			}
+			seen[form] = true
+			if s := newSpelling(&encodings[i], v, form); len(s.letters) >= leastLetters {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+func newSpelling(e *encoding, v Value, form string) *spelling {
+	s := &spelling{encoding: e, name: v.Name, value: v.Secret, plain: form == v.Secret, form: form}
+	var l letters
+	l.read(form)
+	s.letters, s.at = string(l.all), slices.Clone(l.at)
+	from, to := core(v.Secret)
+	for s.first < len(s.at) && s.inValue(s.first) < from {
+		s.first++
+	}
+	for s.last = s.first; s.last < len(s.at) && s.inValue(s.last) < to; s.last++ {
+	}
+	if len(v.Secret) >= fragmentOf {
+		s.leastPart = (leastFragment(v.Secret)*len(form) + len(v.Secret) - 1) / len(v.Secret)
+	}
+	return s
+}
+
+// inValue is about where in the value a letter stands, and exactly in the plain
+// one.
+func (s *spelling) inValue(letter int) int {
+	return int(s.at[letter]) * len(s.value) / len(s.form)
+}
+
+// part is what of the value some of the letters stand for.
+func (s *spelling) part(from, to int) string {
+	first, last := s.inValue(from), s.inValue(to-1)
+	if !s.plain { // a letter at the edge may stand for a part of a byte
+		first, last = first+1, last-1
+	}
+	return s.value[first:max(first, last+1)]
+}
+
+// gap is what stands before a letter, behind the one before.
+func (s *spelling) gap(letter int) string { return s.form[s.at[letter-1]+1 : s.at[letter]] }

@@ -1,0 +1,74 @@
+package secrets
+
+import "bytes"
+
+const (
+	// streamWindow is how much text a stream gathers before it gives some of it on,
+	// and streamOverlap how much of that it holds back at least, so that a value
+	// that is still being written is seen whole.
+	streamWindow  = 128 << 10
+	streamOverlap = 16 << 10
+	// streamPatience is how much it gathers at most when no place to cut is found.
+	streamPatience = 1 << 20
+	// cutAttempts bounds the search for that place.
+	cutAttempts = 8
+)
+
+// Stream removes secrets from text that comes in pieces. It holds 1 MiB and the
+// last piece at most.
+type Stream struct {
+	Redact func(text string) string
+	Put    func(clean string) // gets what is without secrets, in order
+
+	pending []byte
+	enough  int // how much of pending is worth the next attempt to cut it
+}
+
+// Write takes the next piece. It never fails.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.pending = append(s.pending, p...)
+	if len(s.pending) < max(streamWindow, s.enough) {
+		return len(p), nil
+	}
+	n, clean := s.cut()
+	if n == 0 {
+		s.enough = len(s.pending) + streamWindow
+		return len(p), nil
+	}
+	s.enough = 0
+	s.pending = append(s.pending[:0], s.pending[n:]...)
+	s.Put(clean)
+	return len(p), nil
+}
+
+// Flush gives on what is held back.
+func (s *Stream) Flush() {
+	if len(s.pending) > 0 {
+		s.Put(s.Redact(string(s.pending)))
+	}
+	s.pending = nil
+}
+
+// cut finds where pending can be cut in two that are redacted one by one: no
+// secret lies across the cut when the parts give the same as the whole. It gives
+// the first part's length, 0 when there is no such place yet, and that part
+// redacted. Each attempt is twice as far back as the one before.
+func (s *Stream) cut() (n int, clean string) {
+	whole := s.Redact(string(s.pending))
+	end := len(s.pending) - streamOverlap
+	for back := 512; back < 512<<cutAttempts && end > 0; back *= 2 {
+		n = end
+		if line := bytes.LastIndexByte(s.pending[:end], '\n') + 1; line > 0 {
+			n = line
+		}
+		if clean = s.Redact(string(s.pending[:n])); clean+s.Redact(string(s.pending[n:])) == whole {
+			return n, clean
+		}
+		end = n - back
+	}
+	if len(s.pending) < streamPatience {
+		return 0, ""
+	}
+	n = len(s.pending) - streamOverlap
+	return n, s.Redact(string(s.pending[:n]))
+}

@@ -1,0 +1,146 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+)
+
+const (
+	// mostTokens is more than a model reads or writes in one answer.
+	mostTokens = 1 << 30
+	// bytesPerToken is the estimate where the API tells nothing that can be true,
+	// and longestToken more bytes of text than any token stands for on average.
+	bytesPerToken = 4
+	longestToken  = 1024
+)
+
+// tokenCount is a number of tokens as an API tells it: untold where it is none, so
+// that no answer is lost for it.
+type tokenCount int64
+
+const untold tokenCount = -1
+
+func (c *tokenCount) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case string(raw) == "null":
+		*c = 0
+	case err != nil || n < 0 || n > mostTokens || n != math.Trunc(n):
+		*c = untold
+	default:
+		*c = tokenCount(n)
+	}
+	return nil
+}
+
+// wireUsage is the usage of an answer under the names of either API.
+type wireUsage struct {
+	Input         tokenCount  `json:"input_tokens"`
+	Output        tokenCount  `json:"output_tokens"`
+	InputDetails  wireDetails `json:"input_tokens_details"`
+	OutputDetails wireDetails `json:"output_tokens_details"`
+
+	Prompt            tokenCount  `json:"prompt_tokens"`
+	Completion        tokenCount  `json:"completion_tokens"`
+	PromptDetails     wireDetails `json:"prompt_tokens_details"`
+	CompletionDetails wireDetails `json:"completion_tokens_details"`
+}
+
+type wireDetails struct {
+	Cached    tokenCount `json:"cached_tokens"`
+	Reasoning tokenCount `json:"reasoning_tokens"`
+}
+
+func (u *wireUsage) UnmarshalJSON(raw []byte) error {
+	type plain wireUsage
+	if json.Unmarshal(raw, (*plain)(u)) != nil {
+		*u = wireUsage{Input: untold, Output: untold}
+	}
+	return nil
+}
+
+// usage is what the API tells, with negative numbers for what it doesn't.
+func (u *wireUsage) usage() Usage {
+	if u == nil {
+		return Usage{Input: int64(untold), Output: int64(untold)}
+	}
+	first := func(a, b tokenCount) int64 {
+		if a != 0 {
+			return int64(a)
+		}
+		return int64(b)
+	}
+	return Usage{
+		Input: first(u.Input, u.Prompt), Cached: first(u.InputDetails.Cached, u.PromptDetails.Cached),
+		Output: first(u.Output, u.Completion), Reasoning: first(u.OutputDetails.Reasoning, u.CompletionDetails.Reasoning),
+	}
+}
+
+// weighed is an answer with a usage that can be true: what the API does not tell
+// is estimated by what was sent and received, and so is what it tells if that is
+// less than any tokenizer makes of the request.
+func weighed(r *Response, err error, sent []byte) (*Response, error) {
+	var failure *Failure
+	switch {
+	case errors.As(err, &failure):
+		failure.Usage = failure.Usage.told()
+		if failure.Kind == StreamCut && failure.Usage == (Usage{}) { // the request was read, and nobody will tell
+			failure.Usage.Input = estimate(textBytes(sent))
+		}
+	case err == nil:
+		received := 0
+		for _, item := range r.Output {
+			received += len(item)
+		}
+		r.Usage, r.Uncounted = r.Usage.plausible(textBytes(sent), received)
+	}
+	return r, err
+}
+
+// told is usage without what is not known.
+func (u Usage) told() Usage {
+	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
+	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
+	return u
+}
+
+// plausible says also whether it had to be estimated. Some APIs count what was
+// cached beside the input, and reasoning beside the output.
+func (u Usage) plausible(sent, received int) (usage Usage, estimated bool) {
+	if u.Input >= 0 && u.Cached > u.Input {
+		u.Input += u.Cached
+	}
+	if u.Output >= 0 && u.Reasoning > u.Output {
+		u.Output += u.Reasoning
+	}
+	if u.Input < 0 || u.Input*longestToken < int64(sent) {
+		u.Input, u.Cached, estimated = estimate(sent), 0, true
+	}
+	if u.Output < 0 || estimated && u.Output == 0 {
+		u.Output, u.Reasoning, estimated = estimate(received), 0, true
+	}
+	return u.told(), estimated
+}
+
+func estimate(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }
+
+// textBytes is the length of a request without the images in it, whose tokens
+// have nothing to do with their bytes.
+func textBytes(request []byte) int {
+	size := len(request)
+	mark := []byte(";base64,")
+	for {
+		_, rest, found := bytes.Cut(request, mark)
+		if !found {
+			return size
+		}
+		end := bytes.IndexByte(rest, '"')
+		if end < 0 {
+			return size - len(rest)
+		}
+		size, request = size-end, rest[end:]
+	}
+}

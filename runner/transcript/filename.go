@@ -1,0 +1,36 @@
+package transcript
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// FileName is a path for people: as it is, or quoted like a string of Go where it
+// has in it what cannot be seen, steers a terminal, is not UTF-8 or reads like a
+// quote. Two paths never come out the same.
+func FileName(path string) string {
+	quoted := strconv.Quote(path)
+	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, markdown.Hidden) {
+		return path
+	}
+	var b strings.Builder
+	for _, c := range quoted {
+		if markdown.Hidden(c) {
+			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(c)), `"`))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// FileNames are paths for people.
+func FileNames(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = FileName(path)
+	}
+	return names
+}
