@@ -140,7 +140,10 @@ func changeMounts(w world) error {
 	if err != nil {
 		return err
 	}
-	own := []string{w.Workspace, w.Home, "/tmp", "/var/tmp", "/dev/shm", "/dev/pts"}
+	own := []string{
+		w.Workspace, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, filepath.Join(w.Extra, "a"), w.Home,
+		"/tmp", "/var/tmp", "/dev/shm", "/dev/pts",
+	}
 	refused := errors.New("there is no mount")
 	for line := range strings.Lines(string(table)) {
 		point := strings.Fields(line)[4]
