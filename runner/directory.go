@@ -164,8 +164,7 @@ func openDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v); name one that agent-ci run wrote.", path, err).Because(err)
 	}
-	info, err := root.Stat(transcriptFile)
-	if err != nil || !info.Mode().IsRegular() {
+	if _, err := root.Stat(transcriptFile); err != nil {
 		root.Close()
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
 			"%s is not a run directory: it has no %s; name one that agent-ci run wrote.", path, transcriptFile).Because(err)

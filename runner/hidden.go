@@ -33,10 +33,11 @@ func (r *run) hide(ctx context.Context) error {
 // findHidden looks for it, beside what was found before.
 func (r *run) findHidden(ctx context.Context) error {
 	const scratch = "look"
-	found, err := sandbox.FindSecrets(ctx, r.sandboxOptions(place{scratch: scratch, root: r.root()}))
+	o := r.sandboxOptions(place{scratch: scratch, root: r.root()})
+	found, err := sandbox.FindSecrets(ctx, o)
 	r.removeScratch(scratch)
 	if err != nil {
-		return err
+		return confinementFailure(o, err)
 	}
 	if r.hidden != nil {
 		found.Join(r.hidden)

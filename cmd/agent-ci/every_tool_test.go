@@ -157,7 +157,7 @@ func everyToolIsPlayed(t *testing.T, events []transcript.Event, refused string) 
 
 // changing are the fields that differ from run to run, and those that tell of
 // other things than of tools.
-var changing = []string{"seconds", "sha256", "instructions", "prompt_cache_key"}
+var changing = []string{"seconds", "sha256", "instructions", "prompt_cache_key", "usage"}
 
 var changingText = []struct{ pattern, with string }{
 	{`Wall time: [0-9.]+ seconds`, "Wall time: N seconds"},
@@ -182,6 +182,9 @@ func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer
 			if data["turn"] == 1.0 {
 				delete(data, "input")
 			}
+		case transcript.TypeRunFinished:
+			delete(data, "files")
+			delete(data, "result")
 		case transcript.TypeToolFinished:
 			if output, _ := data["output"].(string); paths.Replace(output) != output {
 				delete(data, "bytes") // with the length of paths
