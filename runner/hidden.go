@@ -32,10 +32,8 @@ func (r *run) hide(ctx context.Context) error {
 
 // findHidden looks for it, beside what was found before.
 func (r *run) findHidden(ctx context.Context) error {
-	const scratch = "look"
-	o := r.sandboxOptions(place{scratch: scratch, root: r.root()})
+	o := r.sandboxOptions(place{scratch: agentScratch, root: r.root()}) // which is needed soon
 	found, err := sandbox.FindSecrets(ctx, o)
-	r.removeScratch(scratch)
 	if err != nil {
 		return confinementFailure(o, err)
 	}
