@@ -18,8 +18,13 @@ func openPlain(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() || isNull(info) })
+}
+
+// only gives an open file if it is of a kind, and closes any other.
+func only(f *os.File, path string, is func(fs.FileInfo) bool) (*os.File, error) {
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() && !isNull(info) {
+	if err == nil && !is(info) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
@@ -75,14 +80,7 @@ func openRegular(dir *os.Root, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("no regular file any more")
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() })
 }
 
 // until reads from r as long as ctx lasts.
