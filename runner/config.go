@@ -100,8 +100,8 @@ func (r *run) layers(ctx context.Context) ([]job.Layer, error) {
 		r.jobFile = file
 		layers = append(layers, job.Layer{Name: file.name, Kind: job.File, Data: file.content})
 	}
-	given, err := r.givenLayers(ctx)
-	return append(layers, given...), err
+	fromCaller, err := r.givenLayers(ctx)
+	return append(layers, fromCaller...), err
 }
 
 // givenLayers are what the environment and the flags say about the job.

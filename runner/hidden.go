@@ -124,7 +124,7 @@ func hiddenTracked(secret sandbox.Secret, path string) error {
 // hideAgain reads what was hidden when the run was cut short, before the checkout
 // is looked at: what was hidden is none of its work.
 func (r *run) hideAgain() error {
-	raw, err := r.dir.root.ReadFile(hiddenFile)
+	raw, err := r.dir.read(hiddenFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -149,10 +149,11 @@ func (r *run) hideMore(ctx context.Context) error {
 	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
 		return nil
 	}
-	if err := r.findHidden(ctx); err != nil || !slices.ContainsFunc(r.hidden.Found, func(s sandbox.Secret) bool { return s.There }) {
+	if err := r.findHidden(ctx); err != nil {
 		return err
 	}
-	if r.confined.Level != string(sandbox.LevelLandlock) {
+	there := slices.ContainsFunc(r.hidden.Found, func(s sandbox.Secret) bool { return s.There })
+	if !there || r.confined.Level != string(sandbox.LevelLandlock) {
 		return nil
 	}
 	_, err := r.probe(ctx, r.job.Policy.Network)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -136,11 +135,7 @@ func readShown(root *os.Root, view *sandbox.View, name string) ([]byte, error) {
 	if why := view.HidesFile(f); why != "" {
 		return nil, fmt.Errorf("%s can't be read: %s", name, why)
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, mostRead+1))
-	if err == nil && len(raw) > mostRead {
-		err = fmt.Errorf("%s has more than %d bytes", name, mostRead)
-	}
-	return raw, err
+	return given.ReadOpen(f, name, mostRead)
 }
 
 func missingFolders(root *os.Root, name string) []string {

@@ -56,6 +56,11 @@ func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return ReadOpen(f, name, most)
+}
+
+// ReadOpen reads a file that OpenIn opened, of at most so many bytes.
+func ReadOpen(f *os.File, name string, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
