@@ -211,3 +211,20 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		}
 	}
 }
+
+// Every test that docs/security.md names is in the file that it leads to.
+func TestTestsOfDocumentsAreThere(t *testing.T) {
+	named := regexp.MustCompile(`\[(Test\w+)\]\(\.\./([^)]+)\)`).FindAllStringSubmatch(documents(t)["docs/security.md"], -1)
+	if len(named) < 40 {
+		t.Fatalf("%d tests are named", len(named))
+	}
+	for _, found := range named {
+		raw, err := os.ReadFile(filepath.Join("../..", found[2]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "func "+found[1]+"(t *testing.T)") {
+			t.Errorf("%s has no %s", found[2], found[1])
+		}
+	}
+}
