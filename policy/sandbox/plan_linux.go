@@ -50,7 +50,7 @@ func newPlan(o Options) (*plan, error) {
 	if p.userGit, err = readUserGitState(o.userGitFiles(), filepath.Join(o.Scratch, "git")); err != nil {
 		return nil, err
 	}
-	p.all = slices.Concat(o.credentials(), credentialsBy("", p.git.secretFiles), credentialsBy("", p.userGit.secretFiles))
+	p.all = inLocked(slices.Concat(o.credentials(), credentialsBy("", p.git.secretFiles), credentialsBy("", p.userGit.secretFiles)))
 	if p.secrets = o.Secrets; p.secrets == nil {
 		p.secrets = o.findSecrets(p.all)
 	}

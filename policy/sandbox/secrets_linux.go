@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -83,8 +84,13 @@ func whereItWouldBe(path string) string {
 func (s *Secrets) hides(all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
-		if secret.There && slices.Contains(existingForms(secret.Path), secret.Path) {
+		if !secret.There {
+			continue
+		}
+		if slices.Contains(existingForms(secret.Path), secret.Path) {
 			paths = append(paths, secret.Path)
+		} else if folder := lockedFolder(secret.Path); folder != "" && within(secret.Path, []string{folder}) {
+			paths = append(paths, folder)
 		}
 	}
 	for _, c := range all {
@@ -93,6 +99,33 @@ func (s *Secrets) hides(all []credential) []string {
 		}
 	}
 	return paths
+}
+
+// inLocked gives, in place of credentials in folders that are locked, the folders.
+func inLocked(all []credential) []credential {
+	for i, c := range all {
+		if folder := lockedFolder(c.path); folder != "" {
+			all[i].path = folder
+		}
+	}
+	return all
+}
+
+// lockedFolder is the folder that keeps this user from looking at path, if the
+// user owns it: so commands can open it. What is in it can only be hidden with all
+// of it.
+func lockedFolder(path string) string {
+	_, err := filepath.EvalSymlinks(path)
+	failed := &fs.PathError{}
+	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &failed) {
+		return ""
+	}
+	folder := filepath.Dir(failed.Path)
+	info, err := os.Stat(folder)
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return ""
+	}
+	return folder
 }
 
 // otherNames are the further names in folders that files of credentials have,
