@@ -21,10 +21,11 @@ func (p *plan) mustHoldGit() error {
 	for _, path := range gitPlaces(dotGit) {
 		for _, place := range trail(path) {
 			if p.replaceable(place) {
-				return &CheckoutError{
-					fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place),
-					"move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git",
+				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
+				if place != p.workspace && within(p.workspace, []string{place}) {
+					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
 				}
+				return &CheckoutError{fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place), remedy}
 			}
 		}
 	}

@@ -284,8 +284,9 @@ func TestGitFoldersThatCanNotBeHeld(t *testing.T) {
 		must(err)
 		repositoryAt(t, base, "deep/ws/.git")
 		_, err = newPlan(Options{Mode: WorkspaceWrite, Workspace: filepath.Join(base, "deep/ws"), Writable: []string{base}, Scratch: t.TempDir()})
-		if !errors.As(err, new(*CheckoutError)) || !strings.Contains(err.Error(), "reached through "+base+"/deep,") {
-			t.Errorf("got %v", err)
+		var checkout *CheckoutError
+		if !errors.As(err, &checkout) || !strings.Contains(err.Error(), "reached through "+base+"/deep,") || !strings.Contains(checkout.Remedy, "narrower folders") {
+			t.Errorf("got %#v", err)
 		}
 	})
 }
