@@ -58,7 +58,7 @@ func newPlan(o Options) (*plan, error) {
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existingForms(path)...)
 	}
-	if home, err := filepath.EvalSymlinks(o.Home); err == nil && o.Home != "" && home != "/" && !slices.Contains(replaced, home) {
+	if home, err := filepath.EvalSymlinks(o.Home); err == nil && o.Home != "" && home != "/" && !slices.Contains(replaced, home) && !within(home, p.hidden) {
 		p.home = home
 	}
 	return p, nil

@@ -67,7 +67,7 @@ func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
 	if err := os.Chmod(conf, 0); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Mode: WorkspaceWrite, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), DenyRead: []string{filepath.Join(workspace, "link"), filepath.Join(open, "cred")}}
+	o := Options{Mode: WorkspaceWrite, Workspace: workspace, Home: conf, Scratch: filepath.Join(base, "scratch"), DenyRead: []string{filepath.Join(workspace, "link"), filepath.Join(open, "cred")}}
 	give(t, base, ordinaryUser())
 	asOrdinaryUser(t, func() error {
 		found, err := FindSecrets(t.Context(), o)
@@ -79,6 +79,9 @@ func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
 			p, err := newPlan(o)
 			if err != nil {
 				return err
+			}
+			if within(p.home, p.hidden) {
+				t.Errorf("the home folder %s is shown, which is hidden", p.home)
 			}
 			for _, path := range []string{filepath.Join(conf, "deep/cred"), filepath.Join(open, "cred")} {
 				if !within(path, p.hidden) {
