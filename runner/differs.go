@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,38 +17,62 @@ func (f *Replayed) differs(what, recorded, replayed string) {
 	}
 }
 
-// repeatable are the ends that a run comes to again by the same answers, beside
-// those that its work alone decides. Where no reason stands, each is.
-var repeatable = map[outcome.Outcome][]string{
-	outcome.NoChanges:       {"nothing_to_do", "answered", "only_protected"},
-	outcome.NeedsInput:      nil,
-	outcome.PolicyViolation: {"change", "secret"},
-	outcome.BudgetExceeded:  {"turns", "tool_calls", "tokens", "cost", "diff_files", "diff_lines"},
-	outcome.InvalidInput:    {"setup_failed", "setup_changed_files", "verify_changed_files"},
+// withoutWork are the reasons of no_changes that mean that the work left nothing,
+// and publishedBefore those of a change that was there already.
+var (
+	withoutWork     = []string{"nothing_to_do", "answered", "only_protected"}
+	publishedBefore = []string{"already_published", "already_in_base"}
+)
+
+// workEnd is how a recorded run ended, where publishing it is left out, which no
+// replay does.
+func (p *past) workEnd() string {
+	end := outcome.Outcome(p.finished.Outcome)
+	switch {
+	case end == outcome.Changed, end == outcome.VerifyFailed:
+		return string(end)
+	case end == outcome.NoChanges && slices.Contains(publishedBefore, p.finished.Reason) && p.hasChange():
+		return string(p.outcomeOfWork())
+	}
+	return p.finished.Outcome + "/" + p.finished.Reason
 }
 
-// workEnd is how the work of a recorded run ended, whatever became of it in
-// publishing; empty where the run was stopped from outside.
-func (p *past) workEnd() string {
-	if p.finished == nil {
-		return ""
-	}
-	end := outcome.Outcome(p.finished.Outcome)
-	reasons, known := repeatable[end]
+// outcomeOfWork is the outcome that the recorded change and checks make.
+func (p *past) outcomeOfWork() outcome.Outcome {
 	switch {
-	case known && (reasons == nil || slices.Contains(reasons, p.finished.Reason)):
-		return p.finished.Outcome + "/" + p.finished.Reason
-	case end == outcome.Changed:
-		return string(end)
-	case end == outcome.VerifyFailed:
-		return string(outcome.VerifyFailed)
-	case !slices.Contains([]outcome.Outcome{outcome.NoChanges, outcome.Conflict, outcome.ForgeFailed, outcome.Skipped}, end) || !p.hasChange():
-		return ""
+	case !p.hasChange():
+		return outcome.NoChanges
 	case p.table != nil && !p.table.Passed:
-		return string(outcome.VerifyFailed)
+		return outcome.VerifyFailed
 	}
-	return string(outcome.Changed)
+	return outcome.Changed
 }
+
+// reasonOfWork is the reason that goes with outcomeOfWork, by the last step of
+// publishing; of no_changes there are several.
+func (p *past) reasonOfWork() string {
+	switch p.outcomeOfWork() {
+	case outcome.NoChanges:
+		return p.finished.Reason
+	case outcome.VerifyFailed:
+		return "red"
+	}
+	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[p.step]
+}
+
+// endedWork says that the record has all that a run does, to its end: nothing but
+// the work decides the outcome then, and what judges it.
+func (p *past) endedWork() bool {
+	checked := len(p.job.Verify) == 0 || p.verified > p.attempts
+	return p.done && checked && p.hasChange() && slices.Contains(lastSteps[p.started.Publish], p.step)
+}
+
+// lastSteps are the steps with which publishing ends, by where it goes.
+var lastSteps = map[string][]string{publishNone: {""}, publishLocal: {"push"}, publishGitHub: {"pull_request"}}
+
+// judged are the outcomes of work that was done and is not published for what it
+// is.
+var judged = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
 
 func (p *past) hasChange() bool { return p.change != nil && len(p.change.Files) > 0 }
 
@@ -63,17 +88,27 @@ func endInWords(stop *outcome.Stop) string {
 // end, the checks and the tree.
 func (p *replay) compareEnd(found *Replayed, stop *outcome.Stop) {
 	past := p.recorded.past
-	recorded := past.workEnd()
-	if recorded == "" {
+	if past.finished == nil {
 		return
 	}
-	found.differs("outcome", recorded, endInWords(stop))
+	if !past.moved { // else the checks on another base decided
+		found.differs("outcome", past.workEnd(), endInWords(stop))
+	}
+	p.compareReason(found)
 	tree := string(p.run.base.Tree)
 	if past.hasChange() {
 		tree = past.change.TreeSHA
 	}
 	found.differs("tree", tree, found.Tree)
 	p.compareChecks(found)
+}
+
+// compareReason compares the reason of a run that worked with how far it was
+// published.
+func (p *replay) compareReason(found *Replayed) {
+	if past := p.recorded.past; !past.moved && past.finished.Outcome == string(past.outcomeOfWork()) {
+		found.differs("reason", past.finished.Reason, past.reasonOfWork())
+	}
 }
 
 func (p *replay) compareChecks(found *Replayed) {
@@ -123,21 +158,35 @@ func (p *replay) checkRecord(found *Replayed) {
 	follows := exitCodeOf(&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason})
 	found.differs("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(follows))
 	found.differs("outcome", end.Outcome, string(past.follows()))
+	p.compareReason(found)
+}
+
+// checkPatch compares the patch of the change with its digest. Who published a
+// bundle wrote it anew.
+func (p *replay) checkPatch(ctx context.Context, found *Replayed) error {
+	change := p.recorded.past.change
+	if change == nil || p.recorded.past.moved || p.recorded.dir.has(publishFile) || !p.recorded.dir.has(change.Patch) {
+		return nil
+	}
+	is, err := p.recorded.dir.digest(ctx, change.Patch)
+	if err != nil {
+		return err
+	}
+	found.differs(change.Patch, change.SHA256, is.SHA256)
+	return nil
 }
 
 // follows is the outcome that a record's change and checks make of what it says
 // of its end.
 func (p *past) follows() outcome.Outcome {
 	end := outcome.Outcome(p.finished.Outcome)
+	if p.moved {
+		return end // by the checks on another base
+	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed
-	without := slices.Contains(repeatable[outcome.NoChanges], p.finished.Reason)
-	switch {
-	case worked && !p.hasChange():
-		return outcome.NoChanges
-	case worked && p.table != nil && !p.table.Passed:
-		return outcome.VerifyFailed
-	case worked, end == outcome.NoChanges && without && p.hasChange():
-		return outcome.Changed
+	empty := end == outcome.NoChanges && slices.Contains(withoutWork, p.finished.Reason)
+	if worked || empty && p.hasChange() || p.endedWork() && !slices.Contains(judged, end) {
+		return p.outcomeOfWork()
 	}
 	return end
 }

@@ -275,7 +275,7 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 	}
 	if !r.changes.Empty() {
 		result.Changes = &ChangeSummary{len(r.changes.Files), r.changes.Insertions, r.changes.Deletions}
-		result.Stat = changeFiles(r.changes)
+		result.Stat = r.shownFiles()
 	}
 	var problems job.Problems
 	if errors.As(err, &problems) {
@@ -394,6 +394,15 @@ func (r *run) close() {
 	if r.dir != nil {
 		r.dir.close()
 	}
+}
+
+// shownFiles are the files of the change without secrets, which a name may hold.
+func (r *run) shownFiles() []transcript.ChangeFile {
+	files := changeFiles(r.changes)
+	for i := range files {
+		files[i].Path = r.redactor.Redact(files[i].Path)
+	}
+	return files
 }
 
 func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile {

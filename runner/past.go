@@ -30,6 +30,10 @@ type past struct {
 	table     *transcript.Verify      // the last one of change, else of the base
 	attempts  int                     // of verification, before the last answer
 	commit    string                  // that was made of the change
+	step      string                  // of publishing that was done last
+	answered  bool                    // the last request was
+	spoke     bool                    // and the answer called no tool
+	done      bool                    // and then what the agent had changed was kept
 	asked     []question.Question     // that the agent put to people
 	change    *transcript.Change      // the last one on the base that the work began on
 	moved     bool                    // the change followed its base after that
@@ -109,10 +113,13 @@ func (p *past) take(e transcript.Event) error {
 		if err := json.Unmarshal(e.Data, p.finished); err != nil {
 			return err
 		}
+	case transcript.TypeToolStarted:
+		p.spoke = false
 	case transcript.TypeModelRequest:
+		p.spoke, p.answered, p.done, p.step = true, false, false, ""
 		p.nudged = p.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
 	case transcript.TypeModelResponse:
-		p.attempts = p.verified
+		p.attempts, p.answered = p.verified, true
 	case transcript.TypeToolFinished:
 		if err := p.heard(e.Data); err != nil {
 			return err
@@ -142,6 +149,7 @@ func (p *past) changed(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &change); err != nil {
 		return err
 	}
+	p.done = p.answered && p.spoke
 	if p.moved = change.BaseSHA != ""; !p.moved {
 		p.change = &change
 	}
@@ -183,7 +191,7 @@ func (p *past) publish(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &step); err != nil {
 		return err
 	}
-	if step.Step == "commit" {
+	if p.step = step.Step; p.step == "commit" {
 		p.commit = step.HeadSHA
 	}
 	return nil

@@ -170,7 +170,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.past.finished.Message, Replayed: found.Message})
 		p.compareChecks(found)
 	}
-	return found, err
+	return found, errors.Join(err, p.checkPatch(ctx, found))
 }
 
 // endedByItself says that nothing stopped the run before it had all answers.
@@ -357,7 +357,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	}
 	p.checkRecord(found)
 	view, err := p.recorded.view()
-	if err != nil {
+	if err = errors.Join(err, p.checkPatch(ctx, found)); err != nil {
 		return nil, err
 	}
 	p.recorded.job, p.recorded.branch = &p.recorded.past.job, view.Workspace.Branch

@@ -42,6 +42,10 @@ func TestReplayComparesWhatARecordSays(t *testing.T) {
 	}{
 		"nothing":          {},
 		"the outcome":      {transcript.TypeRunFinished, `"outcome":"changed","reason":"committed"`, `"outcome":"no_changes","reason":"nothing_to_do"`, "outcome", "outcome"},
+		"a signal":         {transcript.TypeRunFinished, `"outcome":"changed","reason":"committed"`, `"outcome":"cancelled","reason":"interrupted"`, "outcome", "exit code"},
+		"a forge's end":    {transcript.TypeRunFinished, `"outcome":"changed","reason":"committed"`, `"outcome":"forge_failed","reason":"push_refused"`, "outcome", "exit code"},
+		"another reason":   {transcript.TypeRunFinished, `"reason":"committed"`, `"reason":"pull_request"`, "reason", "reason"},
+		"another digest":   {transcript.TypeChange, `"sha256":"`, `"sha256":"0`, "changes.patch", "changes.patch"},
 		"a red check":      {transcript.TypeVerify, `"after":"green","passed":true`, `"after":"red","passed":true`, "check greets", "check greets"},
 		"a green baseline": {transcript.TypeVerify, `"before":"red","after":"green"`, `"before":"green","after":"green"`, "check greets", ""},
 		"another check":    {transcript.TypeVerify, `grep world`, `true or`, "check greets", "check greets"},
