@@ -62,7 +62,7 @@ func NewWorld(base string) (World, error) {
 	}
 	return World{
 		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Extra: in("extra"), Temp: in("temp"),
-		Socket: in("outside/host.sock"), Datagram: in("outside/datagram.sock"), Abstract: filepath.Base(base),
+		Socket: in("sockets/host.sock"), Datagram: in("sockets/datagram.sock"), Abstract: filepath.Base(base),
 		Shared: filepath.Join("/dev/shm", filepath.Base(base)),
 	}, os.Symlink(in("outside/kube"), in("home/.kube"))
 }
