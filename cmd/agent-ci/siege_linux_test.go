@@ -33,7 +33,10 @@ type siege struct {
 	before  scene
 	inodes  map[uint64]string // of the hidden files of the workspace, with their names
 	server  *modeltest.Server
-	printed string // by the run
+	modes   map[string]os.FileMode // of the machine's devices
+	printed string                 // by the run
+
+	patience time.Duration // after which the run is ended; its own limit is far below
 }
 
 // unconfined is the tier of a siege in which nothing holds.
@@ -107,7 +110,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &siege{tier: tier, user: user, world: world, workshop: workshop{t, base, []string{
+	s := &siege{tier: tier, user: user, world: world, patience: 2 * time.Minute, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
@@ -222,12 +225,9 @@ func number(made map[string]any, number string) {
 // out is the run directory.
 func (s *siege) out() string { return filepath.Join(s.dir, "run", "out") }
 
-// patience is how long a run may take beyond its limit before it is ended.
-const patience = 4 * time.Minute
-
 func (s *siege) run() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.patience)
 	defer cancel()
 	programs, _, _ := strings.Cut(strings.TrimPrefix(s.env[0], "PATH="), ":")
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, "intruder"), "host", filepath.Join(s.dir, "world.json"), s.tier,

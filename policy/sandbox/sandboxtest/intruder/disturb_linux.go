@@ -34,6 +34,21 @@ var operations = map[string]func(words []string) error{
 	"deep":    one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
 }
 
+// touchDevices sets the modes of device nodes to what they are: on the machine's
+// own nothing else is tried.
+func touchDevices([]string) error {
+	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/tty", "/proc/self/../version"} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if err := os.Chmod(path, info.Mode()&(os.ModePerm|os.ModeSticky)); err == nil {
+			fmt.Println("ESCAPED the mode of", path, "can be changed")
+		}
+	}
+	return nil
+}
+
 func one(do func(a string) error) func([]string) error {
 	return func(words []string) error {
 		if len(words) != 1 {
