@@ -110,7 +110,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &siege{tier: tier, user: user, world: world, patience: 2 * time.Minute, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
+	s := &siege{tier: tier, user: user, world: world, patience: 10 * time.Minute, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
