@@ -189,7 +189,8 @@ func command(name, text string) map[string]any {
 func (s *siege) play(job map[string]any, turns ...[]map[string]any) {
 	s.t.Helper()
 	var script []any
-	for i, calls := range append(turns, []map[string]any{{"say": "Done."}}) {
+	end := []map[string]any{{"say": "Done."}} // said again where an end without a change is pointed out
+	for i, calls := range append(turns, end, end) {
 		for j, made := range calls {
 			number(made, fmt.Sprintf(" (%d.%d)", i+1, j+1))
 		}
