@@ -15,55 +15,95 @@ import (
 // operations are what is done to files, by the word that begins a line. What
 // fails is passed over: the kernel or the sandbox did not let it happen.
 var operations = map[string]func(words []string) error{
-	"rename": two(func(a, b string) error { return os.Rename(a, b) }),
-	"exchange": two(func(a, b string) error {
+	"rename": both(os.Rename),
+	"exchange": both(func(a, b string) error {
 		return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	}),
-	"link":    two(os.Link),
-	"symlink": two(os.Symlink),
+	"link":    both(os.Link),
+	"symlink": second(os.Symlink),
+	"copy":    second(copyFile),
+	"write":   first(func(a, text string) error { return os.WriteFile(a, []byte(text+"\n"), 0o644) }),
+	"chmod":   first(changeMode),
 	"mkdir":   one(func(a string) error { return os.MkdirAll(a, 0o755) }),
 	"remove":  one(os.RemoveAll),
 	"fifo":    one(func(a string) error { return replaceBy(a, func() error { return unix.Mkfifo(a, 0o644) }) }),
 	"socket":  one(func(a string) error { return replaceBy(a, func() error { return bind(a) }) }),
 	"sparse":  one(func(a string) error { return os.Truncate(a, 15<<40) }),
-	"write":   two(func(a, text string) error { return os.WriteFile(a, []byte(text+"\n"), 0o644) }),
-	"copy":    two(copyFile),
-	"chmod":   two(changeMode),
-	"times":   one(func(a string) error { return os.Chtimes(a, time.Unix(1, 0), time.Unix(1, 0)) }),
-	"xattr":   one(func(a string) error { return unix.Setxattr(a, "user.intruder", []byte("x"), 0) }),
+	"times":   one(ofSiege(func(path string) error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) })),
+	"xattr":   one(ofSiege(func(path string) error { return unix.Setxattr(path, "user.intruder", []byte("x"), 0) })),
 	"deep":    one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
 }
 
-// touchDevices sets the modes of device nodes to what they are: on the machine's
-// own nothing else is tried.
-func touchDevices([]string) error {
-	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/tty", "/proc/self/../version"} {
-		info, err := os.Stat(path)
+// one, first, second and both make an operation of words, of which those that it
+// changes have to lie in the siege: where nothing holds the operation, what it
+// does to the machine would stay.
+func one(do func(a string) error) func([]string) error {
+	return taking(1, []int{0}, func(words []string) error { return do(words[0]) })
+}
+
+func first(do func(a, b string) error) func([]string) error {
+	return taking(2, []int{0}, func(words []string) error { return do(words[0], words[1]) })
+}
+
+func second(do func(a, b string) error) func([]string) error {
+	return taking(2, []int{1}, func(words []string) error { return do(words[0], words[1]) })
+}
+
+func both(do func(a, b string) error) func([]string) error {
+	return taking(2, []int{0, 1}, func(words []string) error { return do(words[0], words[1]) })
+}
+
+func taking(count int, changed []int, do func([]string) error) func([]string) error {
+	return func(words []string) error {
+		if len(words) != count {
+			return fmt.Errorf("it takes %d words", count)
+		}
+		for _, i := range changed {
+			if folder, err := filepath.EvalSymlinks(filepath.Dir(words[i])); err != nil || !inSiege(folder) {
+				return errors.Join(err, fmt.Errorf("%s is not of the siege", words[i]))
+			}
+		}
+		return do(words)
+	}
+}
+
+// inSiege says whether a path is below the folder that the workspace is in.
+func inSiege(real string) bool {
+	dir, err := os.Getwd()
+	if err != nil {
+		return false
+	}
+	abs, err := filepath.Abs(real)
+	return err == nil && strings.HasPrefix(abs+"/", filepath.Dir(dir)+"/")
+}
+
+// ofSiege changes attributes of what a path leads to, if that is of the siege
+// itself. A device is the machine's wherever it is mounted: it is given the mode
+// that it has.
+func ofSiege(change func(path string) error) func(path string) error {
+	return func(path string) error {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		if err := os.Chmod(path, info.Mode()&(os.ModePerm|os.ModeSticky)); err == nil {
-			fmt.Println("ESCAPED the mode of", path, "can be changed")
+		defer unix.Close(fd)
+		opened := fmt.Sprintf("/proc/self/fd/%d", fd)
+		real, err := os.Readlink(opened)
+		var stat unix.Stat_t
+		if err = errors.Join(err, unix.Fstat(fd, &stat)); err != nil {
+			return err
 		}
-	}
-	return nil
-}
-
-func one(do func(a string) error) func([]string) error {
-	return func(words []string) error {
-		if len(words) != 1 {
-			return errors.New("it takes one word")
+		switch {
+		case !inSiege(real):
+			return fmt.Errorf("%s is not of the siege", real)
+		case stat.Mode&unix.S_IFMT == unix.S_IFCHR:
+			err := unix.Chmod(opened, stat.Mode&0o7777)
+			if err == nil {
+				fmt.Printf("ESCAPED the mode of the device at %s can be changed\n", path)
+			}
+			return err
 		}
-		return do(words[0])
-	}
-}
-
-func two(do func(a, b string) error) func([]string) error {
-	return func(words []string) error {
-		if len(words) != 2 {
-			return errors.New("it takes two words")
-		}
-		return do(words[0], words[1])
+		return change(opened)
 	}
 }
 
@@ -125,5 +165,5 @@ func changeMode(path, octal string) error {
 	if err != nil {
 		return err
 	}
-	return unix.Chmod(path, uint32(mode))
+	return ofSiege(func(opened string) error { return unix.Chmod(opened, uint32(mode)) })(path)
 }
