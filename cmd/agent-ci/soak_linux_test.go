@@ -44,7 +44,7 @@ type soakPlan struct {
 	seed    uint64
 	workers int
 	until   time.Time // for ever so many runs
-	runs    uint64    // where there is no time
+	runs    uint64    // at least
 }
 
 func soaking(t *testing.T) soakPlan {
@@ -67,7 +67,7 @@ func soaking(t *testing.T) soakPlan {
 	return plan
 }
 
-func (p soakPlan) goesOn(run uint64) bool { return run < p.runs || time.Now().Before(p.until) }
+func (p soakPlan) goesOn(run uint64) bool { return run < max(p.runs, uint64(p.workers)) || time.Now().Before(p.until) }
 
 // tally is what a soak was made of.
 type tally struct {
