@@ -65,7 +65,7 @@ var soakNames = strings.Fields(`
 	greet.sh four.png docs/readme.md docs/more/deep.md a/x b/x c/x conf/x
 	.git .git/config .git/hooks .git/hooks/new .git/HEAD .gitignore a/.git a/.git/config .github/x
 	.. ../denied/file BASE/denied/file BASE/home/.netrc BASE/home/.ssh/id_rsa BASE/outside BASE/outside/secret.txt BASE/outside/new BASE/temp/cred BASE/workspace/conf
-	/ /proc/self/root /proc/self/cwd /dev/fd/3
+	. / /proc/self/root /proc/self/cwd /dev/fd/3
 `)
 
 // stepKinds are the steps with what stands behind their first word: N for a name.

@@ -183,12 +183,16 @@ func TestSoakCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			if found := q.breachesOf(t, programs, os.Getuid()); len(found) > 0 {
-				t.Errorf("%s\n%s", strings.Join(found, "\n"), q)
-			}
-		})
+		for name, user := range sandboxtest.Users(t) {
+			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				found, outcome := q.play(t, programs, user)
+				t.Logf("it ended as %s", outcome)
+				if len(found) > 0 {
+					t.Errorf("%s\n%s", strings.Join(found, "\n"), q)
+				}
+			})
+		}
 	}
 }
 
