@@ -121,10 +121,8 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		t.Fatal(err)
 	}
 	s.write("world.json", string(raw))
-	for _, folder := range []string{"run", "sockets"} {
-		if err := os.Mkdir(filepath.Join(base, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(filepath.Dir(s.out()), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	sandboxtest.Give(t, base, user)
 	return s
@@ -137,7 +135,7 @@ func (s *siege) checkout() {
 	s.git(s.dir, "init", "--quiet", "--initial-branch=main", dir)
 	for name, text := range map[string]string{
 		"greet.sh": "echo hello\n", "docs/readme.md": "one\ntwo\nthree\n", "docs/more/deep.md": "deep\n", "protected/keep.txt": "kept\nas it is\n",
-		"four.png": pixels, ".gitignore": "/conf/*.json\n/keys/\n/mnt/\n", "conf/plain.txt": "nothing hidden\n",
+		"four.png": pixels, ".gitignore": "/conf/*.json\n/conf/deep/\n/keys/\n/mnt/\n", "conf/plain.txt": "nothing hidden\n",
 	} {
 		s.write(filepath.Join(dir, name), text)
 	}
@@ -145,6 +143,11 @@ func (s *siege) checkout() {
 	s.git(dir, "commit", "--quiet", "--message=begin")
 	s.write(filepath.Join(dir, ".git/hooks/kept"), "x")
 	if !s.hides() {
+		for _, path := range s.world.Hidden() {
+			if err := os.Remove(path); err != nil {
+				s.t.Fatal(err)
+			}
+		}
 		return
 	}
 	s.git(dir, "config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic "+attempts.Secret)
@@ -157,11 +160,11 @@ func (s *siege) checkout() {
 // job is what the run is told, with further keys.
 func (s *siege) job(more map[string]any) map[string]any {
 	policy := map[string]any{
-		"protect": []string{"protected/**"}, "on_protected": "drop", "deny_read": []string{s.world.Denied},
+		"protect": []string{"protected/**"}, "on_protected": "drop", "writable": []string{s.world.Extra}, "deny_read": []string{s.world.Denied},
 		"change": map[string]string{"symlinks_out": "allow", "symlinks": "allow", "executables": "allow", "nested_git": "allow"},
 	}
 	if s.hides() {
-		policy["deny_read"] = []string{s.world.Denied, "conf/cred.json", "keys"}
+		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, "conf/cred.json", "keys")
 	}
 	if s.tier == unconfined {
 		policy["sandbox"] = string(sandbox.DangerFullAccess)

@@ -67,7 +67,9 @@ func soaking(t *testing.T) soakPlan {
 	return plan
 }
 
-func (p soakPlan) goesOn(run uint64) bool { return run < max(p.runs, uint64(p.workers)) || time.Now().Before(p.until) }
+func (p soakPlan) goesOn(run uint64) bool {
+	return run < max(p.runs, uint64(p.workers)) || time.Now().Before(p.until)
+}
 
 // tally is what a soak was made of.
 type tally struct {

@@ -175,8 +175,10 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, configLimit))
 }
 
+// skip goes on behind an entry, which is nil for a folder that the walk could not
+// even begin with.
 func skip(entry fs.DirEntry) error {
-	if entry.IsDir() {
+	if entry != nil && entry.IsDir() {
 		return fs.SkipDir
 	}
 	return nil

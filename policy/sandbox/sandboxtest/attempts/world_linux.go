@@ -50,7 +50,7 @@ func NewWorld(base string) (World, error) {
 	for name, content := range map[string]string{
 		"outside/secret.txt": "x", "outside/truncate": "x", "outside/delete": "x", "outside/move": "x", "outside/kube/config": Secret,
 		"home/.ssh/id_rsa": Secret, "home/.aws/credentials": Secret, "home/.netrc": Secret, "home/.config/gh/hosts.yml": Secret,
-		"denied/file": Secret, "temp/cred": Secret, "workspace/mnt/.keep": "",
+		"denied/file": Secret, "temp/cred": Secret, "workspace/mnt/.keep": "", "sockets/.keep": "",
 		"workspace/conf/deep/cred": Secret, "extra/a/cred": Secret,
 	} {
 		if err := os.MkdirAll(filepath.Dir(in(name)), 0o755); err != nil {

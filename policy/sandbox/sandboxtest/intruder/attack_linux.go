@@ -35,9 +35,11 @@ func attack(args []string) error {
 	if err := leaveBehind(filepath.Dir(args[0])); err != nil {
 		return err
 	}
+	_, err = os.Stat(w.Hidden()[0])
+	hides := err == nil // a check's tree has nothing of it
 	tried := 0
 	for _, a := range attempts.All() {
-		if a.Open[args[1]] == attempts.CheckedAfterwards || args[1] == "none" && a.Unproven {
+		if a.Open[args[1]] == attempts.CheckedAfterwards || args[1] == "none" && a.Unproven || a.Hidden && !hides {
 			continue
 		}
 		v, err := try(args[0], a)
