@@ -62,7 +62,8 @@ type scan struct {
 func (s *scan) run(ctx context.Context) error {
 	s.attributes = map[string]bool{}
 	s.helpers = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
-	return s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
+	err := s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
+	return s.unlessUnreadable(err, ".")
 }
 
 func (s *scan) tell(f found) error {
@@ -244,7 +245,12 @@ func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name
 func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.ignoreCase)
-	err := s.into(ctx, dir, n, below)
+	return s.unlessUnreadable(s.into(ctx, dir, n, below), path)
+}
+
+// unlessUnreadable is an error of a folder, but for that it may not be read, which
+// is told.
+func (s *scan) unlessUnreadable(err error, path string) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return s.tell(found{what: foundUnreadable, path: path, entry: -1, dir: true})
 	}
