@@ -258,7 +258,7 @@ func (s *scan) unlessUnreadable(err error, path string) error {
 }
 
 func (s *scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
-	sub, err := dir.OpenRoot(n.disk)
+	sub, err := openFolder(dir, n.disk)
 	if err != nil {
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}

@@ -170,7 +170,7 @@ func (r *run) equip(ctx context.Context) error {
 // openWorkDir opens the working directory. Before a snapshot was taken no command
 // of the agent can have made it unreadable.
 func (r *run) openWorkDir(dir string) (*os.Root, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
 	if errors.Is(err, fs.ErrPermission) && r.snapshot != nil {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
 			"Commands of the run took the right to read the working directory %s; have it left as it is.", dir).Because(err)
