@@ -62,8 +62,7 @@ type scan struct {
 func (s *scan) run(ctx context.Context) error {
 	s.attributes = map[string]bool{}
 	s.helpers = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
-	err := s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
-	return s.unlessUnreadable(err, ".")
+	return s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
 }
 
 func (s *scan) tell(f found) error {
@@ -245,12 +244,7 @@ func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name
 func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.ignoreCase)
-	return s.unlessUnreadable(s.into(ctx, dir, n, below), path)
-}
-
-// unlessUnreadable is an error of a folder, but for that it may not be read, which
-// is told.
-func (s *scan) unlessUnreadable(err error, path string) error {
+	err := s.into(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
 		return s.tell(found{what: foundUnreadable, path: path, entry: -1, dir: true})
 	}

@@ -172,8 +172,7 @@ func (r *run) equip(ctx context.Context) error {
 func (r *run) openWorkDir(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
 	if errors.Is(err, fs.ErrPermission) && r.snapshot != nil {
-		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
-			"Commands of the run took the right to read the working directory %s; have it left as it is.", dir).Because(err)
+		return nil, unreadable(dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the working directory: %w", err)
