@@ -110,6 +110,8 @@ func (w *work) take(f found) error {
 		if !w.snap.covers(f.path) {
 			w.problem(ProblemName, f.path, "some systems take the name for .git")
 		}
+	case foundUnreadable:
+		w.problem(ProblemUnreadable, f.path, "the folder may not be read")
 	case foundTooDeep:
 		if !w.snap.covers(f.path) {
 			w.problem(ProblemTooDeep, f.path, fmt.Sprintf("its path is longer than %d bytes or %d parts", longestPath, deepestPath))

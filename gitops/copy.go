@@ -100,7 +100,7 @@ func (c *copier) folder(name string) error {
 	if err := c.to.Mkdir(name, 0o777); there(err) != nil {
 		return err
 	}
-	from, err := c.from.OpenRoot(name)
+	from, err := openFolder(c.from, name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (c *copier) folder(name string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := c.to.OpenRoot(name)
+	to, err := openFolder(c.to, name)
 	if err != nil {
 		return there(err)
 	}

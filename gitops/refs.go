@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -196,12 +197,16 @@ func readSmall(path string) (string, error) {
 }
 
 // reflog appends what happened to a reference to the log at path, where git
-// would: when a log is there or is due by default.
+// would: when a log is there or is due by default. The log is no link: who can put
+// one there could have any file written to.
 func reflog(path string, old, now plumbing.Hash, who, message string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("write the log of a reference: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	if err == nil {
+		f, err = only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() })
+	}
 	if err != nil {
 		return fmt.Errorf("write the log of a reference: %w", err)
 	}

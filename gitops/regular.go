@@ -83,6 +83,10 @@ func openRegular(dir *os.Root, path string) (*os.File, error) {
 	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() })
 }
 
+// openFolder opens a folder. With the slash the open does not wait for the other
+// end of a pipe that has come in its place.
+func openFolder(dir *os.Root, name string) (*os.Root, error) { return dir.OpenRoot(name + "/") }
+
 // until reads from r as long as ctx lasts.
 func until(ctx context.Context, r io.Reader) io.Reader { return boundReader{ctx, r} }
 

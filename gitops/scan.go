@@ -38,6 +38,7 @@ const (
 	foundRepository             // an untracked folder that is a repository of its own
 	foundInvalid                // a name that must never get into a tree
 	foundTooDeep                // untracked, and nothing that git could check out
+	foundUnreadable             // a folder with tracked files that may not be read
 )
 
 // scan compares a work tree with an index by stat data and lists what is not
@@ -238,10 +239,20 @@ func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name
 	}
 }
 
-// enter goes into a folder that holds tracked files.
+// enter goes into a folder that holds tracked files. Of one that may not be read
+// nothing is known.
 func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
-	below.ignored = below.ignored || ignores(below.ignores, strings.TrimSuffix(below.path, "/"), true, s.settings.ignoreCase)
-	sub, err := dir.OpenRoot(n.disk)
+	path := strings.TrimSuffix(below.path, "/")
+	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.ignoreCase)
+	err := s.into(ctx, dir, n, below)
+	if errors.Is(err, fs.ErrPermission) {
+		return s.tell(found{what: foundUnreadable, path: path, entry: -1, dir: true})
+	}
+	return err
+}
+
+func (s *scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
+	sub, err := openFolder(dir, n.disk)
 	if err != nil {
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}

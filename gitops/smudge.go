@@ -67,7 +67,7 @@ func (s *store) wholeFiles(ctx context.Context, changes []difference) error {
 // are empty then.
 func (s *smudger) clear(d difference) error {
 	info, err := s.dir.Lstat(d.path)
-	if absent(err) || s.linkAt(path.Dir(d.path)) != "" { // what a link leads to is another path's
+	if absent(err) || s.obstacleAt(path.Dir(d.path)) != "" { // what a link leads to is another path's
 		return nil
 	}
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *smudger) clear(d difference) error {
 	return nil
 }
 
-// linkAt is the link that stands where a folder, or one above it, would have to
-// be; empty for none.
-func (s *smudger) linkAt(dir string) string {
+// obstacleAt is the link, or whatever else is no folder, that stands where a
+// folder or one above it would have to be; empty for none.
+func (s *smudger) obstacleAt(dir string) string {
 	for ; dir != "."; dir = path.Dir(dir) {
-		if info, err := s.dir.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err := s.dir.Lstat(dir); err == nil && !info.IsDir() {
 			return dir
 		}
 	}
@@ -193,8 +193,8 @@ func (s *smudger) folder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
 	}
-	if link := s.linkAt(dir); link != "" {
-		return &ObstructedError{Paths: []string{link}}
+	if obstacle := s.obstacleAt(dir); obstacle != "" {
+		return &ObstructedError{Paths: []string{obstacle}}
 	}
 	if err := s.dir.MkdirAll(dir, 0o777); err != nil {
 		return err

@@ -70,7 +70,7 @@ func beyondGit(path string) bool {
 // read is passed over, as git does.
 func (s *scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
-	sub, err := dir.OpenRoot(n.disk)
+	sub, err := openFolder(dir, n.disk)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

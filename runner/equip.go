@@ -136,9 +136,9 @@ type toolbox struct {
 // died with its processes.
 func (r *run) equip(ctx context.Context) error {
 	dir := r.workDir()
-	root, err := os.OpenRoot(dir)
+	root, err := r.openWorkDir(dir)
 	if err != nil {
-		return fmt.Errorf("open the working directory: %w", err)
+		return err
 	}
 	suits, ignored := toolsetOf(r.profile, r.job.Model.Tools), r.ignored(ctx)
 	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
@@ -165,6 +165,19 @@ func (r *run) equip(ctx context.Context) error {
 	}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
+}
+
+// openWorkDir opens the working directory. Before a snapshot was taken no command
+// of the agent can have made it unreadable.
+func (r *run) openWorkDir(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
+	if errors.Is(err, fs.ErrPermission) && r.snapshot != nil {
+		return nil, unreadable(dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the working directory: %w", err)
+	}
+	return root, nil
 }
 
 // commandView is what the agent's commands see of files, for the tools that

@@ -152,7 +152,7 @@ func missingFolders(root *os.Root, name string) []string {
 // undoPatch takes back what a patch that was broken off had done. It says
 // whether there was one, and whether the last one that began is whole.
 func (r *run) undoPatch() (undone, whole bool, err error) {
-	root, err := os.OpenRoot(r.workDir())
+	root, err := os.OpenRoot(r.workDir() + "/") // which waits for no pipe
 	if err != nil {
 		return false, false, fmt.Errorf("open the working directory: %w", err)
 	}
@@ -229,7 +229,7 @@ func (r *run) putBack(root *os.Root, file journalled) error {
 // dropTemporary removes the files that a patch on its way writes beside those
 // that it changes.
 func dropTemporary(root *os.Root, dir string) {
-	folder, err := root.Open(dir)
+	folder, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}

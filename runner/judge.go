@@ -155,7 +155,13 @@ func (r *run) withoutDropped(ctx context.Context, changes *gitops.ChangeSet) (*g
 	if err != nil || len(verdict.Drop) == 0 {
 		return changes, err
 	}
-	if err := r.checkout.Revert(ctx, changes, verdict.Drop); err != nil {
+	err = r.checkout.Revert(ctx, changes, verdict.Drop)
+	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
+		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
+			"The change touches protected files (%s), which can't be put back (policy.on_protected): what was made at %s is in the way; have it removed.",
+			strings.Join(transcript.FileNames(verdict.Drop), ", "), strings.Join(transcript.FileNames(obstructed.Paths), ", ")).Because(err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(transcript.FileNames(verdict.Drop), ", "))

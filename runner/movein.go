@@ -240,7 +240,7 @@ func (r *run) layOver(ctx context.Context) error {
 // applyPatches does the work so far again, as far as patches did it.
 func (r *run) applyPatches(ctx context.Context) error {
 	dir := r.workDir()
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
 	if err != nil {
 		return fmt.Errorf("open the working directory: %w", err)
 	}

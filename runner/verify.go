@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -289,11 +290,21 @@ func (r *run) takeChanges(ctx context.Context) error {
 	if err == nil {
 		changes, err = r.withoutDropped(ctx, changes)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return unreadable(r.checkout.Root(), err)
+	}
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
 	r.changes = changes
 	return cmp.Or(r.keepChanges(ctx), violation)
+}
+
+// unreadable is the outcome of a checkout in which commands of the run have left
+// nothing that may be read, or of a folder of it.
+func unreadable(folder string, err error) *outcome.Stop {
+	return outcome.Stopf(outcome.PolicyViolation, "change",
+		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, rootCause(err)).Because(err)
 }
 
 // judgeLeftOut refuses a run whose work is all such that it cannot be part of a

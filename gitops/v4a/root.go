@@ -65,7 +65,7 @@ func (d rootDir) Sub(name string) (Dir, error) {
 	if !seen.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
-	sub, err := d.root.OpenRoot(name)
+	sub, err := d.root.OpenRoot(name + "/") // which waits for no pipe that has come in its place
 	if err != nil {
 		return nil, err
 	}

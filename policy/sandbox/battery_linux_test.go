@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
 // The test binary is three programs more: the one that opens a sandbox, so that
@@ -29,28 +26,12 @@ const (
 	worldVariable   = "SANDBOX_TEST_WORLD"
 )
 
-// nobody is a user who owns nothing else.
-const nobody = 65534
-
 // tiers are the ways to confine, by what is left out.
 var tiers = map[string][]string{
 	"full":       nil,
 	"landlock":   {layerNamespaces},
 	"namespaces": {layerLandlock},
 }
-
-// verdict is how an attempt ended.
-type verdict struct {
-	Name    string
-	Escaped bool
-	Why     string
-}
-
-const (
-	exitEscaped  = 10
-	exitHeld     = 11
-	exitMistaken = 12
-)
 
 // becomeProgram makes this process one of the other programs, if it is meant
 // to be one.
@@ -75,33 +56,12 @@ func removeProgram() {
 }
 
 func runAttempt() {
-	var w world
+	var w attempts.World
 	must(json.Unmarshal([]byte(os.Getenv(worldVariable)), &w))
-	all := slices.Concat(attempts(), proxyAttempts())
-	i := slices.IndexFunc(all, func(a attempt) bool { return a.name == os.Getenv(attemptVariable) })
-	err := all[i].do(w)
-	switch {
-	case w.mistaken():
-		fmt.Println("the victim's number is one of its own")
-		os.Exit(exitMistaken)
-	case err != nil:
-		fmt.Println(err)
-		os.Exit(exitHeld)
-	}
-	os.Exit(exitEscaped)
-}
-
-// mistaken is true where the victim's number is that of a thread of the attempt
-// or of its supervisor. In a namespace of processes numbers begin at 1 again, so
-// that what was attacked is not the victim.
-func (w world) mistaken() bool {
-	for _, process := range []int{os.Getpid(), os.Getppid()} {
-		_, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", process, w.Victim))
-		if err == nil && process != w.Victim {
-			return true
-		}
-	}
-	return false
+	w.Supervisor = os.Getppid()
+	all := slices.Concat(attempts.All(), proxyAttempts())
+	i := slices.IndexFunc(all, func(a attempts.Attempt) bool { return a.Name == os.Getenv(attemptVariable) })
+	all[i].Make(w)
 }
 
 func must(err error) {
@@ -112,7 +72,7 @@ func must(err error) {
 
 // outer is what the program that opens the sandbox is told.
 type outer struct {
-	World   world
+	World   attempts.World
 	Options Options
 	Without []string
 	Bare    bool // no sandbox at all
@@ -125,21 +85,23 @@ type outer struct {
 func runOuter() {
 	var o outer
 	must(json.Unmarshal([]byte(os.Getenv(outerVariable)), &o))
-	o.World.Victim, o.World.Bare = os.Getpid(), o.Bare
-	stop := o.World.inhabit()
+	must(o.World.SetVictim(os.Getpid()))
+	o.World.Bare = o.Bare
+	stop, err := o.World.Inhabit()
+	must(err)
 	defer stop()
 	o.Options.without = o.Without
 	o.Options.Environ = os.Environ()
-	all := attempts()
+	all := attempts.All()
 	if o.Proxied {
 		all = append(all, proxyAttempts()...)
-		o.Options.Network, o.Options.Serve = NetworkProxied, o.World.serveProxy
+		o.Options.Network, o.Options.Serve = NetworkProxied, serveProxy(o.World)
 	}
 	box := o.open()
 	fmt.Fprintln(os.Stderr, box.Level())
 	out := json.NewEncoder(os.Stdout)
 	for _, a := range all {
-		if o.Bare && a.unproven {
+		if o.Bare && a.Unproven {
 			continue
 		}
 		v, mistaken := try(box, o, a)
@@ -166,63 +128,16 @@ func (o outer) open() *Sandbox {
 }
 
 // try runs one attempt. A mistaken one has hit itself: it says nothing.
-func try(box *Sandbox, o outer, a attempt) (v verdict, mistaken bool) {
+func try(box *Sandbox, o outer, a attempts.Attempt) (v attempts.Verdict, mistaken bool) {
 	raw, err := json.Marshal(o.World)
 	must(err)
 	var output bytes.Buffer
 	status, err := box.Run(context.Background(), Command{
 		Argv: []string{o.Program}, Dir: o.World.Workspace, Output: &output,
-		Env: []string{attemptVariable + "=" + a.name, worldVariable + "=" + string(raw), "HOME=" + o.World.Home},
+		Env: []string{attemptVariable + "=" + a.Name, worldVariable + "=" + string(raw), "HOME=" + o.World.Home},
 	})
 	must(err)
-	switch {
-	case status.ExitCode == exitEscaped:
-		return verdict{a.name, true, "it succeeded " + output.String()}, false
-	case status.ExitCode == exitHeld || status.Signal == "bad system call":
-		return verdict{a.name, false, strings.TrimSpace(output.String()) + status.Signal}, false
-	}
-	return verdict{a.name, true, fmt.Sprintf("the attempt itself failed: %+v %s", status, output.String())}, status.ExitCode == exitMistaken
-}
-
-// inhabit makes what lives outside: listeners, shared memory.
-func (w *world) inhabit() (stop func()) {
-	tcp, err := net.Listen("tcp4", "127.0.0.1:0")
-	must(err)
-	w.TCP = tcp.Addr().(*net.TCPAddr).Port
-	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	must(err)
-	w.UDP = udp.LocalAddr().(*net.UDPAddr).Port
-	named, err := net.Listen("unix", w.Socket)
-	must(err)
-	datagrams, err := net.ListenPacket("unixgram", w.Datagram)
-	must(err)
-	abstract, err := net.Listen("unix", "@"+w.Abstract)
-	must(err)
-	var ends sync.WaitGroup
-	ends.Go(func() { echo(udp) })
-	w.SharedKey = os.Getpid()
-	id, err := unix.SysvShmGet(w.SharedKey, 4096, unix.IPC_CREAT|0o600)
-	must(err)
-	must(os.WriteFile(w.Shared, []byte(w.Secret), 0o600))
-	return func() {
-		for _, l := range []interface{ Close() error }{tcp, udp, named, datagrams, abstract} {
-			_ = l.Close()
-		}
-		ends.Wait()
-		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-		_ = os.Remove(w.Shared)
-	}
-}
-
-func echo(c net.PacketConn) {
-	b := make([]byte, 16)
-	for {
-		n, from, err := c.ReadFrom(b)
-		if err != nil {
-			return
-		}
-		_, _ = c.WriteTo(b[:n], from)
-	}
+	return attempts.Judge(a.Name, status.ExitCode, status.Signal, output.String())
 }
 
 // programFolder is where the program was built, empty when it was not.
@@ -248,28 +163,10 @@ var program = sync.OnceValues(func() (string, error) {
 // place is a folder that commands see as it is: not below /tmp.
 func place(t *testing.T) string {
 	t.Helper()
-	home, _ := os.UserHomeDir()
-	work, _ := os.Getwd()
-	for _, parent := range []string{"/srv", "/var/lib", home, work} {
-		dir, err := os.MkdirTemp(parent, "agent-ci-sandbox-test-")
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() {
-			if err := RemoveScratch(dir); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	t.Skip("needs a folder to write to that is not below /tmp")
-	return ""
+	return sandboxtest.Place(t, RemoveScratch)
 }
 
-const secret = "the-secret-of-the-outside"
+const secret = attempts.Secret
 
 // newWorld makes what is attacked, as files of user.
 func newWorld(t *testing.T, tier string, user int) outer {
@@ -283,33 +180,23 @@ func newWorld(t *testing.T, tier string, user int) outer {
 	if tier != "landlock" { // which refuses to start then
 		gitConfig += "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic " + secret + "\n"
 	}
-	files := map[string]string{
-		"outside/secret.txt": "x", "outside/truncate": "x", "outside/delete": "x", "outside/move": "x", "outside/kube/config": secret,
-		"home/.ssh/id_rsa": secret, "home/.aws/credentials": secret, "home/.netrc": secret, "home/.config/gh/hosts.yml": secret,
-		"denied/file": secret, "temp/cred": secret, "workspace/mnt/.keep": "",
-		"workspace/conf/deep/cred": secret, "extra/a/cred": secret, "workspace/.git/config": gitConfig, "workspace/.git/HEAD": "ref: refs/heads/main\n", "workspace/.git/description": "x", "workspace/.git/hooks/kept": "x",
+	w, err := attempts.NewWorld(base)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, content := range files {
-		put(t, filepath.Join(base, name), content, 0o644)
+	for name, content := range map[string]string{"config": gitConfig, "HEAD": "ref: refs/heads/main\n", "description": "x", "hooks/kept": "x"} {
+		put(t, filepath.Join(w.Workspace, ".git", name), content, 0o644)
 	}
 	binary, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(base, "bin/attempt"), string(binary), 0o755)
-	if err := os.Symlink(filepath.Join(base, "outside/kube"), filepath.Join(base, "home/.kube")); err != nil {
-		t.Fatal(err)
-	}
-	give(t, base, user)
+	sandboxtest.Give(t, base, user)
 	in := func(name string) string { return filepath.Join(base, name) }
-	w := world{
-		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Extra: in("extra"), Temp: in("temp"),
-		Socket: in("outside/host.sock"), Datagram: in("outside/datagram.sock"), Abstract: filepath.Base(base),
-		Shared: filepath.Join("/dev/shm", filepath.Base(base)), Secret: secret,
-	}
 	denied := []string{w.Denied}
 	if tier != "landlock" { // which refuses to start then
-		denied = append(denied, w.workspace("conf/deep/cred"), filepath.Join(w.Extra, "a/cred"))
+		denied = append(denied, w.Hidden()...)
 	}
 	return outer{World: w, Program: in("bin/attempt"), Without: tiers[tier], Options: Options{
 		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: w.Workspace, Writable: []string{w.Extra}, Home: w.Home, Scratch: in("scratch"), DenyRead: denied,
@@ -326,25 +213,8 @@ func put(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-// give makes all below base the user's.
-func give(t *testing.T, base string, user int) {
-	t.Helper()
-	if user == os.Getuid() {
-		return
-	}
-	err := filepath.WalkDir(base, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, user, user)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // attack runs all attempts as user and returns how they ended.
-func attack(t *testing.T, o outer, user int) (level string, all []verdict) {
+func attack(t *testing.T, o outer, user int) (level string, all []attempts.Verdict) {
 	t.Helper()
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -363,20 +233,13 @@ func attack(t *testing.T, o outer, user int) (level string, all []verdict) {
 	}
 	level, _, _ = strings.Cut(stderr.String(), "\n")
 	for d := json.NewDecoder(&stdout); d.More(); {
-		var v verdict
+		var v attempts.Verdict
 		if err := d.Decode(&v); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, v)
 	}
 	return level, all
-}
-
-func users(t *testing.T) map[string]int {
-	if os.Getuid() == 0 && os.Lchown(t.TempDir(), nobody, nobody) == nil { // a namespace of users may have this one alone
-		return map[string]int{"root": 0, "nobody": nobody}
-	}
-	return map[string]int{"user": os.Getuid()}
 }
 
 // requireTier skips where the kernel does not give what the tier is made of.
@@ -395,11 +258,11 @@ func requireTier(t *testing.T, tier string) {
 }
 
 func TestNothingGetsOut(t *testing.T) {
-	if n := len(attempts()); n < 50 {
+	if n := len(attempts.All()); n < 50 {
 		t.Fatalf("there are %d attempts", n)
 	}
 	for tier := range tiers {
-		for name, user := range users(t) {
+		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)
 				level, verdicts := attack(t, newWorld(t, tier, user), user)
@@ -407,8 +270,9 @@ func TestNothingGetsOut(t *testing.T) {
 					t.Errorf("the level is %s", level)
 				}
 				for i, v := range verdicts {
-					why, open := attempts()[i].open[tier]
-					open = open && (user == 0 || !attempts()[i].roots)
+					a := attempts.All()[i]
+					why, open := a.Open[tier]
+					open = open && (user == 0 || !a.Roots)
 					switch {
 					case v.Escaped && !open:
 						t.Errorf("%s: %s", v.Name, v.Why)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
@@ -59,7 +61,7 @@ func configFiles(gitDir, commonDir string) []string {
 
 func (s *gitState) clean(files []string, scratch string) error {
 	for i, file := range files {
-		raw, err := os.ReadFile(file)
+		raw, err := readConfiguration(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -89,6 +91,21 @@ func (s *gitState) clean(files []string, scratch string) error {
 		s.cleaned[file] = copied
 	}
 	return nil
+}
+
+// readConfiguration reads a little more than a configuration may have. Where
+// Landlock is alone, commands can put a pipe there, or a file that says that it
+// has terabytes.
+func readConfiguration(file string) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", file))
+	}
+	return io.ReadAll(io.LimitReader(f, configLimit+1))
 }
 
 // besides is a path of a configuration file, which may start at the user's

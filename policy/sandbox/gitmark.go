@@ -175,8 +175,10 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, configLimit))
 }
 
+// skip goes on behind an entry, which is nil for a folder that the walk could not
+// even begin with.
 func skip(entry fs.DirEntry) error {
-	if entry.IsDir() {
+	if entry != nil && entry.IsDir() {
 		return fs.SkipDir
 	}
 	return nil
@@ -198,12 +200,35 @@ func (m *GitMark) lookAt(ctx context.Context, folder string) error {
 		if err != nil {
 			return err
 		}
-		if changesByItself(filepath.ToSlash(below)) || !entry.IsDir() && strings.HasSuffix(below, ".lock") {
-			return skip(entry)
+		if over, err := passOver(filepath.ToSlash(below), entry); over {
+			return err
 		}
 		m.Entries[path], err = contentOf(ctx, path, entry)
 		return err
 	})
+}
+
+// passOver says whether an entry is none to compare, as git writes it by itself. A
+// link or a pipe there is not git's: what is written next goes where it leads.
+func passOver(below string, entry fs.DirEntry) (over bool, err error) {
+	switch {
+	case !entry.IsDir() && strings.HasSuffix(below, ".lock"):
+		return true, nil
+	case !changesByItself(below):
+		return false, nil
+	case entry.IsDir() && !isOfLogs(below):
+		return true, fs.SkipDir
+	}
+	return entry.IsDir() || entry.Type().IsRegular(), nil
+}
+
+// isOfLogs says whether a path is the folder of logs, or lies in it.
+func isOfLogs(below string) bool {
+	parts := strings.Split(below, "/")
+	if parts[0] == "modules" || parts[0] == "worktrees" {
+		return slices.Contains(parts, "logs")
+	}
+	return parts[0] == "logs"
 }
 
 // changesByItself says whether git writes a path of its folder when nothing
@@ -216,14 +241,14 @@ func changesByItself(below string) bool {
 	if first == "objects" {
 		return below != "objects" && !strings.HasPrefix(below, "objects/info")
 	}
-	return below == "logs" || below == "index" || strings.HasPrefix(below, "sharedindex.") ||
+	return isOfLogs(below) || below == "index" || strings.HasPrefix(below, "sharedindex.") ||
 		slices.Contains([]string{"COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "gc.log", "gc.pid"}, below)
 }
 
 // moduleChangesByItself is the same for the folder of a submodule, which may
 // stand in folders of its name.
 func moduleChangesByItself(below string) bool {
-	return slices.Contains([]string{"index", "logs", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"}, filepath.Base(below)) ||
+	return isOfLogs(below) || slices.Contains([]string{"index", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"}, filepath.Base(below)) ||
 		strings.Contains(below, "/objects/") && !strings.Contains(below, "/objects/info")
 }
 

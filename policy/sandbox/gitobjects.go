@@ -70,7 +70,12 @@ func (m *GitMark) ChangedObjects(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: mostInflated}
-	if err := eachObject(ctx, m.Store, c.look(ctx)); err != nil {
+	err := eachObject(ctx, m.Store, c.look(ctx))
+	if errors.Is(err, fs.ErrPermission) { // as it was not when the run began
+		c.tell(m.Store, "can't be read")
+		return c.changed, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("look at git's objects: %w", err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.Objects)) {

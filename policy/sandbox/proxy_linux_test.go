@@ -22,6 +22,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
 // openHost is listed, and answers where the internet is one server.
@@ -51,25 +53,27 @@ func serve(address, internet string, listed ...string) func(net.Listener) func()
 }
 
 // serveProxy is a proxy whose list has names that lead to the machine itself.
-func (w world) serveProxy(l net.Listener) func() {
-	internet := httptest.NewServer(http.NotFoundHandler())
-	port := fmt.Sprintf(":%d", w.TCP)
-	stop := serve("127.0.0.1", internet.Listener.Addr().String(), "inside.example.org"+port, "*.rebound.example.org"+port)(l)
-	return func() {
-		stop()
-		internet.Close()
+func serveProxy(w attempts.World) func(net.Listener) func() {
+	return func(l net.Listener) func() {
+		internet := httptest.NewServer(http.NotFoundHandler())
+		port := fmt.Sprintf(":%d", w.TCP)
+		stop := serve("127.0.0.1", internet.Listener.Addr().String(), "inside.example.org"+port, "*.rebound.example.org"+port)(l)
+		return func() {
+			stop()
+			internet.Close()
+		}
 	}
 }
 
 // proxyAttempts are ways around the proxy or through it. What it does not refuse
 // counts as reached.
-func proxyAttempts() []attempt {
-	connect := func(name, host string) attempt {
-		return attempt{name: name, do: func(w world) error {
+func proxyAttempts() []attempts.Attempt {
+	connect := func(name, host string) attempts.Attempt {
+		return attempts.Attempt{Name: name, Do: func(w attempts.World) error {
 			return turnedAway(fmt.Sprintf("CONNECT %s:%d HTTP/1.1\r\nHost: x\r\n\r\n", host, w.TCP))
 		}}
 	}
-	return []attempt{
+	return []attempts.Attempt{
 		connect("connect to the machine's loopback through the proxy", "127.0.0.1"),
 		connect("the same by its name", "localhost"),
 		connect("the same by its name with a dot", "localhost."),
@@ -88,25 +92,25 @@ func proxyAttempts() []attempt {
 		connect("the same behind a user's name", openHost+"@127.0.0.1"),
 		connect("the host's name server through the proxy", "127.0.0.53"),
 		connect("another port of a listed host", openHost),
-		{name: "the same by an absolute request", do: func(w world) error {
+		{Name: "the same by an absolute request", Do: func(w attempts.World) error {
 			return turnedAway(fmt.Sprintf("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: %s\r\n\r\n", w.TCP, openHost))
 		}},
-		{name: "the metadata service through the proxy", do: func(world) error {
+		{Name: "the metadata service through the proxy", Do: func(attempts.World) error {
 			return turnedAway("GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n")
 		}},
-		{name: "a host that is not listed", do: func(world) error {
+		{Name: "a host that is not listed", Do: func(attempts.World) error {
 			return turnedAway("CONNECT evil.example.com:443 HTTP/1.1\r\nHost: " + openHost + "\r\n\r\n")
 		}},
-		{name: "a second request behind one that is let through", do: func(world) error {
+		{Name: "a second request behind one that is let through", Do: func(attempts.World) error {
 			return turnedAway("GET http://"+openHost+"/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://evil.example.com/ HTTP/1.1\r\nHost: "+openHost+"\r\n\r\n")
 		}},
-		{name: "the metadata service past the proxy", do: func(world) error { return dial("tcp4", "169.254.169.254:80") }},
-		{name: "a host past the proxy", do: func(world) error { return dial("tcp4", "192.0.2.1:443") }},
-		{name: "a name server past the proxy", do: func(world) error { return lookUp() }},
-		{name: "the proxy by SOCKS", do: bySOCKS},
-		{name: "take the proxy's port", do: func(world) error { return takePort(unix.SO_REUSEADDR) }},
-		{name: "share the proxy's port", do: func(world) error { return takePort(unix.SO_REUSEPORT) }},
-		{name: "find the proxy's listener in a process", do: findListener},
+		{Name: "the metadata service past the proxy", Do: func(attempts.World) error { return attempts.Dial("tcp4", "169.254.169.254:80") }},
+		{Name: "a host past the proxy", Do: func(attempts.World) error { return attempts.Dial("tcp4", "192.0.2.1:443") }},
+		{Name: "a name server past the proxy", Do: func(attempts.World) error { return lookUp() }},
+		{Name: "the proxy by SOCKS", Do: bySOCKS},
+		{Name: "take the proxy's port", Do: func(attempts.World) error { return takePort(unix.SO_REUSEADDR) }},
+		{Name: "share the proxy's port", Do: func(attempts.World) error { return takePort(unix.SO_REUSEPORT) }},
+		{Name: "find the proxy's listener in a process", Do: findListener},
 	}
 }
 
@@ -149,7 +153,7 @@ func lookUp() error {
 	return err
 }
 
-func bySOCKS(w world) error {
+func bySOCKS(w attempts.World) error {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", proxyPort))
 	must(err)
 	defer conn.Close()
@@ -179,7 +183,7 @@ func takePort(option int) error {
 
 // findListener looks for the listener's inode among all descriptors that can be
 // seen.
-func findListener(world) error {
+func findListener(attempts.World) error {
 	table, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
 		return err
@@ -197,12 +201,12 @@ func findListener(world) error {
 			return nil
 		}
 	}
-	return errNothing
+	return attempts.ErrNothing
 }
 
 func TestNothingGetsOutByTheProxy(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
-		for name, user := range users(t) {
+		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)
 				o := newWorld(t, tier, user)
@@ -211,7 +215,7 @@ func TestNothingGetsOutByTheProxy(t *testing.T) {
 				if level != tier {
 					t.Errorf("the level is %s", level)
 				}
-				if n := len(attempts()) + len(proxyAttempts()); len(verdicts) != n {
+				if n := len(attempts.All()) + len(proxyAttempts()); len(verdicts) != n {
 					t.Errorf("%d of %d attempts were made", len(verdicts), n)
 				}
 				for _, v := range verdicts {

@@ -97,7 +97,7 @@ func (p place) outside(view *sandbox.View, path, name string) (spot, error) {
 	if inGitDirectory(inside) || inGitDirectory(path) {
 		return spot{}, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
 	}
-	root, err := os.OpenRoot(at)
+	root, err := os.OpenRoot(at + "/") // which waits for no pipe
 	if err != nil {
 		return spot{}, refusal(notOpened("file", name, err))
 	}
@@ -118,7 +118,7 @@ func (p place) open(name string) (*os.File, error) {
 // the caller. The error is a refusal, or what keeps a working directory from
 // being read at all.
 func (p place) tree(at spot) (*tree, error) {
-	root, err := at.root.OpenRoot(at.inside)
+	root, err := at.root.OpenRoot(at.inside + "/") // which waits for no pipe
 	if err != nil {
 		if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
 			return nil, refusal(at.name + " is not a directory")

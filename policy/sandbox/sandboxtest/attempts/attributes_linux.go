@@ -1,4 +1,4 @@
-package sandbox
+package attempts
 
 import (
 	"encoding/binary"
@@ -17,7 +17,7 @@ import (
 // change where nothing is confined.
 type target struct {
 	name    string
-	path    func(world) string
+	path    func(World) string
 	changes []string // of attributeChanges
 	roots   bool     // user 0 owns it, so that others are held everywhere
 }
@@ -69,12 +69,12 @@ var everyChange = []string{"mode", "mode by a descriptor", "times", "times to no
 
 func targets() []target {
 	machine := func(path string, changes ...string) target {
-		return target{name: path, path: func(world) string { return path }, changes: changes, roots: true}
+		return target{name: path, path: func(World) string { return path }, changes: changes, roots: true}
 	}
 	device := func(path string, changes ...string) target { // who may write one may say that it was now
-		return target{name: path, path: func(world) string { return path }, changes: changes}
+		return target{name: path, path: func(World) string { return path }, changes: changes}
 	}
-	file := func(name string, path func(world) string, changes ...string) target {
+	file := func(name string, path func(World) string, changes ...string) target {
 		return target{name: name, path: path, changes: append(changes, everyChange...)}
 	}
 	return []target{
@@ -91,25 +91,25 @@ func targets() []target {
 		machine("/sys/kernel/uevent_seqnum", everyChange...),
 		machine("/", everyChange...),
 		machine("/etc/passwd", everyChange...),
-		{name: "the standard input", path: func(world) string { return "/proc/self/fd/0" }, changes: []string{"mode", "times"}, roots: true},
-		file("a file outside", func(w world) string { return w.outside("secret.txt") }, "access list", "flags"),
-		file("a covered file", func(w world) string { return filepath.Join(w.Home, ".netrc") }, "access list", "flags"),
-		file("a covered folder", func(w world) string { return filepath.Join(w.Home, ".ssh") }, "access list", "flags"),
-		file("a denied file", func(w world) string { return w.Denied }, "access list", "flags"),
-		file("a covered socket", func(w world) string { return w.Socket }),
-		file("a file of git's", func(w world) string { return w.workspace(".git/HEAD") }, "access list", "flags"),
+		{name: "the standard input", path: func(World) string { return "/proc/self/fd/0" }, changes: []string{"mode", "times"}, roots: true},
+		file("a file outside", func(w World) string { return w.outside("secret.txt") }, "access list", "flags"),
+		file("a covered file", func(w World) string { return filepath.Join(w.Home, ".netrc") }, "access list", "flags"),
+		file("a covered folder", func(w World) string { return filepath.Join(w.Home, ".ssh") }, "access list", "flags"),
+		file("a denied file", func(w World) string { return w.Denied }, "access list", "flags"),
+		file("a covered socket", func(w World) string { return w.Socket }),
+		file("a file of git's", func(w World) string { return w.workspace(".git/HEAD") }, "access list", "flags"),
 	}
 }
 
-func attributeAttempts() []attempt {
-	all := []attempt{
-		{name: "write a covered file", do: func(w world) error { return write(filepath.Join(w.Home, ".netrc")) }},
-		{name: "change the mode of what is mounted", do: changeMounts, open: inLandlock(notLandlocks), roots: true},
+func attributeAttempts() []Attempt {
+	all := []Attempt{
+		{Name: "write a covered file", Do: func(w World) error { return write(filepath.Join(w.Home, ".netrc")) }},
+		{Name: "change the mode of what is mounted", Do: changeMounts, Open: inLandlock(notLandlocks), Roots: true},
 	}
 	for _, t := range targets() {
-		all = append(all, attempt{
-			name: "change attributes of " + t.name, do: func(w world) error { return t.change(w) }, open: inLandlock(notLandlocks), roots: t.roots,
-			unproven: t.name == "a covered socket" || t.name == "/proc/kcore",
+		all = append(all, Attempt{
+			Name: "change attributes of " + t.name, Do: func(w World) error { return t.change(w) }, Open: inLandlock(notLandlocks), Roots: t.roots,
+			Unproven: t.name == "a covered socket" || t.name == "/proc/kcore",
 		})
 	}
 	return all
@@ -117,7 +117,7 @@ func attributeAttempts() []attempt {
 
 // change succeeds if one of the changes does; where nothing is confined all have
 // to, so that none fails by being wrong.
-func (t target) change(w world) error {
+func (t target) change(w World) error {
 	var now unix.Stat_t
 	if err := unix.Stat(t.path(w), &now); err != nil {
 		return err
@@ -135,13 +135,17 @@ func (t target) change(w world) error {
 }
 
 // changeMounts goes through all mounts but those that are commands' own.
-func changeMounts(w world) error {
+func changeMounts(w World) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return err
 	}
+	tree, err := os.Getwd() // of a check, in the place of the workspace
+	if err != nil {
+		return err
+	}
 	own := []string{
-		w.Workspace, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, filepath.Join(w.Extra, "a"), w.Home,
+		w.Workspace, tree, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, filepath.Join(w.Extra, "a"), w.Home,
 		"/tmp", "/var/tmp", "/dev/shm", "/dev/pts",
 	}
 	refused := errors.New("there is no mount")
@@ -243,15 +247,15 @@ func chmodExchanged(path string, mode uint32) error {
 	return err
 }
 
-func setidAttempts() []attempt {
-	all := []attempt{{name: "give a program a capability", do: func(w world) error {
+func setidAttempts() []Attempt {
+	all := []Attempt{{Name: "give a program a capability", Do: func(w World) error {
 		const revision2, setuid = 0x02000000, 1 << 7
 		capability := []uint32{revision2, setuid, 0, 0, 0}
 		raw := unsafe.Slice((*byte)(unsafe.Pointer(&capability[0])), 4*len(capability))
 		return errors.Join(create(w.workspace("capable")), unix.Setxattr(w.workspace("capable"), "security.capability", raw, 0))
 	}}}
 	for i, form := range setidForms {
-		all = append(all, attempt{name: "leave a setuid program by " + form.name, do: func(w world) error {
+		all = append(all, Attempt{Name: "leave a setuid program by " + form.name, Do: func(w World) error {
 			user := leave(form.do, w.workspace(fmt.Sprintf("setuid-%d", i)), unix.S_ISUID)
 			group := leave(form.do, w.workspace(fmt.Sprintf("setgid-%d", i)), unix.S_ISGID)
 			if user != nil && group != nil || w.Bare {

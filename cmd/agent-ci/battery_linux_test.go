@@ -1,0 +1,300 @@
+package main_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+)
+
+// TestNothingGetsOutOfARun makes every attempt in the setup, in a command of the
+// agent and in a check of whole runs, and every way to name what is out of bounds
+// through every tool of the process itself.
+func TestNothingGetsOutOfARun(t *testing.T) {
+	t.Parallel()
+	programs := besiegers(t)
+	for _, tier := range []string{"full", "namespaces", "landlock"} {
+		for name, user := range sandboxtest.Users(t) {
+			if there := tier + "/" + name; !everything() && (there == "namespaces/nobody" || there == "landlock/root") {
+				continue
+			}
+			t.Run(tier+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newSiege(t, programs, tier, user)
+				s.attackEverywhere()
+				result, err := s.result()
+				if err != nil || result.Outcome != "changed" {
+					t.Errorf("the run ended as %+v, %v:\n%s", result, err, s.printed)
+				}
+				for _, breach := range s.breaches() {
+					t.Error(breach)
+				}
+				if n := strings.Count(s.outputs(), "tried "); n < 3 {
+					t.Errorf("the attempts were made %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// everything says whether there is time for all attempts, calls, levels and
+// users, and not for some of them alone.
+func everything() bool { return os.Getenv("AGENT_CI_E2E") != "" }
+
+// The same finds breaches of every kind where nothing confines.
+func TestTheBatteryFindsWhatGetsOut(t *testing.T) {
+	t.Parallel()
+	users := sandboxtest.Users(t)
+	user := slices.Max(slices.Collect(maps.Values(users)))
+	s := newSiege(t, besiegers(t), unconfined, user)
+	targets := s.targets()
+	s.play(s.job(map[string]any{"verify": []any{map[string]string{"run": lookAround}}, "verify_attempts": 0}),
+		some(readCalls(targets)), []map[string]any{command("show", "cp keys/id.txt shown.txt")}, []map[string]any{command("attack", s.attack())}, some(patchCalls(targets)))
+	found := s.breaches()
+	for _, kind := range []string{"outside: ", "hidden: ", "request: ", "run directory: ", "git: ", "attempt: "} {
+		if !slices.ContainsFunc(found, func(breach string) bool { return strings.HasPrefix(breach, kind) }) {
+			t.Errorf("no breach begins with %q:\n%s\n%s", kind, strings.Join(found, "\n"), s.printed)
+		}
+	}
+}
+
+func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {
+	t.Parallel()
+	s := newSiege(t, besiegers(t), "full", os.Getuid())
+	job := s.job(nil)
+	job["policy"].(map[string]any)["sandbox"] = string(sandbox.ReadOnly)
+	targets := s.targets()
+	s.play(job, some(readCalls(targets)), some(patchCalls(targets)))
+	for _, breach := range s.breaches() {
+		t.Error(breach)
+	}
+}
+
+// TestWhatLandlockLeavesToGitIsFoundOut makes the attempts that Landlock alone
+// does not keep from .git, in every place where commands run.
+func TestWhatLandlockLeavesToGitIsFoundOut(t *testing.T) {
+	t.Parallel()
+	programs := besiegers(t)
+	for i, place := range []string{"setup", "agent", "check"} {
+		for j, name := range []string{"write a git hook", "replace git's configuration", "replace git's HEAD", "delete git's index", "change the mode of a hook"} {
+			if (i+j)%3 > 0 && !everything() {
+				continue
+			}
+			want := "policy_violation/git_changed"
+			if place == "check" && name != "change the mode of a hook" {
+				want = "changed/committed" // checks have another tree, and may not write the checkout's
+			}
+			t.Run(place+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newSiege(t, programs, "landlock", os.Getuid())
+				s.attemptAt(place, name)
+				result, err := s.result()
+				if got := result.Outcome + "/" + result.Reason; err != nil || got != want {
+					t.Errorf("the run ended as %s and not as %s: %v\n%s", got, want, err, s.printed)
+				}
+				if found := s.breaches(); result.Outcome == "changed" && len(found) > 0 {
+					t.Error(strings.Join(found, "\n"))
+				}
+			})
+		}
+	}
+}
+
+// attemptAt plays a run in which one attempt is made.
+func (s *siege) attemptAt(place, name string) {
+	s.t.Helper()
+	attempt := fmt.Sprintf("intruder attempt %s/world.json %q || true", s.dir, name)
+	job, agents := s.job(nil), "echo changed >>greet.sh"
+	switch place {
+	case "agent":
+		agents += "; " + attempt
+	case "setup":
+		job["setup"] = []any{map[string]string{"run": attempt}}
+	case "check":
+		job["verify"] = []any{map[string]string{"run": attempt}}
+	}
+	s.play(job, []map[string]any{command("change", agents)})
+}
+
+// attack is the command that makes the attempts.
+func (s *siege) attack() string {
+	return "intruder attack " + filepath.Join(s.dir, "world.json") + " " + s.tier
+}
+
+// attackEverywhere plays a run that does all there is to do.
+func (s *siege) attackEverywhere() {
+	s.t.Helper()
+	job := s.job(map[string]any{
+		"setup":           []any{map[string]string{"name": "attack", "run": s.attack()}},
+		"verify":          []any{map[string]string{"name": "attack", "run": "grep -q changed greet.sh || exit 0; " + s.attack()}, map[string]string{"name": "look", "run": lookAround}},
+		"verify_attempts": 0,
+	})
+	targets := s.targets()
+	s.play(job,
+		[]map[string]any{command("attack", s.attack())},
+		[]map[string]any{command("ways", makeWays(targets))},
+		some(readCalls(targets)),
+		[]map[string]any{command("move", "mv conf conf2; mv keys docs/keys; echo changed >>greet.sh")},
+		some(readCalls(moved(targets))),
+		[]map[string]any{command("move back", "mv conf2 conf; mv docs/keys keys")},
+		some(patchCalls(targets)),
+		[]map[string]any{command("move again", "mv conf conf2; mv keys docs/keys; mv protected unprotected")},
+		some(patchCalls(moved(targets))),
+	)
+}
+
+// some are every seventh call but where there is time for all: seven is prime to
+// how many names, tools, kinds and forms there are, so that each has its turn.
+func some(calls []map[string]any) []map[string]any {
+	if everything() {
+		return calls
+	}
+	var chosen []map[string]any
+	for i := 0; i < len(calls); i += 7 {
+		chosen = append(chosen, calls[i])
+	}
+	return chosen
+}
+
+// lookAround prints all that a check finds, as a test that fails does.
+const lookAround = `grep -rIs -e plain -e canary-of . "$GITHUB_WORKSPACE" | head -c 20000; true`
+
+// targets are what tools are not to read or to change.
+func (s *siege) targets() []string {
+	in := func(name string) string { return filepath.Join(s.world.Workspace, name) }
+	all := []string{s.world.Denied, filepath.Join(s.world.Home, ".netrc"), filepath.Join(s.world.Home, ".ssh/id_rsa"), filepath.Join(s.world.Temp, "cred"), in(".git/config")}
+	if s.hides() {
+		for name := range hiddenFiles {
+			all = append(all, in(name))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// moved are names by which hidden files would be found after a move of folders.
+func moved(targets []string) []string {
+	var all []string
+	for _, path := range targets {
+		for from, to := range map[string]string{"/workspace/conf/": "/workspace/conf2/", "/workspace/keys/": "/workspace/docs/keys/"} {
+			if strings.Contains(path, from) {
+				all = append(all, strings.Replace(path, from, to, 1))
+			}
+		}
+	}
+	return append(all, targets...)
+}
+
+// makeWays is a script that makes other names of the targets.
+func makeWays(targets []string) string {
+	script := "mkdir ways; cd ways; "
+	for i, path := range targets {
+		script += fmt.Sprintf("ln -s %[1]s link-%[2]d; ln -s link-%[2]d chain-%[2]d; ln -s %[3]s folder-%[2]d; ln %[1]s hard-%[2]d; cp %[1]s copy-%[2]d; ", path, i, filepath.Dir(path))
+	}
+	return script + "ln -s / root; ln -s ../protected bare; true"
+}
+
+// ways are the names of a target.
+func ways(i int, path string) []string {
+	base := filepath.Base(path)
+	return []string{
+		path, "ways/../" + path, "." + path, "../" + filepath.Base(filepath.Dir(path)) + "/" + base, path + "/.", filepath.Dir(path) + "//" + base, filepath.Dir(path) + "/./" + base,
+		fmt.Sprintf("ways/link-%d", i), fmt.Sprintf("ways/chain-%d", i), fmt.Sprintf("ways/folder-%d/%s", i, base), fmt.Sprintf("ways/hard-%d", i),
+		"ways/root" + path, "/proc/self/root" + path, "/proc/self/cwd/conf/" + base, "/proc/1/root" + path, strings.ToUpper(path),
+	}
+}
+
+// readCalls read each target by each of its names with each tool that reads.
+func readCalls(targets []string) []map[string]any {
+	var calls []map[string]any
+	for i, path := range targets {
+		for _, way := range append(ways(i, path), filepath.Dir(path)) {
+			calls = append(calls,
+				call("read_file "+way, "read_file", map[string]any{"file_path": way}),
+				call("list_dir "+way, "list_dir", map[string]any{"dir_path": way}),
+				call("grep_files "+way, "grep_files", map[string]any{"pattern": "canary-o[f]|the-secret-o[f]", "path": way}),
+				call("view_image "+way, "view_image", map[string]any{"path": way}),
+			)
+		}
+	}
+	return append(calls,
+		call("grep_files all", "grep_files", map[string]any{"pattern": "canary-o[f]|the-secret-o[f]"}),
+		call("list_dir all", "list_dir", map[string]any{"dir_path": ".", "depth": 10, "limit": 1000}),
+	)
+}
+
+// patchCalls change each target by each of its names, and the forms of a call
+// take turns.
+func patchCalls(targets []string) []map[string]any {
+	var calls []map[string]any
+	for _, kind := range patchKinds {
+		for i, path := range targets {
+			for n, way := range ways(i, path) {
+				free := fmt.Sprintf("taken/%s-%d-%d", strings.ReplaceAll(kind.name, " ", "-"), i, n)
+				body := strings.NewReplacer("WAY", way, "FREE", free).Replace(kind.body)
+				calls = append(calls, patchCall(kind.name+" "+way, len(calls), "*** Begin Patch\n"+body+"*** End Patch\n"))
+			}
+		}
+	}
+	return append(calls, builtInCalls(targets)...)
+}
+
+// builtInCalls are calls of the tool that is built into the API.
+func builtInCalls(targets []string) []map[string]any {
+	var calls []map[string]any
+	for i, path := range targets {
+		for _, way := range ways(i, path) {
+			for _, operation := range []map[string]any{
+				{"type": "update_file", "path": way, "diff": "@@\n-plai\n-canary\n+changed\n"},
+				{"type": "update_file", "path": way, "diff": "@@\n-plain\n+changed\n"},
+				{"type": "create_file", "path": way, "diff": "+overwritten\n"},
+				{"type": "delete_file", "path": way},
+			} {
+				id := fmt.Sprintf("built in %d %s", len(calls), way)
+				calls = append(calls, map[string]any{"item": map[string]any{"type": "apply_patch_call", "id": "item of " + id, "call_id": id, "status": "completed", "operation": operation}})
+			}
+		}
+	}
+	return calls
+}
+
+// patchKinds are patches that would show the file WAY, change it, or take it
+// elsewhere; what leaves it as it is comes first.
+var patchKinds = []struct{ name, body string }{
+	{"wrong hunk", "*** Update File: WAY\n@@\n-plai\n-canary\n+changed\n"},
+	{"add below", "*** Add File: WAY/below\n+made\n"},
+	{"right hunk", "*** Update File: WAY\n@@\n-plain\n+changed\n"},
+	{"add", "*** Add File: WAY\n+overwritten\n"},
+	{"move onto", "*** Update File: docs/more/deep.md\n*** Move to: WAY\n@@\n deep\n"},
+	{"move", "*** Update File: WAY\n*** Move to: FREE\n@@\n plain\n"},
+	{"bare move", "*** Update File: WAY\n*** Move to: FREE\n"},
+	{"delete", "*** Delete File: WAY\n"},
+	{"delete beside another", "*** Add File: FREE\n+made\n*** Delete File: WAY\n"},
+}
+
+// patchForms are the forms in which models call apply_patch.
+var patchForms = []func(name, patch string) map[string]any{
+	func(name, patch string) map[string]any {
+		return map[string]any{"id": name, "call": "apply_patch", "input": patch}
+	},
+	func(name, patch string) map[string]any {
+		return call(name, "apply_patch", map[string]any{"input": patch})
+	},
+	func(name, patch string) map[string]any { return command(name, "apply_patch <<'EOF'\n"+patch+"EOF\n") },
+	func(name, patch string) map[string]any {
+		return command(name, "cd docs && apply_patch <<'EOF'\n"+patch+"EOF\n")
+	},
+	func(name, patch string) map[string]any {
+		return call(name, "shell", map[string]any{"command": []string{"apply_patch", patch}})
+	},
+}
+
+func patchCall(name string, i int, patch string) map[string]any {
+	return patchForms[i%len(patchForms)](name, patch)
+}

@@ -1,0 +1,47 @@
+package attempts
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Verdict is how an attempt ended.
+type Verdict struct {
+	Name    string
+	Escaped bool
+	Why     string
+}
+
+// How a process that makes an attempt exits.
+const (
+	exitEscaped  = 10
+	exitHeld     = 11
+	exitMistaken = 12
+)
+
+// Make makes the attempt, tells why it failed, and ends the process.
+func (a Attempt) Make(w World) {
+	err := a.Do(w)
+	switch {
+	case w.mistaken():
+		fmt.Println("the victim's number is one of its own")
+		os.Exit(exitMistaken)
+	case err != nil:
+		fmt.Println(err)
+		os.Exit(exitHeld)
+	}
+	os.Exit(exitEscaped)
+}
+
+// Judge says by the end of its process how an attempt ended. A mistaken one has
+// hit itself, or others inside: it says nothing.
+func Judge(name string, exitCode int, signal, output string) (v Verdict, mistaken bool) {
+	switch {
+	case exitCode == exitEscaped:
+		return Verdict{name, true, "it succeeded " + output}, false
+	case exitCode == exitHeld || signal == "bad system call":
+		return Verdict{name, false, strings.TrimSpace(output) + signal}, false
+	}
+	return Verdict{name, true, fmt.Sprintf("the attempt itself failed: exit %d %s %s", exitCode, signal, output)}, exitCode == exitMistaken
+}

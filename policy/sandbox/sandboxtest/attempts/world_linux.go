@@ -1,0 +1,162 @@
+package attempts
+
+import (
+	"fmt"
+	"hash/crc32"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Secret stands in all that must not be read, and in the victim's environment.
+const Secret = "the-secret-of-the-outside"
+
+// World is what there is to attack. It is handed to the attempts as JSON.
+type World struct {
+	Workspace  string // writable
+	Outside    string // holds secret.txt, which is world-readable, and may be written by the user
+	Home       string
+	Denied     string // a file that policy.deny_read names
+	Extra      string // writable besides
+	Temp       string // RUNNER_TEMP, holds cred
+	Victim     int    // process id of whoever opened the sandbox, outside
+	Namespace  string // of processes, which the victim is in
+	Supervisor int    `json:"-"` // process id of who starts the sandbox's commands, as they see it
+	Socket     string // a named socket that somebody outside listens on
+	Datagram   string // the same for datagrams
+	Abstract   string // name of an abstract socket, without its first byte
+	TCP, UDP   int    // ports on the machine's loopback
+	SharedKey  int    // of a System V segment
+	Shared     string // file in /dev/shm
+	Bare       bool   // nothing is confined
+}
+
+func (w World) outside(name string) string   { return filepath.Join(w.Outside, name) }
+func (w World) workspace(name string) string { return filepath.Join(w.Workspace, name) }
+
+// Hidden are the files that policy.deny_read is to name in folders that commands
+// may write to. Landlock alone can't keep them.
+func (w World) Hidden() []string {
+	return []string{w.workspace("conf/deep/cred"), filepath.Join(w.Extra, "a/cred")}
+}
+
+// NewWorld makes what is attacked below base, but for what lives and for what
+// git keeps of the workspace.
+func NewWorld(base string) (World, error) {
+	in := func(name string) string { return filepath.Join(base, name) }
+	for name, content := range map[string]string{
+		"outside/secret.txt": "x", "outside/truncate": "x", "outside/delete": "x", "outside/move": "x", "outside/kube/config": Secret,
+		"home/.ssh/id_rsa": Secret, "home/.aws/credentials": Secret, "home/.netrc": Secret, "home/.config/gh/hosts.yml": Secret,
+		"denied/file": Secret, "temp/cred": Secret, "workspace/mnt/.keep": "", "sockets/.keep": "",
+		"workspace/conf/deep/cred": Secret, "extra/a/cred": Secret,
+	} {
+		if err := os.MkdirAll(filepath.Dir(in(name)), 0o755); err != nil {
+			return World{}, err
+		}
+		if err := os.WriteFile(in(name), []byte(content), 0o644); err != nil {
+			return World{}, err
+		}
+	}
+	return World{
+		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Extra: in("extra"), Temp: in("temp"),
+		Socket: in("sockets/host.sock"), Datagram: in("sockets/datagram.sock"), Abstract: filepath.Base(base),
+		Shared: filepath.Join("/dev/shm", filepath.Base(base)),
+	}, os.Symlink(in("outside/kube"), in("home/.kube"))
+}
+
+// SetVictim makes a process the one that is attacked.
+func (w *World) SetVictim(pid int) (err error) {
+	w.Victim = pid
+	w.Namespace, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	return err
+}
+
+// mistaken is true where the victim's number is that of a process or thread
+// inside: in a namespace of processes numbers begin at 1 again, so that what was
+// attacked is not the victim.
+func (w World) mistaken() bool {
+	own, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil || own == w.Namespace {
+		return false
+	}
+	_, err = os.Stat(fmt.Sprintf("/proc/%d", w.Victim))
+	return err == nil
+}
+
+// Inhabit makes what lives outside: listeners, shared memory.
+func (w *World) Inhabit() (stop func(), err error) {
+	var open []interface{ Close() error }
+	defer func() {
+		if err != nil {
+			closeAll(open)
+		}
+	}()
+	tcp, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	open = append(open, tcp)
+	w.TCP = tcp.Addr().(*net.TCPAddr).Port
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	open = append(open, udp)
+	w.UDP = udp.LocalAddr().(*net.UDPAddr).Port
+	for _, address := range []string{w.Socket, "@" + w.Abstract} {
+		l, err := net.Listen("unix", address)
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, l)
+	}
+	datagrams, err := net.ListenPacket("unixgram", w.Datagram)
+	if err != nil {
+		return nil, err
+	}
+	open = append(open, datagrams)
+	forget, err := w.share()
+	if err != nil {
+		return nil, err
+	}
+	var ends sync.WaitGroup
+	ends.Go(func() { echo(udp) })
+	return func() {
+		closeAll(open)
+		ends.Wait()
+		forget()
+	}, nil
+}
+
+// share makes the memory that is shared.
+func (w *World) share() (forget func(), err error) {
+	w.SharedKey = int(crc32.ChecksumIEEE([]byte(w.Abstract)) >> 1)
+	id, err := unix.SysvShmGet(w.SharedKey, 4096, unix.IPC_CREAT|0o600)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+		_ = os.Remove(w.Shared)
+	}, os.WriteFile(w.Shared, []byte(Secret), 0o600)
+}
+
+func closeAll(open []interface{ Close() error }) {
+	for _, c := range open {
+		_ = c.Close()
+	}
+}
+
+func echo(c net.PacketConn) {
+	b := make([]byte, 16)
+	for {
+		n, from, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		_, _ = c.WriteTo(b[:n], from)
+	}
+}

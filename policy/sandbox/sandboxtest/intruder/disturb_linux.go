@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// operations are what is done to files, by the word that begins a line. What
+// fails is passed over: the kernel or the sandbox did not let it happen.
+var operations = map[string]func(words []string) error{
+	"rename": both(os.Rename),
+	"exchange": both(func(a, b string) error {
+		return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	}),
+	"link":    both(os.Link),
+	"symlink": second(os.Symlink),
+	"copy":    second(copyFile),
+	"write":   first(func(a, text string) error { return os.WriteFile(a, []byte(text+"\n"), 0o644) }),
+	"chmod":   first(changeMode),
+	"mkdir":   one(func(a string) error { return os.MkdirAll(a, 0o755) }),
+	"remove":  one(os.RemoveAll),
+	"fifo":    one(func(a string) error { return replaceBy(a, func() error { return unix.Mkfifo(a, 0o644) }) }),
+	"socket":  one(func(a string) error { return replaceBy(a, func() error { return bind(a) }) }),
+	"sparse":  one(func(a string) error { return os.Truncate(a, 15<<40) }),
+	"times":   one(ofSiege(func(path string) error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) })),
+	"xattr":   one(ofSiege(func(path string) error { return unix.Setxattr(path, "user.intruder", []byte("x"), 0) })),
+	"deep":    one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
+}
+
+// one, first, second and both make an operation of words, of which those that it
+// changes have to lie in the siege: where nothing holds the operation, what it
+// does to the machine would stay.
+func one(do func(a string) error) func([]string) error {
+	return taking(1, []int{0}, func(words []string) error { return do(words[0]) })
+}
+
+func first(do func(a, b string) error) func([]string) error {
+	return taking(2, []int{0}, func(words []string) error { return do(words[0], words[1]) })
+}
+
+func second(do func(a, b string) error) func([]string) error {
+	return taking(2, []int{1}, func(words []string) error { return do(words[0], words[1]) })
+}
+
+func both(do func(a, b string) error) func([]string) error {
+	return taking(2, []int{0, 1}, func(words []string) error { return do(words[0], words[1]) })
+}
+
+func taking(count int, changed []int, do func([]string) error) func([]string) error {
+	return func(words []string) error {
+		if len(words) != count {
+			return fmt.Errorf("it takes %d words", count)
+		}
+		for _, i := range changed {
+			if folder, err := filepath.EvalSymlinks(filepath.Dir(words[i])); err != nil || !inSiege(folder) {
+				return errors.Join(err, fmt.Errorf("%s is not of the siege", words[i]))
+			}
+		}
+		return do(words)
+	}
+}
+
+// inSiege says whether a path is below the folder that the workspace is in.
+func inSiege(real string) bool {
+	dir, err := os.Getwd()
+	if err != nil {
+		return false
+	}
+	abs, err := filepath.Abs(real)
+	return err == nil && strings.HasPrefix(abs+"/", filepath.Dir(dir)+"/")
+}
+
+// ofSiege changes attributes of what a path leads to, if that is of the siege
+// itself. A device is the machine's wherever it is mounted: it is given the mode
+// that it has.
+func ofSiege(change func(path string) error) func(path string) error {
+	return func(path string) error {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		opened := fmt.Sprintf("/proc/self/fd/%d", fd)
+		real, err := os.Readlink(opened)
+		var stat unix.Stat_t
+		if err = errors.Join(err, unix.Fstat(fd, &stat)); err != nil {
+			return err
+		}
+		switch {
+		case !inSiege(real):
+			return fmt.Errorf("%s is not of the siege", real)
+		case stat.Mode&unix.S_IFMT == unix.S_IFCHR:
+			err := unix.Chmod(opened, stat.Mode&0o7777)
+			if err == nil {
+				fmt.Printf("ESCAPED the mode of the device at %s can be changed\n", path)
+			}
+			return err
+		}
+		return change(opened)
+	}
+}
+
+// disturb does operations, each an argument such as "rename a b", once, or over
+// and over until it is ended: disturb once|forever OPERATION….
+func disturb(args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: disturb once|forever OPERATION…")
+	}
+	for {
+		for _, line := range args[1:] {
+			words := strings.Fields(line)
+			if len(words) == 0 || operations[words[0]] == nil {
+				return fmt.Errorf("there is no operation %q", line)
+			}
+			if err := operations[words[0]](words[1:]); err != nil && args[0] == "once" {
+				fmt.Printf("%s: %v\n", line, err)
+			}
+		}
+		if args[0] == "once" {
+			return nil
+		}
+	}
+}
+
+func replaceBy(path string, do func() error) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return do()
+}
+
+func bind(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Close(fd))
+}
+
+// copyFile copies what can be read of a small file.
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return errors.Join(err, fmt.Errorf("%s is not copied", from))
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}
+
+func changeMode(path, octal string) error {
+	mode, err := strconv.ParseUint(octal, 8, 32)
+	if err != nil {
+		return err
+	}
+	return ofSiege(func(opened string) error { return unix.Chmod(opened, uint32(mode)) })(path)
+}
