@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,23 @@ func TestGitMark(t *testing.T) {
 		{"files of the work tree", write("main.go", "package other\n"), nil},
 		{"the index", write(".git/index", "other"), nil},
 		{"a log", write(".git/logs/refs/heads/main", "other"), nil},
+		{"a link for a log", func(t *testing.T, dir string) {
+			must(os.Remove(filepath.Join(dir, ".git/logs/HEAD")))
+			must(os.Symlink("../../main.go", filepath.Join(dir, ".git/logs/HEAD")))
+		}, []string{".git/logs/HEAD is new"}},
+		{"a link for the folder of logs", func(t *testing.T, dir string) {
+			must(os.RemoveAll(filepath.Join(dir, ".git/logs")))
+			must(os.Symlink("..", filepath.Join(dir, ".git/logs")))
+		}, []string{".git/logs is new"}},
+		{"a pipe for a log of a submodule", func(t *testing.T, dir string) {
+			must(os.Mkdir(filepath.Join(dir, ".git/modules/deep/lib/logs"), 0o755))
+			must(syscall.Mkfifo(filepath.Join(dir, ".git/modules/deep/lib/logs/HEAD"), 0o600))
+		}, []string{".git/modules/deep/lib/logs/HEAD is new"}},
+		{"a link for the index", func(t *testing.T, dir string) {
+			must(os.Remove(filepath.Join(dir, ".git/index")))
+			must(os.Symlink("../main.go", filepath.Join(dir, ".git/index")))
+		}, []string{".git/index is new"}},
+		{"a branch that is called logs", write(".git/refs/heads/logs", "2"), []string{".git/refs/heads/logs is new"}},
 		{"a loose object", write(".git/objects/cc/dd", "new"), nil},
 		{"an object of a submodule", write(".git/modules/deep/lib/objects/cc/dd", "new"), nil},
 		{"a lock that was left", write(".git/index.lock", ""), nil},
