@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
 // What was hidden before the first command is so in each later sandbox, whatever
@@ -68,7 +70,7 @@ func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Mode: WorkspaceWrite, Workspace: workspace, Home: conf, Scratch: filepath.Join(base, "scratch"), DenyRead: []string{filepath.Join(workspace, "link"), filepath.Join(open, "cred")}}
-	give(t, base, ordinaryUser())
+	sandboxtest.Give(t, base, ordinaryUser())
 	asOrdinaryUser(t, func() error {
 		found, err := FindSecrets(t.Context(), o)
 		if err != nil {
@@ -100,7 +102,7 @@ func ordinaryUser() int {
 	if user := os.Getuid(); user != 0 {
 		return user
 	}
-	return nobody
+	return sandboxtest.Nobody
 }
 
 // asOrdinaryUser has f done by a thread that has no rights of user 0, and that ends

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// nobody is a user who owns nothing else.
-const nobody = 65534
+// Nobody is a user who owns nothing else.
+const Nobody = 65534
 
 // Users are those as whom a test can do what it does, by name: root and somebody
 // else, where root runs it.
 func Users(t testing.TB) map[string]int {
 	t.Helper()
-	if os.Getuid() == 0 && os.Lchown(t.TempDir(), nobody, nobody) == nil { // a namespace of users may have this one alone
-		return map[string]int{"root": 0, "nobody": nobody}
+	if os.Getuid() == 0 && os.Lchown(t.TempDir(), Nobody, Nobody) == nil { // a namespace of users may have this one alone
+		return map[string]int{"root": 0, "nobody": Nobody}
 	}
 	return map[string]int{"user": os.Getuid()}
 }
