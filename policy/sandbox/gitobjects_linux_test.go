@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -162,8 +163,9 @@ func TestObjectsThatCommandsChanged(t *testing.T) {
 				if len(got) > 1 || c.want == "" && len(got) > 0 || c.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0], ".git/objects/") || !strings.HasSuffix(got[0], " "+c.want)) {
 					t.Errorf("got %q, want one that ends in %q", got, c.want)
 				}
-				if got, err := mark.Changed(t.Context()); len(got) > 0 || err != nil {
-					t.Errorf("besides objects: %q, %v", got, err)
+				other, err := mark.Changed(t.Context())
+				if err != nil || len(other) > 0 && !slices.Equal(other, got) { // a link counts as either
+					t.Errorf("besides objects: %q, %v", other, err)
 				}
 			})
 		}
