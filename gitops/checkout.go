@@ -30,6 +30,7 @@ type Checkout struct {
 	state    string
 	dir      *os.Root // the work tree
 	objects  *store   // writes to the shadow
+	borrows  []string // git folders whose objects the store reads
 	ignores  []rules.Ignore
 	start    position
 	live     liveIndex
@@ -93,11 +94,10 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if c.shadow, err = newShadow(state, c.layout, &c.settings); err != nil {
 		return err
 	}
-	folders, err := objectFolders(c.commonDir)
-	if err != nil {
+	if c.borrows, err = objectFolders(c.commonDir); err != nil {
 		return err
 	}
-	c.objects = openStore(c.shadow, folders...)
+	c.objects = openStore(c.shadow, c.borrows...)
 	c.git = program{path: o.Git, env: shadowEnvironment(c.layout, c.shadow, os.Environ())}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -69,8 +71,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(base.SHA+"\n"), 0o666); err != nil {
 		return err
 	}
-	alternates := quoteListed(filepath.Join(c.commonDir, "objects")) + "\n"
-	if err := os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates), 0o666); err != nil {
+	if err := c.borrowObjects(gitDir); err != nil {
 		return err
 	}
 	if err := c.lendFetched(gitDir); err != nil {
@@ -82,6 +83,41 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 	}
 	own := openStore(gitDir)
 	return errors.Join(c.objects.copyTo(own, ids), own.close())
+}
+
+// borrowObjects names to a git folder the objects of the checkout: where they are,
+// and where LentObjects says.
+func (c *Checkout) borrowObjects(gitDir string) error {
+	var alternates strings.Builder
+	for i := range c.borrows {
+		place := lentPlace(gitDir, i)
+		if err := os.MkdirAll(place, 0o700); err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(filepath.Join(gitDir, "objects"), place)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&alternates, relative)
+	}
+	fmt.Fprintln(&alternates, quoteListed(filepath.Join(c.commonDir, "objects")))
+	return os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates.String()), 0o666)
+}
+
+// lentPlace is an empty folder of a git folder, for objects of another one.
+func lentPlace(gitDir string, i int) string {
+	return filepath.Join(gitDir, "lent", strconv.Itoa(i), "objects")
+}
+
+// LentObjects are the folders of objects that the checkout reads, by the empty
+// folders that Materialise made for them in a tree at dir: there git looks for
+// them where something else stands in the checkout's place.
+func (c *Checkout) LentObjects(dir string) map[string]string {
+	lent := make(map[string]string, len(c.borrows))
+	for i, from := range c.borrows {
+		lent[lentPlace(filepath.Join(dir, ".git"), i)] = filepath.Join(from, "objects")
+	}
+	return lent
 }
 
 func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {

@@ -26,10 +26,11 @@ const (
 
 // place says where commands run and with what.
 type place struct {
-	scratch string      // name below sandboxes
-	root    string      // that they may write to
-	network job.Network // zero for that of the job's policy
-	key     string      // of the job, where the network stands
+	scratch string            // name below sandboxes
+	root    string            // that they may write to
+	network job.Network       // zero for that of the job's policy
+	key     string            // of the job, where the network stands
+	lent    map[string]string // folders to read, by where the root borrows them
 	begun   *sandbox.Begun
 }
 
@@ -114,7 +115,7 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 	o := sandbox.Options{
 		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
 		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
-		Workspace: p.root, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
+		Workspace: p.root, Lent: p.lent, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
 		Secrets:  r.hidden,
 		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
 		Home:     r.env.home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,

@@ -186,6 +186,7 @@ func (r *run) check(ctx context.Context, attempt, i int, tree gitops.Tree) (took
 		}); err != nil {
 			return ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
+		s.place.lent = r.checkout.LentObjects(s.place.root)
 	}
 	return r.runScript(ctx, s)
 }

@@ -24,6 +24,9 @@ func (p *plan) landlockAlone(abi int) (*stage.Landlock, error) {
 	}
 	l.Read = append(around("/", denied), p.readable...)
 	l.Read = append(l.Read, p.workspace, filepath.Join(p.options.Scratch, "git"))
+	for _, folder := range p.lent {
+		l.Read = append(l.Read, around(folder, p.hidden)...)
+	}
 	l.Write = append(l.Write, p.writable...)
 	l.Write = append(l.Write, p.ownFolders()...)
 	l.Use = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}

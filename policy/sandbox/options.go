@@ -86,6 +86,10 @@ type Options struct {
 	Writable []string // more that may be changed; what does not exist is passed over
 	Readable []string // stays readable though it lies in something that is absent
 	DenyRead []string // absent, besides the credentials
+	// Lent are folders to read that are shown at empty folders of the workspace, by
+	// these, too: git's objects, in a tree that borrows them. Without namespaces
+	// they are readable where they are.
+	Lent map[string]string
 	// Secrets are what FindSecrets found of both in the folders that commands may
 	// write to, before they ran; nil to look for it.
 	Secrets *Secrets
@@ -235,6 +239,9 @@ func (o Options) check() error {
 	named := slices.Concat([]string{o.Workspace, o.Scratch}, o.Below, o.Writable, o.Readable, o.DenyRead)
 	if o.Home != "" {
 		named = append(named, o.Home)
+	}
+	for place, folder := range o.Lent {
+		named = append(named, place, folder)
 	}
 	for _, path := range named {
 		if !filepath.IsAbs(path) {

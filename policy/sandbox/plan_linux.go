@@ -28,6 +28,7 @@ type plan struct {
 	secrets   *Secrets
 	hidden    []string // what is there of the credentials and denied paths
 	sockets   []string
+	lent      map[string]string
 	git       gitState // of the workspace
 	userGit   gitState
 	home      string
@@ -55,6 +56,7 @@ func newPlan(o Options) (*plan, error) {
 		p.secrets = o.findSecrets(p.all)
 	}
 	p.hidden = p.secrets.hides(p.all)
+	p.lent = p.resolveLent()
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existingForms(path)...)
 	}
@@ -110,6 +112,38 @@ func (p *plan) resolveGrant(path string) (string, error) {
 	return real, nil
 }
 
+// resolveLent follows the links of what is lent, and leaves out what is kept from
+// commands.
+func (p *plan) resolveLent() map[string]string {
+	lent := make(map[string]string)
+	for place, folder := range p.options.Lent {
+		place, errPlace := filepath.EvalSymlinks(place)
+		folder, err := filepath.EvalSymlinks(folder)
+		if errors.Join(errPlace, err) == nil && within(place, []string{p.workspace}) && !p.keeps(folder) {
+			lent[place] = folder
+		}
+	}
+	return lent
+}
+
+// keeps says whether a folder to lend lies in one that is kept from commands. A
+// twin may lie in one and is shown, and a workspace among folders of its run.
+func (p *plan) keeps(folder string) bool {
+	above, twin := p.hiddenAbove(folder), []string{p.options.Twin}
+	inTwin := within(folder, twin) && !within(above, twin)
+	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
+}
+
+// hiddenAbove is the deepest that is hidden and holds path; empty for none.
+func (p *plan) hiddenAbove(path string) (deepest string) {
+	for _, hidden := range p.hidden {
+		if within(path, []string{hidden}) && len(hidden) > len(deepest) {
+			deepest = hidden
+		}
+	}
+	return deepest
+}
+
 // existingForms is a path as it is written and with its links resolved; nothing
 // when nothing is there.
 func existingForms(path string) []string {
@@ -147,6 +181,7 @@ func (p *plan) namespaceMounts() []stage.Mount {
 		p.putSource(stage.Writable, path, path)
 	}
 	p.protectGit()
+	p.lend()
 	p.putTwin()
 	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && p.options.Network == NetworkFull && within(resolver, replaced) {
 		p.putSource(stage.Readable, resolver, resolver)
@@ -211,6 +246,22 @@ func (p *plan) protectGit() {
 		for path, copied := range cleaned {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				p.putSource(stage.Readable, real, copied)
+			}
+		}
+	}
+}
+
+// lend shows what is lent, where it is and in the workspace, but for what hides in
+// it. The folders that objects are borrowed from are all lent: a list of them would
+// lead from the workspace to somewhere else.
+func (p *plan) lend() {
+	for place, folder := range p.lent {
+		p.putSource(stage.Readable, folder, folder)
+		p.putSource(stage.Readable, place, folder)
+		for _, path := range append([]string{filepath.Join(folder, "info", "alternates")}, p.hidden...) {
+			rel, err := filepath.Rel(folder, path)
+			if info, missing := os.Stat(path); err == nil && missing == nil && filepath.IsLocal(rel) {
+				p.put(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
 			}
 		}
 	}
