@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,6 +63,31 @@ func TestTheBatteryFindsWhatGetsOut(t *testing.T) {
 			t.Errorf("no breach begins with %q:\n%s\n%s", kind, strings.Join(found, "\n"), s.printed)
 		}
 	}
+}
+
+// It also finds what no attempt of today comes to.
+func TestTheBatteryFindsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	programs := besiegers(t)
+	s := newSiege(t, programs, "full", os.Getuid())
+	left := exec.Command(filepath.Join(programs, "intruder"), "linger", s.dir)
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(s.world.Workspace, "greet.sh")
+	if err := os.Chmod(program, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	s.write(filepath.Join(s.world.Workspace, "protected/keep.txt"), "changed")
+	s.git(s.world.Workspace, "commit", "--quiet", "--all", "--message=change")
+	s.git(s.world.Workspace, "branch", "--quiet", "change")
+	s.git(s.world.Workspace, "reset", "--quiet", "--soft", "HEAD~")
+	for kind, found := range map[string][]string{"process: ": s.survivors(), "rights: ": s.rights(), "commit: ": s.published("change")} {
+		if len(found) != 1 || !strings.HasPrefix(found[0], kind) {
+			t.Errorf("%s%q", kind, found)
+		}
+	}
+	_ = left.Wait() // it was killed
 }
 
 func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {

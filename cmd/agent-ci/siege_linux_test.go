@@ -253,7 +253,7 @@ func (s *siege) run() {
 	}
 }
 
-// result is what a run says of itself.
+// besiegedResult is what a run says of itself.
 type besiegedResult struct {
 	Outcome, Reason, Branch string
 	Verify                  []struct{ Name, Before, After string }

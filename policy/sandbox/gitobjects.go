@@ -207,7 +207,7 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 		}
 		below := filepath.ToSlash(strings.TrimPrefix(path, folder+string(filepath.Separator)))
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			return nil
 		case errors.Is(err, fs.ErrPermission):
 			return visit(path, below)
