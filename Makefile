@@ -31,7 +31,7 @@ e2e: race build ## what takes longer: race detector, 100 kills, the whole batter
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
-	@$(MAKE) --no-print-directory soak SOAK=60s
+	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci
 	@.ci/image bin/agent-ci $(IMAGE_IS)
