@@ -291,10 +291,12 @@ func (r *run) takeChanges(ctx context.Context) error {
 	if err == nil {
 		changes, err = r.withoutDropped(ctx, changes)
 	}
-	if errors.Is(err, fs.ErrPermission) {
+	switch {
+	case err != nil && violation != nil:
+		return violation
+	case errors.Is(err, fs.ErrPermission):
 		return unreadable(r.checkout.Root(), err)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("find what changed: %w", err)
 	}
 	r.changes = changes
