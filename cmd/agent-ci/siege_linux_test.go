@@ -172,7 +172,7 @@ func (s *siege) job(more map[string]any) map[string]any {
 	job := map[string]any{
 		"version": 1, "name": "siege", "task": map[string]string{"prompt": "Hold."}, "policy": policy,
 		"model":  map[string]any{"context_window": 1_000_000_000},
-		"limits": map[string]any{"tool_calls": 5000, "diff_files": 5000, "diff_lines": 100000, "turns": 200, "time": "2m"},
+		"limits": map[string]any{"tool_calls": 50000, "diff_files": 5000, "diff_lines": 100000, "turns": 200, "time": "2m"},
 	}
 	maps.Copy(job, more)
 	return job
