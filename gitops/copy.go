@@ -100,6 +100,9 @@ func (c *copier) folder(name string) error {
 	if err := c.to.Mkdir(name, 0o777); there(err) != nil {
 		return err
 	}
+	if info, err := c.to.Lstat(name); err != nil || !info.IsDir() { // a link, which may lead anywhere in the tree
+		return there(err)
+	}
 	from, err := openFolder(c.from, name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil

@@ -66,6 +66,34 @@ func TestMaterialise(t *testing.T) {
 	}
 }
 
+// What the change has in the place of a folder of untracked files stays what it is.
+func TestMaterialiseWithALinkForAFolder(t *testing.T) {
+	r := newRepo(t)
+	r.write(".gitignore", "*.log\n")
+	r.write("conf/plain", "x\n")
+	r.write("other/plain", "y\n")
+	r.seed()
+	r.write("conf/deep/own.log", "kept\n")
+	c := r.open("")
+	snap := snapshot(t, c)
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(r.path("conf")); err != nil {
+		t.Fatal(err)
+	}
+	r.link("other", "conf")
+	fresh := repo{t, filepath.Join(t.TempDir(), "fresh")}
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: changes(t, c, snap).Tree, Untracked: kept}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
+	if found, _ := filepath.Glob(fresh.path("other/*")); len(found) != 1 {
+		t.Errorf("found %q, want the file of the tree alone", found)
+	}
+}
+
 func TestMaterialiseWithFilters(t *testing.T) {
 	r := newRepo(t)
 	r.git("config", "filter.caps.clean", "tr A-Z a-z")
