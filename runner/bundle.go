@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -362,7 +362,7 @@ func (r *run) adoptPeople(told transcript.Task) {
 		r.task.actor, r.task.actorID = told.Actor, told.ActorID
 	}
 	if job.ValidateKey(told.Author) == nil {
-		r.task.author = &github.User{Login: told.Author, ID: told.AuthorID}
+		r.task.author = &forge.User{Login: told.Author, ID: told.AuthorID}
 	}
 }
 

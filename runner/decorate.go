@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 // decorate adds what the job asks for and the pull request does not have. What
 // fails is a warning: the pull request is there. Reviews are asked for once, when
 // it is opened; a milestone that it has stays.
-func (r *run) decorate(ctx context.Context, pull *github.PullRequest, opening bool) {
+func (r *run) decorate(ctx context.Context, pull *forge.PullRequest, opening bool) {
 	wanted, owner, name := r.job.PullRequest, r.repo.owner, r.repo.name
 	if labels := missing(wanted.Labels, pull.Labels); len(labels) > 0 {
 		r.decorated("labels", r.forge.AddLabels(ctx, owner, name, pull.Number, labels))
@@ -37,7 +37,7 @@ func (r *run) askForReviews(ctx context.Context, number int, users, teams []stri
 		return r.forge.RequestReviewers(ctx, r.repo.owner, r.repo.name, number, users, teams)
 	}
 	err := ask(users, teams)
-	if kind := github.KindOf(err); len(users)+len(teams) == 1 || kind != github.Invalid && kind != github.NotFound && kind != github.Forbidden {
+	if kind := forge.KindOf(err); len(users)+len(teams) == 1 || kind != forge.Invalid && kind != forge.NotFound && kind != forge.Forbidden {
 		r.decorated("reviewers", err)
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -77,12 +77,12 @@ func (r *run) howToGoOn() string {
 
 // leftUndone says whether a run was killed before it had finished the pull
 // request, whose branch is still a run's.
-func leftUndone(pull *github.PullRequest, commit *github.Commit) bool {
+func leftUndone(pull *forge.PullRequest, commit *forge.Commit) bool {
 	return pull.State == "open" && commit != nil && infoOf(commit).Ours() &&
 		!isFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(aloneMark))
 }
 
 // sameInput compares with what the commit on the task's branch was made of.
-func (r *run) sameInput(commit *github.Commit) bool {
+func (r *run) sameInput(commit *forge.Commit) bool {
 	return commit != nil && r.task.snapshot != "" && infoOf(commit).Trailer(trailerInput) == r.task.snapshot
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -52,7 +52,7 @@ func (r *run) followBase(ctx context.Context) error {
 
 // movedBase is the newest commit of the base branch, where that is another one
 // than the change is made on; else empty.
-func (r *run) movedBase(ctx context.Context) (tip string, relation github.Relation, err error) {
+func (r *run) movedBase(ctx context.Context) (tip string, relation forge.Relation, err error) {
 	commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.base.Branch)
 	if err != nil {
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be looked up", err)
@@ -67,18 +67,18 @@ func (r *run) movedBase(ctx context.Context) (tip string, relation github.Relati
 	switch {
 	case err != nil:
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be compared with what the change is made on", err)
-	case relation != github.Ahead && r.bundled():
+	case relation != forge.Ahead && r.bundled():
 		// Who wrote the bundle chose the commit, and with it what configures this half.
 		return "", "", badBundle("its base commit %s is not part of %s", short(r.base.SHA), r.base.Branch)
-	case relation == github.Behind || relation == github.Identical:
+	case relation == forge.Behind || relation == forge.Identical:
 		return "", "", nil
 	}
 	return commit.SHA, relation, nil
 }
 
 // rebase makes the change one of another base commit.
-func (r *run) rebase(ctx context.Context, tip string, relation github.Relation) error {
-	if err := r.fetchCommit(ctx, tip, relation != github.Ahead); err != nil {
+func (r *run) rebase(ctx context.Context, tip string, relation forge.Relation) error {
+	if err := r.fetchCommit(ctx, tip, relation != forge.Ahead); err != nil {
 		return err
 	}
 	base, err := r.checkout.BaseAt(r.base.Branch, tip)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -116,15 +117,15 @@ func (r *run) readImage(ctx context.Context, name string) ([]byte, error) {
 	if r.jobFile.path != "" {
 		at = filepath.Join(filepath.Dir(r.jobFile.path), at)
 	}
-	file, err := r.readWithin(ctx, at, github.MaxAttachment)
+	file, err := r.readWithin(ctx, at, forge.MaxAttachment)
 	var stop *outcome.Stop
 	switch {
 	case errors.As(err, &stop):
 		return nil, errors.New(strings.TrimSuffix(stop.Message, "."))
 	case err != nil:
 		return nil, err
-	case len(file.content) > github.MaxAttachment:
-		return nil, fmt.Errorf("it has more than %d MiB", github.MaxAttachment>>20)
+	case len(file.content) > forge.MaxAttachment:
+		return nil, fmt.Errorf("it has more than %d MiB", forge.MaxAttachment>>20)
 	}
 	return file.content, nil
 }

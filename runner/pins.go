@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -25,7 +25,7 @@ type pins struct {
 	name    string // name, which is part of the key of an event's task
 	subject int    // issue or pull request that the event brings as the task; 0 for none
 	issue   string // task.issue, where this half has a task of its own
-	pull    *github.PullRequest
+	pull    *forge.PullRequest
 }
 
 // readPins reads them before anything of the bundle chooses a commit.
@@ -233,7 +233,7 @@ func (r *run) isKeyOf(number int, key string) bool {
 	return key == wanted || strings.HasSuffix(key, "-"+wanted)
 }
 
-func (r *run) refuseOtherPull(pull *github.PullRequest) error {
+func (r *run) refuseOtherPull(pull *forge.PullRequest) error {
 	fixes := ""
 	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
 		fixes = "Fixes #" + m[1]

@@ -3,12 +3,13 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -196,7 +197,7 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts transc
 // saysAll says whether an open pull request of the same change tells what this
 // run has to tell. That it is a draft of a run depends on the checks, which may
 // end otherwise now.
-func (r *run) saysAll(open *github.PullRequest) bool {
+func (r *run) saysAll(open *forge.PullRequest) bool {
 	if !isFinished(open.Body, r.published.commit) {
 		return false
 	}
@@ -210,7 +211,7 @@ func isFinished(body, commit string) bool {
 	return !marked || strings.HasPrefix(rest, commit+" -->")
 }
 
-func draftOfRun(pull *github.PullRequest) bool {
+func draftOfRun(pull *forge.PullRequest) bool {
 	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
@@ -233,17 +234,17 @@ func (r *run) notProposed(err error) error {
 // createPullRequest opens it with a body that says so until its comments and the
 // rest are there: a run that is killed in between is made good by the next one.
 func (r *run) createPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
-	wanted := github.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
+	wanted := forge.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
 	if r.wantsMore(posts) {
 		wanted.Body = r.markedAs(posts.Body, unfinishedMark)
 	}
 	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
-	if wanted.Draft && noDrafts(err) {
+	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
 		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
 		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
 	}
-	if github.PullRequestExists(err) { // another run was faster
+	if errors.Is(err, forge.ErrPullRequestExists) { // another run was faster
 		return r.adoptPullRequest(ctx, title, posts)
 	}
 	if err != nil {
@@ -264,15 +265,9 @@ func (r *run) wantsMore(posts transcript.Posts) bool {
 	return len(posts.Comments)+len(p.Labels)+len(p.Assignees)+len(p.Reviewers)+len(p.Teams) > 0 || p.Milestone != ""
 }
 
-// noDrafts says whether GitHub refuses a pull request because it is a draft:
-// private repositories of some plans have none.
-func noDrafts(err error) bool {
-	return github.KindOf(err) == github.Invalid && strings.Contains(err.Error(), "Draft pull requests are not supported")
-}
-
 // updatePullRequest brings an open one up to date. Its body comes last: it names
 // the commit that all is finished for.
-func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, title string, posts transcript.Posts) error {
+func (r *run) updatePullRequest(ctx context.Context, open *forge.PullRequest, title string, posts transcript.Posts) error {
 	r.published.pull, r.published.operation = open, "updated"
 	wanted, madeDraft := r.draft(), draftOfRun(open)
 	if wanted {
@@ -289,7 +284,7 @@ func (r *run) updatePullRequest(ctx context.Context, open *github.PullRequest, t
 
 // madeReady is the body of a draft of a run that is ready now. Where that fails,
 // the body goes on to tell the next run whose draft it is.
-func (r *run) madeReady(ctx context.Context, pull *github.PullRequest, body string) string {
+func (r *run) madeReady(ctx context.Context, pull *forge.PullRequest, body string) string {
 	err := r.forge.SetDraft(ctx, pull, false)
 	r.decorated("draft", err)
 	if err != nil {
@@ -300,14 +295,14 @@ func (r *run) madeReady(ctx context.Context, pull *github.PullRequest, body stri
 
 // editPullRequest sends of title and body what is not there yet.
 func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBody string) error {
-	var edit github.PullRequestUpdate
+	var edit forge.PullRequestUpdate
 	if title != oldTitle {
 		edit.Title = &title
 	}
 	if !sameText(body, oldBody) {
 		edit.Body = &body
 	}
-	if edit == (github.PullRequestUpdate{}) {
+	if edit == (forge.PullRequestUpdate{}) {
 		return nil
 	}
 	number := r.published.pull.Number

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -141,12 +141,12 @@ func (r *run) earlierProgress(ctx context.Context) int64 {
 func (r *run) lookForProgress(ctx context.Context, number int) {
 	owner, name := r.eventRepository()
 	if on, err := r.forge.Issue(ctx, owner, name, number); err == nil {
-		r.progressLike = slices.DeleteFunc(on.Comments, func(c github.Comment) bool { return !isProgress(c) })
+		r.progressLike = slices.DeleteFunc(on.Comments, func(c forge.Comment) bool { return !isProgress(c) })
 	}
 }
 
 // ownProgress is the comment of an earlier run among those that look like one.
-func (r *run) ownProgress(ctx context.Context) *github.Comment {
+func (r *run) ownProgress(ctx context.Context) *forge.Comment {
 	own := r.ownsComments(ctx)
 	for i, c := range slices.Backward(r.progressLike) {
 		if own(c) {
@@ -158,12 +158,12 @@ func (r *run) ownProgress(ctx context.Context) *github.Comment {
 
 // ownsComments says of comments whether they are an App's or of the token's own
 // account, which is asked for once.
-func (r *run) ownsComments(ctx context.Context) func(github.Comment) bool {
+func (r *run) ownsComments(ctx context.Context) func(forge.Comment) bool {
 	account := sync.OnceValue(func() string {
 		viewer, _ := r.forge.Viewer(ctx) // an App's token belongs to nobody
 		return viewer.Login
 	})
-	return func(c github.Comment) bool {
+	return func(c forge.Comment) bool {
 		return c.Author.Bot || account() != "" && strings.EqualFold(c.Author.Login, account())
 	}
 }
@@ -174,7 +174,7 @@ func (r *run) trace() string {
 	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", r.task.snapshot, r.base.SHA)
 }
 
-func isProgress(c github.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
+func isProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
 
 func (r *run) writeProgress(ctx context.Context, body string) error {
 	owner, name := r.eventRepository()

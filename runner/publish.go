@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -35,7 +35,7 @@ type published struct {
 	remote    string // where it was pushed, for people; empty: nowhere
 	notPushed string // why not
 	onGitHub  bool   // the commit was made there, and is not here
-	pull      *github.PullRequest
+	pull      *forge.PullRequest
 	operation string // on the pull request
 }
 
@@ -137,7 +137,7 @@ func (r *run) canReachGitHub() error {
 
 // findPullRequest is the pull request of the task's branch: the open one, which
 // may go to another base by now, else the newest; nil when there is none.
-func (r *run) findPullRequest(ctx context.Context) (*github.PullRequest, error) {
+func (r *run) findPullRequest(ctx context.Context) (*forge.PullRequest, error) {
 	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
 	if err != nil {
 		return nil, forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err)
@@ -166,7 +166,7 @@ func (r *run) notClosedByPerson(ctx context.Context) error {
 
 // otherBase ends a run whose pull request was given another base: a change that
 // is on this one would take all of it along, and the base is not a run's to choose.
-func (r *run) otherBase(pull *github.PullRequest) error {
+func (r *run) otherBase(pull *forge.PullRequest) error {
 	return outcome.Stopf(outcome.Conflict, "other_base",
 		"Pull request #%d for %s goes to %s, and this run is on %s; run with --set repository.base=%s, change its base back, or close it.",
 		pull.Number, r.branch, pull.Base, r.base.Branch, pull.Base)
@@ -214,7 +214,7 @@ func (r *run) publishedTip(ctx context.Context) (*tip, error) {
 }
 
 // infoOf is a commit of GitHub's as gitops tells of one.
-func infoOf(c *github.Commit) *gitops.CommitInfo {
+func infoOf(c *forge.Commit) *gitops.CommitInfo {
 	return &gitops.CommitInfo{SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message, Author: c.Author}
 }
 

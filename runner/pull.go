@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -97,7 +97,7 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	ref := job.Issue{Repository: owner + "/" + name, Number: number}
 	issue, err := r.forge.Issue(ctx, owner, name, number)
 	switch {
-	case github.KindOf(err) == github.NotFound:
+	case forge.KindOf(err) == forge.NotFound:
 		return input{}, nil
 	case err != nil:
 		return input{}, issueFailure(ref, err)
@@ -136,7 +136,7 @@ func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 		if c.ID == q.WordsID || r.afterTrigger(c.CreatedAt) || r.afterTrigger(c.UpdatedAt) {
 			continue
 		}
-		counts, err := r.commentCounts(ctx, owner+"/"+name, github.Comment{Author: c.Author})
+		counts, err := r.commentCounts(ctx, owner+"/"+name, forge.Comment{Author: c.Author})
 		if err != nil {
 			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
 		}
@@ -184,7 +184,7 @@ func (r *run) goOn(ctx context.Context) error {
 
 // changeOfPull is the change of a run's commit, merged onto the base as it is
 // now.
-func (r *run) changeOfPull(ctx context.Context, tip *github.Commit) (*gitops.ChangeSet, error) {
+func (r *run) changeOfPull(ctx context.Context, tip *forge.Commit) (*gitops.ChangeSet, error) {
 	made := tip.Parents[0]
 	apart := !r.checkout.HasCommit(made)
 	for _, sha := range []string{made, tip.SHA} {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // ownComments are those that earlier runs continued the body in, oldest first.
 // The mark alone proves nothing, since anybody can write it: the author must be
 // the pull request's own, a bot, or the account of the token.
-func (r *run) ownComments(ctx context.Context, pull *github.PullRequest) ([]github.Comment, error) {
+func (r *run) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
 	all, err := r.forge.Comments(ctx, r.repo.owner, r.repo.name, pull.Number)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (r *run) ownComments(ctx context.Context, pull *github.PullRequest) ([]gith
 		us, _ := r.forge.Viewer(ctx) // the token of an App belongs to nobody, and its comments are a bot's
 		return us.ID
 	})
-	return slices.DeleteFunc(all, func(c github.Comment) bool {
+	return slices.DeleteFunc(all, func(c forge.Comment) bool {
 		if !strings.HasPrefix(c.Body, transcript.CommentMark) {
 			return true
 		}
@@ -32,13 +32,13 @@ func (r *run) ownComments(ctx context.Context, pull *github.PullRequest) ([]gith
 }
 
 // noComments are those of a pull request that was opened just now.
-func noComments(context.Context, *github.PullRequest) ([]github.Comment, error) { return nil, nil }
+func noComments(context.Context, *forge.PullRequest) ([]forge.Comment, error) { return nil, nil }
 
 // putComments makes the comments that are there those of the posts: they are
 // edited where they differ, more are written below, and what is left of a longer
 // transcript is deleted. Where that fails, the posts are a body that stands alone,
 // and is not finished.
-func (r *run) putComments(ctx context.Context, pull *github.PullRequest, read func(context.Context, *github.PullRequest) ([]github.Comment, error), posts transcript.Posts) transcript.Posts {
+func (r *run) putComments(ctx context.Context, pull *forge.PullRequest, read func(context.Context, *forge.PullRequest) ([]forge.Comment, error), posts transcript.Posts) transcript.Posts {
 	there, err := read(ctx, pull)
 	if err == nil {
 		err = r.writeComments(ctx, pull.Number, there, posts.Comments)
@@ -55,7 +55,7 @@ func (r *run) putComments(ctx context.Context, pull *github.PullRequest, read fu
 	return transcript.Posts{Body: r.markedAs(alone, aloneMark)}
 }
 
-func (r *run) writeComments(ctx context.Context, number int, there []github.Comment, wanted []string) error {
+func (r *run) writeComments(ctx context.Context, number int, there []forge.Comment, wanted []string) error {
 	owner, name := r.repo.owner, r.repo.name
 	for i, text := range wanted {
 		var err error

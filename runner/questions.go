@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -112,15 +112,15 @@ func (r *run) unanswered(ctx context.Context) int64 {
 // ownQuestions says of comments whether they hold the questions of an earlier run,
 // without which the answers below say little. They are text for the model, so that
 // another bot's do not pass for them: the account must be the token's.
-func (r *run) ownQuestions(ctx context.Context) func(github.Comment) bool {
+func (r *run) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if r.env.first(tokenNames...) == "" || r.job.Trust.Comments == "none" {
-		return func(github.Comment) bool { return false }
+		return func(forge.Comment) bool { return false }
 	}
 	account := sync.OnceValue(func() string {
 		login, _ := r.forge.ActingAs(ctx) // not to know is to leave them out
 		return login
 	})
-	return func(c github.Comment) bool {
+	return func(c forge.Comment) bool {
 		return strings.HasPrefix(c.Body, questionsMark) && account() != "" && strings.EqualFold(c.Author.Login, account())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -106,7 +107,7 @@ func (r *run) adoptPullRequest(ctx context.Context, title string, posts transcri
 		return err
 	}
 	if open == nil || open.State != "open" || open.Base != r.base.Branch {
-		return outcome.Stopf(outcome.ForgeFailed, string(github.Invalid), "GitHub says that there is a pull request of %s, and lists none; run again.", r.branch)
+		return outcome.Stopf(outcome.ForgeFailed, string(forge.Invalid), "GitHub says that there is a pull request of %s, and lists none; run again.", r.branch)
 	}
 	return r.updatePullRequest(ctx, open, title, posts)
 }

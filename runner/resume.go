@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -152,7 +152,7 @@ func (r *run) adoptTask() {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
 	if p.task.Author != "" {
-		r.task.author = &github.User{Login: p.task.Author, ID: p.task.AuthorID}
+		r.task.author = &forge.User{Login: p.task.Author, ID: p.task.AuthorID}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -103,9 +104,9 @@ type run struct {
 	eventErr    error            // why there is no event
 	request     *actions.Request // that the event makes; nil for other tasks
 	askedAt     time.Time        // when; what was written later does not count
-	permissions map[string]github.Permission
-	pull        *github.PullRequest // that is gone on with
-	guides      []agent.Guide       // of its base
+	permissions map[string]forge.Permission
+	pull        *forge.PullRequest // that is gone on with
+	guides      []agent.Guide      // of its base
 
 	job      *job.Job
 	prompt   string // from standard input
@@ -161,7 +162,7 @@ type run struct {
 	key          *sshsig.Key                     // that the commit is signed with; nil for none
 	progress     atomic.Pointer[progressComment] // while it is shown
 	progressID   int64                           // of the comment, once it is there
-	progressLike []github.Comment                // that may be an earlier run's progress
+	progressLike []forge.Comment                 // that may be an earlier run's progress
 	group        string                          // the part of the log that is open
 	shownAs      string                          // folder of the transcript that the body names; empty for its own
 	bodyFile     string                          // of the pull request, once it is written

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/given"
@@ -116,7 +116,7 @@ func (r *run) notForAPI() (path string, odd bool) {
 			return f.Path, true
 		}
 		_ = blob.Close()
-		if size > github.MaxBlob {
+		if size > forge.MaxBlob {
 			return f.Path, true
 		}
 	}
@@ -156,7 +156,7 @@ func (r *run) blobOnGitHub(ctx context.Context, f gitops.File) error {
 // treeEdits are the files as edits of the base's tree. What goes because
 // something else takes its place, a file for a folder or the other way round, is
 // not deleted besides.
-func treeEdits(files []gitops.File) []github.TreeEdit {
+func treeEdits(files []gitops.File) []forge.TreeEdit {
 	placed, folders := map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if f.NewID == "" {
@@ -167,14 +167,14 @@ func treeEdits(files []gitops.File) []github.TreeEdit {
 			folders[folder] = true
 		}
 	}
-	var edits []github.TreeEdit
+	var edits []forge.TreeEdit
 	for _, f := range files {
 		replaced := folders[f.Path]
 		for _, folder := range foldersOf(f.Path) {
 			replaced = replaced || placed[folder]
 		}
 		if f.NewID != "" || !replaced {
-			edits = append(edits, github.TreeEdit{Path: f.Path, Mode: f.NewMode, ID: f.NewID})
+			edits = append(edits, forge.TreeEdit{Path: f.Path, Mode: f.NewMode, ID: f.NewID})
 		}
 	}
 	return edits
@@ -196,7 +196,7 @@ func foldersOf(path string) []string {
 func (r *run) pointOnGitHub(ctx context.Context, commit string, before *tip) error {
 	if before == nil {
 		err := r.forge.CreateBranch(ctx, r.repo.owner, r.repo.name, r.branch, commit)
-		if github.KindOf(err) != github.Invalid {
+		if forge.KindOf(err) != forge.Invalid {
 			return forgeFailureOrNil("The branch "+r.branch+" cannot be made", err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -107,13 +107,13 @@ func (r *run) readEventTask(ctx context.Context) error {
 	return r.takeInput(in, ref.String())
 }
 
-func (r *run) adoptIssue(ref job.Issue, issue *github.Issue) {
+func (r *run) adoptIssue(ref job.Issue, issue *forge.Issue) {
 	r.task.name, r.task.url, r.task.issue, r.task.author = "issue "+ref.String(), issue.URL, &ref, &issue.Author
 }
 
 // issueInput is an issue as it was at the trigger, with the comments that were
 // there then and count.
-func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *github.Issue) (input, error) {
+func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *forge.Issue) (input, error) {
 	title, body := issue.Title, issue.Body
 	if then := r.asItWas(ref); then != nil {
 		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
@@ -146,7 +146,7 @@ func (r *run) asItWas(ref job.Issue) *actions.Issue {
 // commentsThatCount are the comments of who is trusted, and the questions of
 // earlier runs, that were there when the task was asked for and were not edited
 // since.
-func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *github.Issue) ([]intake.Part, error) {
+func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue) ([]intake.Part, error) {
 	var kept []intake.Part
 	late, untrusted, asked := 0, 0, r.ownQuestions(ctx)
 	for _, c := range issue.Comments {
@@ -174,7 +174,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *githu
 		kept = append(kept, intake.Part{Kind: "comment", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
 	}
 	if issue.MoreComments > 0 {
-		r.warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, github.MaxComments)
+		r.warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, forge.MaxComments)
 	}
 	if untrusted > 0 {
 		r.warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", counted(untrusted, "comment"), ref)
@@ -201,7 +201,7 @@ const mostAsked = 30
 // commentCounts asks for the role of the author, as for who asks for a run. A
 // person who names an issue may have no token that can ask: the repository's
 // owner is known without.
-func (r *run) commentCounts(ctx context.Context, repository string, c github.Comment) (bool, error) {
+func (r *run) commentCounts(ctx context.Context, repository string, c forge.Comment) (bool, error) {
 	owns := c.Association == "OWNER" && !c.Author.Bot
 	switch trusted := r.job.Trust.Comments; {
 	case trusted != "trusted":
@@ -213,14 +213,14 @@ func (r *run) commentCounts(ctx context.Context, repository string, c github.Com
 		return false, nil
 	}
 	why, err := r.distrust(ctx, repository, c.Author)
-	if kind := github.KindOf(err); r.request == nil && (kind == github.Forbidden || kind == github.Unauthorized) {
+	if kind := forge.KindOf(err); r.request == nil && (kind == forge.Forbidden || kind == forge.Unauthorized) {
 		return owns, nil
 	}
 	return why == "" && err == nil, err
 }
 
 // openIssue reads an issue that can be worked on.
-func (r *run) openIssue(ctx context.Context, ref job.Issue) (*github.Issue, error) {
+func (r *run) openIssue(ctx context.Context, ref job.Issue) (*forge.Issue, error) {
 	owner, name, _ := strings.Cut(ref.Repository, "/")
 	issue, err := r.forge.Issue(ctx, owner, name, ref.Number)
 	if err != nil {

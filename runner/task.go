@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -25,7 +26,7 @@ type task struct {
 	key    string
 	url    string
 	issue  *job.Issue
-	author *github.User // who wrote the issue
+	author *forge.User // who wrote the issue
 
 	snapshot string // digest of what people wrote for it
 	trigger  string // of an event
@@ -212,7 +213,7 @@ func (r *run) readIssue(ctx context.Context) error {
 }
 
 func issueFailure(ref job.Issue, err error) error {
-	if github.KindOf(err) == github.NotFound {
+	if forge.KindOf(err) == forge.NotFound {
 		return outcome.Stopf(outcome.InvalidInput, "issue_not_found",
 			"The issue %s is not there, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
 	}
@@ -222,7 +223,7 @@ func issueFailure(ref job.Issue, err error) error {
 // forgeFailure is the outcome that an error of GitHub's API stands for.
 func forgeFailure(what string, err error) error {
 	said := trimmed(err)
-	var answer *github.Error
+	var answer *forge.Error
 	switch {
 	case errors.As(err, &answer): // which may be a connection that timed out
 		said = answer.Message // what was being done is said already
@@ -232,7 +233,7 @@ func forgeFailure(what string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return outcome.Stopf(outcome.ForgeFailed, string(github.KindOf(err)), "%s: %s.", what, said).Because(err)
+	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, said).Because(err)
 }
 
 // recordTask writes the task as the model will get it.

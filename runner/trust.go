@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -58,7 +58,7 @@ func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string,
 	if job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil {
 		return "", eventOfNoRepository()
 	}
-	why, err := r.distrust(ctx, r.env.get("GITHUB_REPOSITORY"), github.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	why, err := r.distrust(ctx, r.env.get("GITHUB_REPOSITORY"), forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
 	if err != nil {
 		return "", forgeFailure("The role of "+actor.Login+" cannot be asked for", err)
 	}
@@ -67,7 +67,7 @@ func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string,
 
 // distrust says why the words of an account in a repository do not count; ""
 // when they do.
-func (r *run) distrust(ctx context.Context, repository string, who github.User) (string, error) {
+func (r *run) distrust(ctx context.Context, repository string, who forge.User) (string, error) {
 	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
 		if slices.ContainsFunc(r.job.Trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
 			return "", nil
@@ -76,7 +76,7 @@ func (r *run) distrust(ctx context.Context, repository string, who github.User) 
 	}
 	permission, err := r.permission(ctx, repository, who.Login)
 	switch {
-	case github.KindOf(err) == github.Invalid: // an account that is gone has no name
+	case forge.KindOf(err) == forge.Invalid: // an account that is gone has no name
 		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
 	case err != nil:
 		return "", err
@@ -94,13 +94,13 @@ func (r *run) distrust(ctx context.Context, repository string, who github.User) 
 
 // roleCounts compares with the least of trust.roles. A role of the
 // organisation's own counts as the level that it builds on.
-func (r *run) roleCounts(p github.Permission) bool {
+func (r *run) roleCounts(p forge.Permission) bool {
 	has := max(ranks[p.Level], ranks[p.Role])
 	return slices.ContainsFunc(r.job.Trust.Roles, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
 }
 
 // permission asks once for each account in a repository.
-func (r *run) permission(ctx context.Context, repository, login string) (github.Permission, error) {
+func (r *run) permission(ctx context.Context, repository, login string) (forge.Permission, error) {
 	key := strings.ToLower(repository + " " + login)
 	if known, asked := r.permissions[key]; asked {
 		return known, nil
@@ -111,7 +111,7 @@ func (r *run) permission(ctx context.Context, repository, login string) (github.
 		return p, err
 	}
 	if r.permissions == nil {
-		r.permissions = map[string]github.Permission{}
+		r.permissions = map[string]forge.Permission{}
 	}
 	r.permissions[key] = p
 	return p, nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -49,7 +49,7 @@ func timedOut(t *testing.T) error {
 func TestAServerThatDoesNotAnswerIsUnavailable(t *testing.T) {
 	err := timedOut(t)
 	for name, failed := range map[string]error{
-		"API": forgeFailure("The issue cannot be read", &github.Error{Kind: github.Unavailable, Message: "no connection", Err: err}),
+		"API": forgeFailure("The issue cannot be read", &forge.Error{Kind: forge.Unavailable, Message: "no connection", Err: err}),
 		"git": remoteFailure("The repository cannot be cloned", fmt.Errorf("clone: %w: %w", remote.ErrUnreachable, err)),
 	} {
 		if end := endOf(t.Context(), failed); end.Outcome != outcome.ForgeFailed || end.Reason != "unavailable" {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -14,11 +14,11 @@ import (
 // does not count as one that a person closed.
 const closedMark = "<!-- agent-ci: closed "
 
-func closedMarkOf(pull *github.PullRequest) string { return closedMark + pull.HeadSHA + " -->" }
+func closedMarkOf(pull *forge.PullRequest) string { return closedMark + pull.HeadSHA + " -->" }
 
 // closedByRun says whether a run closed the pull request, at the commit that it
 // has. The mark stays when a person opens it again: who closed it last counts too.
-func (r *run) closedByRun(ctx context.Context, pull *github.PullRequest) (bool, error) {
+func (r *run) closedByRun(ctx context.Context, pull *forge.PullRequest) (bool, error) {
 	if !strings.HasPrefix(pull.Body, closedMarkOf(pull)) {
 		return false, nil
 	}
@@ -26,19 +26,19 @@ func (r *run) closedByRun(ctx context.Context, pull *github.PullRequest) (bool, 
 	if err != nil {
 		return false, forgeFailure(fmt.Sprintf("Who closed pull request #%d cannot be asked for", pull.Number), err)
 	}
-	return r.ownsComments(ctx)(github.Comment{Author: issue.ClosedBy}), nil
+	return r.ownsComments(ctx)(forge.Comment{Author: issue.ClosedBy}), nil
 }
 
 // openedAgain takes the mark away from a pull request that a person opened
 // again: closed another time, it is closed by a person, whose token the run may
 // have.
-func (r *run) openedAgain(ctx context.Context, pull *github.PullRequest) error {
+func (r *run) openedAgain(ctx context.Context, pull *forge.PullRequest) error {
 	if !strings.HasPrefix(pull.Body, closedMark) {
 		return nil
 	}
 	_, body, _ := strings.Cut(pull.Body, "-->")
 	body = strings.TrimLeft(body, "\r\n")
-	if _, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, github.PullRequestUpdate{Body: &body}); err != nil {
+	if _, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, forge.PullRequestUpdate{Body: &body}); err != nil {
 		return forgeFailure(fmt.Sprintf("Pull request #%d, which was opened again, cannot be updated", pull.Number), err)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (r *run) closeVanished(ctx context.Context) error {
 		return err
 	}
 	state, body := "closed", closedMarkOf(pull)+"\n"+pull.Body
-	closed, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, github.PullRequestUpdate{State: &state, Body: &body})
+	closed, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, forge.PullRequestUpdate{State: &state, Body: &body})
 	if err != nil {
 		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be closed", pull.Number), err)
 	}
@@ -81,7 +81,7 @@ func (r *run) closeVanished(ctx context.Context) error {
 
 // tellWhyClosed comments on the pull request, unless a run that was killed did
 // so already.
-func (r *run) tellWhyClosed(ctx context.Context, pull *github.PullRequest) error {
+func (r *run) tellWhyClosed(ctx context.Context, pull *forge.PullRequest) error {
 	issue, err := r.forge.Issue(ctx, r.repo.owner, r.repo.name, pull.Number)
 	if err != nil {
 		return forgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", pull.Number), err)

@@ -13,16 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
-const (
-	// MaxAttachment is how long an image may be, in bytes: GitHub takes no longer
-	// one (https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/attaching-files).
-	MaxAttachment = 10 << 20
-
-	attachmentTimeout = 20 * time.Second
-)
+const attachmentTimeout = 20 * time.Second
 
 // Attachments fetches what people attached to issues and comments. Only places
 // of GitHub's own are asked, and only those are gone on to: an address in an
@@ -37,7 +32,7 @@ type Attachments struct {
 func NewAttachments(server, repository, token string, transport http.RoundTripper) (*Attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return nil, &Error{Kind: Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
+		return nil, &forge.Error{Kind: forge.Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
 	}
 	if transport == nil {
 		transport = defaultTransport()
@@ -152,12 +147,12 @@ func (a *Attachments) Fetch(ctx context.Context, address string) ([]byte, error)
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answered %d", u.Host, resp.StatusCode)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxAttachment+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, forge.MaxAttachment+1))
 	switch {
 	case err != nil:
 		return nil, withoutAddress(err)
-	case len(data) > MaxAttachment:
-		return nil, fmt.Errorf("it has more than %d MiB", MaxAttachment>>20)
+	case len(data) > forge.MaxAttachment:
+		return nil, fmt.Errorf("it has more than %d MiB", forge.MaxAttachment>>20)
 	}
 	return data, nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 // web answers requests by their address, and notes which of them had a token.
@@ -58,8 +60,8 @@ func TestAttachmentsGoToGitHubAlone(t *testing.T) {
 		"file's page":          {blob + "#x", map[string]string{blob + "?raw=true": "-> " + raw, raw: "image"}, []string{blob + "?raw=true", raw}, "image"},
 		"raw file":             {raw, map[string]string{raw: "image"}, []string{raw}, "image"},
 		"not there":            {asset, nil, []string{asset + token}, "github.com answered 404"},
-		"too long":             {raw, map[string]string{raw: strings.Repeat("x", MaxAttachment+1)}, []string{raw}, "more than 10 MiB"},
-		"longest":              {raw, map[string]string{raw: strings.Repeat("x", MaxAttachment)}, []string{raw}, strings.Repeat("x", MaxAttachment)},
+		"too long":             {raw, map[string]string{raw: strings.Repeat("x", forge.MaxAttachment+1)}, []string{raw}, "more than 10 MiB"},
+		"longest":              {raw, map[string]string{raw: strings.Repeat("x", forge.MaxAttachment)}, []string{raw}, strings.Repeat("x", forge.MaxAttachment)},
 		"elsewhere":            {"https://example.com/a.png", nil, nil, "no place of github.com"},
 		"looks alike":          {"https://github.com.example.com/user-attachments/assets/a", nil, nil, "no place"},
 		"a user in it":         {"https://github.com@example.com/user-attachments/assets/a", nil, nil, "no place"},

@@ -12,6 +12,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
@@ -61,8 +62,8 @@ func New(o Options) (*Client, error) {
 	}
 	token := strings.TrimSpace(o.Token)
 	if !headerSafe(token) {
-		return nil, &Error{
-			Kind: Unauthorized, Message: "the GitHub token holds a space, a line break or a control character",
+		return nil, &forge.Error{
+			Kind: forge.Unauthorized, Message: "the GitHub token holds a space, a line break or a control character",
 			Remedy: "set GITHUB_TOKEN to the token alone",
 		}
 	}
@@ -126,8 +127,8 @@ func parseAPIURL(raw string) (*url.URL, error) {
 }
 
 func invalidAPIURL(why string) error {
-	return &Error{
-		Kind: Invalid, Message: "the GitHub API URL " + why,
+	return &forge.Error{
+		Kind: forge.Invalid, Message: "the GitHub API URL " + why,
 		Remedy: "set it to https://api.github.com, or to https://HOST/api/v3 for GitHub Enterprise Server",
 	}
 }

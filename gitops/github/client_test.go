@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/google/go-cmp/cmp"
@@ -144,7 +145,7 @@ func TestBranch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &github.Commit{SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>"}
+	want := &forge.Commit{SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commit (-want +got):\n%s", diff)
 	}
@@ -153,8 +154,8 @@ func TestBranch(t *testing.T) {
 			t.Errorf("%s: Branch = %v, %v, want nothing", name, got, err)
 		}
 	}
-	if _, err := a.client.Branch(t.Context(), "o", "hidden", "main"); github.KindOf(err) != github.Unauthorized {
-		t.Errorf("err = %v, want %s", err, github.Unauthorized)
+	if _, err := a.client.Branch(t.Context(), "o", "hidden", "main"); forge.KindOf(err) != forge.Unauthorized {
+		t.Errorf("err = %v, want %s", err, forge.Unauthorized)
 	}
 }
 
@@ -185,11 +186,11 @@ func TestIssue(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	bot := github.User{Login: "bot[bot]", ID: 9, Bot: true}
-	want := &github.Issue{
+	bot := forge.User{Login: "bot[bot]", ID: 9, Bot: true}
+	want := &forge.Issue{
 		Number: 7, Title: "T", State: "open", URL: "https://example.com/o/r/issues/7", PullRequest: true,
-		Author: github.User{Login: "a", ID: 3}, Association: "NONE", Labels: []string{"bug"}, CreatedAt: at,
-		Comments: []github.Comment{
+		Author: forge.User{Login: "a", ID: 3}, Association: "NONE", Labels: []string{"bug"}, CreatedAt: at,
+		Comments: []forge.Comment{
 			{ID: 1, Author: bot, Association: "MEMBER", Body: "b1", CreatedAt: at},
 			{ID: 2, Author: bot, Association: "MEMBER", Body: "b2", CreatedAt: at},
 		},
@@ -215,7 +216,7 @@ func TestIssueWithTooManyComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(issue.Comments) != github.MaxComments || issue.MoreComments != 5000-github.MaxComments || pages != 11 {
+	if len(issue.Comments) != forge.MaxComments || issue.MoreComments != 5000-forge.MaxComments || pages != 11 {
 		t.Errorf("%d comments, %d more, %d pages", len(issue.Comments), issue.MoreComments, pages)
 	}
 }
@@ -226,7 +227,7 @@ func TestIssueThatWasMoved(t *testing.T) {
 		"GET /repositories/5/issues/1": answer(200, `{"number": 1, "html_url": "https://example.com/o/other/issues/1"}`),
 	})
 	_, err := a.client.Issue(t.Context(), "o", "r", 7)
-	if github.KindOf(err) != github.NotFound || !strings.Contains(err.Error(), "https://example.com/o/other/issues/1") {
+	if forge.KindOf(err) != forge.NotFound || !strings.Contains(err.Error(), "https://example.com/o/other/issues/1") {
 		t.Errorf("err = %v, want one that says where the issue is", err)
 	}
 }
@@ -279,13 +280,13 @@ func TestCreateAndUpdatePullRequest(t *testing.T) {
 			"user": {"login": "a", "id": 3}, "labels": [{"name": "bug"}]}`),
 		"PATCH /repos/o/r/pulls/8": take(t, &updated, 200, `{"number": 8, "state": "closed", "merged_at": "2026-01-02T03:04:05Z"}`),
 	})
-	got, err := a.client.CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{Title: "T", Head: "x", Base: "main", Body: "B", Draft: true})
+	got, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Title: "T", Head: "x", Base: "main", Body: "B", Draft: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &github.PullRequest{
+	want := &forge.PullRequest{
 		Number: 8, NodeID: "PR_1", URL: "https://example.com/o/r/pull/8", State: "open", Draft: true, Title: "T", Body: "B",
-		Head: "x", HeadSHA: "s", Base: "main", Author: github.User{Login: "a", ID: 3}, Labels: []string{"bug"},
+		Head: "x", HeadSHA: "s", Base: "main", Author: forge.User{Login: "a", ID: 3}, Labels: []string{"bug"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("created (-want +got):\n%s", diff)
@@ -294,7 +295,7 @@ func TestCreateAndUpdatePullRequest(t *testing.T) {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 	body, state := "", "closed"
-	got, err = a.client.UpdatePullRequest(t.Context(), "o", "r", 8, github.PullRequestUpdate{Body: &body, State: &state})
+	got, err = a.client.UpdatePullRequest(t.Context(), "o", "r", 8, forge.PullRequestUpdate{Body: &body, State: &state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +318,7 @@ func TestSetDraft(t *testing.T) {
 		take(t, &sent, 200, reply)(w, req)
 	})
 	for _, draft := range []bool{true, false} {
-		pull := &github.PullRequest{Number: 8, NodeID: "PR_1", Draft: !draft}
+		pull := &forge.PullRequest{Number: 8, NodeID: "PR_1", Draft: !draft}
 		if err := a.client.SetDraft(t.Context(), pull, draft); err != nil || pull.Draft != draft {
 			t.Errorf("SetDraft(%v): %v, Draft = %v", draft, err, pull.Draft)
 		}
@@ -329,14 +330,14 @@ func TestSetDraft(t *testing.T) {
 			t.Errorf("variables (-want +got):\n%s", diff)
 		}
 	}
-	for message, want := range map[string]github.Kind{
-		`{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}`: github.Forbidden,
-		`{"type": "NOT_FOUND", "message": "Could not resolve to a node"}`:            github.NotFound,
-		`{"message": "Parse error"}`: github.Invalid,
+	for message, want := range map[string]forge.Kind{
+		`{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}`: forge.Forbidden,
+		`{"type": "NOT_FOUND", "message": "Could not resolve to a node"}`:            forge.NotFound,
+		`{"message": "Parse error"}`: forge.Invalid,
 	} {
 		reply = `{"errors": [` + message + `]}`
-		pull := &github.PullRequest{NodeID: "PR_1", Draft: true}
-		if err := a.client.SetDraft(t.Context(), pull, false); github.KindOf(err) != want || !pull.Draft {
+		pull := &forge.PullRequest{NodeID: "PR_1", Draft: true}
+		if err := a.client.SetDraft(t.Context(), pull, false); forge.KindOf(err) != want || !pull.Draft {
 			t.Errorf("%s: err = %v, want kind %s and no change", message, err, want)
 		}
 	}
@@ -358,7 +359,7 @@ func TestTriage(t *testing.T) {
 	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a"}); err != nil || !cmp.Equal(assignees, map[string]any{"assignees": []any{"a"}}) {
 		t.Errorf("AddAssignees: %v, sent %v", err, assignees)
 	}
-	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a", "stranger"}); github.KindOf(err) != github.Invalid || !strings.Contains(err.Error(), "assign stranger") {
+	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a", "stranger"}); forge.KindOf(err) != forge.Invalid || !strings.Contains(err.Error(), "assign stranger") {
 		t.Errorf("AddAssignees of a stranger: %v", err)
 	}
 	if err := a.client.RequestReviewers(ctx, "o", "r", 8, []string{"a"}, []string{"t"}); err != nil ||
@@ -368,7 +369,7 @@ func TestTriage(t *testing.T) {
 	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m2"); err != nil || !cmp.Equal(milestone, map[string]any{"milestone": 2.0}) {
 		t.Errorf("SetMilestone: %v, sent %v", err, milestone)
 	}
-	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m3"); github.KindOf(err) != github.NotFound {
+	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m3"); forge.KindOf(err) != forge.NotFound {
 		t.Errorf("SetMilestone of one that is not there: %v", err)
 	}
 }
@@ -377,40 +378,40 @@ func TestErrors(t *testing.T) {
 	cases := []struct {
 		name   string
 		answer http.HandlerFunc
-		want   github.Kind
+		want   forge.Kind
 		words  []string
 	}{
-		{"bad token", answer(401, `{"message": "Bad credentials"}`), github.Unauthorized, []string{"Bad credentials", "401", "set GITHUB_TOKEN"}},
-		{"forbidden", answer(403, `{"message": "Resource not accessible by integration"}`), github.Forbidden, []string{"permission pull-requests: write"}},
-		{"pull requests not permitted", answer(403, `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`), github.NotPermitted, []string{"Settings, Actions, General"}},
-		{"not found", answer(404, `{"message": "Not Found"}`), github.NotFound, []string{"check the name"}},
-		{"gone", answer(410, `{"message": "This issue was deleted"}`), github.NotFound, []string{"deleted"}},
+		{"bad token", answer(401, `{"message": "Bad credentials"}`), forge.Unauthorized, []string{"Bad credentials", "401", "set GITHUB_TOKEN"}},
+		{"forbidden", answer(403, `{"message": "Resource not accessible by integration"}`), forge.Forbidden, []string{"permission pull-requests: write"}},
+		{"pull requests not permitted", answer(403, `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`), forge.NotPermitted, []string{"Settings, Actions, General"}},
+		{"not found", answer(404, `{"message": "Not Found"}`), forge.NotFound, []string{"check the name"}},
+		{"gone", answer(410, `{"message": "This issue was deleted"}`), forge.NotFound, []string{"deleted"}},
 		{
 			"invalid", answer(422, `{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "field": "head", "code": "invalid"}, {"code": "custom", "message": "No commits between main and x"}]}`),
-			github.Invalid,
+			forge.Invalid,
 			[]string{"Validation Failed; PullRequest head invalid; No commits between main and x"},
 		},
-		{"primary limit", answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800"), github.RateLimited, []string{"try again in"}},
-		{"primary limit as 429", answer(429, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0"), github.RateLimited, []string{"429"}},
-		{"secondary limit", answer(403, `{"message": "You have exceeded a secondary rate limit"}`, "Retry-After", "90"), github.RateLimited, []string{"try again in 1m30s"}},
-		{"secondary limit by its page", answer(403, `{"message": "slow down", "documentation_url": "https://docs.github.com/rest#secondary-rate-limits"}`, "Retry-After", "5"), github.RateLimited, []string{"slow down"}},
-		{"secondary limit as 429", answer(429, `{}`, "Retry-After", "5"), github.RateLimited, []string{"Too Many Requests", "5s"}},
-		{"server error", answer(500, `{}`), github.Unavailable, []string{"500", "try again later"}},
-		{"bad gateway in HTML", answer(502, `<html>`), github.Unavailable, []string{"Bad Gateway"}},
-		{"HTML", answer(200, `<html>`), github.Other, []string{"not the JSON", "check the API URL"}},
-		{"cut reply", answer(200, `{"number": `), github.Other, []string{"not the JSON"}},
-		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), github.Invalid, []string{"a [31m ::error::b ("}},
-		{"token repeated", answer(422, `{"message": "token `+token+`"}`), github.Invalid, []string{"token ***"}},
-		{"redirected write", answer(301, `{"message": "Moved Permanently"}`, "Location", "/elsewhere"), github.Other, []string{"Moved Permanently"}},
+		{"primary limit", answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800"), forge.RateLimited, []string{"try again in"}},
+		{"primary limit as 429", answer(429, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0"), forge.RateLimited, []string{"429"}},
+		{"secondary limit", answer(403, `{"message": "You have exceeded a secondary rate limit"}`, "Retry-After", "90"), forge.RateLimited, []string{"try again in 1m30s"}},
+		{"secondary limit by its page", answer(403, `{"message": "slow down", "documentation_url": "https://docs.github.com/rest#secondary-rate-limits"}`, "Retry-After", "5"), forge.RateLimited, []string{"slow down"}},
+		{"secondary limit as 429", answer(429, `{}`, "Retry-After", "5"), forge.RateLimited, []string{"Too Many Requests", "5s"}},
+		{"server error", answer(500, `{}`), forge.Unavailable, []string{"500", "try again later"}},
+		{"bad gateway in HTML", answer(502, `<html>`), forge.Unavailable, []string{"Bad Gateway"}},
+		{"HTML", answer(200, `<html>`), forge.Other, []string{"not the JSON", "check the API URL"}},
+		{"cut reply", answer(200, `{"number": `), forge.Other, []string{"not the JSON"}},
+		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), forge.Invalid, []string{"a [31m ::error::b ("}},
+		{"token repeated", answer(422, `{"message": "token `+token+`"}`), forge.Invalid, []string{"token ***"}},
+		{"redirected write", answer(301, `{"message": "Moved Permanently"}`, "Location", "/elsewhere"), forge.Other, []string{"Moved Permanently"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAPI(t, map[string]http.HandlerFunc{"POST /repos/o/r/pulls": c.answer})
-			_, err := a.client.CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{Head: "x"})
-			if got := github.KindOf(err); got != c.want {
+			_, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Head: "x"})
+			if got := forge.KindOf(err); got != c.want {
 				t.Errorf("kind = %q, want %q (%v)", got, c.want, err)
 			}
-			var failed *github.Error
+			var failed *forge.Error
 			if !errors.As(err, &failed) || failed.Remedy == "" || !strings.HasSuffix(err.Error(), failed.Remedy) {
 				t.Fatalf("err = %v, want one that ends in what to do", err)
 			}
@@ -426,14 +427,27 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestRefusalsThatCallersKnow(t *testing.T) {
+	for message, want := range map[string]error{
+		"A pull request already exists for o:x.":                   forge.ErrPullRequestExists,
+		"Draft pull requests are not supported in this repository": forge.ErrNoDrafts,
+	} {
+		a := newAPI(t, map[string]http.HandlerFunc{"POST /repos/o/r/pulls": answer(422, `{"message": "Validation Failed", "errors": [{"message": "`+message+`"}]}`)})
+		_, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Head: "x"})
+		if !errors.Is(err, want) || forge.KindOf(err) != forge.Invalid || strings.Contains(err.Error(), want.Error()) {
+			t.Errorf("err = %v, want one that is %q", err, want)
+		}
+	}
+}
+
 func TestSpentLimitIsRemembered(t *testing.T) {
 	spent := answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800")
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": spent})
 	for range 2 {
 		_, err := a.client.Repository(t.Context(), "o", "r")
-		var failed *github.Error
-		if !errors.As(err, &failed) || failed.Kind != github.RateLimited || failed.RetryAfter < time.Hour {
-			t.Errorf("err = %#v, want kind %s and when to try again", err, github.RateLimited)
+		var failed *forge.Error
+		if !errors.As(err, &failed) || failed.Kind != forge.RateLimited || failed.RetryAfter < time.Hour {
+			t.Errorf("err = %#v, want kind %s and when to try again", err, forge.RateLimited)
 		}
 	}
 	if len(a.asked) != 1 {
@@ -452,9 +466,9 @@ func TestNetworkErrors(t *testing.T) {
 		{"unknown certificate", unknown.URL, "certificate authority"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := newClient(t, c.url).CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{})
-			if github.KindOf(err) != github.Unavailable || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("err = %v, want kind %s and %q", err, github.Unavailable, c.words)
+			_, err := newClient(t, c.url).CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{})
+			if forge.KindOf(err) != forge.Unavailable || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("err = %v, want kind %s and %q", err, forge.Unavailable, c.words)
 			}
 		})
 	}
@@ -489,7 +503,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	if _, err := a.client.Issue(t.Context(), "o", "r", 7); err == nil {
 		t.Error("an issue was taken from another host")
 	}
-	if _, err := a.client.CreatePullRequest(t.Context(), "o", "r", github.NewPullRequest{Body: "private"}); err == nil {
+	if _, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Body: "private"}); err == nil {
 		t.Error("a pull request was created on another host")
 	}
 	if len(leaked) > 0 {
@@ -519,8 +533,8 @@ func TestNamesThatAreRefused(t *testing.T) {
 		{"o", "r", "../../../../user"},
 		{"o", "r", "a//b"},
 	} {
-		if _, err := a.client.Branch(t.Context(), c.owner, c.name, c.branch); github.KindOf(err) != github.Invalid {
-			t.Errorf("%s/%s %s: err = %v, want kind %s", c.owner, c.name, c.branch, err, github.Invalid)
+		if _, err := a.client.Branch(t.Context(), c.owner, c.name, c.branch); forge.KindOf(err) != forge.Invalid {
+			t.Errorf("%s/%s %s: err = %v, want kind %s", c.owner, c.name, c.branch, err, forge.Invalid)
 		}
 	}
 	if len(a.asked) > 0 {

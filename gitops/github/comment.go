@@ -5,12 +5,14 @@ import (
 	"fmt"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 const writeIssues = "issues: write"
 
 // CreateComment writes a comment below an issue or pull request.
-func (c *Client) CreateComment(ctx context.Context, owner, name string, number int, body string) (*Comment, error) {
+func (c *Client) CreateComment(ctx context.Context, owner, name string, number int, body string) (*forge.Comment, error) {
 	what := call{doing: fmt.Sprintf("comment on %s/%s#%d", owner, name, number), permission: writeIssues}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func (c *Client) DeleteComment(ctx context.Context, owner, name string, id int64
 	if err == nil {
 		return nil
 	}
-	if err = c.failed(ctx, what, err); KindOf(err) == NotFound {
+	if err = c.failed(ctx, what, err); forge.KindOf(err) == forge.NotFound {
 		return nil
 	}
 	return err
@@ -54,7 +56,7 @@ func (c *Client) DeleteComment(ctx context.Context, owner, name string, id int64
 
 // Comments reads the comments of an issue or pull request, oldest first, at most
 // MaxComments.
-func (c *Client) Comments(ctx context.Context, owner, name string, number int) ([]Comment, error) {
+func (c *Client) Comments(ctx context.Context, owner, name string, number int) ([]forge.Comment, error) {
 	what := call{doing: fmt.Sprintf("read the comments of %s/%s#%d", owner, name, number), permission: "issues: read"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err

@@ -5,13 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
 func TestCommentsOfAPullRequest(t *testing.T) {
-	forge, repository, client := newForge(t)
-	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	server, repository, client := newForge(t)
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,15 +34,15 @@ func TestCommentsOfAPullRequest(t *testing.T) {
 	if left := repository.Comments(pull.Number); len(left) != 120 {
 		t.Errorf("%d comments are left", len(left))
 	}
-	forge.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
-	if err := client.DeleteComment(t.Context(), "octo", "widgets", comments[0].ID); github.KindOf(err) != github.Forbidden {
+	server.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
+	if err := client.DeleteComment(t.Context(), "octo", "widgets", comments[0].ID); forge.KindOf(err) != forge.Forbidden {
 		t.Errorf("DeleteComment that is refused: %v", err)
 	}
 }
 
 func TestPullRequestTellsWhatIsSet(t *testing.T) {
 	_, repository, client := newForge(t)
-	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,25 +9,16 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 const (
 	writeContents = "contents: write"
 
-	// MaxBlob is the greatest content that the API takes for a file, in bytes.
-	MaxBlob = 40 << 20
-
 	// treeEntries is how many changes of a tree go into one call.
 	treeEntries = 100
 )
-
-// TreeEdit is what becomes of one path of a tree. An empty Mode takes the path
-// away.
-type TreeEdit struct {
-	Path string // slash-separated, UTF-8
-	Mode string // octal, as git writes it
-	ID   string // of the blob, or of the commit of a submodule
-}
 
 // CreateBlob stores the content of a file and gives its id.
 func (c *Client) CreateBlob(ctx context.Context, owner, name string, content io.Reader) (string, error) {
@@ -37,15 +28,15 @@ func (c *Client) CreateBlob(ctx context.Context, owner, name string, content io.
 	}
 	var encoded strings.Builder
 	encoder := base64.NewEncoder(base64.StdEncoding, &encoded)
-	size, err := io.Copy(encoder, io.LimitReader(content, MaxBlob+1))
+	size, err := io.Copy(encoder, io.LimitReader(content, forge.MaxBlob+1))
 	if err == nil {
 		err = encoder.Close()
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what.doing, err)
 	}
-	if size > MaxBlob {
-		return "", &Error{Kind: Invalid, Doing: what.doing, Message: fmt.Sprintf("it has more than %d MiB", MaxBlob>>20), Remedy: "leave pull_request.commit.sign empty, so that it is pushed"}
+	if size > forge.MaxBlob {
+		return "", &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("it has more than %d MiB", forge.MaxBlob>>20), Remedy: "leave pull_request.commit.sign empty, so that it is pushed"}
 	}
 	blob, _, err := c.rest.Git.CreateBlob(ctx, owner, name, &gh.Blob{Content: gh.String(encoded.String()), Encoding: gh.String("base64")})
 	if err != nil {
@@ -55,7 +46,7 @@ func (c *Client) CreateBlob(ctx context.Context, owner, name string, content io.
 }
 
 // CreateTree stores the tree that edits make of the tree base and gives its id.
-func (c *Client) CreateTree(ctx context.Context, owner, name, base string, edits []TreeEdit) (string, error) {
+func (c *Client) CreateTree(ctx context.Context, owner, name, base string, edits []forge.TreeEdit) (string, error) {
 	what := call{doing: fmt.Sprintf("store a tree in %s/%s", owner, name), permission: writeContents}
 	if err := checkObject(what, owner, name, base); err != nil {
 		return "", err
@@ -74,7 +65,7 @@ func (c *Client) CreateTree(ctx context.Context, owner, name, base string, edits
 
 var typeOfMode = map[string]string{"160000": "commit"}
 
-func treeEntriesOf(edits []TreeEdit) []*gh.TreeEntry {
+func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
 	entries := make([]*gh.TreeEntry, 0, len(edits))
 	for _, e := range edits {
 		kind, known := typeOfMode[e.Mode]
@@ -90,17 +81,9 @@ func treeEntriesOf(edits []TreeEdit) []*gh.TreeEntry {
 	return entries
 }
 
-// SignedCommit is a commit that GitHub made.
-type SignedCommit struct {
-	SHA      string
-	Tree     string
-	Verified bool
-	Reason   string // why not, in GitHub's word
-}
-
 // CreateCommit makes a commit in the name of the token's account. GitHub signs
 // it for the bots of apps, and for nobody else.
-func (c *Client) CreateCommit(ctx context.Context, owner, name, message, tree, parent string) (*SignedCommit, error) {
+func (c *Client) CreateCommit(ctx context.Context, owner, name, message, tree, parent string) (*forge.SignedCommit, error) {
 	what := call{doing: fmt.Sprintf("make the commit in %s/%s", owner, name), permission: writeContents}
 	for _, id := range []string{tree, parent} {
 		if err := checkObject(what, owner, name, id); err != nil {
@@ -117,9 +100,8 @@ func (c *Client) CreateCommit(ctx context.Context, owner, name, message, tree, p
 	if err != nil {
 		return nil, c.failed(ctx, what, err)
 	}
-	return &SignedCommit{
-		SHA: made.GetSHA(), Tree: made.GetTree().GetSHA(),
-		Verified: made.GetVerification().GetVerified(), Reason: made.GetVerification().GetReason(),
+	return &forge.SignedCommit{
+		SHA: made.GetSHA(), Verified: made.GetVerification().GetVerified(), Reason: made.GetVerification().GetReason(),
 	}, nil
 }
 

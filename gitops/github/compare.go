@@ -5,21 +5,12 @@ import (
 	"fmt"
 
 	gh "github.com/google/go-github/v60/github"
-)
 
-// Relation is how one commit stands to another in history.
-type Relation string
-
-// The relations of a commit to a base, as GitHub names them.
-const (
-	Identical Relation = "identical"
-	Ahead     Relation = "ahead"    // it has all of the base, and more
-	Behind    Relation = "behind"   // the base has all of it, and more
-	Diverged  Relation = "diverged" // each has what the other has not
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 // Compare says how commit stands to base.
-func (c *Client) Compare(ctx context.Context, owner, name, base, commit string) (Relation, error) {
+func (c *Client) Compare(ctx context.Context, owner, name, base, commit string) (forge.Relation, error) {
 	what := call{doing: fmt.Sprintf("compare %.12s with %.12s in %s/%s", commit, base, owner, name), permission: "contents: read"}
 	for _, id := range []string{base, commit} {
 		if err := checkObject(what, owner, name, id); err != nil {
@@ -31,5 +22,5 @@ func (c *Client) Compare(ctx context.Context, owner, name, base, commit string) 
 	if err != nil {
 		return "", c.failed(ctx, what, err)
 	}
-	return Relation(found.GetStatus()), nil
+	return forge.Relation(found.GetStatus()), nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 // SetDraft makes a pull request a draft or ready for review, and notes it in
 // pull. It does nothing when pull says that it is so already. REST has no call
 // for it.
-func (c *Client) SetDraft(ctx context.Context, pull *PullRequest, draft bool) error {
+func (c *Client) SetDraft(ctx context.Context, pull *forge.PullRequest, draft bool) error {
 	if pull.Draft == draft {
 		return nil
 	}
@@ -62,13 +64,13 @@ func (c *Client) mutate(ctx context.Context, what call, mutation, id string) err
 	return c.refused(what, reply.Errors)
 }
 
-var kindByGraphQLType = map[string]Kind{
-	"NOT_FOUND":           NotFound,
-	"FORBIDDEN":           Forbidden,
-	"INSUFFICIENT_SCOPES": Forbidden,
-	"RATE_LIMITED":        RateLimited,
-	"RATE_LIMIT":          RateLimited,
-	"UNPROCESSABLE":       Invalid,
+var kindByGraphQLType = map[string]forge.Kind{
+	"NOT_FOUND":           forge.NotFound,
+	"FORBIDDEN":           forge.Forbidden,
+	"INSUFFICIENT_SCOPES": forge.Forbidden,
+	"RATE_LIMITED":        forge.RateLimited,
+	"RATE_LIMIT":          forge.RateLimited,
+	"UNPROCESSABLE":       forge.Invalid,
 }
 
 // refused describes errors that came with status 200, as GraphQL's do.
@@ -79,13 +81,13 @@ func (c *Client) refused(what call, list []graphQLError) error {
 	}
 	kind, known := kindByGraphQLType[list[0].Type]
 	if !known {
-		kind = Invalid
+		kind = forge.Invalid
 	}
 	message := c.printable(strings.Join(messages, "; "))
 	if pullRequestsNotPermitted(message) {
-		kind = NotPermitted
+		kind = forge.NotPermitted
 	}
-	e := &Error{
+	e := &forge.Error{
 		Kind: kind, Doing: what.doing, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
 		Message: message, Err: errors.New("GraphQL errors"),
 	}

@@ -13,72 +13,9 @@ import (
 	"unicode"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
-
-// Kind is why a call failed.
-type Kind string
-
-// The kinds of failure.
-const (
-	NotFound     Kind = "not_found"
-	Unauthorized Kind = "bad_token"
-	Forbidden    Kind = "forbidden"
-	// NotPermitted is the repository's or organisation's setting that keeps
-	// GitHub Actions from creating pull requests.
-	NotPermitted Kind = "pull_requests_not_permitted"
-	RateLimited  Kind = "rate_limited"
-	Unavailable  Kind = "unavailable" // a 5xx, or no connection
-	Invalid      Kind = "rejected"    // the server, or this package, takes the request for impossible
-	Other        Kind = "failed"
-)
-
-// Error is a call that failed. What the server said in it is one bounded line
-// of printable text.
-type Error struct {
-	Kind       Kind
-	Doing      string // what was being done to what
-	Status     int    // 0 when there was no reply
-	Method     string
-	URL        string // without query
-	Message    string // what happened, mostly in the server's words
-	Remedy     string // what a person can do
-	RetryAfter time.Duration
-	Err        error // what was found below; may be nil
-}
-
-func (e *Error) Error() string {
-	var text strings.Builder
-	if e.Doing != "" {
-		text.WriteString(e.Doing + ": ")
-	}
-	text.WriteString(e.Message)
-	if e.Method != "" {
-		fmt.Fprintf(&text, " (%s %s", e.Method, e.URL)
-		if e.Status != 0 {
-			fmt.Fprintf(&text, ": %d", e.Status)
-		}
-		text.WriteString(")")
-	}
-	if e.Remedy != "" {
-		text.WriteString("; " + e.Remedy)
-	}
-	return text.String()
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// KindOf is the kind of the Error in err; Other when there is none, and "" for
-// nil.
-func KindOf(err error) Kind {
-	if err == nil {
-		return ""
-	}
-	var failed *Error
-	if errors.As(err, &failed) {
-		return failed.Kind
-	}
-	return Other
-}
 
 // call is one use of the API, as its failure has to describe it.
 type call struct {
@@ -91,14 +28,15 @@ func (c *Client) failed(ctx context.Context, what call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
 	}
-	e := &Error{Doing: what.doing, Err: err}
+	e := &forge.Error{Doing: what.doing, Err: err}
 	if resp := replyOf(err); resp != nil {
-		e.fillFromReply(resp, messageOf(err))
-		e.fillFromLimit(err)
+		fillFromReply(e, resp, messageOf(err))
+		fillFromLimit(e, err)
 	} else {
-		e.fillFromTransport(err)
+		fillFromTransport(e, err)
 	}
 	e.Message = c.printable(e.Message)
+	nameRefusal(e)
 	e.Remedy = c.remedy(e, what)
 	return e
 }
@@ -148,7 +86,7 @@ func reasonText(reason gh.Error) string {
 	return strings.TrimSpace(reason.Resource + " " + reason.Field + " " + reason.Code)
 }
 
-func (e *Error) fillFromReply(resp *http.Response, message string) {
+func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 	e.Status = resp.StatusCode
 	if resp.Request != nil {
 		e.Method, e.URL = resp.Request.Method, withoutQuery(resp.Request.URL)
@@ -163,38 +101,53 @@ func (e *Error) fillFromReply(resp *http.Response, message string) {
 
 // fillFromLimit is for calls that go-github did not make, since it had seen
 // the limit spent: they have no reply that says until when.
-func (e *Error) fillFromLimit(err error) {
+func fillFromLimit(e *forge.Error, err error) {
 	var limit *gh.RateLimitError
 	if errors.As(err, &limit) && !limit.Rate.Reset.IsZero() {
 		e.RetryAfter = max(time.Until(limit.Rate.Reset.Time), 0)
 	}
 }
 
-var kindByStatus = map[int]Kind{
-	http.StatusUnauthorized:               Unauthorized,
-	http.StatusForbidden:                  Forbidden,
-	http.StatusNotFound:                   NotFound,
-	http.StatusGone:                       NotFound,
-	http.StatusConflict:                   Invalid,
-	http.StatusBadRequest:                 Invalid,
-	http.StatusUnprocessableEntity:        Invalid,
-	http.StatusTooManyRequests:            RateLimited,
-	http.StatusUnavailableForLegalReasons: Forbidden,
+var kindByStatus = map[int]forge.Kind{
+	http.StatusUnauthorized:               forge.Unauthorized,
+	http.StatusForbidden:                  forge.Forbidden,
+	http.StatusNotFound:                   forge.NotFound,
+	http.StatusGone:                       forge.NotFound,
+	http.StatusConflict:                   forge.Invalid,
+	http.StatusBadRequest:                 forge.Invalid,
+	http.StatusUnprocessableEntity:        forge.Invalid,
+	http.StatusTooManyRequests:            forge.RateLimited,
+	http.StatusUnavailableForLegalReasons: forge.Forbidden,
 }
 
-func kindOfReply(resp *http.Response, message string) Kind {
+func kindOfReply(resp *http.Response, message string) forge.Kind {
 	switch {
 	case pullRequestsNotPermitted(message):
-		return NotPermitted
+		return forge.NotPermitted
 	case rateLimited(resp), resp.StatusCode == http.StatusForbidden && strings.Contains(strings.ToLower(message), "rate limit"):
-		return RateLimited
+		return forge.RateLimited
 	case resp.StatusCode >= http.StatusInternalServerError:
-		return Unavailable
+		return forge.Unavailable
 	}
 	if kind, known := kindByStatus[resp.StatusCode]; known {
 		return kind
 	}
-	return Other
+	return forge.Other
+}
+
+// refusals are the errors of package forge by what GitHub says for them.
+var refusals = map[string]error{
+	"A pull request already exists for":     forge.ErrPullRequestExists,
+	"Draft pull requests are not supported": forge.ErrNoDrafts, // in private repositories of some plans
+}
+
+// nameRefusal adds what callers decide on to an error that has it in words.
+func nameRefusal(e *forge.Error) {
+	for words, refusal := range refusals {
+		if e.Kind == forge.Invalid && strings.Contains(e.Message, words) {
+			e.Err = errors.Join(refusal, e.Err)
+		}
+	}
 }
 
 func pullRequestsNotPermitted(message string) bool {
@@ -202,7 +155,7 @@ func pullRequestsNotPermitted(message string) bool {
 }
 
 // fillFromTransport describes a failure without a usable reply.
-func (e *Error) fillFromTransport(err error) {
+func fillFromTransport(e *forge.Error, err error) {
 	var sent *url.Error
 	if errors.As(err, &sent) {
 		e.Method = strings.ToUpper(sent.Op)
@@ -214,11 +167,11 @@ func (e *Error) fillFromTransport(err error) {
 	var redirect *redirectError
 	switch {
 	case errors.As(err, &redirect), errors.Is(err, errReplyTooLarge):
-		e.Kind, e.Message = Other, err.Error()
+		e.Kind, e.Message = forge.Other, err.Error()
 	case e.Method != "":
-		e.Kind, e.Message = Unavailable, "no connection: "+err.Error()
+		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
 	default:
-		e.Kind, e.Message = Other, "the reply is not the JSON of a GitHub API: "+err.Error()
+		e.Kind, e.Message = forge.Other, "the reply is not the JSON of a GitHub API: "+err.Error()
 	}
 }
 
@@ -231,25 +184,25 @@ func certificateError(err error) bool {
 
 const checkAPIURL = "check the API URL (https://HOST/api/v3 for GitHub Enterprise Server)"
 
-func (c *Client) remedy(e *Error, what call) string {
+func (c *Client) remedy(e *forge.Error, what call) string {
 	switch e.Kind {
-	case Unauthorized:
+	case forge.Unauthorized:
 		return "set GITHUB_TOKEN to a token that is valid for this server"
-	case Forbidden:
+	case forge.Forbidden:
 		return "give the token the permission " + what.permission + " for this repository"
-	case NotFound:
+	case forge.NotFound:
 		return "check the name, and that the token may see it (a private repository is not found without " + what.permission + ")"
-	case NotPermitted:
+	case forge.NotPermitted:
 		return "allow it in the repository's (or organisation's) Settings, Actions, General, " +
 			`"Allow GitHub Actions to create and approve pull requests", or use the token of an app or a person`
-	case RateLimited:
+	case forge.RateLimited:
 		return c.rateLimitRemedy(e.RetryAfter)
-	case Unavailable:
+	case forge.Unavailable:
 		if certificateError(e.Err) {
 			return "add the server's certificate authority to this machine's store"
 		}
 		return "try again later, and check the network and the API URL if it stays so"
-	case Invalid:
+	case forge.Invalid:
 		return "correct what the message names"
 	}
 	return checkAPIURL

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
@@ -40,15 +41,15 @@ goodbye
 // newForge is a forge with the repository octo/widgets, and a client for it.
 func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, *github.Client) {
 	t.Helper()
-	forge := forgetest.New(t, forgetest.Options{})
+	server := forgetest.New(t, forgetest.Options{})
 	t.Cleanup(func() {
-		if wrong := forge.Undescribed(); len(wrong) > 0 {
+		if wrong := server.Undescribed(); len(wrong) > 0 {
 			t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
 		}
 	})
-	repository := forge.AddRepository("octo", "widgets")
+	repository := server.AddRepository("octo", "widgets")
 	git(t, repository, history, "fast-import", "--quiet")
-	return forge, repository, forgeClient(t, forge, forge.Token)
+	return server, repository, forgeClient(t, server, server.Token)
 }
 
 func revision(t *testing.T, repository *forgetest.Repository, name string) string {
@@ -69,9 +70,9 @@ func git(t *testing.T, repository *forgetest.Repository, input string, args ...s
 	return strings.TrimSpace(string(out))
 }
 
-func forgeClient(t *testing.T, forge *forgetest.Forge, token string) *github.Client {
+func forgeClient(t *testing.T, server *forgetest.Forge, token string) *github.Client {
 	t.Helper()
-	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: token, Wait: atOnce})
+	client, err := github.New(github.Options{APIURL: server.APIURL, Token: token, Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +80,11 @@ func forgeClient(t *testing.T, forge *forgetest.Forge, token string) *github.Cli
 }
 
 func TestForgeRepository(t *testing.T) {
-	forge, repository, client := newForge(t)
+	server, repository, client := newForge(t)
 	repository.DefaultBranch, repository.Private, repository.Fork = "trunk", true, true
 	got, err := client.Repository(t.Context(), "octo", "widgets")
 	want := &github.Repository{
-		DefaultBranch: "trunk", HTMLURL: forge.URL + "/octo/widgets", CloneURL: forge.URL + "/octo/widgets.git",
+		DefaultBranch: "trunk", HTMLURL: server.URL + "/octo/widgets", CloneURL: server.URL + "/octo/widgets.git",
 		Private: true, Fork: true,
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -92,10 +93,10 @@ func TestForgeRepository(t *testing.T) {
 }
 
 func TestForgeBranch(t *testing.T) {
-	forge, repository, client := newForge(t)
-	forge.AddRepository("octo", "empty")
+	server, repository, client := newForge(t)
+	server.AddRepository("octo", "empty")
 	topic, err := client.Branch(t.Context(), "octo", "widgets", "feature/topic")
-	want := &github.Commit{
+	want := &forge.Commit{
 		SHA: revision(t, repository, "feature/topic"), Tree: revision(t, repository, "feature/topic^{tree}"),
 		Parents: []string{revision(t, repository, "main")}, Message: "Go on", Author: "Tester <tester@example.invalid>",
 	}
@@ -110,7 +111,7 @@ func TestForgeBranch(t *testing.T) {
 }
 
 func TestForgeIssueWithPagesOfComments(t *testing.T) {
-	forge, repository, client := newForge(t)
+	server, repository, client := newForge(t)
 	issue := forgetest.Issue{
 		Title: "Greet", Body: "Say <b>hello</b>\n", Labels: []string{"bug"},
 		Author: forgetest.User{Login: "renovate[bot]", ID: 29139614, Type: "Bot"}, Association: "CONTRIBUTOR",
@@ -125,9 +126,9 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 	}
 	comments := got.Comments
 	got.Comments = nil
-	want := &github.Issue{
-		Number: 1, Title: "Greet", Body: "Say <b>hello</b>\n", State: "open", URL: forge.URL + "/octo/widgets/issues/1",
-		Author: github.User{Login: "renovate[bot]", ID: 29139614, Bot: true}, Association: "CONTRIBUTOR",
+	want := &forge.Issue{
+		Number: 1, Title: "Greet", Body: "Say <b>hello</b>\n", State: "open", URL: server.URL + "/octo/widgets/issues/1",
+		Author: forge.User{Login: "renovate[bot]", ID: 29139614, Bot: true}, Association: "CONTRIBUTOR",
 		Labels: []string{"bug"}, CreatedAt: got.CreatedAt, UpdatedAt: got.UpdatedAt,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.CreatedAt.IsZero() {
@@ -138,7 +139,7 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 			t.Fatalf("comment %d is %+v", i, comment)
 		}
 	}
-	if requests := forge.Requests(); len(comments) != 250 || len(requests) != 4 {
+	if requests := server.Requests(); len(comments) != 250 || len(requests) != 4 {
 		t.Errorf("%d comments in %d requests, want 250 in 4", len(comments), len(requests))
 	}
 }
@@ -150,7 +151,7 @@ func TestForgePullRequest(t *testing.T) {
 	if none, err := client.FindPullRequest(ctx, "octo", "widgets", "feature/topic", "main"); none != nil || err != nil {
 		t.Fatalf("before there is one: %+v, %v", none, err)
 	}
-	pull, err := client.CreatePullRequest(ctx, "octo", "widgets", github.NewPullRequest{
+	pull, err := client.CreatePullRequest(ctx, "octo", "widgets", forge.NewPullRequest{
 		Title: "Greet", Head: "feature/topic", Base: "main", Body: "Fixes #1", Draft: true,
 	})
 	if err != nil {
@@ -160,7 +161,7 @@ func TestForgePullRequest(t *testing.T) {
 		t.Errorf("%v: found %s", err, cmp.Diff(pull, found))
 	}
 	title, body := "Greet all", "More"
-	if _, err := client.UpdatePullRequest(ctx, "octo", "widgets", pull.Number, github.PullRequestUpdate{Title: &title, Body: &body}); err != nil {
+	if _, err := client.UpdatePullRequest(ctx, "octo", "widgets", pull.Number, forge.PullRequestUpdate{Title: &title, Body: &body}); err != nil {
 		t.Error(err)
 	}
 	for _, err := range []error{
@@ -188,14 +189,14 @@ func TestForgeFindsTheOpenOrElseTheNewest(t *testing.T) {
 	ctx := t.Context()
 	closed := "closed"
 	for range 2 {
-		pull, err := client.CreatePullRequest(ctx, "octo", "widgets", github.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
+		pull, err := client.CreatePullRequest(ctx, "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if found, err := client.FindPullRequest(ctx, "octo", "widgets", "feature/topic", "main"); err != nil || found.Number != pull.Number {
 			t.Errorf("found %+v, %v, want the open #%d", found, err, pull.Number)
 		}
-		if _, err := client.UpdatePullRequest(ctx, "octo", "widgets", pull.Number, github.PullRequestUpdate{State: &closed}); err != nil {
+		if _, err := client.UpdatePullRequest(ctx, "octo", "widgets", pull.Number, forge.PullRequestUpdate{State: &closed}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +207,7 @@ func TestForgeFindsTheOpenOrElseTheNewest(t *testing.T) {
 
 func TestForgeMergedPullRequestInAList(t *testing.T) {
 	_, repository, client := newForge(t)
-	if _, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}); err != nil {
+	if _, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	repository.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
@@ -218,7 +219,7 @@ func TestForgeMergedPullRequestInAList(t *testing.T) {
 func TestForgeRefusals(t *testing.T) {
 	create := func(head, base, body string) func(context.Context, *github.Client) error {
 		return func(ctx context.Context, client *github.Client) error {
-			_, err := client.CreatePullRequest(ctx, "octo", "widgets", github.NewPullRequest{Title: "Greet", Head: head, Base: base, Body: body})
+			_, err := client.CreatePullRequest(ctx, "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: head, Base: base, Body: body})
 			return err
 		}
 	}
@@ -229,49 +230,49 @@ func TestForgeRefusals(t *testing.T) {
 		token   string // "" means the right one, "-" none
 		prepare func(*forgetest.Forge, *forgetest.Repository)
 		do      func(context.Context, *github.Client) error
-		kind    github.Kind
+		kind    forge.Kind
 		words   string
 		asks    int
 	}{
-		{"wrong token", "wrong", nil, good, github.Unauthorized, "Bad credentials", 1},
-		{"no token", "-", nil, good, github.Unauthorized, "Requires authentication", 1},
-		{"private without token", "-", func(_ *forgetest.Forge, r *forgetest.Repository) { r.Private = true }, good, github.NotFound, "private repository", 1},
-		{"archived", "", archive, good, github.Forbidden, "archived", 1},
-		{"no such head", "", nil, create("gone", "main", ""), github.Invalid, "PullRequest head invalid", 4},
-		{"no such base", "", nil, create("feature/topic", "gone", ""), github.Invalid, "PullRequest base invalid", 1},
-		{"no commits", "", nil, create("main", "feature/topic", ""), github.Invalid, "No commits between feature/topic and main", 4},
-		{"body too long", "", nil, create("feature/topic", "main", strings.Repeat("x", 65537)), github.Invalid, "too long", 1},
-		{"not permitted", "", func(forge *forgetest.Forge, _ *forgetest.Repository) {
-			forge.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{
+		{"wrong token", "wrong", nil, good, forge.Unauthorized, "Bad credentials", 1},
+		{"no token", "-", nil, good, forge.Unauthorized, "Requires authentication", 1},
+		{"private without token", "-", func(_ *forgetest.Forge, r *forgetest.Repository) { r.Private = true }, good, forge.NotFound, "private repository", 1},
+		{"archived", "", archive, good, forge.Forbidden, "archived", 1},
+		{"no such head", "", nil, create("gone", "main", ""), forge.Invalid, "PullRequest head invalid", 4},
+		{"no such base", "", nil, create("feature/topic", "gone", ""), forge.Invalid, "PullRequest base invalid", 1},
+		{"no commits", "", nil, create("main", "feature/topic", ""), forge.Invalid, "No commits between feature/topic and main", 4},
+		{"body too long", "", nil, create("feature/topic", "main", strings.Repeat("x", 65537)), forge.Invalid, "too long", 1},
+		{"not permitted", "", func(server *forgetest.Forge, _ *forgetest.Repository) {
+			server.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{
 				Status: http.StatusForbidden, Body: `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`,
 			}, 1)
-		}, good, github.NotPermitted, "Settings, Actions, General", 1},
-		{"limited for no time at all", "", func(forge *forgetest.Forge, _ *forgetest.Repository) {
-			forge.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"0"}}}, 9)
-		}, good, github.RateLimited, "try again later", 4},
+		}, good, forge.NotPermitted, "Settings, Actions, General", 1},
+		{"limited for no time at all", "", func(server *forgetest.Forge, _ *forgetest.Repository) {
+			server.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"0"}}}, 9)
+		}, good, forge.RateLimited, "try again later", 4},
 		{"stranger as assignee", "", func(_ *forgetest.Forge, r *forgetest.Repository) {
 			r.AddIssue(forgetest.Issue{Title: "Greet"})
 			r.Collaborators = []string{"hubot"}
 		}, func(ctx context.Context, client *github.Client) error {
 			return client.AddAssignees(ctx, "octo", "widgets", 1, []string{"hubot", "stranger"})
-		}, github.Invalid, "did not assign stranger", 1},
+		}, forge.Invalid, "did not assign stranger", 1},
 		{"draft of an unknown pull request", "", nil, func(ctx context.Context, client *github.Client) error {
-			return client.SetDraft(ctx, &github.PullRequest{Number: 1, NodeID: "PR_none"}, true)
-		}, github.NotFound, "Could not resolve to a node", 1},
+			return client.SetDraft(ctx, &forge.PullRequest{Number: 1, NodeID: "PR_none"}, true)
+		}, forge.NotFound, "Could not resolve to a node", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			forge, repository, client := newForge(t)
+			server, repository, client := newForge(t)
 			if c.token != "" {
-				client = forgeClient(t, forge, strings.TrimPrefix(c.token, "-"))
+				client = forgeClient(t, server, strings.TrimPrefix(c.token, "-"))
 			}
 			if c.prepare != nil {
-				c.prepare(forge, repository)
+				c.prepare(server, repository)
 			}
 			err := c.do(t.Context(), client)
-			if github.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("got %v of kind %q, want kind %q and %q in it", err, github.KindOf(err), c.kind, c.words)
+			if forge.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("got %v of kind %q, want kind %q and %q in it", err, forge.KindOf(err), c.kind, c.words)
 			}
-			if requests := forge.Requests(); len(requests) != c.asks {
+			if requests := server.Requests(); len(requests) != c.asks {
 				t.Errorf("%d requests, want %d", len(requests), c.asks)
 			}
 		})
@@ -279,27 +280,27 @@ func TestForgeRefusals(t *testing.T) {
 }
 
 func TestForgeTroubleThatPasses(t *testing.T) {
-	forge, repository, client := newForge(t)
+	server, repository, client := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
-	forge.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{Status: http.StatusBadGateway, Body: "<html>"}, 1)
-	forge.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{
+	server.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{Status: http.StatusBadGateway, Body: "<html>"}, 1)
+	server.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{
 		Status: http.StatusForbidden, Header: http.Header{"Retry-After": {"1"}}, Body: `{"message": "You have exceeded a secondary rate limit."}`,
 	}, 1)
 	issue, err := client.Issue(t.Context(), "octo", "widgets", 1)
-	if err != nil || issue.Title != "Greet" || len(forge.Requests()) != 3 {
-		t.Errorf("got %+v, %v after %d requests, want the issue after 3", issue, err, len(forge.Requests()))
+	if err != nil || issue.Title != "Greet" || len(server.Requests()) != 3 {
+		t.Errorf("got %+v, %v after %d requests, want the issue after 3", issue, err, len(server.Requests()))
 	}
 }
 
 func TestForgeRenamedRepository(t *testing.T) {
-	forge, _, client := newForge(t)
-	moved := http.Header{"Location": {forge.APIURL + "/repos/octo/widgets"}}
-	forge.On("GET", "/repos/octo/gadgets", forgetest.Reply{Status: http.StatusMovedPermanently, Header: moved}, 1)
+	server, _, client := newForge(t)
+	moved := http.Header{"Location": {server.APIURL + "/repos/octo/widgets"}}
+	server.On("GET", "/repos/octo/gadgets", forgetest.Reply{Status: http.StatusMovedPermanently, Header: moved}, 1)
 	got, err := client.Repository(t.Context(), "octo", "gadgets")
-	if err != nil || got.HTMLURL != forge.URL+"/octo/widgets" {
+	if err != nil || got.HTMLURL != server.URL+"/octo/widgets" {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	for _, request := range forge.Requests() {
+	for _, request := range server.Requests() {
 		if !request.Authorized {
 			t.Errorf("%s %s without the token", request.Method, request.Path)
 		}
@@ -309,12 +310,12 @@ func TestForgeRenamedRepository(t *testing.T) {
 // TestForgeOnAnotherHost redirects from one forge to another, which has the
 // same repository and the same token.
 func TestForgeOnAnotherHost(t *testing.T) {
-	forge, repository, client := newForge(t)
+	server, repository, client := newForge(t)
 	other, _, _ := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
 	away := forgetest.Reply{Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {other.APIURL + "/repos/octo/widgets"}}}
-	forge.On("GET", "/repos/octo/*", away, 1)
-	forge.On("POST", "/repos/octo/widgets/issues/1/labels", away, 1)
+	server.On("GET", "/repos/octo/*", away, 1)
+	server.On("POST", "/repos/octo/widgets/issues/1/labels", away, 1)
 	if got, err := client.Repository(t.Context(), "octo", "widgets"); err == nil {
 		t.Errorf("another host's answer is taken: %+v", got)
 	}
@@ -327,17 +328,17 @@ func TestForgeOnAnotherHost(t *testing.T) {
 }
 
 func TestForgeWaitEndsWithTheContext(t *testing.T) {
-	forge, _, _ := newForge(t)
-	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: forge.Token})
+	server, _, _ := newForge(t)
+	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	forge.On("GET", "/repos/octo/widgets", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"50"}}}, 9)
+	server.On("GET", "/repos/octo/widgets", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"50"}}}, 9)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err = client.Repository(ctx, "octo", "widgets")
-	if !errors.Is(err, context.DeadlineExceeded) || len(forge.Requests()) > 1 {
-		t.Errorf("got %v after %d requests, want the end of the context after 1", err, len(forge.Requests()))
+	if !errors.Is(err, context.DeadlineExceeded) || len(server.Requests()) > 1 {
+		t.Errorf("got %v after %d requests, want the end of the context after 1", err, len(server.Requests()))
 	}
 }
 
@@ -359,11 +360,11 @@ func TestForgeCreatesOnePullRequest(t *testing.T) {
 		{"a secondary limit", []forgetest.Reply{{Status: 403, Body: `{"message": "You have exceeded a secondary rate limit."}`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			forge, repository, client := newForge(t)
+			server, repository, client := newForge(t)
 			for _, fault := range c.faults {
-				forge.On("POST", pulls, fault, 1)
+				server.On("POST", pulls, fault, 1)
 			}
-			pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
+			pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
 			if err != nil || pull.Number != 1 {
 				t.Fatalf("got %+v, %v", pull, err)
 			}
@@ -375,10 +376,10 @@ func TestForgeCreatesOnePullRequest(t *testing.T) {
 }
 
 func TestForgeLearnsOfAPullRequest(t *testing.T) {
-	forge, repository, client := newForge(t)
+	server, repository, client := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
-	forge.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
-	forge.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 422, Body: `{"message": "Could not resolve to a node with the global id of 'PR_1'."}`}, 1)
+	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
+	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 422, Body: `{"message": "Could not resolve to a node with the global id of 'PR_1'."}`}, 1)
 	if err := client.AddLabels(t.Context(), "octo", "widgets", 1, []string{"bug"}); err != nil {
 		t.Error(err)
 	}
@@ -396,22 +397,22 @@ func TestForgeMakesCommits(t *testing.T) {
 		{"a person", forgetest.User{Login: "monalisa", ID: 8, Type: "User"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			forge := forgetest.New(t, forgetest.Options{User: c.user})
-			repository := forge.AddRepository("octo", "widgets")
+			server := forgetest.New(t, forgetest.Options{User: c.user})
+			repository := server.AddRepository("octo", "widgets")
 			files := "commit refs/heads/main\ncommitter Tester <tester@example.invalid> 1767323045 +0000\ndata 5\nBegin\n"
 			for i := range 250 {
 				files += fmt.Sprintf("M 100644 inline \"file %d\"\ndata 1\nx\n", i)
 			}
 			git(t, repository, files, "fast-import", "--quiet")
-			client := forgeClient(t, forge, forge.Token)
+			client := forgeClient(t, server, server.Token)
 			ctx := t.Context()
 			id, err := client.CreateBlob(ctx, "octo", "widgets", strings.NewReader("a\x00\xff"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			edits := []github.TreeEdit{{Path: "d/ü \"x", Mode: "100755", ID: id}, {Path: "link", Mode: "120000", ID: id}}
+			edits := []forge.TreeEdit{{Path: "d/ü \"x", Mode: "100755", ID: id}, {Path: "link", Mode: "120000", ID: id}}
 			for i := range 248 {
-				edits = append(edits, github.TreeEdit{Path: fmt.Sprintf("file %d", i)})
+				edits = append(edits, forge.TreeEdit{Path: fmt.Sprintf("file %d", i)})
 			}
 			base, err := client.Branch(ctx, "octo", "widgets", "main")
 			if err != nil {
@@ -425,13 +426,13 @@ func TestForgeMakesCommits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if made.Verified != c.verified || made.Tree != tree {
+			if made.Verified != c.verified {
 				t.Errorf("made %+v, want verified %v", made, c.verified)
 			}
 			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); err != nil {
 				t.Fatal(err)
 			}
-			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); github.KindOf(err) != github.Invalid {
+			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); forge.KindOf(err) != forge.Invalid {
 				t.Errorf("a branch was made twice: %v", err)
 			}
 			want := "100755 blob " + id + "\td/ü \"x\x00" + "100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 248\x00" +
@@ -444,9 +445,9 @@ func TestForgeMakesCommits(t *testing.T) {
 }
 
 func TestForgeTellsOfTheToken(t *testing.T) {
-	forge := forgetest.New(t, forgetest.Options{Scopes: []string{"repo", "read:org"}, User: forgetest.User{Login: github.ActionsBot, Type: "Bot"}})
-	forge.AddRepository("octo", "widgets")
-	client := forgeClient(t, forge, forge.Token)
+	server := forgetest.New(t, forgetest.Options{Scopes: []string{"repo", "read:org"}, User: forgetest.User{Login: github.ActionsBot, Type: "Bot"}})
+	server.AddRepository("octo", "widgets")
+	client := forgeClient(t, server, server.Token)
 	if client.LacksScope("workflow") {
 		t.Error("a scope is missed before anything is known")
 	}
@@ -474,8 +475,8 @@ func TestForgeCompares(t *testing.T) {
 	}
 	for _, c := range []struct {
 		base, commit string
-		want         github.Relation
-	}{{main.SHA, topic.SHA, github.Ahead}, {topic.SHA, main.SHA, github.Behind}, {main.SHA, main.SHA, github.Identical}} {
+		want         forge.Relation
+	}{{main.SHA, topic.SHA, forge.Ahead}, {topic.SHA, main.SHA, forge.Behind}, {main.SHA, main.SHA, forge.Identical}} {
 		if got, err := client.Compare(ctx, "octo", "widgets", c.base, c.commit); err != nil || got != c.want {
 			t.Errorf("got %s, %v, want %s", got, err, c.want)
 		}

@@ -3,59 +3,19 @@ package github
 import (
 	"context"
 	"fmt"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 const (
-	// MaxComments is how many comments of an issue are read, the oldest first.
-	MaxComments = 1000
-
 	pageSize = 100
 )
 
-// User is an account.
-type User struct {
-	Login string
-	ID    int64
-	Bot   bool
-}
-
-// Issue is an issue with its comments. GitHub numbers pull requests as issues;
-// PullRequest tells them apart.
-type Issue struct {
-	Number      int
-	Title       string
-	Body        string
-	State       string // open or closed
-	ClosedBy    User   // the last one; nobody's while open, and where the account is gone
-	URL         string
-	PullRequest bool
-	Author      User
-	Association string // of the author: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
-	Labels      []string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time // of anything about it: text, labels, comments
-	Comments    []Comment // oldest first, at most MaxComments
-	// MoreComments is how many comments there are that were not read.
-	MoreComments int
-}
-
-// Comment is a comment of an issue.
-type Comment struct {
-	ID          int64
-	Author      User
-	Association string // as in Issue
-	Body        string
-	URL         string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time // later than CreatedAt when it was edited
-}
-
 // Issue reads an issue and its comments. An issue that was moved to another
 // repository is not found; the error says where it is.
-func (c *Client) Issue(ctx context.Context, owner, name string, number int) (*Issue, error) {
+func (c *Client) Issue(ctx context.Context, owner, name string, number int) (*forge.Issue, error) {
 	what := call{doing: fmt.Sprintf("read the issue %s/%s#%d", owner, name, number), permission: "issues: read"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -65,8 +25,8 @@ func (c *Client) Issue(ctx context.Context, owner, name string, number int) (*Is
 		return nil, c.failed(ctx, what, err)
 	}
 	if found.GetNumber() != number {
-		return nil, &Error{
-			Kind: NotFound, Doing: what.doing, Message: "the issue was moved to " + c.printable(found.GetHTMLURL()),
+		return nil, &forge.Error{
+			Kind: forge.NotFound, Doing: what.doing, Message: "the issue was moved to " + c.printable(found.GetHTMLURL()),
 			Remedy: "name the issue where it is now",
 		}
 	}
@@ -82,8 +42,8 @@ func (c *Client) Issue(ctx context.Context, owner, name string, number int) (*Is
 	return issue, nil
 }
 
-func (c *Client) comments(ctx context.Context, owner, name string, number int) ([]Comment, error) {
-	var comments []Comment
+func (c *Client) comments(ctx context.Context, owner, name string, number int) ([]forge.Comment, error) {
+	var comments []forge.Comment
 	options := &gh.IssueListCommentsOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
 	for {
 		page, resp, err := c.rest.Issues.ListComments(ctx, owner, name, number, options)
@@ -93,8 +53,8 @@ func (c *Client) comments(ctx context.Context, owner, name string, number int) (
 		for _, comment := range page {
 			comments = append(comments, commentFrom(comment))
 		}
-		if len(comments) >= MaxComments {
-			return comments[:MaxComments], nil
+		if len(comments) >= forge.MaxComments {
+			return comments[:forge.MaxComments], nil
 		}
 		if resp.NextPage <= options.Page {
 			return comments, nil
@@ -103,8 +63,8 @@ func (c *Client) comments(ctx context.Context, owner, name string, number int) (
 	}
 }
 
-func issueFrom(issue *gh.Issue) *Issue {
-	return &Issue{
+func issueFrom(issue *gh.Issue) *forge.Issue {
+	return &forge.Issue{
 		Number:      issue.GetNumber(),
 		Title:       issue.GetTitle(),
 		Body:        issue.GetBody(),
@@ -120,8 +80,8 @@ func issueFrom(issue *gh.Issue) *Issue {
 	}
 }
 
-func commentFrom(comment *gh.IssueComment) Comment {
-	return Comment{
+func commentFrom(comment *gh.IssueComment) forge.Comment {
+	return forge.Comment{
 		ID:          comment.GetID(),
 		Author:      userFrom(comment.GetUser()),
 		Association: comment.GetAuthorAssociation(),
@@ -132,8 +92,8 @@ func commentFrom(comment *gh.IssueComment) Comment {
 	}
 }
 
-func userFrom(user *gh.User) User {
-	return User{Login: user.GetLogin(), ID: user.GetID(), Bot: user.GetType() == "Bot"}
+func userFrom(user *gh.User) forge.User {
+	return forge.User{Login: user.GetLogin(), ID: user.GetID(), Bot: user.GetType() == "Bot"}
 }
 
 func labelNames(labels []*gh.Label) []string {

@@ -3,6 +3,8 @@ package github
 import (
 	"regexp"
 	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 var objectID = sync.OnceValue(func() *regexp.Regexp {
@@ -14,7 +16,7 @@ func checkObject(what call, owner, name, id string) error {
 		return err
 	}
 	if !objectID().MatchString(id) {
-		return &Error{Kind: Invalid, Doing: what.doing, Message: "that is not the id of an object", Remedy: "give all hex digits of it"}
+		return &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the id of an object", Remedy: "give all hex digits of it"}
 	}
 	return nil
 }

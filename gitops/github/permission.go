@@ -6,17 +6,9 @@ import (
 	"net/http"
 	"regexp"
 	"sync"
-)
 
-// Permission is what an account may do in a repository.
-type Permission struct {
-	// Level is admin, write, read or none. On a public repository everybody has
-	// read.
-	Level string
-	// Role is finer: admin, maintain, write, triage, read, or the name of a role
-	// that the organisation made.
-	Role string
-}
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
 
 // loginPattern is what an account can be called: [bot] ends those of Apps, _
 // stands in those of enterprises.
@@ -26,14 +18,14 @@ var loginPattern = sync.OnceValue(func() *regexp.Regexp {
 
 // Permission asks what an account may do in a repository. An account that is
 // not there has the level none.
-func (c *Client) Permission(ctx context.Context, owner, name, login string) (Permission, error) {
+func (c *Client) Permission(ctx context.Context, owner, name, login string) (forge.Permission, error) {
 	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s/%s", login, owner, name), permission: "metadata: read"}
-	none := Permission{Level: "none"}
+	none := forge.Permission{Level: "none"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return none, err
 	}
 	if !loginPattern().MatchString(login) {
-		return none, &Error{Kind: Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
+		return none, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
 	}
 	request, err := c.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, login), nil)
 	if err != nil {
@@ -45,10 +37,10 @@ func (c *Client) Permission(ctx context.Context, owner, name, login string) (Per
 	}
 	if _, err = c.rest.Do(ctx, request, &reply); err != nil {
 		err = c.failed(ctx, what, err)
-		if KindOf(err) == NotFound {
+		if forge.KindOf(err) == forge.NotFound {
 			return none, nil
 		}
 		return none, err
 	}
-	return Permission{Level: reply.Permission, Role: reply.RoleName}, nil
+	return forge.Permission{Level: reply.Permission, Role: reply.RoleName}, nil
 }

@@ -10,56 +10,16 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 const writePulls = "pull-requests: write"
 
-// PullRequest is a pull request.
-type PullRequest struct {
-	Number  int
-	NodeID  string // its id in the GraphQL API
-	URL     string
-	State   string // open or closed
-	Draft   bool
-	Merged  bool
-	Title   string
-	Body    string
-	Head    string // the branch that is to be merged
-	HeadSHA string
-	// HeadRepository is OWNER/NAME of where Head is, which is elsewhere for a
-	// fork; empty when that is gone.
-	HeadRepository string
-	Base           string // the branch that it is to be merged into
-	Author         User
-	Labels         []string
-	Assignees      []string // logins
-	Reviewers      []string // logins that are asked for a review and gave none yet
-	Teams          []string // slugs, likewise
-	Milestone      string   // title; empty for none
-}
-
-// NewPullRequest is a pull request to be created. Head and Base are branches of
-// the repository; Head may be owner:branch for one of a fork.
-type NewPullRequest struct {
-	Title string
-	Head  string
-	Base  string
-	Body  string
-	Draft bool
-}
-
-// PullRequestUpdate says what to change of a pull request; nil leaves it.
-type PullRequestUpdate struct {
-	Title *string
-	Body  *string
-	State *string // open or closed
-	Base  *string
-}
-
 // FindPullRequest is the pull request from the branch head of the repository
 // into base ("" for any): the open one, else an open one into another base, which
 // somebody may have given it, else the newest into base; nil when there is none.
-func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base string) (*PullRequest, error) {
+func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base string) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s/%s", head, owner, name), permission: "pull-requests: read"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -79,7 +39,7 @@ func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base st
 
 // preferred checks head again, since GitHub leaves out a filter that it does
 // not understand.
-func preferred(pulls []*gh.PullRequest, owner, head, base string) *PullRequest {
+func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {
 		from := pull.GetHead()
@@ -103,7 +63,7 @@ func preferred(pulls []*gh.PullRequest, owner, head, base string) *PullRequest {
 }
 
 // PullRequest reads a pull request.
-func (c *Client) PullRequest(ctx context.Context, owner, name string, number int) (*PullRequest, error) {
+func (c *Client) PullRequest(ctx context.Context, owner, name string, number int) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("read the pull request %s/%s#%d", owner, name, number), permission: "pull-requests: read"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -118,16 +78,16 @@ func (c *Client) PullRequest(ctx context.Context, owner, name string, number int
 // CreatePullRequest creates a pull request. Where it cannot be told whether an
 // attempt was carried out, it is looked for before the next one. A head that was
 // pushed just now may not be known yet; GitHub is given some time to learn of it.
-func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull NewPullRequest) (*PullRequest, error) {
+func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := c.createOnce(ctx, owner, name, pull)
-		if err == nil || attempt == maxAttempts || KindOf(err) != Unavailable && !unsettled(err) {
+		if err == nil || attempt == maxAttempts || forge.KindOf(err) != forge.Unavailable && !unsettled(err) {
 			return created, err
 		}
 		if waitErr := c.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
 			return nil, err
 		}
-		if KindOf(err) != Unavailable {
+		if forge.KindOf(err) != forge.Unavailable {
 			continue
 		}
 		found, findErr := c.FindPullRequest(ctx, owner, name, pull.Head, pull.Base)
@@ -140,7 +100,7 @@ func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull
 	}
 }
 
-func (c *Client) createOnce(ctx context.Context, owner, name string, pull NewPullRequest) (*PullRequest, error) {
+func (c *Client) createOnce(ctx context.Context, owner, name string, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("create the pull request from %s in %s/%s", pull.Head, owner, name), permission: writePulls}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -157,7 +117,7 @@ func (c *Client) createOnce(ctx context.Context, owner, name string, pull NewPul
 // unsettled says whether GitHub refuses something because one of its parts does
 // not know yet what another was told.
 func unsettled(err error) bool {
-	var failed *Error
+	var failed *forge.Error
 	if !errors.As(err, &failed) || failed.Status != http.StatusUnprocessableEntity {
 		return false
 	}
@@ -169,18 +129,12 @@ func unsettled(err error) bool {
 	return false
 }
 
-// PullRequestExists says whether err is that of CreatePullRequest for a branch
-// that has an open one.
-func PullRequestExists(err error) bool {
-	return KindOf(err) == Invalid && strings.Contains(err.Error(), "A pull request already exists for")
-}
-
 // settled makes a call on something that was made just now. Where GitHub does
 // not know of it yet, the call is made again a few times.
 func (c *Client) settled(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
-		if attempt == maxAttempts || KindOf(err) != NotFound && !unsettled(err) {
+		if attempt == maxAttempts || forge.KindOf(err) != forge.NotFound && !unsettled(err) {
 			return err
 		}
 		if c.wait(ctx, firstDelay<<attempt) != nil {
@@ -190,15 +144,12 @@ func (c *Client) settled(ctx context.Context, do func() error) error {
 }
 
 // UpdatePullRequest changes a pull request.
-func (c *Client) UpdatePullRequest(ctx context.Context, owner, name string, number int, update PullRequestUpdate) (*PullRequest, error) {
+func (c *Client) UpdatePullRequest(ctx context.Context, owner, name string, number int, update forge.PullRequestUpdate) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("update the pull request %s/%s#%d", owner, name, number), permission: writePulls}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
 	}
 	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
-	if update.Base != nil {
-		edit.Base = &gh.PullRequestBranch{Ref: update.Base}
-	}
 	updated, _, err := c.rest.PullRequests.Edit(ctx, owner, name, number, edit)
 	if err != nil {
 		return nil, c.failed(ctx, what, err)
@@ -206,8 +157,8 @@ func (c *Client) UpdatePullRequest(ctx context.Context, owner, name string, numb
 	return pullRequestFrom(updated), nil
 }
 
-func pullRequestFrom(pull *gh.PullRequest) *PullRequest {
-	return &PullRequest{
+func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
+	return &forge.PullRequest{
 		Number:  pull.GetNumber(),
 		NodeID:  pull.GetNodeID(),
 		URL:     pull.GetHTMLURL(),

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 // Repository is what is known of a repository.
@@ -43,19 +45,10 @@ func (c *Client) Repository(ctx context.Context, owner, name string) (*Repositor
 	}, nil
 }
 
-// Commit is a commit of a repository on the server.
-type Commit struct {
-	SHA     string
-	Tree    string
-	Parents []string
-	Message string
-	Author  string // name <mail>
-}
-
 // Branch reads the commit that a branch points to; nil when the repository has
 // no such branch, or none at all. A repository that the token cannot see looks
 // the same: ask for the Repository first.
-func (c *Client) Branch(ctx context.Context, owner, name, branch string) (*Commit, error) {
+func (c *Client) Branch(ctx context.Context, owner, name, branch string) (*forge.Commit, error) {
 	what := call{doing: fmt.Sprintf("read the branch %s of %s/%s", branch, owner, name), permission: "contents: read"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
@@ -104,12 +97,12 @@ func noSuchRef(err error) bool {
 	return status == http.StatusNotFound || status == http.StatusConflict
 }
 
-func commitFrom(commit *gh.Commit) *Commit {
+func commitFrom(commit *gh.Commit) *forge.Commit {
 	parents := make([]string, 0, len(commit.Parents))
 	for _, parent := range commit.Parents {
 		parents = append(parents, parent.GetSHA())
 	}
-	return &Commit{
+	return &forge.Commit{
 		SHA:     commit.GetSHA(),
 		Tree:    commit.GetTree().GetSHA(),
 		Parents: parents,
@@ -129,8 +122,8 @@ func checkRepository(what call, owner, name string) error {
 	if ownerPattern().MatchString(owner) && namePattern().MatchString(name) && name != "." && name != ".." {
 		return nil
 	}
-	return &Error{
-		Kind: Invalid, Doing: what.doing, Message: fmt.Sprintf("%.100q is not the name of a repository", owner+"/"+name),
+	return &forge.Error{
+		Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("%.100q is not the name of a repository", owner+"/"+name),
 		Remedy: "write it as owner/name",
 	}
 }
@@ -140,8 +133,8 @@ func checkBranch(what call, branch string) error {
 	if !slices.ContainsFunc(strings.Split(branch, "/"), impossible) {
 		return nil
 	}
-	return &Error{
-		Kind: Invalid, Doing: what.doing, Message: fmt.Sprintf("%.100q is not the name of a branch", branch),
+	return &forge.Error{
+		Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("%.100q is not the name of a branch", branch),
 		Remedy: "write it without refs/heads/ and without empty parts",
 	}
 }

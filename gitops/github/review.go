@@ -3,40 +3,28 @@ package github
 import (
 	"context"
 	"fmt"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
-)
 
-// ReviewComment is a comment on a line of a pull request's diff.
-type ReviewComment struct {
-	ID        int64
-	ReviewID  int64 // of the review that it is part of
-	Author    User
-	Path      string
-	Line      int // 0 when the line is gone
-	DiffHunk  string
-	Body      string
-	CreatedAt time.Time
-	UpdatedAt time.Time // later than CreatedAt when it was edited, or submitted with a review
-}
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
 
 // ReviewComments reads the comments on the diff of a pull request, oldest first,
 // at most MaxComments.
-func (c *Client) ReviewComments(ctx context.Context, owner, name string, number int) ([]ReviewComment, error) {
+func (c *Client) ReviewComments(ctx context.Context, owner, name string, number int) ([]forge.ReviewComment, error) {
 	what := call{doing: fmt.Sprintf("read the review comments of %s/%s#%d", owner, name, number), permission: "pull-requests: read"}
 	if err := checkRepository(what, owner, name); err != nil {
 		return nil, err
 	}
-	var comments []ReviewComment
+	var comments []forge.ReviewComment
 	options := &gh.PullRequestListCommentsOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
-	for len(comments) < MaxComments {
+	for len(comments) < forge.MaxComments {
 		page, resp, err := c.rest.PullRequests.ListComments(ctx, owner, name, number, options)
 		if err != nil {
 			return nil, c.failed(ctx, what, err)
 		}
 		for _, each := range page {
-			comments = append(comments, ReviewComment{
+			comments = append(comments, forge.ReviewComment{
 				ID: each.GetID(), ReviewID: each.GetPullRequestReviewID(), Author: userFrom(each.GetUser()),
 				Path: each.GetPath(), Line: each.GetLine(), DiffHunk: each.GetDiffHunk(), Body: each.GetBody(), CreatedAt: each.GetCreatedAt().Time,
 				UpdatedAt: each.GetUpdatedAt().Time,

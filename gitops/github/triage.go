@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 const maxMilestonePages = 10
@@ -53,8 +55,8 @@ func (c *Client) AddAssignees(ctx context.Context, owner, name string, number in
 		return c.failed(ctx, what, err)
 	}
 	if missing := unassigned(logins, issue.Assignees); len(missing) > 0 {
-		return &Error{
-			Kind: Invalid, Doing: what.doing, Message: "GitHub did not assign " + strings.Join(missing, ", "),
+		return &forge.Error{
+			Kind: forge.Invalid, Doing: what.doing, Message: "GitHub did not assign " + strings.Join(missing, ", "),
 			Remedy: "name accounts with access to the repository, at most ten",
 		}
 	}
@@ -100,8 +102,8 @@ func (c *Client) SetMilestone(ctx context.Context, owner, name string, number in
 		return c.failed(ctx, what, err)
 	}
 	if milestone == nil {
-		return &Error{
-			Kind: NotFound, Doing: what.doing, Message: fmt.Sprintf("the repository has no open milestone %q", title),
+		return &forge.Error{
+			Kind: forge.NotFound, Doing: what.doing, Message: fmt.Sprintf("the repository has no open milestone %q", title),
 			Remedy: "create it or name another",
 		}
 	}

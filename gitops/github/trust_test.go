@@ -6,14 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
 func TestPermission(t *testing.T) {
 	_, repository, client := newForge(t)
 	repository.Permissions = map[string]string{"maintainer": "maintain", "helper": "triage", "gone": "none"}
-	for login, want := range map[string]github.Permission{
+	for login, want := range map[string]forge.Permission{
 		"octocat":    {Level: "admin", Role: "admin"},
 		"Maintainer": {Level: "write", Role: "maintain"},
 		"helper":     {Level: "read", Role: "triage"},
@@ -32,13 +32,13 @@ func TestPermissionOfNobody(t *testing.T) {
 	if got, err := a.client.Permission(t.Context(), "o", "r", "nobody"); err != nil || got.Level != "none" {
 		t.Errorf("an account that is not there: %v, %v", got, err)
 	}
-	if got, err := a.client.Permission(t.Context(), "o", "r", "down"); github.KindOf(err) != github.Forbidden || got.Level != "none" {
+	if got, err := a.client.Permission(t.Context(), "o", "r", "down"); forge.KindOf(err) != forge.Forbidden || got.Level != "none" {
 		t.Errorf("an answer that is refused: %v, %v", got, err)
 	}
 	asked := len(a.asked)
 	for _, login := range []string{"", ".", "..", "a/b", "a?b", "a%2fb", "a b", "[bot]"} {
-		if _, err := a.client.Permission(t.Context(), "o", "r", login); github.KindOf(err) != github.Invalid {
-			t.Errorf("%q: err = %v, want %s", login, err, github.Invalid)
+		if _, err := a.client.Permission(t.Context(), "o", "r", login); forge.KindOf(err) != forge.Invalid {
+			t.Errorf("%q: err = %v, want %s", login, err, forge.Invalid)
 		}
 	}
 	if len(a.asked) != asked {
@@ -66,14 +66,14 @@ func TestComments(t *testing.T) {
 	if !issue.UpdatedAt.After(issue.CreatedAt) || issue.Comments[0].URL == "" {
 		t.Errorf("issue = %+v", issue)
 	}
-	if err := client.EditComment(t.Context(), "octo", "widgets", 1234567, "Done."); github.KindOf(err) != github.NotFound {
-		t.Errorf("err = %v, want %s", err, github.NotFound)
+	if err := client.EditComment(t.Context(), "octo", "widgets", 1234567, "Done."); forge.KindOf(err) != forge.NotFound {
+		t.Errorf("err = %v, want %s", err, forge.NotFound)
 	}
 }
 
 func TestReviewComments(t *testing.T) {
 	_, repository, client := newForge(t)
-	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", github.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestReviewComments(t *testing.T) {
 	if err != nil || len(got) != 101 {
 		t.Fatalf("%d comments, %v", len(got), err)
 	}
-	want := github.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt, UpdatedAt: got[100].CreatedAt}
+	want := forge.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt, UpdatedAt: got[100].CreatedAt}
 	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
 		t.Errorf("%s %v", diff, want)
 	}

@@ -1,14 +1,18 @@
 package github
 
-import "context"
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
 
 // Viewer is the account that the token belongs to. The token of an App's
 // installation, as Actions gives one, belongs to nobody: the error has the kind
 // Forbidden.
-func (c *Client) Viewer(ctx context.Context) (User, error) {
+func (c *Client) Viewer(ctx context.Context) (forge.User, error) {
 	found, _, err := c.rest.Users.Get(ctx, "")
 	if err != nil {
-		return User{}, c.failed(ctx, call{doing: "ask whose the token is", permission: "a token of a person"}, err)
+		return forge.User{}, c.failed(ctx, call{doing: "ask whose the token is", permission: "a token of a person"}, err)
 	}
 	return userFrom(found), nil
 }

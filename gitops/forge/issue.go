@@ -1,0 +1,56 @@
+package forge
+
+import "time"
+
+// MaxComments is how many comments of an issue or pull request are read, the
+// oldest first.
+const MaxComments = 1000
+
+// MaxAttachment is how long an image may be that is attached to an issue, in
+// bytes: GitHub takes no longer one
+// (https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/attaching-files).
+const MaxAttachment = 10 << 20
+
+// Issue is an issue with its comments. Where pull requests are numbered as
+// issues, PullRequest tells them apart.
+type Issue struct {
+	Number      int
+	Title       string
+	Body        string
+	State       string // open or closed
+	ClosedBy    User   // the last one; nobody's while open, and where the account is gone
+	URL         string
+	PullRequest bool
+	Author      User
+	Association string // of the author: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
+	Labels      []string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time // of anything about it: text, labels, comments
+	Comments    []Comment // oldest first, at most MaxComments
+	// MoreComments is how many comments there are that were not read.
+	MoreComments int
+}
+
+// Comment is a comment of an issue or pull request.
+type Comment struct {
+	ID          int64
+	Author      User
+	Association string // as in Issue
+	Body        string
+	URL         string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time // later than CreatedAt when it was edited
+}
+
+// ReviewComment is a comment on a line of a pull request's diff.
+type ReviewComment struct {
+	ID        int64
+	ReviewID  int64 // of the review that it is part of
+	Author    User
+	Path      string
+	Line      int // 0 when the line is gone
+	DiffHunk  string
+	Body      string
+	CreatedAt time.Time
+	UpdatedAt time.Time // later than CreatedAt when it was edited, or submitted with a review
+}

@@ -1,0 +1,42 @@
+package forge
+
+// PullRequest is a pull request.
+type PullRequest struct {
+	Number  int
+	NodeID  string // the server's own, where the number does not name it
+	URL     string
+	State   string // open or closed
+	Draft   bool
+	Merged  bool
+	Title   string
+	Body    string
+	Head    string // the branch that is to be merged
+	HeadSHA string
+	// HeadRepository is OWNER/NAME of where Head is, which is elsewhere for a
+	// fork; empty when that is gone.
+	HeadRepository string
+	Base           string // the branch that it is to be merged into
+	Author         User
+	Labels         []string
+	Assignees      []string // logins
+	Reviewers      []string // logins that are asked for a review and gave none yet
+	Teams          []string // slugs, likewise
+	Milestone      string   // title; empty for none
+}
+
+// NewPullRequest is a pull request to be created. Head and Base are branches of
+// the repository; Head may be owner:branch for one of a fork.
+type NewPullRequest struct {
+	Title string
+	Head  string
+	Base  string
+	Body  string
+	Draft bool
+}
+
+// PullRequestUpdate says what to change of a pull request; nil leaves it.
+type PullRequestUpdate struct {
+	Title *string
+	Body  *string
+	State *string // open or closed
+}
