@@ -94,7 +94,7 @@ func (r *run) publishBundle(ctx context.Context) error {
 	if err := r.readPins(ctx); err != nil {
 		return err
 	}
-	if err := r.meetForge(ctx); err != nil {
+	if err := r.newForge(ctx); err != nil {
 		return err
 	}
 	if err := r.openBase(ctx, bundle); err != nil {
@@ -316,8 +316,8 @@ func bundleBase(bundle *transcript.View) string {
 // adoptBundle takes over what the bundle says of its run, each value checked.
 func (r *run) adoptBundle(bundle *transcript.View) error {
 	r.id, r.branch = bundle.Started.RunID, bundle.Workspace.Branch
-	if r.repo.known() && bundle.Workspace.Repository != "" && !strings.EqualFold(bundle.Workspace.Repository, r.repo.full()) {
-		return badBundle("it was made for %s, this is %s", bundle.Workspace.Repository, r.repo.full())
+	if r.repo.known() && bundle.Workspace.Repository != "" && !strings.EqualFold(bundle.Workspace.Repository, r.repo.Name()) {
+		return badBundle("it was made for %s, this is %s", bundle.Workspace.Repository, r.repo.Name())
 	}
 	if !safeRunID(r.id) {
 		return badBundle("its run id is not one")

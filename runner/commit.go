@@ -102,7 +102,7 @@ func (r *run) commitMessage(view *transcript.View, head string) string {
 // closing closes the issue that the task came from, once the change is merged;
 // "" for one of another repository, which is not this one's to close.
 func (r *run) closing() string {
-	if r.task.issue == nil || !strings.EqualFold(r.task.issue.Repository, r.repo.full()) {
+	if r.task.issue == nil || !strings.EqualFold(r.task.issue.Repository, r.repo.Name()) {
 		return ""
 	}
 	return fmt.Sprintf("Fixes #%d", r.task.issue.Number)

@@ -12,15 +12,15 @@ import (
 // fails is a warning: the pull request is there. Reviews are asked for once, when
 // it is opened; a milestone that it has stays.
 func (r *run) decorate(ctx context.Context, pull *forge.PullRequest, opening bool) {
-	wanted, owner, name := r.job.PullRequest, r.repo.owner, r.repo.name
+	wanted := r.job.PullRequest
 	if labels := missing(wanted.Labels, pull.Labels); len(labels) > 0 {
-		r.decorated("labels", r.forge.AddLabels(ctx, owner, name, pull.Number, labels))
+		r.decorated("labels", r.repo.AddLabels(ctx, pull.Number, labels))
 	}
 	if assignees := missing(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
-		r.decorated("assignees", r.forge.AddAssignees(ctx, owner, name, pull.Number, assignees))
+		r.decorated("assignees", r.repo.AddAssignees(ctx, pull.Number, assignees))
 	}
 	if wanted.Milestone != "" && pull.Milestone == "" {
-		r.decorated("milestone", r.forge.SetMilestone(ctx, owner, name, pull.Number, wanted.Milestone))
+		r.decorated("milestone", r.repo.SetMilestone(ctx, pull.Number, wanted.Milestone))
 	}
 	if opening {
 		r.askForReviews(ctx, pull.Number, missing(wanted.Reviewers, pull.Reviewers), missing(wanted.Teams, pull.Teams))
@@ -34,7 +34,7 @@ func (r *run) askForReviews(ctx context.Context, number int, users, teams []stri
 		return
 	}
 	ask := func(users, teams []string) error {
-		return r.forge.RequestReviewers(ctx, r.repo.owner, r.repo.name, number, users, teams)
+		return r.repo.RequestReviewers(ctx, number, users, teams)
 	}
 	err := ask(users, teams)
 	if kind := forge.KindOf(err); len(users)+len(teams) == 1 || kind != forge.Invalid && kind != forge.NotFound && kind != forge.Forbidden {

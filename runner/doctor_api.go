@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/agent-ci/agent-ci/gitops/github"
 )
 
 // Answer is what an API said when it was asked whether it is there.
@@ -102,8 +100,8 @@ func tokenKind(token string) string {
 func (d *Diagnosis) examineGitHub(ctx context.Context, r *run, online bool) {
 	g := &d.GitHub
 	token := r.env.first(tokenNames...)
-	g.APIURL, g.Token = cmp.Or(r.env.get("GITHUB_API_URL"), github.DefaultAPIURL), tokenKind(token)
-	server := cmp.Or(strings.TrimSuffix(r.env.get("GITHUB_SERVER_URL"), "/"), serverOf(g.APIURL))
+	api, server := r.env.gitHub()
+	g.APIURL, g.Token = api, tokenKind(token)
 	g.Repository = r.repositoryName(server)
 	if token == "" {
 		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")

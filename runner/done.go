@@ -29,9 +29,9 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if pull == nil {
 		return nil
 	}
-	commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
+	commit, err := lookUpBranch(ctx, r.repo, r.branch)
 	if err != nil {
-		return forgeFailure("The branch "+r.branch+" cannot be looked up", err)
+		return err
 	}
 	if leftUndone(pull, commit) {
 		return nil

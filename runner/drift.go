@@ -53,7 +53,7 @@ func (r *run) followBase(ctx context.Context) error {
 // movedBase is the newest commit of the base branch, where that is another one
 // than the change is made on; else empty.
 func (r *run) movedBase(ctx context.Context) (tip string, relation forge.Relation, err error) {
-	commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.base.Branch)
+	commit, err := r.repo.Branch(ctx, r.base.Branch)
 	if err != nil {
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be looked up", err)
 	}
@@ -63,7 +63,7 @@ func (r *run) movedBase(ctx context.Context) (tip string, relation forge.Relatio
 	case commit == nil || commit.SHA == r.base.SHA: // that the branch is gone says the pull request
 		return "", "", nil
 	}
-	relation, err = r.forge.Compare(ctx, r.repo.owner, r.repo.name, r.base.SHA, commit.SHA)
+	relation, err = r.repo.Compare(ctx, r.base.SHA, commit.SHA)
 	switch {
 	case err != nil:
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be compared with what the change is made on", err)

@@ -3,8 +3,8 @@ package runner
 import (
 	"context"
 	"errors"
-	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -74,7 +74,6 @@ func eventOfNoRepository() error {
 }
 
 // eventRepository is where the event happened.
-func (r *run) eventRepository() (owner, name string) {
-	owner, name, _ = strings.Cut(r.env.get("GITHUB_REPOSITORY"), "/")
-	return owner, name
+func (r *run) eventRepository() forge.Repository {
+	return r.forge.Repository(r.env.get("GITHUB_REPOSITORY"))
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -92,22 +91,18 @@ func (r *run) fetchImages(ctx context.Context, addresses []string) []fetched {
 
 // imageSource gets an image by the job's name for it or its address.
 func (r *run) imageSource() func(ctx context.Context, address string) ([]byte, error) {
-	attachments, err := github.NewAttachments(r.repo.serverURL, r.repo.full(), r.env.first(tokenNames...), nil)
 	var files sync.Mutex // the checkout is read by one at a time
 	named := map[string]bool{}
 	for _, name := range r.job.Task.Images {
 		named[name] = !strings.HasPrefix(name, "https://")
 	}
 	return func(ctx context.Context, address string) ([]byte, error) {
-		switch {
-		case named[address]:
-			files.Lock()
-			defer files.Unlock()
-			return r.readImage(ctx, address)
-		case err != nil:
-			return nil, err
+		if !named[address] {
+			return r.repo.Attachment(ctx, address)
 		}
-		return attachments.Fetch(ctx, address)
+		files.Lock()
+		defer files.Unlock()
+		return r.readImage(ctx, address)
 	}
 }
 

@@ -30,12 +30,11 @@ func (r *run) mayJoin(ctx context.Context) error {
 	if r.options.Publish == publishNone {
 		return stop("only a run that publishes its change itself goes on with one")
 	}
-	owner, name := r.eventRepository()
-	found, err := r.forge.Repository(ctx, owner, name)
+	branch, err := defaultBranch(ctx, r.eventRepository())
 	switch {
 	case err != nil:
-		return forgeFailure("The default branch of "+owner+"/"+name+" cannot be asked for", err)
-	case found.DefaultBranch == pull.Head:
+		return err
+	case branch == pull.Head:
 		return stop("its branch is the default branch, to which no run pushes")
 	}
 	return nil
@@ -73,11 +72,10 @@ func (r *run) joinBranch(ctx context.Context) error {
 	if !r.joins() {
 		return nil
 	}
-	owner, name := r.eventRepository()
-	tip, err := r.forge.Branch(ctx, owner, name, r.pull.Head)
+	tip, err := lookUpBranch(ctx, r.eventRepository(), r.pull.Head)
 	switch {
 	case err != nil:
-		return forgeFailure("The branch "+r.pull.Head+" cannot be looked up", err)
+		return err
 	case tip == nil:
 		return outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", r.pull.Head, r.pull.Number, r.pull.URL)
 	}
@@ -116,8 +114,7 @@ const joinMark = "<!-- agent-ci: commit -->\n"
 // joinPullRequest tells of the commit in a comment: title, text and state of the
 // pull request are its author's.
 func (r *run) joinPullRequest(ctx context.Context, body string) error {
-	owner, name := r.eventRepository()
-	if _, err := r.forge.CreateComment(ctx, owner, name, r.pull.Number, joinMark+strings.TrimPrefix(body, draftMark)); err != nil {
+	if _, err := r.eventRepository().CreateComment(ctx, r.pull.Number, joinMark+strings.TrimPrefix(body, draftMark)); err != nil {
 		r.warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
 	}
 	r.published.pull, r.published.operation = r.pull, "updated"

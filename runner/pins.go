@@ -110,7 +110,7 @@ func (r *run) eventAsker() actions.Account {
 func (r *run) pinPull(ctx context.Context) error {
 	number, e := 0, r.event
 	switch {
-	case !r.env.inActions() || e == nil || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()):
+	case !r.env.inActions() || e == nil || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()):
 	case e.PullRequest != nil:
 		number = e.PullRequest.Number
 	case e.Issue != nil && e.Issue.OfPull():
@@ -119,12 +119,9 @@ func (r *run) pinPull(ctx context.Context) error {
 	if number == 0 {
 		return nil
 	}
-	pull, err := r.forge.PullRequest(ctx, r.repo.owner, r.repo.name, number)
-	if err != nil {
-		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be read", number), err)
-	}
+	pull, err := readPullRequest(ctx, r.repo, number)
 	r.pins.pull = pull
-	return nil
+	return err
 }
 
 // findBundleBase names the branch that the pull request goes to: the one that
@@ -163,11 +160,11 @@ func (r *run) knownBases(ctx context.Context) (branches []string, why string, er
 	if pull := r.pins.pull; pull != nil {
 		branches, why = []string{pull.Base}, fmt.Sprintf("the event's pull request #%d goes to %s, ", pull.Number, pull.Base)
 	}
-	found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
+	usual, err := defaultBranch(ctx, r.repo)
 	if err != nil {
-		return nil, "", forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
+		return nil, "", err
 	}
-	return append(branches, found.DefaultBranch), why + "the default branch is " + found.DefaultBranch, nil
+	return append(branches, usual), why + "the default branch is " + usual, nil
 }
 
 // refuseOtherTask makes sure that the bundle's branch is that of its task, and
@@ -197,7 +194,7 @@ func (r *run) refuseOtherJob(key string) error {
 	fits := isKeyNamed(r.pins.name, key)
 	if own, err := job.ParseIssue(r.pins.issue); err == nil {
 		if own.Repository == "" {
-			own.Repository = r.repo.full()
+			own.Repository = r.repo.Name()
 		}
 		if !r.isOf(own) {
 			return refusedBundle("it is of another task (%s) than this half's own, which is issue %s (task.issue)", r.branch, own)
@@ -238,7 +235,7 @@ func (r *run) refuseOtherPull(pull *forge.PullRequest) error {
 	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
 		fixes = "Fixes #" + m[1]
 	}
-	if pull.Head != r.branch || !strings.EqualFold(pull.HeadRepository, r.repo.full()) || r.closing() != "" && r.closing() != fixes {
+	if pull.Head != r.branch || !strings.EqualFold(pull.HeadRepository, r.repo.Name()) || r.closing() != "" && r.closing() != fixes {
 		return r.notOfEvent(fmt.Sprintf("pull request #%d", pull.Number))
 	}
 	return nil
@@ -262,9 +259,9 @@ func (r *run) leaveOthersAlone(ctx context.Context) error {
 	if err != nil || pull != nil && pull.State != "open" {
 		return err
 	}
-	tip, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
+	tip, err := lookUpBranch(ctx, r.repo, r.branch)
 	if err != nil {
-		return forgeFailure("The branch "+r.branch+" cannot be looked up", err)
+		return err
 	}
 	what, texts := "Branch "+r.branch, ""
 	if tip != nil && infoOf(tip).Ours() {

@@ -238,11 +238,11 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts transcr
 	if r.wantsMore(posts) {
 		wanted.Body = r.markedAs(posts.Body, unfinishedMark)
 	}
-	pull, err := r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
+	pull, err := r.repo.CreatePullRequest(ctx, wanted)
 	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
 		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
-		pull, err = r.forge.CreatePullRequest(ctx, r.repo.owner, r.repo.name, wanted)
+		pull, err = r.repo.CreatePullRequest(ctx, wanted)
 	}
 	if errors.Is(err, forge.ErrPullRequestExists) { // another run was faster
 		return r.adoptPullRequest(ctx, title, posts)
@@ -271,7 +271,7 @@ func (r *run) updatePullRequest(ctx context.Context, open *forge.PullRequest, ti
 	r.published.pull, r.published.operation = open, "updated"
 	wanted, madeDraft := r.draft(), draftOfRun(open)
 	if wanted {
-		r.decorated("draft", r.forge.SetDraft(ctx, open, true))
+		r.decorated("draft", r.repo.SetDraft(ctx, open, true))
 	}
 	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
 	posts = r.putComments(ctx, open, r.ownComments, posts)
@@ -285,7 +285,7 @@ func (r *run) updatePullRequest(ctx context.Context, open *forge.PullRequest, ti
 // madeReady is the body of a draft of a run that is ready now. Where that fails,
 // the body goes on to tell the next run whose draft it is.
 func (r *run) madeReady(ctx context.Context, pull *forge.PullRequest, body string) string {
-	err := r.forge.SetDraft(ctx, pull, false)
+	err := r.repo.SetDraft(ctx, pull, false)
 	r.decorated("draft", err)
 	if err != nil {
 		return draftMark + r.markedAs(body, aloneMark)
@@ -306,7 +306,7 @@ func (r *run) editPullRequest(ctx context.Context, title, body, oldTitle, oldBod
 		return nil
 	}
 	number := r.published.pull.Number
-	pull, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, number, edit)
+	pull, err := r.repo.UpdatePullRequest(ctx, number, edit)
 	if err != nil {
 		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", number), err)
 	}

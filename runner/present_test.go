@@ -21,7 +21,7 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 		{"another", &job.Issue{Repository: "octo/other", Number: 7}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := &run{task: task{issue: test.issue}, repo: repository{owner: "octo", name: "widgets"}}
+			r := &run{task: task{issue: test.issue}, repo: repository{Repository: silent{}.Repository("octo/widgets")}}
 			if got := r.closing(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -139,8 +139,7 @@ func (r *run) earlierProgress(ctx context.Context) int64 {
 }
 
 func (r *run) lookForProgress(ctx context.Context, number int) {
-	owner, name := r.eventRepository()
-	if on, err := r.forge.Issue(ctx, owner, name, number); err == nil {
+	if on, err := r.eventRepository().Issue(ctx, number); err == nil {
 		r.progressLike = slices.DeleteFunc(on.Comments, func(c forge.Comment) bool { return !isProgress(c) })
 	}
 }
@@ -177,11 +176,10 @@ func (r *run) trace() string {
 func isProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
 
 func (r *run) writeProgress(ctx context.Context, body string) error {
-	owner, name := r.eventRepository()
 	if r.progressID != 0 {
-		return r.forge.EditComment(ctx, owner, name, r.progressID, body)
+		return r.eventRepository().EditComment(ctx, r.progressID, body)
 	}
-	comment, err := r.forge.CreateComment(ctx, owner, name, r.progressOn(), body)
+	comment, err := r.eventRepository().CreateComment(ctx, r.progressOn(), body)
 	if err == nil {
 		r.progressID = comment.ID
 	}

@@ -112,13 +112,13 @@ func (r *run) canBranch() error {
 // canPropose makes sure that a pull request could be opened, as far as asking
 // tells.
 func (r *run) canPropose(ctx context.Context) error {
-	known, err := r.forge.HasCommit(ctx, r.repo.owner, r.repo.name, r.base.SHA)
+	known, err := r.repo.HasCommit(ctx, r.base.SHA)
 	if err != nil {
-		return forgeFailure("The base commit cannot be looked up in "+r.repo.full(), err)
+		return forgeFailure("The base commit cannot be looked up in "+r.repo.Name(), err)
 	}
 	if !known {
 		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
-			"The base commit %s is not in %s; push %s first.", short(r.base.SHA), r.repo.full(), r.baseName())
+			"The base commit %s is not in %s; push %s first.", short(r.base.SHA), r.repo.Name(), r.baseName())
 	}
 	return r.notClosedByPerson(ctx)
 }
@@ -138,9 +138,9 @@ func (r *run) canReachGitHub() error {
 // findPullRequest is the pull request of the task's branch: the open one, which
 // may go to another base by now, else the newest; nil when there is none.
 func (r *run) findPullRequest(ctx context.Context) (*forge.PullRequest, error) {
-	pull, err := r.forge.FindPullRequest(ctx, r.repo.owner, r.repo.name, r.branch, r.base.Branch)
+	pull, err := r.repo.FindPullRequest(ctx, r.branch, r.base.Branch)
 	if err != nil {
-		return nil, forgeFailure("The pull requests of "+r.repo.full()+" cannot be listed", err)
+		return nil, forgeFailure("The pull requests of "+r.repo.Name()+" cannot be listed", err)
 	}
 	return pull, nil
 }
@@ -184,12 +184,9 @@ type tip struct {
 // is nil when there is no such branch.
 func (r *run) publishedTip(ctx context.Context) (*tip, error) {
 	if r.publishMode() == publishGitHub {
-		commit, err := r.forge.Branch(ctx, r.repo.owner, r.repo.name, r.branch)
-		if err != nil {
-			return nil, forgeFailure("The branch "+r.branch+" cannot be looked up", err)
-		}
-		if commit == nil {
-			return nil, nil
+		commit, err := lookUpBranch(ctx, r.repo, r.branch)
+		if err != nil || commit == nil {
+			return nil, err
 		}
 		return tipOf(infoOf(commit), true), nil
 	}

@@ -60,9 +60,9 @@ func (r *run) pullInput(ctx context.Context) (input, error) {
 
 // saidOnPull are the comments below the pull request that count.
 func (r *run) saidOnPull(ctx context.Context) ([]intake.Part, error) {
-	owner, name := r.eventRepository()
-	ref := job.Issue{Repository: owner + "/" + name, Number: r.pull.Number}
-	pull, err := r.forge.Issue(ctx, owner, name, r.pull.Number)
+	repository := r.eventRepository()
+	ref := job.Issue{Repository: repository.Name(), Number: r.pull.Number}
+	pull, err := repository.Issue(ctx, r.pull.Number)
 	if err != nil {
 		return nil, issueFailure(ref, err)
 	}
@@ -93,9 +93,9 @@ func (r *run) onPullBase() error {
 // meanwhile, does not matter to the pull request. The event does not tell what
 // stood there when it happened: an issue that was touched since is left out.
 func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
-	owner, name := r.eventRepository()
-	ref := job.Issue{Repository: owner + "/" + name, Number: number}
-	issue, err := r.forge.Issue(ctx, owner, name, number)
+	repository := r.eventRepository()
+	ref := job.Issue{Repository: repository.Name(), Number: number}
+	issue, err := repository.Issue(ctx, number)
 	switch {
 	case forge.KindOf(err) == forge.NotFound:
 		return input{}, nil
@@ -120,8 +120,8 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 // branch, and the same input would be another one.
 func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 	q := r.request
-	owner, name := r.eventRepository()
-	comments, err := r.forge.ReviewComments(ctx, owner, name, q.Number)
+	repository := r.eventRepository()
+	comments, err := repository.ReviewComments(ctx, q.Number)
 	if err != nil {
 		return nil, forgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
 	}
@@ -136,7 +136,7 @@ func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 		if c.ID == q.WordsID || r.afterTrigger(c.CreatedAt) || r.afterTrigger(c.UpdatedAt) {
 			continue
 		}
-		counts, err := r.commentCounts(ctx, owner+"/"+name, forge.Comment{Author: c.Author})
+		counts, err := r.commentCounts(ctx, repository, forge.Comment{Author: c.Author})
 		if err != nil {
 			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
 		}
@@ -161,10 +161,9 @@ func (r *run) goOn(ctx context.Context) error {
 	if r.pull == nil || r.joins() {
 		return nil
 	}
-	owner, name := r.eventRepository()
-	tip, err := r.forge.Branch(ctx, owner, name, r.pull.Head)
+	tip, err := lookUpBranch(ctx, r.eventRepository(), r.pull.Head)
 	if err != nil {
-		return forgeFailure("The branch "+r.pull.Head+" cannot be looked up", err)
+		return err
 	}
 	if tip == nil {
 		return nil

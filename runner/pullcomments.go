@@ -14,7 +14,7 @@ import (
 // The mark alone proves nothing, since anybody can write it: the author must be
 // the pull request's own, a bot, or the account of the token.
 func (r *run) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
-	all, err := r.forge.Comments(ctx, r.repo.owner, r.repo.name, pull.Number)
+	all, err := r.repo.Comments(ctx, pull.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +56,13 @@ func (r *run) putComments(ctx context.Context, pull *forge.PullRequest, read fun
 }
 
 func (r *run) writeComments(ctx context.Context, number int, there []forge.Comment, wanted []string) error {
-	owner, name := r.repo.owner, r.repo.name
 	for i, text := range wanted {
 		var err error
 		switch {
 		case i >= len(there):
-			_, err = r.forge.CreateComment(ctx, owner, name, number, text)
+			_, err = r.repo.CreateComment(ctx, number, text)
 		case !sameText(there[i].Body, text):
-			err = r.forge.EditComment(ctx, owner, name, there[i].ID, text)
+			err = r.repo.EditComment(ctx, there[i].ID, text)
 		}
 		if err != nil {
 			return err
@@ -81,8 +80,8 @@ func (r *run) writeComments(ctx context.Context, number int, there []forge.Comme
 const emptied = transcript.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
 
 func (r *run) dropComment(ctx context.Context, id int64) error {
-	if r.forge.DeleteComment(ctx, r.repo.owner, r.repo.name, id) == nil {
+	if r.repo.DeleteComment(ctx, id) == nil {
 		return nil
 	}
-	return r.forge.EditComment(ctx, r.repo.owner, r.repo.name, id, emptied)
+	return r.repo.EditComment(ctx, id, emptied)
 }

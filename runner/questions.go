@@ -75,14 +75,14 @@ func (r *run) askPeople(ctx context.Context, questions []question.Question) erro
 // writeQuestions edits the comment of this run, or of an earlier one to which
 // nobody has said anything; else there is a new one.
 func (r *run) writeQuestions(ctx context.Context, body string) error {
-	owner, name, _ := strings.Cut(r.task.issue.Repository, "/")
+	repository := r.forge.Repository(r.task.issue.Repository)
 	if r.askedIn == 0 {
 		r.askedIn = r.unanswered(ctx)
 	}
-	if r.askedIn != 0 && r.forge.EditComment(ctx, owner, name, r.askedIn, body) == nil {
+	if r.askedIn != 0 && repository.EditComment(ctx, r.askedIn, body) == nil {
 		return nil
 	}
-	comment, err := r.forge.CreateComment(ctx, owner, name, r.task.issue.Number, body)
+	comment, err := repository.CreateComment(ctx, r.task.issue.Number, body)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,7 @@ func (r *run) writeQuestions(ctx context.Context, body string) error {
 // unanswered is the last comment on the issue, where it holds the questions of an
 // earlier run; 0 for none.
 func (r *run) unanswered(ctx context.Context) int64 {
-	owner, name, _ := strings.Cut(r.task.issue.Repository, "/")
-	comments, err := r.forge.Comments(ctx, owner, name, r.task.issue.Number)
+	comments, err := r.forge.Repository(r.task.issue.Repository).Comments(ctx, r.task.issue.Number)
 	if err != nil {
 		return 0
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -39,7 +38,7 @@ func (r *run) lostRace(ctx context.Context, err error) error {
 func (r *run) proposeByHand() string {
 	if r.env.inActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
-			r.repo.serverURL, r.repo.full(), url.PathEscape(r.base.Branch), url.PathEscape(r.branch))
+			r.repo.serverURL, r.repo.Name(), url.PathEscape(r.base.Branch), url.PathEscape(r.branch))
 	}
 	title := ""
 	if view, err := r.view(); err == nil {
@@ -50,7 +49,7 @@ func (r *run) proposeByHand() string {
 		draft = " --draft"
 	}
 	return fmt.Sprintf("the body lies in %s; by hand: gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
-		r.dir.join(pullRequestFile), r.repo.full(), r.base.Branch, r.branch, shellQuoted(title), shellQuoted(r.dir.join(pullRequestFile)), draft)
+		r.dir.join(pullRequestFile), r.repo.Name(), r.base.Branch, r.branch, shellQuoted(title), shellQuoted(r.dir.join(pullRequestFile)), draft)
 }
 
 // shellQuoted is text as one word for a POSIX shell, on one line.
@@ -79,7 +78,7 @@ func (r *run) mayPushWorkflows(ctx context.Context) error {
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, and the token lacks the scope workflow; give it that scope, or keep workflow files out of the task.", file)
 	}
-	if who, err := r.forge.ActingAs(ctx); err == nil && who == github.ActionsBot {
+	if ofWorkflow, _ := r.forge.HasWorkflowToken(ctx); ofWorkflow { // not to know is to try
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, which GITHUB_TOKEN of GitHub Actions may never push; give the token of an app with the permission workflows: write, or a personal one.", file)
 	}
@@ -94,7 +93,7 @@ func (r *run) noteChecks(ctx context.Context) {
 	if r.joins() {
 		return
 	}
-	if who, err := r.forge.ActingAs(ctx); err == nil && who == github.ActionsBot {
+	if ofWorkflow, _ := r.forge.HasWorkflowToken(ctx); ofWorkflow {
 		r.warnInBody("checks_wait", "The pull request comes from GITHUB_TOKEN of GitHub Actions: its workflows wait until somebody approves them on its page. The token of an app or a person avoids that.")
 	}
 }

@@ -204,7 +204,7 @@ func (p *replay) writeBody(failed error) (string, error) {
 func (r *run) replayPipeline(ctx context.Context) error {
 	r.options.Publish = publishNone
 	return r.inTime(ctx,
-		r.knowRecorded, r.meetForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified, r.judgeReplayed)
+		r.knowRecorded, r.newForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified, r.judgeReplayed)
 }
 
 // judgeReplayed refuses what publishing would refuse before it asks anybody.

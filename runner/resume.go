@@ -159,7 +159,7 @@ func (r *run) adoptTask() {
 // proceed is the pipeline from where the run was. A run whose time is over goes
 // on too, to what is done with its work.
 func (r *run) proceed(ctx context.Context) error {
-	if err := inTurn(ctx, r.meetModel, r.meetForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
+	if err := inTurn(ctx, r.meetModel, r.newForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
 		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.meetAgent); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (r *run) recordResumed(context.Context) error {
 // an event had asked for it.
 func (r *run) resumeProgress(ctx context.Context) error {
 	number := r.past.askedOn()
-	if owner, name := r.eventRepository(); number == 0 || !strings.EqualFold(owner+"/"+name, r.repo.full()) {
+	if number == 0 || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()) {
 		return nil
 	}
 	r.request = &actions.Request{Number: number}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -113,7 +112,7 @@ type run struct {
 	jobFile  configFile
 	task     task
 	repo     repository
-	forge    *github.Client
+	forge    forge.Forge
 	model    model.Responder
 	profile  model.Profile // of the model
 	checkout *gitops.Checkout
@@ -191,7 +190,7 @@ func (r *run) pipeline(ctx context.Context) error {
 
 func (r *run) toWorkspace() []func(context.Context) error {
 	return []func(context.Context) error{
-		r.findRequest, r.meetForge, r.trustActor, r.meetModel, r.readTask, r.readOutputSchema, r.openWorkspace,
+		r.findRequest, r.newForge, r.trustActor, r.meetModel, r.readTask, r.readOutputSchema, r.openWorkspace,
 	}
 }
 

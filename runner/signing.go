@@ -90,7 +90,7 @@ func (r *run) commitOnGitHub(ctx context.Context, message string) (sha string, m
 		r.warnInBody("unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", short(tree), short(string(r.changes.Tree)))
 		return "", false, nil
 	}
-	commit, err := r.forge.CreateCommit(ctx, r.repo.owner, r.repo.name, message, tree, r.base.SHA)
+	commit, err := r.repo.CreateCommit(ctx, message, tree, r.base.SHA)
 	if err != nil {
 		return "", false, forgeFailure("The commit cannot be made on GitHub", err)
 	}
@@ -137,7 +137,7 @@ func (r *run) treeOnGitHub(ctx context.Context) (string, error) {
 		}
 		stored[f.NewID] = true
 	}
-	return r.forge.CreateTree(ctx, r.repo.owner, r.repo.name, string(r.base.Tree), treeEdits(r.changes.Files))
+	return r.repo.CreateTree(ctx, string(r.base.Tree), treeEdits(r.changes.Files))
 }
 
 func (r *run) blobOnGitHub(ctx context.Context, f gitops.File) error {
@@ -146,7 +146,7 @@ func (r *run) blobOnGitHub(ctx context.Context, f gitops.File) error {
 		return err
 	}
 	defer blob.Close()
-	id, err := r.forge.CreateBlob(ctx, r.repo.owner, r.repo.name, blob)
+	id, err := r.repo.CreateBlob(ctx, blob)
 	if err == nil && id != f.NewID {
 		err = fmt.Errorf("%q arrived as %s, not as %s", f.Path, id, f.NewID)
 	}
@@ -195,7 +195,7 @@ func foldersOf(path string) []string {
 // not there is made, one that is there moves under the same lease as in a push.
 func (r *run) pointOnGitHub(ctx context.Context, commit string, before *tip) error {
 	if before == nil {
-		err := r.forge.CreateBranch(ctx, r.repo.owner, r.repo.name, r.branch, commit)
+		err := r.repo.CreateBranch(ctx, r.branch, commit)
 		if forge.KindOf(err) != forge.Invalid {
 			return forgeFailureOrNil("The branch "+r.branch+" cannot be made", err)
 		}
@@ -208,13 +208,6 @@ func (r *run) pointOnGitHub(ctx context.Context, commit string, before *tip) err
 		return remoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", r.branch, r.remote().Name()), err)
 	}
 	return nil
-}
-
-func forgeFailureOrNil(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return forgeFailure(what, err)
 }
 
 // releaseCommit takes a commit that GitHub made to its branch.

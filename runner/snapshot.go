@@ -90,8 +90,7 @@ func (r *run) readEventTask(ctx context.Context) error {
 	if q.OnPull {
 		return r.readPullTask(ctx)
 	}
-	owner, name := r.eventRepository()
-	ref := job.Issue{Repository: owner + "/" + name, Number: q.Number}
+	ref := job.Issue{Repository: r.eventRepository().Name(), Number: q.Number}
 	issue, err := r.openIssue(ctx, ref)
 	if err != nil {
 		return err
@@ -148,7 +147,8 @@ func (r *run) asItWas(ref job.Issue) *actions.Issue {
 // since.
 func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue) ([]intake.Part, error) {
 	var kept []intake.Part
-	late, untrusted, asked := 0, 0, r.ownQuestions(ctx)
+	repository, asked := r.forge.Repository(ref.Repository), r.ownQuestions(ctx)
+	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
 		case isProgress(c):
@@ -163,7 +163,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge
 			kept = append(kept, intake.Part{Kind: "question", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
 			continue
 		}
-		counts, err := r.commentCounts(ctx, ref.Repository, c)
+		counts, err := r.commentCounts(ctx, repository, c)
 		if err != nil {
 			return nil, forgeFailure("The role of "+c.Author.Login+" cannot be asked for", err)
 		}
@@ -201,7 +201,7 @@ const mostAsked = 30
 // commentCounts asks for the role of the author, as for who asks for a run. A
 // person who names an issue may have no token that can ask: the repository's
 // owner is known without.
-func (r *run) commentCounts(ctx context.Context, repository string, c forge.Comment) (bool, error) {
+func (r *run) commentCounts(ctx context.Context, in forge.Repository, c forge.Comment) (bool, error) {
 	owns := c.Association == "OWNER" && !c.Author.Bot
 	switch trusted := r.job.Trust.Comments; {
 	case trusted != "trusted":
@@ -212,7 +212,7 @@ func (r *run) commentCounts(ctx context.Context, repository string, c forge.Comm
 	case !slices.Contains(knownAssociations, c.Association) && len(r.permissions) >= mostAsked:
 		return false, nil
 	}
-	why, err := r.distrust(ctx, repository, c.Author)
+	why, err := r.distrust(ctx, in, c.Author)
 	if kind := forge.KindOf(err); r.request == nil && (kind == forge.Forbidden || kind == forge.Unauthorized) {
 		return owns, nil
 	}
@@ -221,8 +221,7 @@ func (r *run) commentCounts(ctx context.Context, repository string, c forge.Comm
 
 // openIssue reads an issue that can be worked on.
 func (r *run) openIssue(ctx context.Context, ref job.Issue) (*forge.Issue, error) {
-	owner, name, _ := strings.Cut(ref.Repository, "/")
-	issue, err := r.forge.Issue(ctx, owner, name, ref.Number)
+	issue, err := r.forge.Repository(ref.Repository).Issue(ctx, ref.Number)
 	if err != nil {
 		return nil, issueFailure(ref, err)
 	}

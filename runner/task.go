@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -34,43 +32,6 @@ type task struct {
 	actorID  int64
 }
 
-// repository is the one that a pull request goes to.
-type repository struct {
-	owner, name string
-	serverURL   string
-}
-
-func (r repository) known() bool    { return r.name != "" }
-func (r repository) full() string   { return r.owner + "/" + r.name }
-func (r repository) gitURL() string { return r.serverURL + "/" + r.full() + ".git" }
-
-// meetForge finds out which repository the run is for and how GitHub is
-// reached. It asks nothing yet.
-func (r *run) meetForge(context.Context) error {
-	api := r.env.get("GITHUB_API_URL")
-	if api == "" {
-		api = github.DefaultAPIURL
-	}
-	server := strings.TrimSuffix(r.env.get("GITHUB_SERVER_URL"), "/")
-	if server == "" {
-		server = serverOf(api)
-	}
-	token := r.env.first(tokenNames...)
-	client, err := github.New(github.Options{APIURL: api, Token: token, UserAgent: "agent-ci/" + r.options.Version})
-	if err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
-	}
-	r.forge = client
-	r.repo.serverURL = server
-	if owner, repo, ok := strings.Cut(r.repositoryName(server), "/"); ok {
-		r.repo.owner, r.repo.name = owner, repo
-	}
-	if r.publishMode() == publishGitHub {
-		return r.canReachGitHub()
-	}
-	return nil
-}
-
 // repositoryName is OWNER/REPO from the job, the issue, Actions or the
 // checkout's origin, in this order.
 func (r *run) repositoryName(server string) string {
@@ -90,17 +51,6 @@ func (r *run) repositoryName(server string) string {
 		return ""
 	}
 	return nameInURL(r.checkout.Origin(), server)
-}
-
-// serverOf is where the web pages and repositories of an API are: GitHub's own
-// API has a host of its own, an Enterprise Server's is a path.
-func serverOf(api string) string {
-	u, err := url.Parse(api)
-	if err != nil {
-		return ""
-	}
-	u.Host = strings.TrimPrefix(u.Host, "api.")
-	return u.Scheme + "://" + u.Host
 }
 
 // nameInURL is OWNER/REPO when origin is a repository on server: an http(s)
@@ -190,7 +140,7 @@ func (r *run) readIssue(ctx context.Context) error {
 		return err // the job was checked
 	}
 	if ref.Repository == "" {
-		ref.Repository = r.repo.full()
+		ref.Repository = r.repo.Name()
 	}
 	if !r.repo.known() {
 		return outcome.Stopf(outcome.InvalidInput, "no_repository",
@@ -218,22 +168,6 @@ func issueFailure(ref job.Issue, err error) error {
 			"The issue %s is not there, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
 	}
 	return forgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
-}
-
-// forgeFailure is the outcome that an error of GitHub's API stands for.
-func forgeFailure(what string, err error) error {
-	said := trimmed(err)
-	var answer *forge.Error
-	switch {
-	case errors.As(err, &answer): // which may be a connection that timed out
-		said = answer.Message // what was being done is said already
-		if answer.Remedy != "" {
-			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
-		}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	}
-	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, said).Because(err)
 }
 
 // recordTask writes the task as the model will get it.

@@ -48,6 +48,19 @@ func TestServerOf(t *testing.T) {
 	}
 }
 
+// silent is a forge that is asked nothing, and named a repository of it.
+type (
+	silent struct{ forge.Forge }
+	named  struct {
+		forge.Repository
+		name string
+	}
+)
+
+func (silent) Repository(name string) forge.Repository { return named{name: name} }
+
+func (n named) Name() string { return n.name }
+
 func TestWhoseCommentsAreRead(t *testing.T) {
 	comment := func(association, login, body string) forge.Comment {
 		return forge.Comment{Association: association, Author: forge.User{Login: login}, Body: body}
@@ -64,7 +77,7 @@ func TestWhoseCommentsAreRead(t *testing.T) {
 		"all":     {"mona", "stranger", "drive-by", "octo"},
 		"none":    nil,
 	} {
-		r := &run{job: &job.Job{Trust: job.Trust{Comments: trusted}}, redactor: secrets.NewRedactor(nil)}
+		r := &run{forge: silent{}, job: &job.Job{Trust: job.Trust{Comments: trusted}}, redactor: secrets.NewRedactor(nil)}
 		kept, err := r.commentsThatCount(t.Context(), job.Issue{Repository: "o/r", Number: 7}, issue)
 		if err != nil {
 			t.Fatal(err)

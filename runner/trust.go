@@ -58,7 +58,7 @@ func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string,
 	if job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil {
 		return "", eventOfNoRepository()
 	}
-	why, err := r.distrust(ctx, r.env.get("GITHUB_REPOSITORY"), forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	why, err := r.distrust(ctx, r.eventRepository(), forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
 	if err != nil {
 		return "", forgeFailure("The role of "+actor.Login+" cannot be asked for", err)
 	}
@@ -67,14 +67,14 @@ func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string,
 
 // distrust says why the words of an account in a repository do not count; ""
 // when they do.
-func (r *run) distrust(ctx context.Context, repository string, who forge.User) (string, error) {
+func (r *run) distrust(ctx context.Context, in forge.Repository, who forge.User) (string, error) {
 	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
 		if slices.ContainsFunc(r.job.Trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
 			return "", nil
 		}
 		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
 	}
-	permission, err := r.permission(ctx, repository, who.Login)
+	permission, err := r.permission(ctx, in, who.Login)
 	switch {
 	case forge.KindOf(err) == forge.Invalid: // an account that is gone has no name
 		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
@@ -89,7 +89,7 @@ func (r *run) distrust(ctx context.Context, repository string, who forge.User) (
 		role = permission.Level
 	}
 	return fmt.Sprintf("the account %s has the role %q in %s, and trust.roles is %s",
-		who.Login, role, repository, strings.Join(r.job.Trust.Roles, ", ")), nil
+		who.Login, role, in.Name(), strings.Join(r.job.Trust.Roles, ", ")), nil
 }
 
 // roleCounts compares with the least of trust.roles. A role of the
@@ -100,13 +100,12 @@ func (r *run) roleCounts(p forge.Permission) bool {
 }
 
 // permission asks once for each account in a repository.
-func (r *run) permission(ctx context.Context, repository, login string) (forge.Permission, error) {
-	key := strings.ToLower(repository + " " + login)
+func (r *run) permission(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
+	key := strings.ToLower(in.Name() + " " + login)
 	if known, asked := r.permissions[key]; asked {
 		return known, nil
 	}
-	owner, name, _ := strings.Cut(repository, "/")
-	p, err := r.forge.Permission(ctx, owner, name, login)
+	p, err := in.Permission(ctx, login)
 	if err != nil {
 		return p, err
 	}
@@ -130,14 +129,14 @@ func (r *run) refuseFork(ctx context.Context) error {
 	if !r.request.OnPull {
 		return nil
 	}
-	owner, name := r.eventRepository()
-	pull, err := r.forge.PullRequest(ctx, owner, name, r.request.Number)
+	here := r.eventRepository()
+	pull, err := readPullRequest(ctx, here, r.request.Number)
 	if err != nil {
-		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be read", r.request.Number), err)
+		return err
 	}
 	r.pull = pull
 	switch {
-	case !strings.EqualFold(pull.HeadRepository, owner+"/"+name):
+	case !strings.EqualFold(pull.HeadRepository, here.Name()):
 		return outcome.Stopf(outcome.Skipped, "fork",
 			"Pull request #%d comes from a fork, whose branch no run goes on with: it belongs to somebody outside: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
@@ -171,10 +170,9 @@ func (r *run) eventHead(ctx context.Context) (repository, what string, err error
 	case e.Issue == nil || !e.Issue.OfPull():
 		return "", "", nil
 	}
-	owner, name := r.eventRepository()
-	pull, err := r.forge.PullRequest(ctx, owner, name, e.Issue.Number)
+	pull, err := readPullRequest(ctx, r.eventRepository(), e.Issue.Number)
 	if err != nil {
-		return "", "", forgeFailure(fmt.Sprintf("Pull request #%d cannot be read", e.Issue.Number), err)
+		return "", "", err
 	}
 	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
 }

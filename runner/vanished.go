@@ -22,7 +22,7 @@ func (r *run) closedByRun(ctx context.Context, pull *forge.PullRequest) (bool, e
 	if !strings.HasPrefix(pull.Body, closedMarkOf(pull)) {
 		return false, nil
 	}
-	issue, err := r.forge.Issue(ctx, r.repo.owner, r.repo.name, pull.Number)
+	issue, err := r.repo.Issue(ctx, pull.Number)
 	if err != nil {
 		return false, forgeFailure(fmt.Sprintf("Who closed pull request #%d cannot be asked for", pull.Number), err)
 	}
@@ -38,7 +38,7 @@ func (r *run) openedAgain(ctx context.Context, pull *forge.PullRequest) error {
 	}
 	_, body, _ := strings.Cut(pull.Body, "-->")
 	body = strings.TrimLeft(body, "\r\n")
-	if _, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, forge.PullRequestUpdate{Body: &body}); err != nil {
+	if _, err := r.repo.UpdatePullRequest(ctx, pull.Number, forge.PullRequestUpdate{Body: &body}); err != nil {
 		return forgeFailure(fmt.Sprintf("Pull request #%d, which was opened again, cannot be updated", pull.Number), err)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (r *run) closeVanished(ctx context.Context) error {
 		return err
 	}
 	state, body := "closed", closedMarkOf(pull)+"\n"+pull.Body
-	closed, err := r.forge.UpdatePullRequest(ctx, r.repo.owner, r.repo.name, pull.Number, forge.PullRequestUpdate{State: &state, Body: &body})
+	closed, err := r.repo.UpdatePullRequest(ctx, pull.Number, forge.PullRequestUpdate{State: &state, Body: &body})
 	if err != nil {
 		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be closed", pull.Number), err)
 	}
@@ -82,7 +82,7 @@ func (r *run) closeVanished(ctx context.Context) error {
 // tellWhyClosed comments on the pull request, unless a run that was killed did
 // so already.
 func (r *run) tellWhyClosed(ctx context.Context, pull *forge.PullRequest) error {
-	issue, err := r.forge.Issue(ctx, r.repo.owner, r.repo.name, pull.Number)
+	issue, err := r.repo.Issue(ctx, pull.Number)
 	if err != nil {
 		return forgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", pull.Number), err)
 	}
@@ -98,7 +98,7 @@ func (r *run) tellWhyClosed(ctx context.Context, pull *forge.PullRequest) error 
 	}
 	text := fmt.Sprintf("%s\nClosed: a later run of this task (`%s`) %s on `%s` at %s, so that nothing is left to merge. The branch stays; when there is a change again, a new pull request is opened.",
 		mark, r.id, why, r.base.Branch, short(r.base.SHA))
-	if _, err := r.forge.CreateComment(ctx, r.repo.owner, r.repo.name, pull.Number, text); err != nil {
+	if _, err := r.repo.CreateComment(ctx, pull.Number, text); err != nil {
 		r.warn("pull_request_comment", "Why pull request #%d was closed could not be said there: %v", pull.Number, err)
 	}
 	return nil

@@ -130,10 +130,10 @@ func (r *run) wantsClone() bool {
 		return true // a comment's event does not tell the workflow which branch to check out
 	}
 	here := nameInURL(r.checkout.Origin(), r.repo.serverURL)
-	if here == "" && r.env.inActions() && strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.full()) {
+	if here == "" && r.env.inActions() && strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()) {
 		return false // the checkout of a workflow, whose origin another step changed
 	}
-	return !strings.EqualFold(here, r.repo.full())
+	return !strings.EqualFold(here, r.repo.Name())
 }
 
 // cloneBase clones, and goes once more through the stages that went by other
@@ -167,7 +167,7 @@ func (r *run) clone(ctx context.Context) error {
 		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: r.findGit(r.options.Dir),
 	})
 	if err != nil {
-		return remoteFailure("The repository "+r.repo.full()+" cannot be cloned", err)
+		return remoteFailure("The repository "+r.repo.Name()+" cannot be cloned", err)
 	}
 	r.cloned = true
 	if err := r.openCheckout(ctx, dir); err != nil {
@@ -261,11 +261,7 @@ func (r *run) onEarlierRun(ctx context.Context) (*gitops.CommitInfo, error) {
 // on, else origin's default. It is empty when there is none.
 func (r *run) usualBase(ctx context.Context, after *gitops.CommitInfo) (string, error) {
 	if r.publishMode() == publishGitHub {
-		found, err := r.forge.Repository(ctx, r.repo.owner, r.repo.name)
-		if err != nil {
-			return "", forgeFailure("The default branch of "+r.repo.full()+" cannot be asked for", err)
-		}
-		return found.DefaultBranch, nil
+		return defaultBranch(ctx, r.repo)
 	}
 	if after == nil {
 		return "", nil
@@ -308,7 +304,7 @@ func (r *run) begin(context.Context) error {
 		return err
 	}
 	if err := r.record(transcript.TypeWorkspace, transcript.Workspace{
-		Repository: strings.Trim(r.repo.full(), "/"), Base: r.base.Branch, BaseSHA: r.base.SHA, Branch: r.branch,
+		Repository: r.repo.Name(), Base: r.base.Branch, BaseSHA: r.base.SHA, Branch: r.branch,
 		Path: r.job.Repository.Path, Cloned: r.cloned, Root: r.checkout.Root(),
 	}); err != nil {
 		return err

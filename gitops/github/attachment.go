@@ -19,17 +19,17 @@ import (
 
 const attachmentTimeout = 20 * time.Second
 
-// Attachments fetches what people attached to issues and comments. Only places
+// attachments fetches what people attached to issues and comments. Only places
 // of GitHub's own are asked, and only those are gone on to: an address in an
 // issue is a stranger's word. They may be used from several goroutines.
-type Attachments struct {
+type attachments struct {
 	server     *url.URL // where the web pages are
 	repository string   // OWNER/REPO whose attachments the token may open
 	client     *http.Client
 }
 
-// NewAttachments makes it for the server of the web pages. transport may be nil.
-func NewAttachments(server, repository, token string, transport http.RoundTripper) (*Attachments, error) {
+// newAttachments makes them for the server of the web pages. transport may be nil.
+func newAttachments(server, repository, token string, transport http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return nil, &forge.Error{Kind: forge.Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
@@ -37,9 +37,9 @@ func NewAttachments(server, repository, token string, transport http.RoundTrippe
 	if transport == nil {
 		transport = defaultTransport()
 	}
-	a := &Attachments{server: u, repository: repository}
+	a := &attachments{server: u, repository: repository}
 	a.client = &http.Client{
-		Transport: &attachmentTransport{base: transport, token: strings.TrimSpace(token), opens: a.opens},
+		Transport: &attachmentTransport{base: transport, token: token, opens: a.opens},
 		Timeout:   attachmentTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects || !a.leadsTo(req.URL) {
@@ -94,7 +94,7 @@ var (
 )
 
 // opens says whether the token is needed for u and belongs there.
-func (a *Attachments) opens(u *url.URL) bool {
+func (a *attachments) opens(u *url.URL) bool {
 	if origin.Of(u) != origin.Of(a.server) {
 		return false
 	}
@@ -103,7 +103,7 @@ func (a *Attachments) opens(u *url.URL) bool {
 }
 
 // ours says whether u is a place of GitHub's where images of people are.
-func (a *Attachments) ours(u *url.URL) bool {
+func (a *attachments) ours(u *url.URL) bool {
 	switch {
 	case u.User != nil || u.Scheme != a.server.Scheme:
 		return false
@@ -117,14 +117,20 @@ func (a *Attachments) ours(u *url.URL) bool {
 }
 
 // leadsTo says whether a redirect to u is followed.
-func (a *Attachments) leadsTo(u *url.URL) bool {
+func (a *attachments) leadsTo(u *url.URL) bool {
 	onGitHub := strings.EqualFold(a.server.Host, "github.com")
 	return a.ours(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
 }
 
-// Fetch gets what is at an address, at most MaxAttachment bytes. The error says
-// why not, without the address.
-func (a *Attachments) Fetch(ctx context.Context, address string) ([]byte, error) {
+func (r *repository) Attachment(ctx context.Context, address string) ([]byte, error) {
+	all, err := r.attachments()
+	if err != nil {
+		return nil, err
+	}
+	return all.fetch(ctx, address)
+}
+
+func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil || !a.ours(u) {
 		return nil, fmt.Errorf("it is at no place of %s where images are", a.server.Host)

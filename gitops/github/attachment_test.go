@@ -79,11 +79,11 @@ func TestAttachmentsGoToGitHubAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &web{answers: c.answers}
-			a, err := NewAttachments("https://github.com", "octo/widgets", "t", w)
+			a, err := newAttachments("https://github.com", "octo/widgets", "t", w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := a.Fetch(t.Context(), c.address)
+			got, err := a.fetch(t.Context(), c.address)
 			if err == nil && string(got) != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %.20q, %v, want %.40q", got, err, c.want)
 			}
@@ -106,7 +106,7 @@ func slicesOf(s string, n int) []string {
 }
 
 func TestAttachmentsOfAnotherServer(t *testing.T) {
-	a, err := NewAttachments("https://git.example.com", "octo/widgets", "t", &web{})
+	a, err := newAttachments("https://git.example.com", "octo/widgets", "t", &web{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestAttachmentsOfAnotherServer(t *testing.T) {
 		}
 	}
 	for _, server := range []string{"", "git.example.com", "http://git.example.com", "ftp://git.example.com"} {
-		if _, err := NewAttachments(server, "o/r", "", nil); err == nil {
+		if _, err := newAttachments(server, "o/r", "", nil); err == nil {
 			t.Errorf("%q is taken for a server", server)
 		}
 	}

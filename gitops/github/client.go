@@ -32,6 +32,9 @@ type Options struct {
 	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for
 	// loopback hosts only.
 	APIURL string
+	// ServerURL is the root of the web pages, where people attach images. It is
+	// looked at when one of these is fetched.
+	ServerURL string
 	// Token is a personal, installation or Actions token; "" asks anonymously.
 	Token string
 	// UserAgent is sent with every request; "" means agent-ci.
@@ -44,13 +47,14 @@ type Options struct {
 	Wait func(context.Context, time.Duration) error
 }
 
-// Client makes calls to one API. It may be used from several goroutines.
+// Client makes calls to one API: it is a forge.Forge.
 type Client struct {
-	rest    *gh.Client
-	graphQL string
-	token   string
-	scopes  *atomic.Pointer[string] // of a classic token, once a reply told them
-	wait    func(context.Context, time.Duration) error
+	rest      *gh.Client
+	graphQL   string
+	serverURL string
+	token     string
+	scopes    *atomic.Pointer[string] // of a classic token, once a reply told them
+	wait      func(context.Context, time.Duration) error
 }
 
 // New makes a client. It makes no request; it fails for an APIURL that is not
@@ -79,7 +83,7 @@ func New(o Options) (*Client, error) {
 	if o.UserAgent != "" {
 		rest.UserAgent = o.UserAgent
 	}
-	return &Client{rest: rest, graphQL: graphQLURL(api), token: token, scopes: scopes, wait: wait}, nil
+	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
 }
 
 // newTransport carries one attempt of a request.

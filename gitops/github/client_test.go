@@ -26,8 +26,9 @@ const token = "ghs_0123456789abcdef"
 // a client for it.
 type api struct {
 	*httptest.Server
-	client *github.Client
-	asked  []string // METHOD path?query
+	client     *github.Client
+	repository forge.Repository // o/r
+	asked      []string         // METHOD path?query
 }
 
 // checkDescribed fails the test where GitHub's description doesn't have the
@@ -69,6 +70,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 	}))
 	t.Cleanup(a.Close)
 	a.client = newClient(t, a.URL+"/api/v3")
+	a.repository = a.client.Repository("o/r")
 	return a
 }
 
@@ -108,7 +110,7 @@ func TestHeaders(t *testing.T) {
 		header = req.Header
 		answer(200, `{}`)(w, req)
 	}})
-	if _, err := a.client.Repository(t.Context(), "o", "r"); err != nil {
+	if _, err := a.repository.DefaultBranch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if header.Get("User-Agent") != "agent-ci" || header.Get("X-GitHub-Api-Version") == "" {
@@ -116,20 +118,10 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestRepository(t *testing.T) {
-	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": answer(200, `{
-		"default_branch": "trunk", "html_url": "https://example.com/o/r", "clone_url": "https://example.com/o/r.git",
-		"private": true, "archived": true, "fork": true}`)})
-	got, err := a.client.Repository(t.Context(), "o", "r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &github.Repository{
-		DefaultBranch: "trunk", HTMLURL: "https://example.com/o/r", CloneURL: "https://example.com/o/r.git",
-		Private: true, Archived: true, Fork: true,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("repository (-want +got):\n%s", diff)
+func TestDefaultBranch(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": answer(200, `{"default_branch": "trunk"}`)})
+	if got, err := a.repository.DefaultBranch(t.Context()); got != "trunk" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -141,7 +133,7 @@ func TestBranch(t *testing.T) {
 		"GET /repos/o/empty/git/ref/heads/main":  answer(409, `{"message": "Git Repository is empty."}`),
 		"GET /repos/o/hidden/git/ref/heads/main": answer(401, `{"message": "Bad credentials"}`),
 	})
-	got, err := a.client.Branch(t.Context(), "o", "r", "agent-ci/x")
+	got, err := a.repository.Branch(t.Context(), "agent-ci/x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +142,11 @@ func TestBranch(t *testing.T) {
 		t.Errorf("commit (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"r", "empty"} {
-		if got, err := a.client.Branch(t.Context(), "o", name, "main"); got != nil || err != nil {
+		if got, err := a.client.Repository("o/"+name).Branch(t.Context(), "main"); got != nil || err != nil {
 			t.Errorf("%s: Branch = %v, %v, want nothing", name, got, err)
 		}
 	}
-	if _, err := a.client.Branch(t.Context(), "o", "hidden", "main"); forge.KindOf(err) != forge.Unauthorized {
+	if _, err := a.client.Repository("o/hidden").Branch(t.Context(), "main"); forge.KindOf(err) != forge.Unauthorized {
 		t.Errorf("err = %v, want %s", err, forge.Unauthorized)
 	}
 }
@@ -181,7 +173,7 @@ func TestIssue(t *testing.T) {
 			http.NotFound(w, req)
 		}
 	})
-	got, err := a.client.Issue(t.Context(), "o", "r", 7)
+	got, err := a.repository.Issue(t.Context(), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +204,7 @@ func TestIssueWithTooManyComments(t *testing.T) {
 		w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, a.URL, req.URL.Path, pages+1))
 		answer(200, "["+strings.TrimSuffix(strings.Repeat(`{"body":"x"},`, 99), ",")+"]")(w, req)
 	})
-	issue, err := a.client.Issue(t.Context(), "o", "r", 7)
+	issue, err := a.repository.Issue(t.Context(), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +218,7 @@ func TestIssueThatWasMoved(t *testing.T) {
 		"GET /repos/o/r/issues/7":      answer(301, `{}`, "Location", "/api/v3/repositories/5/issues/1"),
 		"GET /repositories/5/issues/1": answer(200, `{"number": 1, "html_url": "https://example.com/o/other/issues/1"}`),
 	})
-	_, err := a.client.Issue(t.Context(), "o", "r", 7)
+	_, err := a.repository.Issue(t.Context(), 7)
 	if forge.KindOf(err) != forge.NotFound || !strings.Contains(err.Error(), "https://example.com/o/other/issues/1") {
 		t.Errorf("err = %v, want one that says where the issue is", err)
 	}
@@ -253,7 +245,7 @@ func TestFindPullRequest(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/pulls": answer(200, "["+strings.Join(c.pulls, ",")+"]")})
-			got, err := a.client.FindPullRequest(t.Context(), "o", "r", "x", "main")
+			got, err := a.repository.FindPullRequest(t.Context(), "x", "main")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +272,7 @@ func TestCreateAndUpdatePullRequest(t *testing.T) {
 			"user": {"login": "a", "id": 3}, "labels": [{"name": "bug"}]}`),
 		"PATCH /repos/o/r/pulls/8": take(t, &updated, 200, `{"number": 8, "state": "closed", "merged_at": "2026-01-02T03:04:05Z"}`),
 	})
-	got, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Title: "T", Head: "x", Base: "main", Body: "B", Draft: true})
+	got, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "x", Base: "main", Body: "B", Draft: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +287,7 @@ func TestCreateAndUpdatePullRequest(t *testing.T) {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 	body, state := "", "closed"
-	got, err = a.client.UpdatePullRequest(t.Context(), "o", "r", 8, forge.PullRequestUpdate{Body: &body, State: &state})
+	got, err = a.repository.UpdatePullRequest(t.Context(), 8, forge.PullRequestUpdate{Body: &body, State: &state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +311,7 @@ func TestSetDraft(t *testing.T) {
 	})
 	for _, draft := range []bool{true, false} {
 		pull := &forge.PullRequest{Number: 8, NodeID: "PR_1", Draft: !draft}
-		if err := a.client.SetDraft(t.Context(), pull, draft); err != nil || pull.Draft != draft {
+		if err := a.repository.SetDraft(t.Context(), pull, draft); err != nil || pull.Draft != draft {
 			t.Errorf("SetDraft(%v): %v, Draft = %v", draft, err, pull.Draft)
 		}
 		mutation := map[bool]string{true: "convertPullRequestToDraft", false: "markPullRequestReadyForReview"}[draft]
@@ -337,7 +329,7 @@ func TestSetDraft(t *testing.T) {
 	} {
 		reply = `{"errors": [` + message + `]}`
 		pull := &forge.PullRequest{NodeID: "PR_1", Draft: true}
-		if err := a.client.SetDraft(t.Context(), pull, false); forge.KindOf(err) != want || !pull.Draft {
+		if err := a.repository.SetDraft(t.Context(), pull, false); forge.KindOf(err) != want || !pull.Draft {
 			t.Errorf("%s: err = %v, want kind %s and no change", message, err, want)
 		}
 	}
@@ -353,23 +345,23 @@ func TestTriage(t *testing.T) {
 		"PATCH /repos/o/r/issues/8":                   take(t, &milestone, 200, `{"number": 8}`),
 	})
 	ctx := t.Context()
-	if err := a.client.AddLabels(ctx, "o", "r", 8, []string{"bug", "x"}); err != nil || !cmp.Equal(labels, map[string]any{"labels": []any{"bug", "x"}}) {
+	if err := a.repository.AddLabels(ctx, 8, []string{"bug", "x"}); err != nil || !cmp.Equal(labels, map[string]any{"labels": []any{"bug", "x"}}) {
 		t.Errorf("AddLabels: %v, sent %v", err, labels)
 	}
-	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a"}); err != nil || !cmp.Equal(assignees, map[string]any{"assignees": []any{"a"}}) {
+	if err := a.repository.AddAssignees(ctx, 8, []string{"a"}); err != nil || !cmp.Equal(assignees, map[string]any{"assignees": []any{"a"}}) {
 		t.Errorf("AddAssignees: %v, sent %v", err, assignees)
 	}
-	if err := a.client.AddAssignees(ctx, "o", "r", 8, []string{"a", "stranger"}); forge.KindOf(err) != forge.Invalid || !strings.Contains(err.Error(), "assign stranger") {
+	if err := a.repository.AddAssignees(ctx, 8, []string{"a", "stranger"}); forge.KindOf(err) != forge.Invalid || !strings.Contains(err.Error(), "assign stranger") {
 		t.Errorf("AddAssignees of a stranger: %v", err)
 	}
-	if err := a.client.RequestReviewers(ctx, "o", "r", 8, []string{"a"}, []string{"t"}); err != nil ||
+	if err := a.repository.RequestReviewers(ctx, 8, []string{"a"}, []string{"t"}); err != nil ||
 		!cmp.Equal(reviewers, map[string]any{"reviewers": []any{"a"}, "team_reviewers": []any{"t"}}) {
 		t.Errorf("RequestReviewers: %v, sent %v", err, reviewers)
 	}
-	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m2"); err != nil || !cmp.Equal(milestone, map[string]any{"milestone": 2.0}) {
+	if err := a.repository.SetMilestone(ctx, 8, "m2"); err != nil || !cmp.Equal(milestone, map[string]any{"milestone": 2.0}) {
 		t.Errorf("SetMilestone: %v, sent %v", err, milestone)
 	}
-	if err := a.client.SetMilestone(ctx, "o", "r", 8, "m3"); forge.KindOf(err) != forge.NotFound {
+	if err := a.repository.SetMilestone(ctx, 8, "m3"); forge.KindOf(err) != forge.NotFound {
 		t.Errorf("SetMilestone of one that is not there: %v", err)
 	}
 }
@@ -407,7 +399,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAPI(t, map[string]http.HandlerFunc{"POST /repos/o/r/pulls": c.answer})
-			_, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Head: "x"})
+			_, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Head: "x"})
 			if got := forge.KindOf(err); got != c.want {
 				t.Errorf("kind = %q, want %q (%v)", got, c.want, err)
 			}
@@ -433,7 +425,7 @@ func TestRefusalsThatCallersKnow(t *testing.T) {
 		"Draft pull requests are not supported in this repository": forge.ErrNoDrafts,
 	} {
 		a := newAPI(t, map[string]http.HandlerFunc{"POST /repos/o/r/pulls": answer(422, `{"message": "Validation Failed", "errors": [{"message": "`+message+`"}]}`)})
-		_, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Head: "x"})
+		_, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Head: "x"})
 		if !errors.Is(err, want) || forge.KindOf(err) != forge.Invalid || strings.Contains(err.Error(), want.Error()) {
 			t.Errorf("err = %v, want one that is %q", err, want)
 		}
@@ -444,7 +436,7 @@ func TestSpentLimitIsRemembered(t *testing.T) {
 	spent := answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800")
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": spent})
 	for range 2 {
-		_, err := a.client.Repository(t.Context(), "o", "r")
+		_, err := a.repository.DefaultBranch(t.Context())
 		var failed *forge.Error
 		if !errors.As(err, &failed) || failed.Kind != forge.RateLimited || failed.RetryAfter < time.Hour {
 			t.Errorf("err = %#v, want kind %s and when to try again", err, forge.RateLimited)
@@ -466,7 +458,7 @@ func TestNetworkErrors(t *testing.T) {
 		{"unknown certificate", unknown.URL, "certificate authority"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := newClient(t, c.url).CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{})
+			_, err := newClient(t, c.url).Repository("o/r").CreatePullRequest(t.Context(), forge.NewPullRequest{})
 			if forge.KindOf(err) != forge.Unavailable || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("err = %v, want kind %s and %q", err, forge.Unavailable, c.words)
 			}
@@ -480,7 +472,7 @@ func TestCancelled(t *testing.T) {
 		cancel()
 		<-req.Context().Done()
 	}})
-	if _, err := a.client.Repository(ctx, "o", "r"); !errors.Is(err, context.Canceled) {
+	if _, err := a.repository.DefaultBranch(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want context.Canceled", err)
 	}
 }
@@ -496,14 +488,14 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{
 		"GET /repos/o/r": away, "GET /repos/o/r/issues/7": away, "POST /repos/o/r/pulls": answer(307, ``, "Location", elsewhere.URL),
 	})
-	_, err := a.client.Repository(t.Context(), "o", "r")
+	_, err := a.repository.DefaultBranch(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("err = %v, want one that names the other host", err)
 	}
-	if _, err := a.client.Issue(t.Context(), "o", "r", 7); err == nil {
+	if _, err := a.repository.Issue(t.Context(), 7); err == nil {
 		t.Error("an issue was taken from another host")
 	}
-	if _, err := a.client.CreatePullRequest(t.Context(), "o", "r", forge.NewPullRequest{Body: "private"}); err == nil {
+	if _, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Body: "private"}); err == nil {
 		t.Error("a pull request was created on another host")
 	}
 	if len(leaked) > 0 {
@@ -516,25 +508,27 @@ func TestRedirectOnTheSameHost(t *testing.T) {
 		"GET /repos/old/r":    answer(301, ``, "Location", "/api/v3/repositories/5"),
 		"GET /repositories/5": answer(200, `{"default_branch": "main"}`),
 	})
-	repository, err := a.client.Repository(t.Context(), "old", "r")
-	if err != nil || repository.DefaultBranch != "main" {
-		t.Errorf("Repository = %+v, %v", repository, err)
+	branch, err := a.client.Repository("old/r").DefaultBranch(t.Context())
+	if err != nil || branch != "main" {
+		t.Errorf("DefaultBranch = %q, %v", branch, err)
 	}
 }
 
 func TestNamesThatAreRefused(t *testing.T) {
 	a := newAPI(t, nil)
-	for _, c := range []struct{ owner, name, branch string }{
-		{"..", "r", "main"},
-		{"o", "..", "main"},
-		{"o/p", "r", "main"},
-		{"o", "r?x=y", "main"},
-		{"", "r", "main"},
-		{"o", "r", "../../../../user"},
-		{"o", "r", "a//b"},
+	for _, c := range []struct{ repository, branch string }{
+		{"../r", "main"},
+		{"o/..", "main"},
+		{"o/p/r", "main"},
+		{"o/r?x=y", "main"},
+		{"/r", "main"},
+		{"o", "main"},
+		{"", "main"},
+		{"o/r", "../../../../user"},
+		{"o/r", "a//b"},
 	} {
-		if _, err := a.client.Branch(t.Context(), c.owner, c.name, c.branch); forge.KindOf(err) != forge.Invalid {
-			t.Errorf("%s/%s %s: err = %v, want kind %s", c.owner, c.name, c.branch, err, forge.Invalid)
+		if _, err := a.client.Repository(c.repository).Branch(t.Context(), c.branch); forge.KindOf(err) != forge.Invalid {
+			t.Errorf("%s %s: err = %v, want kind %s", c.repository, c.branch, err, forge.Invalid)
 		}
 	}
 	if len(a.asked) > 0 {

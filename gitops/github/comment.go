@@ -11,59 +11,80 @@ import (
 
 const writeIssues = "issues: write"
 
-// CreateComment writes a comment below an issue or pull request.
-func (c *Client) CreateComment(ctx context.Context, owner, name string, number int, body string) (*forge.Comment, error) {
-	what := call{doing: fmt.Sprintf("comment on %s/%s#%d", owner, name, number), permission: writeIssues}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) CreateComment(ctx context.Context, number int, body string) (*forge.Comment, error) {
+	what := call{doing: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
+	if err := r.check(what); err != nil {
 		return nil, err
 	}
-	written, _, err := c.rest.Issues.CreateComment(ctx, owner, name, number, &gh.IssueComment{Body: &body})
+	written, _, err := r.rest.Issues.CreateComment(ctx, r.owner, r.name, number, &gh.IssueComment{Body: &body})
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	comment := commentFrom(written)
 	return &comment, nil
 }
 
-// EditComment replaces the text of a comment of an issue or pull request.
-func (c *Client) EditComment(ctx context.Context, owner, name string, id int64, body string) error {
-	what := call{doing: fmt.Sprintf("edit the comment %d in %s/%s", id, owner, name), permission: writeIssues}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) EditComment(ctx context.Context, id int64, body string) error {
+	what := call{doing: fmt.Sprintf("edit the comment %d in %s", id, r.fullName), permission: writeIssues}
+	if err := r.check(what); err != nil {
 		return err
 	}
-	if _, _, err := c.rest.Issues.EditComment(ctx, owner, name, id, &gh.IssueComment{Body: &body}); err != nil {
-		return c.failed(ctx, what, err)
+	if _, _, err := r.rest.Issues.EditComment(ctx, r.owner, r.name, id, &gh.IssueComment{Body: &body}); err != nil {
+		return r.failed(ctx, what, err)
 	}
 	return nil
 }
 
-// DeleteComment deletes a comment of an issue or pull request. That it is gone
-// already is no error.
-func (c *Client) DeleteComment(ctx context.Context, owner, name string, id int64) error {
-	what := call{doing: fmt.Sprintf("delete the comment %d in %s/%s", id, owner, name), permission: writeIssues}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) DeleteComment(ctx context.Context, id int64) error {
+	what := call{doing: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
+	if err := r.check(what); err != nil {
 		return err
 	}
-	_, err := c.rest.Issues.DeleteComment(ctx, owner, name, id)
+	_, err := r.rest.Issues.DeleteComment(ctx, r.owner, r.name, id)
 	if err == nil {
 		return nil
 	}
-	if err = c.failed(ctx, what, err); forge.KindOf(err) == forge.NotFound {
+	if err = r.failed(ctx, what, err); forge.KindOf(err) == forge.NotFound {
 		return nil
 	}
 	return err
 }
 
-// Comments reads the comments of an issue or pull request, oldest first, at most
-// MaxComments.
-func (c *Client) Comments(ctx context.Context, owner, name string, number int) ([]forge.Comment, error) {
-	what := call{doing: fmt.Sprintf("read the comments of %s/%s#%d", owner, name, number), permission: "issues: read"}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) Comments(ctx context.Context, number int) ([]forge.Comment, error) {
+	what := call{doing: fmt.Sprintf("read the comments of %s#%d", r.fullName, number), permission: "issues: read"}
+	if err := r.check(what); err != nil {
 		return nil, err
 	}
-	comments, err := c.comments(ctx, owner, name, number)
+	comments, err := r.comments(ctx, number)
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
+	}
+	return comments, nil
+}
+
+func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.ReviewComment, error) {
+	what := call{doing: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
+	if err := r.check(what); err != nil {
+		return nil, err
+	}
+	var comments []forge.ReviewComment
+	options := &gh.PullRequestListCommentsOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
+	for len(comments) < forge.MaxComments {
+		page, resp, err := r.rest.PullRequests.ListComments(ctx, r.owner, r.name, number, options)
+		if err != nil {
+			return nil, r.failed(ctx, what, err)
+		}
+		for _, each := range page {
+			comments = append(comments, forge.ReviewComment{
+				ID: each.GetID(), ReviewID: each.GetPullRequestReviewID(), Author: userFrom(each.GetUser()),
+				Path: each.GetPath(), Line: each.GetLine(), DiffHunk: each.GetDiffHunk(), Body: each.GetBody(), CreatedAt: each.GetCreatedAt().Time,
+				UpdatedAt: each.GetUpdatedAt().Time,
+			})
+		}
+		if resp.NextPage <= options.Page {
+			break
+		}
+		options.Page = resp.NextPage
 	}
 	return comments, nil
 }

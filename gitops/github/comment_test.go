@@ -10,24 +10,24 @@ import (
 )
 
 func TestCommentsOfAPullRequest(t *testing.T) {
-	server, repository, client := newForge(t)
-	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	server, repository, handle := newForge(t)
+	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 120 { // more than a page
 		repository.AddComment(pull.Number, forgetest.Comment{Body: "of somebody"})
 	}
-	added, err := client.CreateComment(t.Context(), "octo", "widgets", pull.Number, "ours")
+	added, err := handle.CreateComment(t.Context(), pull.Number, "ours")
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments, err := client.Comments(t.Context(), "octo", "widgets", pull.Number)
+	comments, err := handle.Comments(t.Context(), pull.Number)
 	if err != nil || len(comments) != 121 || comments[120].ID != added.ID || comments[120].Author.ID != pull.Author.ID {
 		t.Fatalf("%d comments, %v", len(comments), err)
 	}
 	for range 2 { // one that is gone already is no error
-		if err := client.DeleteComment(t.Context(), "octo", "widgets", added.ID); err != nil {
+		if err := handle.DeleteComment(t.Context(), added.ID); err != nil {
 			t.Errorf("DeleteComment: %v", err)
 		}
 	}
@@ -35,14 +35,14 @@ func TestCommentsOfAPullRequest(t *testing.T) {
 		t.Errorf("%d comments are left", len(left))
 	}
 	server.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
-	if err := client.DeleteComment(t.Context(), "octo", "widgets", comments[0].ID); forge.KindOf(err) != forge.Forbidden {
+	if err := handle.DeleteComment(t.Context(), comments[0].ID); forge.KindOf(err) != forge.Forbidden {
 		t.Errorf("DeleteComment that is refused: %v", err)
 	}
 }
 
 func TestPullRequestTellsWhatIsSet(t *testing.T) {
-	_, repository, client := newForge(t)
-	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	_, repository, handle := newForge(t)
+	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +52,10 @@ func TestPullRequestTellsWhatIsSet(t *testing.T) {
 		p.Labels, p.Assignees, p.Reviewers, p.Teams = []string{"bug"}, []string{"ada"}, []string{"bob"}, []string{"core"}
 	})
 	for _, want := range []struct{ name, title string }{{"v2", "v2"}, {"1", "2"}, {"2", "2"}} { // a title before a number
-		if err := client.SetMilestone(t.Context(), "octo", "widgets", pull.Number, want.name); err != nil {
+		if err := handle.SetMilestone(t.Context(), pull.Number, want.name); err != nil {
 			t.Fatal(err)
 		}
-		got, err := client.FindPullRequest(t.Context(), "octo", "widgets", "feature/topic", "main")
+		got, err := handle.FindPullRequest(t.Context(), "feature/topic", "main")
 		if err != nil || got == nil {
 			t.Fatal(got, err)
 		}

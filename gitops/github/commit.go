@@ -20,10 +20,9 @@ const (
 	treeEntries = 100
 )
 
-// CreateBlob stores the content of a file and gives its id.
-func (c *Client) CreateBlob(ctx context.Context, owner, name string, content io.Reader) (string, error) {
-	what := call{doing: fmt.Sprintf("store a file in %s/%s", owner, name), permission: writeContents}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string, error) {
+	what := call{doing: "store a file in " + r.fullName, permission: writeContents}
+	if err := r.check(what); err != nil {
 		return "", err
 	}
 	var encoded strings.Builder
@@ -38,25 +37,24 @@ func (c *Client) CreateBlob(ctx context.Context, owner, name string, content io.
 	if size > forge.MaxBlob {
 		return "", &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("it has more than %d MiB", forge.MaxBlob>>20), Remedy: "leave pull_request.commit.sign empty, so that it is pushed"}
 	}
-	blob, _, err := c.rest.Git.CreateBlob(ctx, owner, name, &gh.Blob{Content: gh.String(encoded.String()), Encoding: gh.String("base64")})
+	blob, _, err := r.rest.Git.CreateBlob(ctx, r.owner, r.name, &gh.Blob{Content: gh.String(encoded.String()), Encoding: gh.String("base64")})
 	if err != nil {
-		return "", c.failed(ctx, what, err)
+		return "", r.failed(ctx, what, err)
 	}
 	return blob.GetSHA(), nil
 }
 
-// CreateTree stores the tree that edits make of the tree base and gives its id.
-func (c *Client) CreateTree(ctx context.Context, owner, name, base string, edits []forge.TreeEdit) (string, error) {
-	what := call{doing: fmt.Sprintf("store a tree in %s/%s", owner, name), permission: writeContents}
-	if err := checkObject(what, owner, name, base); err != nil {
+func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.TreeEdit) (string, error) {
+	what := call{doing: "store a tree in " + r.fullName, permission: writeContents}
+	if err := r.checkObject(what, base); err != nil {
 		return "", err
 	}
 	for len(edits) > 0 {
 		now := edits[:min(treeEntries, len(edits))]
 		edits = edits[len(now):]
-		tree, _, err := c.rest.Git.CreateTree(ctx, owner, name, base, treeEntriesOf(now))
+		tree, _, err := r.rest.Git.CreateTree(ctx, r.owner, r.name, base, treeEntriesOf(now))
 		if err != nil {
-			return "", c.failed(ctx, what, err)
+			return "", r.failed(ctx, what, err)
 		}
 		base = tree.GetSHA()
 	}
@@ -81,43 +79,41 @@ func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
 	return entries
 }
 
-// CreateCommit makes a commit in the name of the token's account. GitHub signs
-// it for the bots of apps, and for nobody else.
-func (c *Client) CreateCommit(ctx context.Context, owner, name, message, tree, parent string) (*forge.SignedCommit, error) {
-	what := call{doing: fmt.Sprintf("make the commit in %s/%s", owner, name), permission: writeContents}
+// CreateCommit makes a commit that GitHub signs for the bots of apps, and for
+// nobody else.
+func (r *repository) CreateCommit(ctx context.Context, message, tree, parent string) (*forge.SignedCommit, error) {
+	what := call{doing: "make the commit in " + r.fullName, permission: writeContents}
 	for _, id := range []string{tree, parent} {
-		if err := checkObject(what, owner, name, id); err != nil {
+		if err := r.checkObject(what, id); err != nil {
 			return nil, err
 		}
 	}
 	// go-github's own call adds nothing but a signature.
-	request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/git/commits", owner, name),
+	request, err := r.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
 		map[string]any{"message": message, "tree": tree, "parents": []string{parent}})
 	var made gh.Commit
 	if err == nil {
-		_, err = c.rest.Do(ctx, request, &made)
+		_, err = r.rest.Do(ctx, request, &made)
 	}
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	return &forge.SignedCommit{
 		SHA: made.GetSHA(), Verified: made.GetVerification().GetVerified(), Reason: made.GetVerification().GetReason(),
 	}, nil
 }
 
-// CreateBranch makes a branch that is not there; one that is there is an error
-// of kind Invalid.
-func (c *Client) CreateBranch(ctx context.Context, owner, name, branch, commit string) error {
-	what := call{doing: fmt.Sprintf("make the branch %s of %s/%s", branch, owner, name), permission: writeContents}
-	if err := checkObject(what, owner, name, commit); err != nil {
+func (r *repository) CreateBranch(ctx context.Context, branch, commit string) error {
+	what := call{doing: fmt.Sprintf("make the branch %s of %s", branch, r.fullName), permission: writeContents}
+	if err := r.checkObject(what, commit); err != nil {
 		return err
 	}
-	if err := checkBranch(what, branch); err != nil {
+	if err := r.checkBranch(what, branch); err != nil {
 		return err
 	}
 	ref := &gh.Reference{Ref: gh.String("refs/heads/" + branch), Object: &gh.GitObject{SHA: &commit}}
-	if _, _, err := c.rest.Git.CreateRef(ctx, owner, name, ref); err != nil {
-		return c.failed(ctx, what, err)
+	if _, _, err := r.rest.Git.CreateRef(ctx, r.owner, r.name, ref); err != nil {
+		return r.failed(ctx, what, err)
 	}
 	return nil
 }

@@ -15,10 +15,8 @@ const (
 	markReady      = `mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`
 )
 
-// SetDraft makes a pull request a draft or ready for review, and notes it in
-// pull. It does nothing when pull says that it is so already. REST has no call
-// for it.
-func (c *Client) SetDraft(ctx context.Context, pull *forge.PullRequest, draft bool) error {
+// SetDraft goes by GraphQL: REST has no call for it.
+func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draft bool) error {
 	if pull.Draft == draft {
 		return nil
 	}
@@ -28,7 +26,7 @@ func (c *Client) SetDraft(ctx context.Context, pull *forge.PullRequest, draft bo
 		what.doing = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
 		mutation = convertToDraft
 	}
-	if err := c.mutate(ctx, what, mutation, pull.NodeID); err != nil {
+	if err := r.mutate(ctx, what, mutation, pull.NodeID); err != nil {
 		return err
 	}
 	pull.Draft = draft

@@ -38,8 +38,8 @@ data 7
 goodbye
 `
 
-// newForge is a forge with the repository octo/widgets, and a client for it.
-func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, *github.Client) {
+// newForge is a forge with the repository octo/widgets, and a handle of that.
+func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, forge.Repository) {
 	t.Helper()
 	server := forgetest.New(t, forgetest.Options{})
 	t.Cleanup(func() {
@@ -49,7 +49,7 @@ func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, *github.Cl
 	})
 	repository := server.AddRepository("octo", "widgets")
 	git(t, repository, history, "fast-import", "--quiet")
-	return server, repository, forgeClient(t, server, server.Token)
+	return server, repository, forgeClient(t, server, server.Token).Repository("octo/widgets")
 }
 
 func revision(t *testing.T, repository *forgetest.Repository, name string) string {
@@ -79,23 +79,18 @@ func forgeClient(t *testing.T, server *forgetest.Forge, token string) *github.Cl
 	return client
 }
 
-func TestForgeRepository(t *testing.T) {
-	server, repository, client := newForge(t)
-	repository.DefaultBranch, repository.Private, repository.Fork = "trunk", true, true
-	got, err := client.Repository(t.Context(), "octo", "widgets")
-	want := &github.Repository{
-		DefaultBranch: "trunk", HTMLURL: server.URL + "/octo/widgets", CloneURL: server.URL + "/octo/widgets.git",
-		Private: true, Fork: true,
-	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Error(err, diff)
+func TestForgeDefaultBranch(t *testing.T) {
+	_, repository, handle := newForge(t)
+	repository.DefaultBranch = "trunk"
+	if got, err := handle.DefaultBranch(t.Context()); got != "trunk" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
 func TestForgeBranch(t *testing.T) {
-	server, repository, client := newForge(t)
+	server, repository, handle := newForge(t)
 	server.AddRepository("octo", "empty")
-	topic, err := client.Branch(t.Context(), "octo", "widgets", "feature/topic")
+	topic, err := handle.Branch(t.Context(), "feature/topic")
 	want := &forge.Commit{
 		SHA: revision(t, repository, "feature/topic"), Tree: revision(t, repository, "feature/topic^{tree}"),
 		Parents: []string{revision(t, repository, "main")}, Message: "Go on", Author: "Tester <tester@example.invalid>",
@@ -103,15 +98,16 @@ func TestForgeBranch(t *testing.T) {
 	if diff := cmp.Diff(want, topic); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
+	client := forgeClient(t, server, server.Token)
 	for _, absent := range []struct{ name, branch string }{{"widgets", "feature"}, {"empty", "main"}} {
-		if got, err := client.Branch(t.Context(), "octo", absent.name, absent.branch); got != nil || err != nil {
+		if got, err := client.Repository("octo/"+absent.name).Branch(t.Context(), absent.branch); got != nil || err != nil {
 			t.Errorf("%s in %s: %+v, %v, want neither", absent.branch, absent.name, got, err)
 		}
 	}
 }
 
 func TestForgeIssueWithPagesOfComments(t *testing.T) {
-	server, repository, client := newForge(t)
+	server, repository, handle := newForge(t)
 	issue := forgetest.Issue{
 		Title: "Greet", Body: "Say <b>hello</b>\n", Labels: []string{"bug"},
 		Author: forgetest.User{Login: "renovate[bot]", ID: 29139614, Type: "Bot"}, Association: "CONTRIBUTOR",
@@ -120,7 +116,7 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 		issue.Comments = append(issue.Comments, forgetest.Comment{Body: fmt.Sprint(i)})
 	}
 	repository.AddIssue(issue)
-	got, err := client.Issue(t.Context(), "octo", "widgets", 1)
+	got, err := handle.Issue(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,31 +141,31 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 }
 
 func TestForgePullRequest(t *testing.T) {
-	_, repository, client := newForge(t)
+	_, repository, handle := newForge(t)
 	repository.AddMilestone("v1")
 	ctx := t.Context()
-	if none, err := client.FindPullRequest(ctx, "octo", "widgets", "feature/topic", "main"); none != nil || err != nil {
+	if none, err := handle.FindPullRequest(ctx, "feature/topic", "main"); none != nil || err != nil {
 		t.Fatalf("before there is one: %+v, %v", none, err)
 	}
-	pull, err := client.CreatePullRequest(ctx, "octo", "widgets", forge.NewPullRequest{
+	pull, err := handle.CreatePullRequest(ctx, forge.NewPullRequest{
 		Title: "Greet", Head: "feature/topic", Base: "main", Body: "Fixes #1", Draft: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := client.FindPullRequest(ctx, "octo", "widgets", "feature/topic", ""); err != nil || !cmp.Equal(found, pull) {
+	if found, err := handle.FindPullRequest(ctx, "feature/topic", ""); err != nil || !cmp.Equal(found, pull) {
 		t.Errorf("%v: found %s", err, cmp.Diff(pull, found))
 	}
 	title, body := "Greet all", "More"
-	if _, err := client.UpdatePullRequest(ctx, "octo", "widgets", pull.Number, forge.PullRequestUpdate{Title: &title, Body: &body}); err != nil {
+	if _, err := handle.UpdatePullRequest(ctx, pull.Number, forge.PullRequestUpdate{Title: &title, Body: &body}); err != nil {
 		t.Error(err)
 	}
 	for _, err := range []error{
-		client.SetDraft(ctx, pull, false),
-		client.AddLabels(ctx, "octo", "widgets", pull.Number, []string{"bug", "agent"}),
-		client.AddAssignees(ctx, "octo", "widgets", pull.Number, []string{"hubot"}),
-		client.RequestReviewers(ctx, "octo", "widgets", pull.Number, []string{"monalisa"}, []string{"core"}),
-		client.SetMilestone(ctx, "octo", "widgets", pull.Number, "v1"),
+		handle.SetDraft(ctx, pull, false),
+		handle.AddLabels(ctx, pull.Number, []string{"bug", "agent"}),
+		handle.AddAssignees(ctx, pull.Number, []string{"hubot"}),
+		handle.RequestReviewers(ctx, pull.Number, []string{"monalisa"}, []string{"core"}),
+		handle.SetMilestone(ctx, pull.Number, "v1"),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -185,41 +181,41 @@ func TestForgePullRequest(t *testing.T) {
 }
 
 func TestForgeFindsTheOpenOrElseTheNewest(t *testing.T) {
-	_, _, client := newForge(t)
+	_, _, handle := newForge(t)
 	ctx := t.Context()
 	closed := "closed"
 	for range 2 {
-		pull, err := client.CreatePullRequest(ctx, "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
+		pull, err := handle.CreatePullRequest(ctx, forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found, err := client.FindPullRequest(ctx, "octo", "widgets", "feature/topic", "main"); err != nil || found.Number != pull.Number {
+		if found, err := handle.FindPullRequest(ctx, "feature/topic", "main"); err != nil || found.Number != pull.Number {
 			t.Errorf("found %+v, %v, want the open #%d", found, err, pull.Number)
 		}
-		if _, err := client.UpdatePullRequest(ctx, "octo", "widgets", pull.Number, forge.PullRequestUpdate{State: &closed}); err != nil {
+		if _, err := handle.UpdatePullRequest(ctx, pull.Number, forge.PullRequestUpdate{State: &closed}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if found, err := client.FindPullRequest(ctx, "octo", "widgets", "feature/topic", "main"); err != nil || found.Number != 2 || found.State != "closed" {
+	if found, err := handle.FindPullRequest(ctx, "feature/topic", "main"); err != nil || found.Number != 2 || found.State != "closed" {
 		t.Errorf("found %+v, %v, want the closed #2", found, err)
 	}
 }
 
 func TestForgeMergedPullRequestInAList(t *testing.T) {
-	_, repository, client := newForge(t)
-	if _, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}); err != nil {
+	_, repository, handle := newForge(t)
+	if _, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	repository.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
-	if found, err := client.FindPullRequest(t.Context(), "octo", "widgets", "feature/topic", "main"); err != nil || !found.Merged {
+	if found, err := handle.FindPullRequest(t.Context(), "feature/topic", "main"); err != nil || !found.Merged {
 		t.Errorf("found %+v, %v, want a merged one", found, err)
 	}
 }
 
 func TestForgeRefusals(t *testing.T) {
-	create := func(head, base, body string) func(context.Context, *github.Client) error {
-		return func(ctx context.Context, client *github.Client) error {
-			_, err := client.CreatePullRequest(ctx, "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: head, Base: base, Body: body})
+	create := func(head, base, body string) func(context.Context, forge.Repository) error {
+		return func(ctx context.Context, handle forge.Repository) error {
+			_, err := handle.CreatePullRequest(ctx, forge.NewPullRequest{Title: "Greet", Head: head, Base: base, Body: body})
 			return err
 		}
 	}
@@ -229,7 +225,7 @@ func TestForgeRefusals(t *testing.T) {
 		name    string
 		token   string // "" means the right one, "-" none
 		prepare func(*forgetest.Forge, *forgetest.Repository)
-		do      func(context.Context, *github.Client) error
+		do      func(context.Context, forge.Repository) error
 		kind    forge.Kind
 		words   string
 		asks    int
@@ -253,22 +249,22 @@ func TestForgeRefusals(t *testing.T) {
 		{"stranger as assignee", "", func(_ *forgetest.Forge, r *forgetest.Repository) {
 			r.AddIssue(forgetest.Issue{Title: "Greet"})
 			r.Collaborators = []string{"hubot"}
-		}, func(ctx context.Context, client *github.Client) error {
-			return client.AddAssignees(ctx, "octo", "widgets", 1, []string{"hubot", "stranger"})
+		}, func(ctx context.Context, handle forge.Repository) error {
+			return handle.AddAssignees(ctx, 1, []string{"hubot", "stranger"})
 		}, forge.Invalid, "did not assign stranger", 1},
-		{"draft of an unknown pull request", "", nil, func(ctx context.Context, client *github.Client) error {
-			return client.SetDraft(ctx, &forge.PullRequest{Number: 1, NodeID: "PR_none"}, true)
+		{"draft of an unknown pull request", "", nil, func(ctx context.Context, handle forge.Repository) error {
+			return handle.SetDraft(ctx, &forge.PullRequest{Number: 1, NodeID: "PR_none"}, true)
 		}, forge.NotFound, "Could not resolve to a node", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, repository, client := newForge(t)
+			server, repository, handle := newForge(t)
 			if c.token != "" {
-				client = forgeClient(t, server, strings.TrimPrefix(c.token, "-"))
+				handle = forgeClient(t, server, strings.TrimPrefix(c.token, "-")).Repository("octo/widgets")
 			}
 			if c.prepare != nil {
 				c.prepare(server, repository)
 			}
-			err := c.do(t.Context(), client)
+			err := c.do(t.Context(), handle)
 			if forge.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("got %v of kind %q, want kind %q and %q in it", err, forge.KindOf(err), c.kind, c.words)
 			}
@@ -280,24 +276,24 @@ func TestForgeRefusals(t *testing.T) {
 }
 
 func TestForgeTroubleThatPasses(t *testing.T) {
-	server, repository, client := newForge(t)
+	server, repository, handle := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
 	server.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{Status: http.StatusBadGateway, Body: "<html>"}, 1)
 	server.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{
 		Status: http.StatusForbidden, Header: http.Header{"Retry-After": {"1"}}, Body: `{"message": "You have exceeded a secondary rate limit."}`,
 	}, 1)
-	issue, err := client.Issue(t.Context(), "octo", "widgets", 1)
+	issue, err := handle.Issue(t.Context(), 1)
 	if err != nil || issue.Title != "Greet" || len(server.Requests()) != 3 {
 		t.Errorf("got %+v, %v after %d requests, want the issue after 3", issue, err, len(server.Requests()))
 	}
 }
 
 func TestForgeRenamedRepository(t *testing.T) {
-	server, _, client := newForge(t)
+	server, _, _ := newForge(t)
 	moved := http.Header{"Location": {server.APIURL + "/repos/octo/widgets"}}
 	server.On("GET", "/repos/octo/gadgets", forgetest.Reply{Status: http.StatusMovedPermanently, Header: moved}, 1)
-	got, err := client.Repository(t.Context(), "octo", "gadgets")
-	if err != nil || got.HTMLURL != server.URL+"/octo/widgets" {
+	got, err := forgeClient(t, server, server.Token).Repository("octo/gadgets").DefaultBranch(t.Context())
+	if err != nil || got != "main" {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	for _, request := range server.Requests() {
@@ -310,16 +306,16 @@ func TestForgeRenamedRepository(t *testing.T) {
 // TestForgeOnAnotherHost redirects from one forge to another, which has the
 // same repository and the same token.
 func TestForgeOnAnotherHost(t *testing.T) {
-	server, repository, client := newForge(t)
+	server, repository, handle := newForge(t)
 	other, _, _ := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
 	away := forgetest.Reply{Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {other.APIURL + "/repos/octo/widgets"}}}
 	server.On("GET", "/repos/octo/*", away, 1)
 	server.On("POST", "/repos/octo/widgets/issues/1/labels", away, 1)
-	if got, err := client.Repository(t.Context(), "octo", "widgets"); err == nil {
+	if got, err := handle.DefaultBranch(t.Context()); err == nil {
 		t.Errorf("another host's answer is taken: %+v", got)
 	}
-	if err := client.AddLabels(t.Context(), "octo", "widgets", 1, []string{"bug"}); err == nil {
+	if err := handle.AddLabels(t.Context(), 1, []string{"bug"}); err == nil {
 		t.Error("another host's answer to a write is taken")
 	}
 	if requests := other.Requests(); len(requests) != 0 {
@@ -336,7 +332,7 @@ func TestForgeWaitEndsWithTheContext(t *testing.T) {
 	server.On("GET", "/repos/octo/widgets", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"50"}}}, 9)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = client.Repository(ctx, "octo", "widgets")
+	_, err = client.Repository("octo/widgets").DefaultBranch(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || len(server.Requests()) > 1 {
 		t.Errorf("got %v after %d requests, want the end of the context after 1", err, len(server.Requests()))
 	}
@@ -360,11 +356,11 @@ func TestForgeCreatesOnePullRequest(t *testing.T) {
 		{"a secondary limit", []forgetest.Reply{{Status: 403, Body: `{"message": "You have exceeded a secondary rate limit."}`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, repository, client := newForge(t)
+			server, repository, handle := newForge(t)
 			for _, fault := range c.faults {
 				server.On("POST", pulls, fault, 1)
 			}
-			pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
+			pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
 			if err != nil || pull.Number != 1 {
 				t.Fatalf("got %+v, %v", pull, err)
 			}
@@ -376,11 +372,11 @@ func TestForgeCreatesOnePullRequest(t *testing.T) {
 }
 
 func TestForgeLearnsOfAPullRequest(t *testing.T) {
-	server, repository, client := newForge(t)
+	server, repository, handle := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
 	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
 	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 422, Body: `{"message": "Could not resolve to a node with the global id of 'PR_1'."}`}, 1)
-	if err := client.AddLabels(t.Context(), "octo", "widgets", 1, []string{"bug"}); err != nil {
+	if err := handle.AddLabels(t.Context(), 1, []string{"bug"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -404,9 +400,9 @@ func TestForgeMakesCommits(t *testing.T) {
 				files += fmt.Sprintf("M 100644 inline \"file %d\"\ndata 1\nx\n", i)
 			}
 			git(t, repository, files, "fast-import", "--quiet")
-			client := forgeClient(t, server, server.Token)
+			handle := forgeClient(t, server, server.Token).Repository("octo/widgets")
 			ctx := t.Context()
-			id, err := client.CreateBlob(ctx, "octo", "widgets", strings.NewReader("a\x00\xff"))
+			id, err := handle.CreateBlob(ctx, strings.NewReader("a\x00\xff"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -414,25 +410,25 @@ func TestForgeMakesCommits(t *testing.T) {
 			for i := range 248 {
 				edits = append(edits, forge.TreeEdit{Path: fmt.Sprintf("file %d", i)})
 			}
-			base, err := client.Branch(ctx, "octo", "widgets", "main")
+			base, err := handle.Branch(ctx, "main")
 			if err != nil {
 				t.Fatal(err)
 			}
-			tree, err := client.CreateTree(ctx, "octo", "widgets", base.Tree, edits)
+			tree, err := handle.CreateTree(ctx, base.Tree, edits)
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := client.CreateCommit(ctx, "octo", "widgets", "greet\n\nwell\n", tree, base.SHA)
+			made, err := handle.CreateCommit(ctx, "greet\n\nwell\n", tree, base.SHA)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if made.Verified != c.verified {
 				t.Errorf("made %+v, want verified %v", made, c.verified)
 			}
-			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); err != nil {
+			if err := handle.CreateBranch(ctx, "agent-ci/x", made.SHA); err != nil {
 				t.Fatal(err)
 			}
-			if err := client.CreateBranch(ctx, "octo", "widgets", "agent-ci/x", made.SHA); forge.KindOf(err) != forge.Invalid {
+			if err := handle.CreateBranch(ctx, "agent-ci/x", made.SHA); forge.KindOf(err) != forge.Invalid {
 				t.Errorf("a branch was made twice: %v", err)
 			}
 			want := "100755 blob " + id + "\td/ü \"x\x00" + "100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 248\x00" +
@@ -445,16 +441,19 @@ func TestForgeMakesCommits(t *testing.T) {
 }
 
 func TestForgeTellsOfTheToken(t *testing.T) {
-	server := forgetest.New(t, forgetest.Options{Scopes: []string{"repo", "read:org"}, User: forgetest.User{Login: github.ActionsBot, Type: "Bot"}})
+	server := forgetest.New(t, forgetest.Options{Scopes: []string{"repo", "read:org"}, User: forgetest.User{Login: "github-actions[bot]", Type: "Bot"}})
 	server.AddRepository("octo", "widgets")
 	client := forgeClient(t, server, server.Token)
 	if client.LacksScope("workflow") {
 		t.Error("a scope is missed before anything is known")
 	}
-	if login, err := client.ActingAs(t.Context()); err != nil || login != github.ActionsBot {
+	if login, err := client.ActingAs(t.Context()); err != nil || login != "github-actions[bot]" {
 		t.Errorf("got %q, %v", login, err)
 	}
-	if _, err := client.Repository(t.Context(), "octo", "widgets"); err != nil {
+	if ofWorkflow, err := client.HasWorkflowToken(t.Context()); err != nil || !ofWorkflow {
+		t.Errorf("it is not taken for a workflow's token: %v", err)
+	}
+	if _, err := client.Repository("octo/widgets").DefaultBranch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !client.LacksScope("workflow") || client.LacksScope("repo") {
@@ -463,13 +462,13 @@ func TestForgeTellsOfTheToken(t *testing.T) {
 }
 
 func TestForgeCompares(t *testing.T) {
-	_, _, client := newForge(t)
+	_, _, handle := newForge(t)
 	ctx := t.Context()
-	main, err := client.Branch(ctx, "octo", "widgets", "main")
+	main, err := handle.Branch(ctx, "main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic, err := client.Branch(ctx, "octo", "widgets", "feature/topic")
+	topic, err := handle.Branch(ctx, "feature/topic")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -477,7 +476,7 @@ func TestForgeCompares(t *testing.T) {
 		base, commit string
 		want         forge.Relation
 	}{{main.SHA, topic.SHA, forge.Ahead}, {topic.SHA, main.SHA, forge.Behind}, {main.SHA, main.SHA, forge.Identical}} {
-		if got, err := client.Compare(ctx, "octo", "widgets", c.base, c.commit); err != nil || got != c.want {
+		if got, err := handle.Compare(ctx, c.base, c.commit); err != nil || got != c.want {
 			t.Errorf("got %s, %v, want %s", got, err, c.want)
 		}
 	}

@@ -13,20 +13,18 @@ const (
 	pageSize = 100
 )
 
-// Issue reads an issue and its comments. An issue that was moved to another
-// repository is not found; the error says where it is.
-func (c *Client) Issue(ctx context.Context, owner, name string, number int) (*forge.Issue, error) {
-	what := call{doing: fmt.Sprintf("read the issue %s/%s#%d", owner, name, number), permission: "issues: read"}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error) {
+	what := call{doing: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
+	if err := r.check(what); err != nil {
 		return nil, err
 	}
-	found, _, err := c.rest.Issues.Get(ctx, owner, name, number)
+	found, _, err := r.rest.Issues.Get(ctx, r.owner, r.name, number)
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	if found.GetNumber() != number {
 		return nil, &forge.Error{
-			Kind: forge.NotFound, Doing: what.doing, Message: "the issue was moved to " + c.printable(found.GetHTMLURL()),
+			Kind: forge.NotFound, Doing: what.doing, Message: "the issue was moved to " + r.printable(found.GetHTMLURL()),
 			Remedy: "name the issue where it is now",
 		}
 	}
@@ -34,19 +32,19 @@ func (c *Client) Issue(ctx context.Context, owner, name string, number int) (*fo
 	if found.GetComments() == 0 {
 		return issue, nil
 	}
-	issue.Comments, err = c.comments(ctx, owner, name, number)
+	issue.Comments, err = r.comments(ctx, number)
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	issue.MoreComments = max(found.GetComments()-len(issue.Comments), 0)
 	return issue, nil
 }
 
-func (c *Client) comments(ctx context.Context, owner, name string, number int) ([]forge.Comment, error) {
+func (r *repository) comments(ctx context.Context, number int) ([]forge.Comment, error) {
 	var comments []forge.Comment
 	options := &gh.IssueListCommentsOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
 	for {
-		page, resp, err := c.rest.Issues.ListComments(ctx, owner, name, number, options)
+		page, resp, err := r.rest.Issues.ListComments(ctx, r.owner, r.name, number, options)
 		if err != nil {
 			return nil, err
 		}

@@ -16,27 +16,25 @@ var loginPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 })
 
-// Permission asks what an account may do in a repository. An account that is
-// not there has the level none.
-func (c *Client) Permission(ctx context.Context, owner, name, login string) (forge.Permission, error) {
-	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s/%s", login, owner, name), permission: "metadata: read"}
+func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
+	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
 	none := forge.Permission{Level: "none"}
-	if err := checkRepository(what, owner, name); err != nil {
+	if err := r.check(what); err != nil {
 		return none, err
 	}
 	if !loginPattern().MatchString(login) {
 		return none, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
 	}
-	request, err := c.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, login), nil)
+	request, err := r.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/collaborators/%s/permission", r.fullName, login), nil)
 	if err != nil {
-		return none, c.failed(ctx, what, err)
+		return none, r.failed(ctx, what, err)
 	}
 	var reply struct {
 		Permission string `json:"permission"`
 		RoleName   string `json:"role_name"` // not in go-github v60
 	}
-	if _, err = c.rest.Do(ctx, request, &reply); err != nil {
-		err = c.failed(ctx, what, err)
+	if _, err = r.rest.Do(ctx, request, &reply); err != nil {
+		err = r.failed(ctx, what, err)
 		if forge.KindOf(err) == forge.NotFound {
 			return none, nil
 		}

@@ -16,25 +16,19 @@ import (
 
 const writePulls = "pull-requests: write"
 
-// FindPullRequest is the pull request from the branch head of the repository
-// into base ("" for any): the open one, else an open one into another base, which
-// somebody may have given it, else the newest into base; nil when there is none.
-func (c *Client) FindPullRequest(ctx context.Context, owner, name, head, base string) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s/%s", head, owner, name), permission: "pull-requests: read"}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*forge.PullRequest, error) {
+	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read"}
+	if err := r.checkBranch(what, head); err != nil {
 		return nil, err
 	}
-	if err := checkBranch(what, head); err != nil {
-		return nil, err
-	}
-	pulls, _, err := c.rest.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
-		State: "all", Head: owner + ":" + head,
+	pulls, _, err := r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
+		State: "all", Head: r.owner + ":" + head,
 		Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
 	})
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
-	return preferred(pulls, owner, head, base), nil
+	return preferred(pulls, r.owner, head, base), nil
 }
 
 // preferred checks head again, since GitHub leaves out a filter that it does
@@ -62,35 +56,34 @@ func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullReq
 	return nil
 }
 
-// PullRequest reads a pull request.
-func (c *Client) PullRequest(ctx context.Context, owner, name string, number int) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("read the pull request %s/%s#%d", owner, name, number), permission: "pull-requests: read"}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRequest, error) {
+	what := call{doing: fmt.Sprintf("read the pull request %s#%d", r.fullName, number), permission: "pull-requests: read"}
+	if err := r.check(what); err != nil {
 		return nil, err
 	}
-	pull, _, err := c.rest.PullRequests.Get(ctx, owner, name, number)
+	pull, _, err := r.rest.PullRequests.Get(ctx, r.owner, r.name, number)
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	return pullRequestFrom(pull), nil
 }
 
-// CreatePullRequest creates a pull request. Where it cannot be told whether an
-// attempt was carried out, it is looked for before the next one. A head that was
+// CreatePullRequest looks for the pull request before each further attempt, where
+// it cannot be told whether the one before was carried out. A head that was
 // pushed just now may not be known yet; GitHub is given some time to learn of it.
-func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull forge.NewPullRequest) (*forge.PullRequest, error) {
+func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
-		created, err := c.createOnce(ctx, owner, name, pull)
+		created, err := r.createOnce(ctx, pull)
 		if err == nil || attempt == maxAttempts || forge.KindOf(err) != forge.Unavailable && !unsettled(err) {
 			return created, err
 		}
-		if waitErr := c.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
+		if waitErr := r.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
 			return nil, err
 		}
 		if forge.KindOf(err) != forge.Unavailable {
 			continue
 		}
-		found, findErr := c.FindPullRequest(ctx, owner, name, pull.Head, pull.Base)
+		found, findErr := r.FindPullRequest(ctx, pull.Head, pull.Base)
 		if findErr != nil {
 			return nil, err
 		}
@@ -100,16 +93,16 @@ func (c *Client) CreatePullRequest(ctx context.Context, owner, name string, pull
 	}
 }
 
-func (c *Client) createOnce(ctx context.Context, owner, name string, pull forge.NewPullRequest) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("create the pull request from %s in %s/%s", pull.Head, owner, name), permission: writePulls}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
+	what := call{doing: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
+	if err := r.check(what); err != nil {
 		return nil, err
 	}
-	created, _, err := c.rest.PullRequests.Create(ctx, owner, name, &gh.NewPullRequest{
+	created, _, err := r.rest.PullRequests.Create(ctx, r.owner, r.name, &gh.NewPullRequest{
 		Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &pull.Body, Draft: &pull.Draft,
 	})
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	return pullRequestFrom(created), nil
 }
@@ -143,16 +136,15 @@ func (c *Client) settled(ctx context.Context, do func() error) error {
 	}
 }
 
-// UpdatePullRequest changes a pull request.
-func (c *Client) UpdatePullRequest(ctx context.Context, owner, name string, number int, update forge.PullRequestUpdate) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("update the pull request %s/%s#%d", owner, name, number), permission: writePulls}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) UpdatePullRequest(ctx context.Context, number int, update forge.PullRequestUpdate) (*forge.PullRequest, error) {
+	what := call{doing: fmt.Sprintf("update the pull request %s#%d", r.fullName, number), permission: writePulls}
+	if err := r.check(what); err != nil {
 		return nil, err
 	}
 	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
-	updated, _, err := c.rest.PullRequests.Edit(ctx, owner, name, number, edit)
+	updated, _, err := r.rest.PullRequests.Edit(ctx, r.owner, r.name, number, edit)
 	if err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, r.failed(ctx, what, err)
 	}
 	return pullRequestFrom(updated), nil
 }

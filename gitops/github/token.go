@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// ActionsBot is who GITHUB_TOKEN of GitHub Actions acts as.
-const ActionsBot = "github-actions[bot]"
+// actionsBot is who GITHUB_TOKEN of GitHub Actions acts as.
+const actionsBot = "github-actions[bot]"
 
 // scopesTransport notes what replies tell of the token: classic tokens have
 // scopes, the others have none and say nothing.
@@ -30,8 +32,6 @@ func (t *scopesTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// LacksScope says that the token is known to have scopes, and not this one. It
-// knows after the first call.
 func (c *Client) LacksScope(scope string) bool {
 	scopes := c.scopes.Load()
 	if scopes == nil {
@@ -40,8 +40,19 @@ func (c *Client) LacksScope(scope string) bool {
 	return !slices.ContainsFunc(strings.Split(*scopes, ","), func(each string) bool { return strings.TrimSpace(each) == scope })
 }
 
-// ActingAs is the login that the token acts under: also that of an app or of GitHub
-// Actions, which Viewer does not tell.
+func (c *Client) Viewer(ctx context.Context) (forge.User, error) {
+	found, _, err := c.rest.Users.Get(ctx, "")
+	if err != nil {
+		return forge.User{}, c.failed(ctx, call{doing: "ask whose the token is", permission: "a token of a person"}, err)
+	}
+	return userFrom(found), nil
+}
+
+func (c *Client) HasWorkflowToken(ctx context.Context) (bool, error) {
+	login, err := c.ActingAs(ctx)
+	return login == actionsBot, err
+}
+
 func (c *Client) ActingAs(ctx context.Context) (string, error) {
 	what := call{doing: "ask whose token it is", permission: "metadata: read"}
 	request, err := c.rest.NewRequest(http.MethodPost, c.graphQL, graphQLRequest{Query: `query { viewer { login } }`, Variables: map[string]string{}})

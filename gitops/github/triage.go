@@ -15,44 +15,43 @@ import (
 
 const maxMilestonePages = 10
 
-// AddLabels adds labels to an issue or pull request. GitHub creates those that
-// the repository does not have when the token may do so.
-func (c *Client) AddLabels(ctx context.Context, owner, name string, number int, labels []string) error {
+// AddLabels also makes GitHub create labels that the repository does not have,
+// when the token may do so.
+func (r *repository) AddLabels(ctx context.Context, number int, labels []string) error {
 	if len(labels) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("label %s/%s#%d", owner, name, number), permission: writePulls}
-	if err := checkRepository(what, owner, name); err != nil {
+	what := call{doing: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writePulls}
+	if err := r.check(what); err != nil {
 		return err
 	}
 	// go-github sends the list alone, a form that GitHub does not describe.
-	return c.settled(ctx, func() error {
-		request, err := c.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, number),
+	return r.settled(ctx, func() error {
+		request, err := r.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number),
 			map[string][]string{"labels": labels})
 		if err == nil {
-			_, err = c.rest.Do(ctx, request, nil)
+			_, err = r.rest.Do(ctx, request, nil)
 		}
 		if err != nil {
-			return c.failed(ctx, what, err)
+			return r.failed(ctx, what, err)
 		}
 		return nil
 	})
 }
 
-// AddAssignees assigns accounts to an issue or pull request. GitHub leaves out
-// those that it cannot assign without saying so; here that is an error of kind
-// Invalid, after the others were assigned.
-func (c *Client) AddAssignees(ctx context.Context, owner, name string, number int, logins []string) error {
+// AddAssignees compares what was asked for with what came of it: GitHub leaves
+// out those that it cannot assign, without saying so.
+func (r *repository) AddAssignees(ctx context.Context, number int, logins []string) error {
 	if len(logins) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("assign %s/%s#%d", owner, name, number), permission: writePulls}
-	if err := checkRepository(what, owner, name); err != nil {
+	what := call{doing: fmt.Sprintf("assign %s#%d", r.fullName, number), permission: writePulls}
+	if err := r.check(what); err != nil {
 		return err
 	}
-	issue, _, err := c.rest.Issues.AddAssignees(ctx, owner, name, number, logins)
+	issue, _, err := r.rest.Issues.AddAssignees(ctx, r.owner, r.name, number, logins)
 	if err != nil {
-		return c.failed(ctx, what, err)
+		return r.failed(ctx, what, err)
 	}
 	if missing := unassigned(logins, issue.Assignees); len(missing) > 0 {
 		return &forge.Error{
@@ -71,35 +70,31 @@ func unassigned(logins []string, assignees []*gh.User) []string {
 	})
 }
 
-// RequestReviewers asks accounts and teams (slugs) of the owner's organisation
-// for a review.
-func (c *Client) RequestReviewers(ctx context.Context, owner, name string, number int, users, teams []string) error {
+func (r *repository) RequestReviewers(ctx context.Context, number int, users, teams []string) error {
 	if len(users)+len(teams) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("request reviews of %s/%s#%d", owner, name, number), permission: writePulls}
-	if err := checkRepository(what, owner, name); err != nil {
+	what := call{doing: fmt.Sprintf("request reviews of %s#%d", r.fullName, number), permission: writePulls}
+	if err := r.check(what); err != nil {
 		return err
 	}
 	reviewers := gh.ReviewersRequest{Reviewers: users, TeamReviewers: teams}
-	return c.settled(ctx, func() error {
-		if _, _, err := c.rest.PullRequests.RequestReviewers(ctx, owner, name, number, reviewers); err != nil {
-			return c.failed(ctx, what, err)
+	return r.settled(ctx, func() error {
+		if _, _, err := r.rest.PullRequests.RequestReviewers(ctx, r.owner, r.name, number, reviewers); err != nil {
+			return r.failed(ctx, what, err)
 		}
 		return nil
 	})
 }
 
-// SetMilestone puts an issue or pull request into the open milestone with a
-// title, or else with that number; an error of kind NotFound when there is none.
-func (c *Client) SetMilestone(ctx context.Context, owner, name string, number int, title string) error {
-	what := call{doing: fmt.Sprintf("set the milestone of %s/%s#%d", owner, name, number), permission: writePulls}
-	if err := checkRepository(what, owner, name); err != nil {
+func (r *repository) SetMilestone(ctx context.Context, number int, title string) error {
+	what := call{doing: fmt.Sprintf("set the milestone of %s#%d", r.fullName, number), permission: writePulls}
+	if err := r.check(what); err != nil {
 		return err
 	}
-	milestone, err := c.milestone(ctx, owner, name, title)
+	milestone, err := r.milestone(ctx, title)
 	if err != nil {
-		return c.failed(ctx, what, err)
+		return r.failed(ctx, what, err)
 	}
 	if milestone == nil {
 		return &forge.Error{
@@ -108,17 +103,17 @@ func (c *Client) SetMilestone(ctx context.Context, owner, name string, number in
 		}
 	}
 	request := &gh.IssueRequest{Milestone: milestone.Number}
-	if _, _, err := c.rest.Issues.Edit(ctx, owner, name, number, request); err != nil {
-		return c.failed(ctx, what, err)
+	if _, _, err := r.rest.Issues.Edit(ctx, r.owner, r.name, number, request); err != nil {
+		return r.failed(ctx, what, err)
 	}
 	return nil
 }
 
-func (c *Client) milestone(ctx context.Context, owner, name, title string) (*gh.Milestone, error) {
+func (r *repository) milestone(ctx context.Context, title string) (*gh.Milestone, error) {
 	var numbered *gh.Milestone
 	options := &gh.MilestoneListOptions{State: "open", ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
 	for options.Page != 0 && options.Page <= maxMilestonePages {
-		page, resp, err := c.rest.Issues.ListMilestones(ctx, owner, name, options)
+		page, resp, err := r.rest.Issues.ListMilestones(ctx, r.owner, r.name, options)
 		if err != nil {
 			return nil, err
 		}

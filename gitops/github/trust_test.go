@@ -11,7 +11,7 @@ import (
 )
 
 func TestPermission(t *testing.T) {
-	_, repository, client := newForge(t)
+	_, repository, handle := newForge(t)
 	repository.Permissions = map[string]string{"maintainer": "maintain", "helper": "triage", "gone": "none"}
 	for login, want := range map[string]forge.Permission{
 		"octocat":    {Level: "admin", Role: "admin"},
@@ -20,7 +20,7 @@ func TestPermission(t *testing.T) {
 		"gone":       {Level: "none", Role: "none"},
 		"stranger":   {Level: "read", Role: "read"},
 	} {
-		got, err := client.Permission(t.Context(), "octo", "widgets", login)
+		got, err := handle.Permission(t.Context(), login)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", login, err, diff)
 		}
@@ -29,15 +29,15 @@ func TestPermission(t *testing.T) {
 
 func TestPermissionOfNobody(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/collaborators/down/permission": answer(403, `{"message": "Resource not accessible"}`)})
-	if got, err := a.client.Permission(t.Context(), "o", "r", "nobody"); err != nil || got.Level != "none" {
+	if got, err := a.repository.Permission(t.Context(), "nobody"); err != nil || got.Level != "none" {
 		t.Errorf("an account that is not there: %v, %v", got, err)
 	}
-	if got, err := a.client.Permission(t.Context(), "o", "r", "down"); forge.KindOf(err) != forge.Forbidden || got.Level != "none" {
+	if got, err := a.repository.Permission(t.Context(), "down"); forge.KindOf(err) != forge.Forbidden || got.Level != "none" {
 		t.Errorf("an answer that is refused: %v, %v", got, err)
 	}
 	asked := len(a.asked)
 	for _, login := range []string{"", ".", "..", "a/b", "a?b", "a%2fb", "a b", "[bot]"} {
-		if _, err := a.client.Permission(t.Context(), "o", "r", login); forge.KindOf(err) != forge.Invalid {
+		if _, err := a.repository.Permission(t.Context(), login); forge.KindOf(err) != forge.Invalid {
 			t.Errorf("%q: err = %v, want %s", login, err, forge.Invalid)
 		}
 	}
@@ -47,16 +47,16 @@ func TestPermissionOfNobody(t *testing.T) {
 }
 
 func TestComments(t *testing.T) {
-	_, repository, client := newForge(t)
+	_, repository, handle := newForge(t)
 	number := repository.AddIssue(forgetest.Issue{Title: "Wrong"})
-	comment, err := client.CreateComment(t.Context(), "octo", "widgets", number, "At work.")
+	comment, err := handle.CreateComment(t.Context(), number, "At work.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.EditComment(t.Context(), "octo", "widgets", comment.ID, "Done."); err != nil {
+	if err := handle.EditComment(t.Context(), comment.ID, "Done."); err != nil {
 		t.Fatal(err)
 	}
-	issue, err := client.Issue(t.Context(), "octo", "widgets", number)
+	issue, err := handle.Issue(t.Context(), number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,21 +66,21 @@ func TestComments(t *testing.T) {
 	if !issue.UpdatedAt.After(issue.CreatedAt) || issue.Comments[0].URL == "" {
 		t.Errorf("issue = %+v", issue)
 	}
-	if err := client.EditComment(t.Context(), "octo", "widgets", 1234567, "Done."); forge.KindOf(err) != forge.NotFound {
+	if err := handle.EditComment(t.Context(), 1234567, "Done."); forge.KindOf(err) != forge.NotFound {
 		t.Errorf("err = %v, want %s", err, forge.NotFound)
 	}
 }
 
 func TestReviewComments(t *testing.T) {
-	_, repository, client := newForge(t)
-	pull, err := client.CreatePullRequest(t.Context(), "octo", "widgets", forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	_, repository, handle := newForge(t)
+	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 101 {
 		repository.AddReviewComment(pull.Number, forgetest.ReviewComment{ReviewID: 7, Author: forgetest.User{Login: "mona"}, Path: "greet.txt", Line: i + 1, DiffHunk: "@@", Body: "No."})
 	}
-	got, err := client.ReviewComments(t.Context(), "octo", "widgets", pull.Number)
+	got, err := handle.ReviewComments(t.Context(), pull.Number)
 	if err != nil || len(got) != 101 {
 		t.Fatalf("%d comments, %v", len(got), err)
 	}
@@ -88,7 +88,7 @@ func TestReviewComments(t *testing.T) {
 	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
 		t.Errorf("%s %v", diff, want)
 	}
-	pulled, err := client.PullRequest(t.Context(), "octo", "widgets", pull.Number)
+	pulled, err := handle.PullRequest(t.Context(), pull.Number)
 	if err != nil || pulled.HeadRepository != "octo/widgets" || pulled.Head != "feature/topic" {
 		t.Errorf("pull request %+v, %v", pulled, err)
 	}

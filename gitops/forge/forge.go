@@ -1,0 +1,104 @@
+package forge
+
+import (
+	"context"
+	"io"
+)
+
+// Forge is a server, asked as the account of one token. It may be used from
+// several goroutines.
+type Forge interface {
+	// Repository gives the handle of the repository OWNER/NAME. It asks nothing:
+	// each call of a handle whose name cannot be one fails with the kind Invalid.
+	Repository(name string) Repository
+
+	// Viewer is the account that the token belongs to. The token of an app's
+	// installation, as workflows have one, belongs to nobody: the error has the
+	// kind Forbidden.
+	Viewer(ctx context.Context) (User, error)
+	// ActingAs is the login that the token acts under: also that of an app or of a
+	// workflow, which Viewer does not tell.
+	ActingAs(ctx context.Context) (string, error)
+	// HasWorkflowToken says whether the token is the one that a workflow is given,
+	// which may start no workflow and change none.
+	HasWorkflowToken(ctx context.Context) (bool, error)
+	// LacksScope says that the token is known to have scopes, and not this one. It
+	// is known after the first call.
+	LacksScope(scope string) bool
+}
+
+// Repository is the handle of one repository. It may be used from several
+// goroutines.
+type Repository interface {
+	// Name is OWNER/NAME.
+	Name() string
+	// DefaultBranch is the branch that a clone stands on.
+	DefaultBranch(ctx context.Context) (string, error)
+	// Permission asks what an account may do. An account that is not there has the
+	// level none.
+	Permission(ctx context.Context, login string) (Permission, error)
+
+	// Branch reads the commit that a branch points to; nil when there is no such
+	// branch, or none at all. A repository that the token cannot see looks the
+	// same: ask for the DefaultBranch first.
+	Branch(ctx context.Context, branch string) (*Commit, error)
+	// HasCommit says whether there is a commit. A repository that the token cannot
+	// see looks like one without it.
+	HasCommit(ctx context.Context, sha string) (bool, error)
+	// Compare says how commit stands to base.
+	Compare(ctx context.Context, base, commit string) (Relation, error)
+
+	// CreateBlob stores the content of a file, at most MaxBlob, and gives its id.
+	CreateBlob(ctx context.Context, content io.Reader) (string, error)
+	// CreateTree stores the tree that edits make of the tree base and gives its id.
+	CreateTree(ctx context.Context, base string, edits []TreeEdit) (string, error)
+	// CreateCommit makes a commit in the name of the token's account.
+	CreateCommit(ctx context.Context, message, tree, parent string) (*SignedCommit, error)
+	// CreateBranch makes a branch that is not there; one that is there is an error
+	// of kind Invalid.
+	CreateBranch(ctx context.Context, branch, commit string) error
+
+	// Issue reads an issue and its comments. An issue that was moved to another
+	// repository is not found; the error says where it is.
+	Issue(ctx context.Context, number int) (*Issue, error)
+	// Comments reads the comments, oldest first, at most MaxComments.
+	Comments(ctx context.Context, number int) ([]Comment, error)
+	// ReviewComments reads the comments on the diff of a pull request, oldest
+	// first, at most MaxComments.
+	ReviewComments(ctx context.Context, number int) ([]ReviewComment, error)
+	// Attachment fetches the image at an address that stands in a text, at most
+	// MaxAttachment bytes. Only the forge's own places are asked: the address is a
+	// stranger's word. The error says why not, without the address.
+	Attachment(ctx context.Context, address string) ([]byte, error)
+
+	CreateComment(ctx context.Context, number int, body string) (*Comment, error)
+	EditComment(ctx context.Context, id int64, body string) error
+	// DeleteComment deletes a comment. That it is gone already is no error.
+	DeleteComment(ctx context.Context, id int64) error
+
+	PullRequest(ctx context.Context, number int) (*PullRequest, error)
+	// FindPullRequest is the pull request from the branch head of the repository
+	// into base ("" for any): the open one, else an open one into another base,
+	// which somebody may have given it, else the newest into base; nil when there
+	// is none.
+	FindPullRequest(ctx context.Context, head, base string) (*PullRequest, error)
+	// CreatePullRequest creates one pull request, also where an attempt has to be
+	// repeated. The error may be ErrPullRequestExists or ErrNoDrafts.
+	CreatePullRequest(ctx context.Context, pull NewPullRequest) (*PullRequest, error)
+	UpdatePullRequest(ctx context.Context, number int, update PullRequestUpdate) (*PullRequest, error)
+	// SetDraft makes a pull request a draft or ready for review, and notes it in
+	// pull. It does nothing when pull says that it is so already.
+	SetDraft(ctx context.Context, pull *PullRequest, draft bool) error
+
+	// AddLabels adds labels to an issue or pull request.
+	AddLabels(ctx context.Context, number int, labels []string) error
+	// AddAssignees assigns accounts. That some could not be assigned is an error of
+	// kind Invalid, after the others were.
+	AddAssignees(ctx context.Context, number int, logins []string) error
+	// RequestReviewers asks accounts and teams (slugs) of the owner's organisation
+	// for a review.
+	RequestReviewers(ctx context.Context, number int, users, teams []string) error
+	// SetMilestone puts an issue or pull request into the open milestone with a
+	// title, or else with that number; an error of kind NotFound when there is none.
+	SetMilestone(ctx context.Context, number int, title string) error
+}
