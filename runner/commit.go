@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // The commits of a run are agent-ci's own where the environment names nobody.
@@ -79,7 +80,7 @@ func (r *run) signature(role string, when time.Time) gitops.Signature {
 func (r *run) commitMessage(view *transcript.View, head string) string {
 	title := r.title(view)
 	paragraphs := []string{title}
-	if summary := transcript.CommitText(strings.TrimSpace(r.summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
+	if summary := markdown.Commit(strings.TrimSpace(r.summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
 		paragraphs = append(paragraphs, summary)
 	}
 	if closing := r.closing(); closing != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // mostRebases is how often a change follows a base that moves again while it is
@@ -160,7 +160,7 @@ func (r *run) baseConflict(base gitops.Base, conflict *gitops.MergeError) error 
 func namesOf(conflict *gitops.MergeError) string {
 	var files []string
 	for _, c := range conflict.Conflicts {
-		files = append(files, fmt.Sprintf("%s (%s)", transcript.FileName(c.Path), c.Why))
+		files = append(files, fmt.Sprintf("%s (%s)", markdown.FileName(c.Path), c.Why))
 	}
 	return strings.Join(files[:min(len(files), mostNamed)], ", ") + andMore(len(files)-mostNamed)
 }

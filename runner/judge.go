@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -159,12 +159,12 @@ func (r *run) withoutDropped(ctx context.Context, changes *gitops.ChangeSet) (*g
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
 			"The change touches protected files (%s), which can't be put back (policy.on_protected): what was made at %s is in the way; have it removed.",
-			strings.Join(transcript.FileNames(verdict.Drop), ", "), strings.Join(transcript.FileNames(obstructed.Paths), ", ")).Because(err)
+			strings.Join(markdown.FileNames(verdict.Drop), ", "), strings.Join(markdown.FileNames(obstructed.Paths), ", ")).Because(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(transcript.FileNames(verdict.Drop), ", "))
+	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(markdown.FileNames(verdict.Drop), ", "))
 	return r.checkout.Changes(ctx, r.snapshot)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // present writes the body of the pull request and, in the mode github, opens
@@ -29,7 +30,7 @@ func (r *run) present(ctx context.Context) error {
 
 // writeBody writes the body of the pull request to the run directory, and gives
 // it with the comments that go on with it.
-func (r *run) writeBody() (title string, posts transcript.Posts, err error) {
+func (r *run) writeBody() (title string, posts body.Posts, err error) {
 	view, err := r.view()
 	if err != nil {
 		return "", posts, err
@@ -52,7 +53,7 @@ func (r *run) view() (*transcript.View, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	view, err := transcript.Project(f)
+	view, err := transcript.Project(f, body.Excerpts)
 	if r.log == nil {
 		return view, err
 	}
@@ -67,7 +68,7 @@ func (r *run) title(view *transcript.View) string {
 	if r.job.PullRequest.Title != "" {
 		return r.job.PullRequest.Title
 	}
-	return transcript.Title(view)
+	return body.Title(view)
 }
 
 // Marks that no page shows, at the start of the body. A draft that a run made may
@@ -83,12 +84,12 @@ func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -
 
 // compose lays the run out for its pull request. There are comments only where
 // they can be written: before that the body stands alone.
-func (r *run) compose(view *transcript.View) (transcript.Posts, error) {
+func (r *run) compose(view *transcript.View) (body.Posts, error) {
+	options := r.bodyOptions()
 	if r.publishMode() == publishGitHub && r.published.commit != "" && !r.joins() {
-		return transcript.Compose(view, r.bodyOptions())
+		options.Comments = body.MaxComments
 	}
-	body, err := transcript.Body(view, r.bodyOptions())
-	return transcript.Posts{Body: body}, err
+	return body.Compose(view, options)
 }
 
 // bodyAlone writes the body for a pull request whose comments can't be written.
@@ -97,16 +98,16 @@ func (r *run) bodyAlone() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body, err := transcript.Body(view, r.bodyOptions())
+	posts, err := body.Compose(view, r.bodyOptions())
 	if err != nil {
 		return "", err
 	}
-	return body, r.dir.write(pullRequestFile, []byte(body))
+	return posts.Body, r.dir.write(pullRequestFile, []byte(posts.Body))
 }
 
-func (r *run) bodyOptions() transcript.BodyOptions {
-	options := transcript.BodyOptions{
-		Mode: transcript.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.dir.path)),
+func (r *run) bodyOptions() body.Options {
+	options := body.Options{
+		Mode: body.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.dir.path)),
 		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
 	}
 	if r.joins() { // it becomes a comment on a person's
@@ -167,7 +168,7 @@ func (r *run) draft() bool {
 
 // proposePullRequest opens the pull request of the task's branch or brings the
 // one that is open up to date.
-func (r *run) proposePullRequest(ctx context.Context, title string, posts transcript.Posts) error {
+func (r *run) proposePullRequest(ctx context.Context, title string, posts body.Posts) error {
 	open, err := r.findPullRequest(ctx)
 	if err != nil {
 		return r.notProposed(err)
@@ -233,7 +234,7 @@ func (r *run) notProposed(err error) error {
 
 // createPullRequest opens it with a body that says so until its comments and the
 // rest are there: a run that is killed in between is made good by the next one.
-func (r *run) createPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
+func (r *run) createPullRequest(ctx context.Context, title string, posts body.Posts) error {
 	wanted := forge.NewPullRequest{Title: title, Head: r.branch, Base: r.base.Branch, Body: posts.Body, Draft: r.draft()}
 	if r.wantsMore(posts) {
 		wanted.Body = r.markedAs(posts.Body, unfinishedMark)
@@ -260,14 +261,14 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts transcr
 }
 
 // wantsMore says whether there is more to a pull request than its body.
-func (r *run) wantsMore(posts transcript.Posts) bool {
+func (r *run) wantsMore(posts body.Posts) bool {
 	p := r.job.PullRequest
 	return len(posts.Comments)+len(p.Labels)+len(p.Assignees)+len(p.Reviewers)+len(p.Teams) > 0 || p.Milestone != ""
 }
 
 // updatePullRequest brings an open one up to date. Its body comes last: it names
 // the commit that all is finished for.
-func (r *run) updatePullRequest(ctx context.Context, open *forge.PullRequest, title string, posts transcript.Posts) error {
+func (r *run) updatePullRequest(ctx context.Context, open *forge.PullRequest, title string, posts body.Posts) error {
 	r.published.pull, r.published.operation = open, "updated"
 	wanted, madeDraft := r.draft(), draftOfRun(open)
 	if wanted {
@@ -275,7 +276,7 @@ func (r *run) updatePullRequest(ctx context.Context, open *forge.PullRequest, ti
 	}
 	r.decorate(ctx, open, strings.Contains(open.Body, strings.TrimSpace(unfinishedMark)))
 	posts = r.putComments(ctx, open, r.ownComments, posts)
-	posts.Body = transcript.KeepTicks(posts.Body, open.Body)
+	posts.Body = body.KeepTicks(posts.Body, open.Body)
 	if !wanted && madeDraft {
 		posts.Body = r.madeReady(ctx, open, posts.Body)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // progressMark begins the comment that shows how far a run is.
@@ -85,18 +87,18 @@ func (p *progressComment) run() string {
 
 // show replaces what stands there, unless it is the same.
 func (p *progressComment) show(ctx context.Context, state string) {
-	body := progressMark + state
-	if steps := transcript.Checklist(p.plan, progressPlan); steps != "" {
-		body += "\n" + steps
+	text := progressMark + state
+	if steps := body.Checklist(p.plan, progressPlan); steps != "" {
+		text += "\n" + steps
 	}
-	body += p.trace
-	if body == p.shown {
+	text += p.trace
+	if text == p.shown {
 		return
 	}
-	p.err = p.write(ctx, body)
+	p.err = p.write(ctx, text)
 	p.last = p.now()
 	if p.fails++; p.err == nil {
-		p.shown, p.fails = body, 0
+		p.shown, p.fails = text, 0
 	}
 }
 
@@ -197,9 +199,9 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 	if stop.Outcome == outcome.NoChanges && r.published.commit == "" && r.task.snapshot != "" {
 		p.trace = r.trace()
 	}
-	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", transcript.Plain(string(stop.Outcome)), p.run(), transcript.Brief(stop.Message, progressMessage))
+	state := fmt.Sprintf("agent-ci ended as **%s**%s: %s\n", markdown.Text(string(stop.Outcome)), p.run(), markdown.Text(markdown.Cut(stop.Message, progressMessage)))
 	if pull := r.published.pull; pull != nil {
-		state = fmt.Sprintf("agent-ci ended as **%s**%s: #%d was %s.\n", transcript.Plain(string(stop.Outcome)), p.run(), pull.Number, r.published.operation)
+		state = fmt.Sprintf("agent-ci ended as **%s**%s: #%d was %s.\n", markdown.Text(string(stop.Outcome)), p.run(), pull.Number, r.published.operation)
 	}
 	p.show(ctx, state)
 	if p.err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // issueInBranch is the issue that a run's branch was made for.
@@ -127,7 +127,7 @@ func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 	}
 	var earlier, asking []intake.Part
 	for _, c := range comments {
-		part := intake.Part{Kind: "comment", Author: c.Author.Login, Text: fmt.Sprintf("On the last of these lines of %s:\n\n%s\n\n%s", transcript.FileName(c.Path), c.DiffHunk, c.Body)}
+		part := intake.Part{Kind: "comment", Author: c.Author.Login, Text: fmt.Sprintf("On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}
 		if r.event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
 			part.Kind = "request"
 			asking = append(asking, part)
@@ -146,7 +146,7 @@ func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 	}
 	words := q.Words
 	if on := q.On; on != nil {
-		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, transcript.FileName(on.Path), on.DiffHunk, words)
+		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, markdown.FileName(on.Path), on.DiffHunk, words)
 	}
 	if strings.TrimSpace(words) != "" {
 		asking = append([]intake.Part{{Kind: "request", Author: q.Actor.Login, Text: words}}, asking...)

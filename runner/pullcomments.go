@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // ownComments are those that earlier runs continued the body in, oldest first.
@@ -23,7 +23,7 @@ func (r *run) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge
 		return us.ID
 	})
 	return slices.DeleteFunc(all, func(c forge.Comment) bool {
-		if !strings.HasPrefix(c.Body, transcript.CommentMark) {
+		if !strings.HasPrefix(c.Body, body.CommentMark) {
 			return true
 		}
 		who := c.Author
@@ -38,7 +38,7 @@ func noComments(context.Context, *forge.PullRequest) ([]forge.Comment, error) { 
 // edited where they differ, more are written below, and what is left of a longer
 // transcript is deleted. Where that fails, the posts are a body that stands alone,
 // and is not finished.
-func (r *run) putComments(ctx context.Context, pull *forge.PullRequest, read func(context.Context, *forge.PullRequest) ([]forge.Comment, error), posts transcript.Posts) transcript.Posts {
+func (r *run) putComments(ctx context.Context, pull *forge.PullRequest, read func(context.Context, *forge.PullRequest) ([]forge.Comment, error), posts body.Posts) body.Posts {
 	there, err := read(ctx, pull)
 	if err == nil {
 		err = r.writeComments(ctx, pull.Number, there, posts.Comments)
@@ -52,7 +52,7 @@ func (r *run) putComments(ctx context.Context, pull *forge.PullRequest, read fun
 		r.warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
 		alone = posts.Body
 	}
-	return transcript.Posts{Body: r.markedAs(alone, aloneMark)}
+	return body.Posts{Body: r.markedAs(alone, aloneMark)}
 }
 
 func (r *run) writeComments(ctx context.Context, number int, there []forge.Comment, wanted []string) error {
@@ -77,7 +77,7 @@ func (r *run) writeComments(ctx context.Context, number int, there []forge.Comme
 }
 
 // emptied stands in a comment that could not be deleted.
-const emptied = transcript.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
+const emptied = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
 
 func (r *run) dropComment(ctx context.Context, id int64) error {
 	if r.repo.DeleteComment(ctx, id) == nil {

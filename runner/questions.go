@@ -10,6 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -129,13 +131,13 @@ func questionsComment(questions []question.Question) string {
 	rows := make([]string, 0, len(questions))
 	for i, q := range questions {
 		var s strings.Builder
-		fmt.Fprintf(&s, "\n%d. %s\n", i+1, transcript.Brief(q.Question, mostOfQuestion))
+		fmt.Fprintf(&s, "\n%d. %s\n", i+1, markdown.Text(markdown.Cut(q.Question, mostOfQuestion)))
 		for _, option := range q.Options[:min(len(q.Options), mostOptions)] {
-			fmt.Fprintf(&s, "   - %s: %s\n", transcript.Brief(option.Label, mostOfOption), transcript.Brief(option.Description, mostOfOption))
+			fmt.Fprintf(&s, "   - %s: %s\n", markdown.Text(markdown.Cut(option.Label, mostOfOption)), markdown.Text(markdown.Cut(option.Description, mostOfOption)))
 		}
 		rows = append(rows, s.String())
 	}
-	return transcript.List(questionsMark+"The agent cannot go on without an answer. Reply below, then ask for the task again.\n", rows, "question", transcript.DefaultLimit)
+	return body.List(questionsMark+"The agent cannot go on without an answer. Reply below, then ask for the task again.\n", rows, "question", body.DefaultLimit)
 }
 
 // waitsForAnswers ends a run whose agent has asked.

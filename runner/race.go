@@ -10,7 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // lostRace is the end of a run whose branch somebody moved while it was about
@@ -68,7 +69,7 @@ func (r *run) mayPushWorkflows(ctx context.Context) error {
 	file := ""
 	for _, f := range r.changes.Files {
 		if strings.HasPrefix(f.Path, workflowsFolder) {
-			file = transcript.FileName(f.Path)
+			file = markdown.FileName(f.Path)
 		}
 	}
 	if file == "" {
@@ -100,7 +101,7 @@ func (r *run) noteChecks(ctx context.Context) {
 
 // adoptPullRequest brings the pull request up to date that another run opened
 // between the look for one and the opening.
-func (r *run) adoptPullRequest(ctx context.Context, title string, posts transcript.Posts) error {
+func (r *run) adoptPullRequest(ctx context.Context, title string, posts body.Posts) error {
 	open, err := r.findPullRequest(ctx)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // ReplayOptions say which run is replayed and where.
@@ -197,8 +198,8 @@ func (p *replay) writeBody(failed error) (string, error) {
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
-	body := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.past.workspace.Root)
-	return body, errors.Join(failed, p.run.dir.write(pullRequestFile, []byte(body)))
+	text := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.past.workspace.Root)
+	return text, errors.Join(failed, p.run.dir.write(pullRequestFile, []byte(text)))
 }
 
 func (r *run) replayPipeline(ctx context.Context) error {
@@ -373,9 +374,11 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	}
 	options := p.recorded.bodyOptions()
 	options.Template = p.run.pullTemplate()
-	if found.Body, err = transcript.Body(view, options); err != nil {
+	posts, err := body.Compose(view, options)
+	if err != nil {
 		return nil, err
 	}
+	found.Body = posts.Body
 	return found, p.run.dir.write(pullRequestFile, []byte(found.Body))
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/report"
 )
 
@@ -21,11 +22,11 @@ func Document(runDir string) (string, error) {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	view, err := transcript.ProjectWhole(f)
+	view, err := transcript.Project(f, transcript.Cut{})
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
-	return transcript.Markdown(view), nil
+	return body.Document(view), nil
 }
 
 // Report writes a run as an HTML page into its directory and gives the page's

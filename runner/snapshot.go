@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // input is what people wrote for a task, as it was when it was asked for.
@@ -154,7 +154,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge
 		case isProgress(c):
 			r.progressLike = append(r.progressLike, c)
 			continue
-		case strings.HasPrefix(c.Body, joinMark), strings.HasPrefix(c.Body, transcript.CommentMark), r.request != nil && c.ID == r.request.WordsID:
+		case strings.HasPrefix(c.Body, joinMark), strings.HasPrefix(c.Body, body.CommentMark), r.request != nil && c.ID == r.request.WordsID:
 			continue // told by a run, or what asked for this one
 		case r.afterTrigger(c.CreatedAt), r.afterTrigger(c.UpdatedAt):
 			late++

@@ -14,6 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // maskSecrets keeps the run's keys and tokens out of the log, of later steps
@@ -127,10 +129,10 @@ func (r *run) jobSummary(result Result) string {
 	}
 	if r.dir != nil {
 		if view, err := r.view(); err == nil && view.Task.Text != "" {
-			return head + transcript.Outline(view, summaryLimit)
+			return head + body.Outline(view, summaryLimit)
 		}
 	}
-	return head + transcript.Plain(result.Reason+": "+result.Message) + "\n"
+	return head + markdown.Text(result.Reason+": "+result.Message) + "\n"
 }
 
 // pullPage is the address of a pull request.

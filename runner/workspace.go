@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // findCheckout opens the checkout that --repo names. That there is none, or
@@ -356,7 +357,7 @@ func (e environment) runLink() string {
 func some(paths []string) string {
 	const shown = 3
 	if len(paths) > shown {
-		return strings.Join(transcript.FileNames(paths[:shown]), ", ") + ", …"
+		return strings.Join(markdown.FileNames(paths[:shown]), ", ") + ", …"
 	}
-	return strings.Join(transcript.FileNames(paths), ", ")
+	return strings.Join(markdown.FileNames(paths), ", ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // showResult tells a person how a run ended: the result on out, what is wrong
@@ -70,9 +71,9 @@ func showChange(out io.Writer, r runner.Result) {
 
 func statLine(f transcript.ChangeFile) string {
 	if f.Binary {
-		return fmt.Sprintf("%s %s (binary)", f.Status, transcript.FileName(f.Path))
+		return fmt.Sprintf("%s %s (binary)", f.Status, markdown.FileName(f.Path))
 	}
-	return fmt.Sprintf("%s %s +%d -%d", f.Status, transcript.FileName(f.Path), f.Insertions, f.Deletions)
+	return fmt.Sprintf("%s %s +%d -%d", f.Status, markdown.FileName(f.Path), f.Insertions, f.Deletions)
 }
 
 func plural(n int, noun string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 func validateCommand() command {
@@ -103,7 +103,7 @@ func showProblems(p process, file string, problems job.Problems) {
 		fmt.Fprintln(p.stdout, runner.Printable(problem.String()))
 	}
 	if len(problems) == 0 {
-		fmt.Fprintf(p.stdout, "%s: ok\n", transcript.FileName(file))
+		fmt.Fprintf(p.stdout, "%s: ok\n", markdown.FileName(file))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // BenchmarkPosts makes the body of a pull request and its comments of a run's
@@ -35,15 +36,15 @@ func compose(b *testing.B, path string) time.Duration {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	view, err := transcript.Project(f)
+	view, err := transcript.Project(f, body.Excerpts)
 	if err != nil {
 		b.Fatal(err)
 	}
-	posts, err := transcript.Compose(view, transcript.BodyOptions{})
+	posts, err := body.Compose(view, body.Options{Comments: body.MaxComments})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if len(posts.Comments) != transcript.MaxComments {
+	if len(posts.Comments) != body.MaxComments {
 		b.Fatalf("there are %d comments", len(posts.Comments))
 	}
 	return time.Since(began)

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"encoding/json"
@@ -6,18 +6,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 func TestEnvelopeIsTheEvent(t *testing.T) {
-	for text := range strings.Lines(recorded(t, greeting())) {
-		l := line{number: 1, text: []byte(strings.TrimSuffix(text, "\n"))}
-		want, err := l.event()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, ok := l.envelope()
-		if diff := cmp.Diff(want, got); !ok || diff != "" {
-			t.Errorf("%t %s", ok, diff)
+	for text := range strings.Lines(transcripttest.Recorded(t, transcripttest.Greeting())) {
+		got, ok := transcript.Envelope(strings.TrimSuffix(text, "\n"))
+		for want, err := range transcript.Read(strings.NewReader(text)) {
+			if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
+				t.Errorf("%v %t %s", err, ok, diff)
+			}
 		}
 	}
 }
@@ -25,7 +25,7 @@ func TestEnvelopeIsTheEvent(t *testing.T) {
 // oddLines are lines that are not as Append writes them. Each is read as
 // encoding/json reads it.
 func oddLines() []string {
-	end := `,"prev":"` + genesis + `"}`
+	end := `,"prev":"` + strings.Repeat("0", 64) + `"}`
 	head := func(kind string) string {
 		return `{"v":1,"seq":1,"time":"2026-01-02T03:04:05Z","agent":"main","type":"` + kind + `","data":`
 	}
@@ -73,8 +73,8 @@ func FuzzEnvelope(f *testing.F) {
 // sameAsJSON folds a line as it is, and in a form that only encoding/json reads.
 func sameAsJSON(t *testing.T, text string) {
 	t.Helper()
-	got, gotErr := Project(strings.NewReader(text + "\n"))
-	want, wantErr := Project(strings.NewReader(" " + text + "\n"))
+	got, gotErr := transcript.Project(strings.NewReader(text+"\n"), excerpts)
+	want, wantErr := transcript.Project(strings.NewReader(" "+text+"\n"), excerpts)
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("%s\nerror %v, want %v", text, gotErr, wantErr)
 	}
@@ -87,7 +87,7 @@ func sameAsJSON(t *testing.T, text string) {
 	}
 }
 
-func asJSON(t *testing.T, v *View) string {
+func asJSON(t *testing.T, v *transcript.View) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -13,53 +13,41 @@ type Excerpt struct {
 	Tail   string // empty if Hidden is 0
 }
 
-// cut says how much of a text is kept: lines from both its ends, and of each
-// line so many UTF-16 units. 0 keeps all.
-type cut struct{ lines, width int }
-
-// bodyCut is what a pull request shows of an input or an output.
-var bodyCut = cut{lines: 40, width: 300}
-
-// messageCut is what is kept of a message where c is kept of an output.
-func messageCut(c cut) cut {
-	if c.lines == 0 {
-		return c
-	}
-	return cut{lines: 8, width: c.width}
+// Cut says how much of a text an Excerpt has: so many lines from both its ends,
+// and of each line so many UTF-16 units. The zero Cut keeps all.
+type Cut struct {
+	Lines        int // of an input or an output
+	MessageLines int
+	Width        int
 }
 
-// apply cuts s. The excerpt holds nothing of s alive that it does not show.
-func (c cut) apply(s string) Excerpt {
+func (c Cut) text(s string) Excerpt    { return c.excerpt(s, c.Lines) }
+func (c Cut) message(s string) Excerpt { return c.excerpt(s, c.MessageLines) }
+
+// excerpt cuts s. The result holds nothing of s alive that it does not show.
+func (c Cut) excerpt(s string, lines int) Excerpt {
 	s = strings.TrimRight(s, "\n")
-	if c.lines == 0 {
+	if c == (Cut{}) {
 		return Excerpt{Head: s}
 	}
-	hidden := strings.Count(s, "\n") + 1 - c.lines
+	hidden := strings.Count(s, "\n") + 1 - lines
 	if hidden <= 0 {
-		return Excerpt{Head: c.narrow(s)}
+		return Excerpt{Head: c.narrow(s, lines)}
 	}
-	tail := c.lines / 2
+	tail := lines / 2
 	return Excerpt{
-		Head:   c.narrow(firstLines(s, c.lines-tail)),
+		Head:   c.narrow(firstLines(s, lines-tail), lines-tail),
 		Hidden: hidden,
-		Tail:   c.narrow(lastLines(s, tail)),
+		Tail:   c.narrow(lastLines(s, tail), tail),
 	}
 }
 
-// again cuts an excerpt that may be whole; one that was cut before stays as it is.
-func (c cut) again(e Excerpt) Excerpt {
-	if e.Hidden > 0 {
-		return e
-	}
-	return c.apply(e.Head)
-}
-
-func (c cut) narrow(s string) string {
+func (c Cut) narrow(s string, lines int) string {
 	var b strings.Builder
-	b.Grow(min(len(s), c.lines*(c.width+4)))
+	b.Grow(min(len(s), lines*(c.Width+4)))
 	for line := range strings.Lines(s) {
 		text, isLine := strings.CutSuffix(line, "\n")
-		b.WriteString(markdown.Cut(text, c.width))
+		b.WriteString(markdown.Cut(text, c.Width))
 		if isLine {
 			b.WriteByte('\n')
 		}

@@ -57,6 +57,15 @@ func (d *disk) Close() error {
 
 func warning(i int) Warning { return Warning{Code: "test", Message: fmt.Sprintf("warning %d", i)} }
 
+func contents(t testing.TB, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
 func TestCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	log, err := Create(path, Options{})
@@ -162,8 +171,16 @@ func TestRedactsEveryString(t *testing.T) {
 			lines.Write(append(line, '\n'))
 		},
 	})
-	raw := json.RawMessage(`{"` + strings.Trim(quoted(secret), `"`) + `":["p@ss\u0022\\\nword \u00e9\u003cx\u003e",{"n":1.50,"deep":"a ` + strings.Trim(quoted(secret), `"`) + `"}]}`)
-	for _, h := range []happening{
+	literal, err := encode(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	escaped := strings.Trim(string(literal), `"`)
+	raw := json.RawMessage(`{"` + escaped + `":["p@ss\u0022\\\nword \u00e9\u003cx\u003e",{"n":1.50,"deep":"a ` + escaped + `"}]}`)
+	for _, h := range []struct {
+		kind Type
+		data any
+	}{
 		{TypeWarning, Warning{Code: secret, Message: "before " + secret + " after"}},
 		{TypeModelResponse, ModelResponse{Output: []json.RawMessage{raw}}},
 		{TypeToolFinished, ToolFinished{Output: secret, Detail: map[string]any{secret: []string{secret}}}},
@@ -338,7 +355,7 @@ func BenchmarkAppend(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			data := ended(1, "c1", "exec_command", numbered(200), 0).data
+			data := ToolFinished{Turn: 1, CallID: "c1", Tool: "exec_command", Output: strings.Repeat("a line of it\n", 200), Detail: map[string]any{"exit_code": 0}}
 			for b.Loop() {
 				if _, err := log.Append(TypeToolFinished, data); err != nil {
 					b.Fatal(err)

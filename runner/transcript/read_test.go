@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"errors"
@@ -8,13 +8,16 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 func TestRead(t *testing.T) {
-	text := recorded(t, greeting())
-	var types []Type
+	text := transcripttest.Recorded(t, transcripttest.Greeting())
+	var types []transcript.Type
 	var again strings.Builder
-	for e, err := range Read(strings.NewReader(text)) {
+	for e, err := range transcript.Read(strings.NewReader(text)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,9 +28,9 @@ func TestRead(t *testing.T) {
 		}
 		again.Write(append(line, '\n'))
 	}
-	var want []Type
-	for _, h := range greeting() {
-		want = append(want, h.kind)
+	var want []transcript.Type
+	for _, h := range transcripttest.Greeting() {
+		want = append(want, h.Kind)
 	}
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
@@ -38,7 +41,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadStopsWhenTold(t *testing.T) {
-	for e, err := range Read(strings.NewReader(recorded(t, greeting()))) {
+	for e, err := range transcript.Read(strings.NewReader(transcripttest.Recorded(t, transcripttest.Greeting()))) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +53,7 @@ func TestReadStopsWhenTold(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	whole := recorded(t, greeting()[:2])
+	whole := transcripttest.Recorded(t, transcripttest.Greeting()[:2])
 	broken := errors.New("broken pipe")
 	tests := []struct {
 		name   string
@@ -69,7 +72,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			events := 0
 			var last error
-			for _, err := range Read(strings.NewReader(test.text)) {
+			for _, err := range transcript.Read(strings.NewReader(test.text)) {
 				if last = err; err == nil {
 					events++
 				}
@@ -82,7 +85,7 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, err := range Read(iotest.ErrReader(broken)) {
+	for _, err := range transcript.Read(iotest.ErrReader(broken)) {
 		if !errors.Is(err, broken) {
 			t.Errorf("a reader that fails: %v", err)
 		}
@@ -90,9 +93,9 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestReadLongLines(t *testing.T) {
-	run := []happening{{TypeWarning, Warning{Message: strings.Repeat("x", 1<<20)}}, {TypeWarning, Warning{Message: "short"}}}
+	run := []transcripttest.Happening{{Kind: transcript.TypeWarning, Data: transcript.Warning{Message: strings.Repeat("x", 1<<20)}}, {Kind: transcript.TypeWarning, Data: transcript.Warning{Message: "short"}}}
 	var lengths []int
-	for e, err := range Read(iotest.HalfReader(strings.NewReader(recorded(t, run)))) {
+	for e, err := range transcript.Read(iotest.HalfReader(strings.NewReader(transcripttest.Recorded(t, run)))) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,9 +107,9 @@ func TestReadLongLines(t *testing.T) {
 }
 
 func TestReadEndlessLine(t *testing.T) {
-	endless := strings.NewReader(strings.Repeat("x", MaxLine+2) + "\n")
-	for _, err := range Read(endless) {
-		if !errors.Is(err, ErrTooLarge) {
+	endless := strings.NewReader(strings.Repeat("x", transcript.MaxLine+2) + "\n")
+	for _, err := range transcript.Read(endless) {
+		if !errors.Is(err, transcript.ErrTooLarge) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -1,26 +1,32 @@
-package transcript
+package transcript_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 func logLines(t testing.TB) []string {
 	t.Helper()
-	return strings.SplitAfter(strings.TrimSuffix(recorded(t, greeting()), "\n"), "\n")
+	return strings.SplitAfter(strings.TrimSuffix(transcripttest.Recorded(t, transcripttest.Greeting()), "\n"), "\n")
 }
 
+func digestOf(line string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(line))) }
+
 func TestVerifyChain(t *testing.T) {
-	text := recorded(t, greeting())
+	text := transcripttest.Recorded(t, transcripttest.Greeting())
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	head, err := VerifyChain(strings.NewReader(text))
-	if want := digest([]byte(lines[len(lines)-1])); err != nil || head != want {
+	head, err := transcript.VerifyChain(strings.NewReader(text))
+	if want := digestOf(lines[len(lines)-1]); err != nil || head != want {
 		t.Errorf("head %s, %v; want %s", head, err, want)
 	}
-	if head, err := VerifyChain(strings.NewReader("")); err != nil || head != genesis {
+	if head, err := transcript.VerifyChain(strings.NewReader("")); err != nil || head != strings.Repeat("0", 64) {
 		t.Errorf("an empty log: %s, %v", head, err)
 	}
 }
@@ -73,7 +79,7 @@ func TestVerifyChainNamesFirstOfSeveral(t *testing.T) {
 
 func TestVerifyChainNamesFalseBeginning(t *testing.T) {
 	lines := logLines(t)
-	wantBroken(t, []string{strings.Replace(lines[0], genesis, strings.Repeat("1", 64), 1)}, 1)
+	wantBroken(t, []string{strings.Replace(lines[0], strings.Repeat("0", 64), strings.Repeat("1", 64), 1)}, 1)
 }
 
 func TestVerifyChainNamesGap(t *testing.T) {
@@ -95,8 +101,8 @@ func TestVerifyChainNamesGap(t *testing.T) {
 
 func wantBroken(t *testing.T, lines []string, line int) {
 	t.Helper()
-	head, err := VerifyChain(strings.NewReader(strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"))
-	var broken *ChainError
+	head, err := transcript.VerifyChain(strings.NewReader(strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"))
+	var broken *transcript.ChainError
 	if !errors.As(err, &broken) {
 		t.Fatalf("head %s, error %v; want a *ChainError", head, err)
 	}
@@ -108,21 +114,21 @@ func wantBroken(t *testing.T, lines []string, line int) {
 func TestVerifyChainEnd(t *testing.T) {
 	lines := logLines(t)
 	whole := strings.Join(lines, "") + "\n"
-	head, err := VerifyChain(strings.NewReader(whole))
+	head, err := transcript.VerifyChain(strings.NewReader(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := len(lines) - 1
-	shorter, err := VerifyChain(strings.NewReader(strings.Join(lines[:last], "")))
+	shorter, err := transcript.VerifyChain(strings.NewReader(strings.Join(lines[:last], "")))
 	if err != nil || shorter == head {
 		t.Errorf("a log that lost its last line: %s, %v; only the head can tell", shorter, err)
 	}
-	altered, err := VerifyChain(strings.NewReader(strings.Join(lines[:last], "") + alterations["data"](lines[last]) + "\n"))
+	altered, err := transcript.VerifyChain(strings.NewReader(strings.Join(lines[:last], "") + alterations["data"](lines[last]) + "\n"))
 	if err != nil || altered == head {
 		t.Errorf("an altered last line: %s, %v; only the head can tell", altered, err)
 	}
-	var torn *TornError
-	if got, err := VerifyChain(strings.NewReader(whole + `{"v":1`)); !errors.As(err, &torn) || got != head {
+	var torn *transcript.TornError
+	if got, err := transcript.VerifyChain(strings.NewReader(whole + `{"v":1`)); !errors.As(err, &torn) || got != head {
 		t.Errorf("a torn last line: %s, %v; want the head of the whole lines", got, err)
 	}
 	if torn.Offset != int64(len(whole)) || torn.Bytes != 6 {

@@ -75,25 +75,20 @@ func (v *View) Summary() string {
 	return v.LastMessage
 }
 
-// Project folds the events of a log into what a pull request shows: inputs,
-// outputs and messages are cut as the body of one shows them, so that a long
-// run takes little memory. A torn last line is noted in the view.
-func Project(r io.Reader) (*View, error) { return project(r, bodyCut) }
-
-// ProjectWhole is Project with every text in full, for Markdown.
-func ProjectWhole(r io.Reader) (*View, error) { return project(r, cut{}) }
+// Project folds the events of a log into a view whose Entries have excerpts of
+// messages, inputs and outputs, so that a long run takes little memory. A torn last
+// line is noted in the view.
+func Project(r io.Reader, c Cut) (*View, error) { return newFold(c).all(r) }
 
 // Survey is Project without Entries. Each event is handed on before it is
 // folded; an error of visit ends it.
 func Survey(r io.Reader, visit func(Event) error) (*View, error) {
-	f := newFold(bodyCut)
+	f := newFold(Cut{})
 	f.visit = visit
 	return f.all(r)
 }
 
-func project(r io.Reader, c cut) (*View, error) { return newFold(c).all(r) }
-
-func newFold(c cut) *fold {
+func newFold(c Cut) *fold {
 	return &fold{view: &View{Head: genesis}, cut: c, open: map[callKey][]*Call{}}
 }
 
@@ -116,7 +111,7 @@ func (f *fold) all(r io.Reader) (*View, error) {
 // fold builds a view event by event.
 type fold struct {
 	view *View
-	cut  cut
+	cut  Cut
 	// open holds the calls without an end, oldest first: nothing keeps a model
 	// from using an id twice.
 	open map[callKey][]*Call
@@ -277,7 +272,7 @@ func (f *fold) modelResponse(e Event) error {
 			f.view.LastMessage = text
 		}
 		if f.visit == nil {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Seq: e.Seq, Agent: e.Agent, Message: messageCut(f.cut).apply(text)})
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Seq: e.Seq, Agent: e.Agent, Message: f.cut.message(text)})
 			at++
 		}
 	}
@@ -336,7 +331,7 @@ func (f *fold) toolStarted(e Event) error {
 	}
 	call := f.begin(e, started.Turn, callKey{e.Agent, started.CallID, started.Number}, started.Tool)
 	call.Topic = Topic(started.Input)
-	call.Input = f.cut.apply(Readable(started.Input))
+	call.Input = f.cut.text(Readable(started.Input))
 	call.Offered = started.Offered
 	return nil
 }
@@ -373,10 +368,10 @@ func (f *fold) toolFinished(e Event) error {
 	return nil
 }
 
-func (c *Call) finish(f ToolFinished, cut cut) {
+func (c *Call) finish(f ToolFinished, cut Cut) {
 	c.Finished = true
 	c.Failed = f.Failed
-	c.Output = cut.apply(f.Output)
+	c.Output = cut.text(f.Output)
 	c.Truncated = f.Truncated
 	c.File = f.File
 	c.Bytes = f.Bytes

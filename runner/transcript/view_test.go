@@ -1,43 +1,77 @@
-package transcript
+package transcript_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
+// excerpts are what these tests keep of texts.
+var excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
+
+func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
+	t.Helper()
+	view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+// shown is an excerpt with a mark for the lines that it does not have.
+func shown(e transcript.Excerpt) string {
+	if e.Hidden == 0 {
+		return e.Head
+	}
+	return e.Head + "\n…\n" + e.Tail
+}
+
 // outlines tell of each entry in a line: who said what, or how a call went.
-func outlines(v *View) []string {
+func outlines(v *transcript.View) []string {
 	var all []string
 	for _, e := range v.Entries {
 		if e.Call == nil {
 			all = append(all, fmt.Sprintf("%s: %s", e.Agent, shown(e.Message)))
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s %s %s: %q %s", e.Agent, e.Call.Tool, e.Call.ID, shown(e.Call.Output), callOutcome(e.Call)))
+		all = append(all, fmt.Sprintf("%s %s %s: %q %s", e.Agent, e.Call.Tool, e.Call.ID, shown(e.Call.Output), ending(e.Call)))
 	}
 	return all
 }
 
+func ending(c *transcript.Call) string {
+	switch {
+	case !c.Finished:
+		return "did not end"
+	case c.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *c.ExitCode)
+	case c.Failed:
+		return "failed"
+	}
+	return "ok"
+}
+
 func TestProject(t *testing.T) {
-	text := recorded(t, append(greeting(), finished(154)))
-	view, err := Project(strings.NewReader(text))
+	text := transcripttest.Recorded(t, append(transcripttest.Greeting(), transcripttest.Finished(154)))
+	view, err := transcript.Project(strings.NewReader(text), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := VerifyChain(strings.NewReader(text))
+	head, err := transcript.VerifyChain(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if view.Head != head || view.Events != 23 || view.Torn {
 		t.Errorf("head %s of %d events, torn %t; the chain ends in %s", view.Head, view.Events, view.Torn, head)
 	}
-	if diff := cmp.Diff(Usage{Input: 8400, Cached: 6200, Output: 620, Reasoning: 240}, view.Usage); diff != "" {
+	if diff := cmp.Diff(transcript.Usage{Input: 8400, Cached: 6200, Output: 620, Reasoning: 240}, view.Usage); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 	if view.Turns != 4 || view.Calls != 3 || view.Retries != 1 || view.Finished == nil {
@@ -54,37 +88,37 @@ func TestProject(t *testing.T) {
 func TestProjectCalls(t *testing.T) {
 	tests := []struct {
 		name string
-		run  []happening
+		run  []transcripttest.Happening
 		want []string
 	}{
 		{
 			"without an end",
-			[]happening{called(1, "a", "exec_command", "{}"), called(1, "b", "exec_command", "{}"), ended(1, "b", "exec_command", "B", 0)},
-			[]string{`main exec_command a: "" did not end`, `main exec_command b: "B" ok`},
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "exec_command", "{}"), transcripttest.Called(1, "b", "exec_command", "{}"), transcripttest.Ended(1, "b", "exec_command", "B", 0)},
+			[]string{`main exec_command a: "" did not end`, `main exec_command b: "B" exit 0`},
 		},
 		{
 			"out of order",
-			[]happening{called(1, "a", "x", ""), called(1, "b", "x", ""), ended(1, "b", "x", "B", 0), ended(1, "a", "x", "A", 2)},
-			[]string{`main x a: "A" exit 2`, `main x b: "B" ok`},
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "b", "x", ""), transcripttest.Ended(1, "b", "x", "B", 0), transcripttest.Ended(1, "a", "x", "A", 2)},
+			[]string{`main x a: "A" exit 2`, `main x b: "B" exit 0`},
 		},
 		{
 			"the same id twice at a time",
-			[]happening{called(1, "a", "x", ""), called(1, "a", "y", ""), ended(1, "a", "x", "1", 0), ended(1, "a", "y", "2", 0)},
-			[]string{`main x a: "1" ok`, `main y a: "2" ok`},
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "a", "y", ""), transcripttest.Ended(1, "a", "x", "1", 0), transcripttest.Ended(1, "a", "y", "2", 0)},
+			[]string{`main x a: "1" exit 0`, `main y a: "2" exit 0`},
 		},
 		{
 			"the same id again",
-			[]happening{called(1, "a", "x", ""), ended(1, "a", "x", "1", 0), called(2, "a", "x", ""), ended(2, "a", "x", "2", 0)},
-			[]string{`main x a: "1" ok`, `main x a: "2" ok`},
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Ended(1, "a", "x", "1", 0), transcripttest.Called(2, "a", "x", ""), transcripttest.Ended(2, "a", "x", "2", 0)},
+			[]string{`main x a: "1" exit 0`, `main x a: "2" exit 0`},
 		},
 		{
 			"without a beginning",
-			[]happening{ended(1, "a", "x", "A", 0)},
-			[]string{`main x a: "A" ok`},
+			[]transcripttest.Happening{transcripttest.Ended(1, "a", "x", "A", 0)},
+			[]string{`main x a: "A" exit 0`},
 		},
 		{
 			"failed without an exit code",
-			[]happening{called(1, "a", "x", ""), {TypeToolFinished, ToolFinished{CallID: "a", Failed: true, Output: "no"}}},
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), {Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{CallID: "a", Failed: true, Output: "no"}}},
 			[]string{`main x a: "no" failed`},
 		},
 	}
@@ -107,34 +141,27 @@ func withAgent(log, agent string) string {
 }
 
 func TestProjectAgents(t *testing.T) {
-	mine := recorded(t, []happening{called(1, "a", "x", ""), said(1, "mine")})
-	other := withAgent(recorded(t, []happening{called(1, "a", "x", ""), said(1, "theirs"), ended(1, "a", "x", "A", 0)}), "reviewer")
-	view, err := Project(strings.NewReader(mine + other))
+	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
+	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
+	view, err := transcript.Project(strings.NewReader(mine+other), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" ok`} // a response that stands behind its calls
+	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" exit 0`} // a response that stands behind its calls
 	if diff := cmp.Diff(want, outlines(view)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	if view.Summary() != "mine" {
 		t.Errorf("the summary is another agent's: %s", view.Summary())
 	}
-	body, err := Body(view, BodyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(body, "> reviewer:\n>\n> theirs\n") || strings.Count(body, "mine") != 1 {
-		t.Errorf("body:\n%s", body)
-	}
 }
 
 func TestProjectSkipsWhatItDoesNotKnow(t *testing.T) {
-	view := projected(t, []happening{
-		{"later.type", map[string]any{"x": 1}},
-		{TypeModelResponse, ModelResponse{Turn: 1, Output: []json.RawMessage{
+	view := projected(t, []transcripttest.Happening{
+		{Kind: "later.type", Data: map[string]any{"x": 1}},
+		{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Turn: 1, Output: []json.RawMessage{
 			json.RawMessage(`{"type":"reasoning","encrypted_content":"x"}`), json.RawMessage(`{"type":"message","content":"of a later shape"}`),
-			json.RawMessage(`7`), message(" \n"), message("hello"),
+			json.RawMessage(`7`), transcripttest.Message(" \n"), transcripttest.Message("hello"),
 		}}},
 	})
 	if diff := cmp.Diff([]string{"main: hello"}, outlines(view)); diff != "" {
@@ -143,36 +170,29 @@ func TestProjectSkipsWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestProjectNamesBadEvent(t *testing.T) {
-	text := strings.Replace(recorded(t, greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
-	if _, err := Project(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "event 9 (plan)") {
+	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
+	if _, err := transcript.Project(strings.NewReader(text), excerpts); err == nil || !strings.Contains(err.Error(), "event 9 (plan)") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestProjectTornLog(t *testing.T) {
-	text := recorded(t, greeting()) + `{"v":1,"seq":24,`
-	view, err := Project(strings.NewReader(text))
+	text := transcripttest.Recorded(t, transcripttest.Greeting()) + `{"v":1,"seq":24,`
+	view, err := transcript.Project(strings.NewReader(text), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !view.Torn || view.Events != 22 {
 		t.Errorf("torn %t, %d events", view.Torn, view.Events)
 	}
-	body, err := Body(view, BodyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(body, "The transcript's last line is torn") {
-		t.Errorf("the body does not say so:\n%s", body)
-	}
 }
 
 func TestProjectCutsTexts(t *testing.T) {
 	wide := strings.Repeat("漢", 400)
-	run := []happening{
-		said(1, numbered(30)),
-		called(1, "a", "exec_command", `{"cmd":"x"}`),
-		ended(1, "a", "exec_command", wide+"\n"+numbered(99), 0),
+	run := []transcripttest.Happening{
+		transcripttest.Said(1, transcripttest.Numbered(30)),
+		transcripttest.Called(1, "a", "exec_command", `{"cmd":"x"}`),
+		transcripttest.Ended(1, "a", "exec_command", wide+"\n"+transcripttest.Numbered(99), 0),
 	}
 	view := projected(t, run)
 	output := view.Entries[1].Call.Output
@@ -185,14 +205,14 @@ func TestProjectCutsTexts(t *testing.T) {
 	if got := view.Entries[0].Message; got.Hidden != 22 || !strings.HasSuffix(got.Tail, "line 30") {
 		t.Errorf("message: %+v", got)
 	}
-	whole, err := ProjectWhole(strings.NewReader(recorded(t, run)))
+	whole, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := shown(whole.Entries[1].Call.Output), wide+"\n"+strings.TrimSuffix(numbered(99), "\n"); got != want {
+	if got, want := shown(whole.Entries[1].Call.Output), wide+"\n"+strings.TrimSuffix(transcripttest.Numbered(99), "\n"); got != want {
 		t.Errorf("a whole projection holds %q", got)
 	}
-	if view.LastMessage != numbered(30) {
+	if view.LastMessage != transcripttest.Numbered(30) {
 		t.Error("the last message is cut")
 	}
 }
@@ -220,7 +240,7 @@ func TestTopic(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Topic(test.input); got != test.want {
+			if got := transcript.Topic(test.input); got != test.want {
 				t.Errorf("Topic(%s)\n got %q\nwant %q", test.input, got, test.want)
 			}
 		})
@@ -241,32 +261,21 @@ func TestReadable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Readable(test.input)); diff != "" {
+			if diff := cmp.Diff(test.want, transcript.Readable(test.input)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// long is a run of so many events, most of them calls with outputs.
-func long(events int) []happening {
-	run := greeting()[:7]
-	for i := 0; len(run) < events; i++ {
-		id := fmt.Sprintf("call_%d", i)
-		run = append(run, said(i+1, "I go on."),
-			called(i+1, id, "exec_command", `{"cmd":"go test ./...","workdir":"."}`), ended(i+1, id, "exec_command", numbered(60), 0))
-	}
-	return run[:events]
-}
-
 func BenchmarkProject(b *testing.B) {
-	text := recorded(b, long(10_000))
-	for name, project := range map[string]func(io.Reader) (*View, error){"cut": Project, "whole": ProjectWhole} {
+	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
+	for name, cut := range map[string]transcript.Cut{"cut": excerpts, "whole": {}} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := project(strings.NewReader(text)); err != nil {
+				if _, err := transcript.Project(strings.NewReader(text), cut); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -275,25 +284,25 @@ func BenchmarkProject(b *testing.B) {
 }
 
 func BenchmarkVerifyChain(b *testing.B) {
-	text := recorded(b, long(10_000))
+	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := VerifyChain(strings.NewReader(text)); err != nil {
+		if _, err := transcript.VerifyChain(strings.NewReader(text)); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func TestPriceOf(t *testing.T) {
-	usage := Usage{Input: 1_000_000, Cached: 400_000, Output: 100_000}
+	usage := transcript.Usage{Input: 1_000_000, Cached: 400_000, Output: 100_000}
 	for _, c := range []struct {
-		price Price
+		price transcript.Price
 		want  float64
 	}{
-		{Price{Input: 1, Cached: 0.1, Output: 10}, 0.6 + 0.04 + 1},
-		{Price{Input: 1, Output: 10}, 2},
-		{Price{}, 0},
+		{transcript.Price{Input: 1, Cached: 0.1, Output: 10}, 0.6 + 0.04 + 1},
+		{transcript.Price{Input: 1, Output: 10}, 2},
+		{transcript.Price{}, 0},
 	} {
 		if got := c.price.Of(usage); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v = %v, want %v", c.price, got, c.want)

@@ -7,7 +7,8 @@
 // Each place that takes text has its function: Text for running text and table
 // cells, HTML for the inside of an element, Code and CellCode for code spans,
 // Fence for blocks of code, Prose for a whole message, Title and Commit for the
-// title of a pull request and a commit's message. All of them clean their text themselves.
+// title of a pull request and a commit's message, FileName for a path, also in a
+// terminal. All of them clean their text themselves.
 //
 // GitHub decodes entities before it looks for mentions and references, so that
 // an entity for "@" or "#" is of no use; an entity for a zero width space after

@@ -203,5 +203,5 @@ func fileField(path string) string {
 	if path == "" {
 		return ""
 	}
-	return field(transcript.FileName(path))
+	return field(markdown.FileName(path))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // telling says how an event of each type gets into the timeline; others are
@@ -171,7 +172,7 @@ func (a *assembler) change(n *entry, d transcript.Change) {
 	n.Topic = fmt.Sprintf("%s, +%d −%d", transcript.Count(len(d.Files), "file"), d.Insertions, d.Deletions)
 	var b strings.Builder
 	for _, f := range d.Files {
-		b.WriteString(f.Status + " " + transcript.FileName(f.Path) + "\n")
+		b.WriteString(f.Status + " " + markdown.FileName(f.Path) + "\n")
 	}
 	a.part(n, "Files", b.String())
 }

@@ -231,7 +231,7 @@ var statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted",
 
 func (o *overview) file(f transcript.ChangeFile) file {
 	row := file{
-		Path: field(transcript.FileName(f.Path)), Status: statusName[f.Status], Calls: o.patches[f.Path],
+		Path: field(markdown.FileName(f.Path)), Status: statusName[f.Status], Calls: o.patches[f.Path],
 		Added: "+" + transcript.Thousands(int64(f.Insertions)), Removed: "−" + transcript.Thousands(int64(f.Deletions)),
 	}
 	if row.Status == "" {

@@ -1,8 +1,9 @@
-package transcript
+package body
 
 import (
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -58,5 +59,5 @@ func (p *page) section(s section) {
 }
 
 func (s section) moreLine(left int) string {
-	return "\n… and " + Count(left, "more "+s.more) + ".\n"
+	return "\n… and " + transcript.Count(left, "more "+s.more) + ".\n"
 }

@@ -1,16 +1,16 @@
-package transcript
+package body
 
 import (
 	"fmt"
 	"iter"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// transcriptBlocks shows messages and calls in their order; the cut is for
-// texts that the view holds whole.
-func transcriptBlocks(v *View, mode Mode, c cut) iter.Seq[block] {
+// transcriptBlocks shows messages and calls in their order.
+func transcriptBlocks(v *transcript.View, mode Mode) iter.Seq[block] {
 	return func(yield func(block) bool) {
 		if mode == None {
 			return
@@ -20,7 +20,7 @@ func transcriptBlocks(v *View, mode Mode, c cut) iter.Seq[block] {
 			if i == repeated || mode == Digest && e.Call == nil {
 				continue
 			}
-			if !yield(entryBlock(e, mode, c)) {
+			if !yield(entryBlock(e, mode)) {
 				return
 			}
 		}
@@ -29,31 +29,31 @@ func transcriptBlocks(v *View, mode Mode, c cut) iter.Seq[block] {
 
 // summaryEntry is the index of the message that is shown as the summary, -1 if
 // there is none.
-func summaryEntry(v *View) int {
+func summaryEntry(v *transcript.View) int {
 	if v.Summary() != v.LastMessage {
 		return -1
 	}
 	for i := len(v.Entries) - 1; i >= 0; i-- {
-		if e := v.Entries[i]; e.Call == nil && e.Agent == MainAgent {
+		if e := v.Entries[i]; e.Call == nil && e.Agent == transcript.MainAgent {
 			return i
 		}
 	}
 	return -1
 }
 
-func entryBlock(e Entry, mode Mode, c cut) block {
+func entryBlock(e transcript.Entry, mode Mode) block {
 	switch {
 	case e.Call == nil:
-		return block{text: func() string { return messageBlock(e, messageCut(c)) }}
+		return block{text: func() string { return messageBlock(e) }}
 	case mode == Digest:
 		return block{text: func() string { return callLine(e.Call) }, calls: 1, changed: e.Call.Changed}
 	}
-	return block{text: func() string { return callBlock(e.Call, c) }, calls: 1, changed: e.Call.Changed}
+	return block{text: func() string { return callBlock(e.Call) }, calls: 1, changed: e.Call.Changed}
 }
 
 // leftOut stands where calls are not shown.
 func leftOut(calls int, mode Mode) string {
-	words := "… " + Count(calls, "call") + " not shown …\n"
+	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
 	if mode == Digest {
 		return "- " + words
 	}
@@ -61,20 +61,20 @@ func leftOut(calls int, mode Mode) string {
 }
 
 // messageBlock quotes what the agent said between two calls.
-func messageBlock(e Entry, c cut) string {
+func messageBlock(e transcript.Entry) string {
 	var b strings.Builder
 	b.WriteString("\n")
-	if e.Agent != MainAgent {
+	if e.Agent != transcript.MainAgent {
 		b.WriteString("> " + text(e.Agent) + ":\n>\n")
 	}
-	said := strings.Join(markdown.Prose(shown(c.again(e.Message))), "")
+	said := strings.Join(markdown.Prose(shown(e.Message)), "")
 	for line := range strings.Lines(said) {
 		b.WriteString(strings.TrimRight("> "+line, " \n") + "\n")
 	}
 	return b.String()
 }
 
-func callLine(c *Call) string {
+func callLine(c *transcript.Call) string {
 	parts := []string{"- **" + text(c.Tool) + "**"}
 	if c.Topic != "" {
 		parts = append(parts, code(c.Topic))
@@ -84,19 +84,19 @@ func callLine(c *Call) string {
 
 // callBlock is a call folded: one line that tells what it was, and inside its
 // arguments and output.
-func callBlock(c *Call, cut cut) string {
+func callBlock(c *transcript.Call) string {
 	var b strings.Builder
 	b.WriteString("\n<details>\n<summary><b>" + htmlText(c.Tool) + "</b>")
 	if c.Topic != "" {
 		b.WriteString(" <code>" + htmlText(c.Topic) + "</code>")
 	}
 	b.WriteString(" · " + callEnd(c) + "</summary>\n")
-	writeExcerpt(&b, "Arguments", cut.again(c.Input))
+	writeExcerpt(&b, "Arguments", c.Input)
 	if c.Finished {
-		writeExcerpt(&b, "Output", cut.again(c.Output))
+		writeExcerpt(&b, "Output", c.Output)
 	}
 	if c.File != "" {
-		fmt.Fprintf(&b, "\nThe whole output, %s bytes, is %s in the run directory.\n", Thousands(c.Bytes), code(c.File))
+		fmt.Fprintf(&b, "\nThe whole output, %s bytes, is %s in the run directory.\n", transcript.Thousands(c.Bytes), code(c.File))
 	}
 	b.WriteString("\n</details>\n")
 	return b.String()
@@ -104,7 +104,7 @@ func callBlock(c *Call, cut cut) string {
 
 func htmlText(s string) string { return markdown.HTML(markdown.Cut(s, fieldWidth)) }
 
-func writeExcerpt(b *strings.Builder, title string, e Excerpt) {
+func writeExcerpt(b *strings.Builder, title string, e transcript.Excerpt) {
 	if e.Head == "" {
 		fmt.Fprintf(b, "\n%s: none\n", title)
 		return
@@ -113,23 +113,23 @@ func writeExcerpt(b *strings.Builder, title string, e Excerpt) {
 }
 
 // shown is an excerpt with a line for the lines that it does not have.
-func shown(e Excerpt) string {
+func shown(e transcript.Excerpt) string {
 	if e.Hidden == 0 {
 		return e.Head
 	}
-	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, Count(e.Hidden, "line"), e.Tail)
+	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.Count(e.Hidden, "line"), e.Tail)
 }
 
 // callEnd is how a call ended and how long it took.
-func callEnd(c *Call) string {
+func callEnd(c *transcript.Call) string {
 	parts := []string{callOutcome(c)}
 	if c.Finished {
-		parts = append(parts, Duration(c.Seconds))
+		parts = append(parts, transcript.Duration(c.Seconds))
 	}
 	return strings.Join(parts, " · ")
 }
 
-func callOutcome(c *Call) string {
+func callOutcome(c *transcript.Call) string {
 	switch {
 	case !c.Finished:
 		return "did not end"

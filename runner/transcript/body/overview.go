@@ -1,4 +1,4 @@
-package transcript
+package body
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -20,12 +21,12 @@ const remarkWidth = 1000
 const unconfined = "none"
 
 // overview is what stands before the transcript, the most important first.
-func overview(v *View, o BodyOptions) []section {
+func overview(v *transcript.View, o Options) []section {
 	return append([]section{scripted(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...)
 }
 
 // account is what came of a run, beside the agent's own words.
-func account(v *View, draft []string) []section {
+func account(v *transcript.View, draft []string) []section {
 	return []section{
 		banner(v, draft),
 		plan(v.Plan),
@@ -41,7 +42,7 @@ func remark(s string) string { return markdown.Text(markdown.Cut(s, remarkWidth)
 func code(s string) string   { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 func cell(s string) string   { return markdown.CellCode(markdown.Cut(s, fieldWidth)) }
 
-func scripted(v *View) section {
+func scripted(v *transcript.View) section {
 	if v.Started.Scripted == "" {
 		return section{}
 	}
@@ -52,7 +53,7 @@ func scripted(v *View) section {
 	}
 }
 
-func summary(v *View) section {
+func summary(v *transcript.View) section {
 	rows := markdown.Prose(v.Summary())
 	if len(rows) == 0 {
 		rows = []string{"The agent left no summary.\n"}
@@ -68,7 +69,7 @@ func notes(all []string) section {
 	return s
 }
 
-func banner(v *View, draft []string) section {
+func banner(v *transcript.View, draft []string) section {
 	s := section{head: "\n> [!WARNING]\n", share: 4_000, more: "reason"}
 	for _, reason := range reasons(v, draft) {
 		s.rows = append(s.rows, "> - "+reason+"\n")
@@ -77,7 +78,7 @@ func banner(v *View, draft []string) section {
 }
 
 // reasons are what is not well with a run, as Markdown.
-func reasons(v *View, draft []string) []string {
+func reasons(v *transcript.View, draft []string) []string {
 	var all []string
 	if f := v.Finished; f != nil && outcome.Outcome(f.Outcome).ExitCode() != 0 {
 		all = append(all, fmt.Sprintf("The run ended as %s: %s", code(f.Outcome+"/"+f.Reason), text(f.Message)))
@@ -97,7 +98,7 @@ func reasons(v *View, draft []string) []string {
 	return all
 }
 
-func redChecks(v *View) string {
+func redChecks(v *transcript.View) string {
 	switch {
 	case v.Verify == nil || len(v.Verify.Rows) == 0:
 		return ""
@@ -117,7 +118,7 @@ func redChecks(v *View) string {
 	return "Verification failed: " + strings.Join(names, ", ")
 }
 
-func plan(p Plan) section {
+func plan(p transcript.Plan) section {
 	s := section{head: "\n## Plan\n\n", most: 50, share: 6_000, more: "step"}
 	if len(p.Steps) == 0 {
 		s.rows = []string{"The agent made no plan.\n"}
@@ -128,7 +129,7 @@ func plan(p Plan) section {
 	return s
 }
 
-func planStep(step PlanStep) string {
+func planStep(step transcript.PlanStep) string {
 	switch step.Status {
 	case "completed":
 		return "- [x] " + text(step.Step) + "\n"
@@ -138,7 +139,7 @@ func planStep(step PlanStep) string {
 	return "- [ ] " + text(step.Step) + "\n"
 }
 
-func verification(v *Verify) section {
+func verification(v *transcript.Verify) section {
 	if v == nil || len(v.Rows) == 0 {
 		return section{head: "\n## Verification\n\n", rows: []string{"No verify command was run: nothing says that the change works.\n"}}
 	}
@@ -148,7 +149,7 @@ func verification(v *Verify) section {
 	}
 	for _, row := range v.Rows {
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-			orDash(text(row.Before)), orDash(text(row.After)), checkResult(row), Duration(row.Seconds)))
+			orDash(text(row.Before)), orDash(text(row.After)), checkResult(row), transcript.Duration(row.Seconds)))
 	}
 	return s
 }
@@ -160,7 +161,7 @@ func orDash(s string) string {
 	return s
 }
 
-func checkResult(row VerifyRow) string {
+func checkResult(row transcript.VerifyRow) string {
 	switch {
 	case row.After == "":
 		return "not run"
@@ -172,13 +173,13 @@ func checkResult(row VerifyRow) string {
 	return "passed"
 }
 
-func files(c *Change) section {
+func files(c *transcript.Change) section {
 	if c == nil || len(c.Files) == 0 {
 		return section{head: "\n## Files\n\n", rows: []string{"No file was changed.\n"}}
 	}
 	s := section{
-		head: fmt.Sprintf("\n## Files\n\n%s, +%s −%s\n\n| | File | + | − |\n|---|---|--:|--:|\n", Count(len(c.Files), "file"),
-			Thousands(int64(c.Insertions)), Thousands(int64(c.Deletions))),
+		head: fmt.Sprintf("\n## Files\n\n%s, +%s −%s\n\n| | File | + | − |\n|---|---|--:|--:|\n", transcript.Count(len(c.Files), "file"),
+			transcript.Thousands(int64(c.Insertions)), transcript.Thousands(int64(c.Deletions))),
 		most: 50, share: 8_000, more: "file",
 	}
 	for _, f := range c.Files {
@@ -187,15 +188,15 @@ func files(c *Change) section {
 	return s
 }
 
-func fileRow(f ChangeFile) string {
-	added, removed := Thousands(int64(f.Insertions)), Thousands(int64(f.Deletions))
+func fileRow(f transcript.ChangeFile) string {
+	added, removed := transcript.Thousands(int64(f.Insertions)), transcript.Thousands(int64(f.Deletions))
 	if f.Binary {
 		added, removed = "binary", ""
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", text(f.Status), cell(FileName(f.Path)), added, removed)
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", text(f.Status), cell(markdown.FileName(f.Path)), added, removed)
 }
 
-func warnings(all []Warning) section {
+func warnings(all []transcript.Warning) section {
 	s := section{head: "\n## Warnings\n\n", most: 50, share: 4_000, more: "warning"}
 	for _, w := range all {
 		s.rows = append(s.rows, fmt.Sprintf("- %s (%s)\n", text(w.Message), code(w.Code)))
@@ -204,7 +205,7 @@ func warnings(all []Warning) section {
 }
 
 // facts tells what the run took and under which rules.
-func facts(v *View) section {
+func facts(v *transcript.View) section {
 	s := section{head: "\n## Run\n\n", share: 4_000, more: "fact"}
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
@@ -227,8 +228,8 @@ func facts(v *View) section {
 	return s
 }
 
-func work(v *View) string {
-	parts := []string{Count(v.Turns, "turn"), Count(v.Calls, "tool call")}
+func work(v *transcript.View) string {
+	parts := []string{transcript.Count(v.Turns, "turn"), transcript.Count(v.Calls, "tool call")}
 	switch {
 	case v.Started.Scripted != "":
 		parts = append([]string{"scripted answers"}, parts...)
@@ -236,23 +237,23 @@ func work(v *View) string {
 		parts = append([]string{text(v.Model)}, parts...)
 	}
 	if v.Retries > 0 {
-		parts = append(parts, Count(v.Retries, "repeated request"))
+		parts = append(parts, transcript.Count(v.Retries, "repeated request"))
 	}
 	if v.Compactions > 0 {
-		parts = append(parts, Count(v.Compactions, "compaction"))
+		parts = append(parts, transcript.Count(v.Compactions, "compaction"))
 	}
 	if v.Finished != nil {
-		parts = append(parts, Duration(v.Finished.Seconds))
+		parts = append(parts, transcript.Duration(v.Finished.Seconds))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func tokens(u Usage) string {
+func tokens(u transcript.Usage) string {
 	return fmt.Sprintf("%s in (%s cached), %s out (%s reasoning)",
-		Thousands(u.Input), Thousands(u.Cached), Thousands(u.Output), Thousands(u.Reasoning))
+		transcript.Thousands(u.Input), transcript.Thousands(u.Cached), transcript.Thousands(u.Output), transcript.Thousands(u.Reasoning))
 }
 
-func confinement(p Policy) string {
+func confinement(p transcript.Policy) string {
 	level := text(p.Level)
 	if len(p.Layers) > 0 {
 		level += " (" + text(strings.Join(p.Layers, ", ")) + ")"
@@ -264,7 +265,7 @@ func confinement(p Policy) string {
 // from what stands in a transcript.
 var runPage = regexp.MustCompile(`^https://[\w.-]+(:\d+)?/[\w.-]+/[\w.-]+/actions/runs/\d+(/attempts/\d+)?$`)
 
-func runName(r RunStarted) string {
+func runName(r transcript.RunStarted) string {
 	if runPage.MatchString(r.Link) {
 		return fmt.Sprintf("[%s](%s)", text(r.RunID), r.Link)
 	}

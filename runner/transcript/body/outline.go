@@ -1,15 +1,15 @@
-package transcript
+package body
 
 import (
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // Outline is what came of a run, as Markdown of at most limit UTF-16 code units:
 // how it ended, what the agent said, plan, verification, files, warnings and
 // usage, and nothing of its calls.
-func Outline(v *View, limit int) string {
+func Outline(v *transcript.View, limit int) string {
 	p := &page{left: limit}
 	for _, s := range append([]section{scripted(v), result(v), summary(v)}, append(account(v, nil), published(v.Publish))...) {
 		p.section(s)
@@ -19,7 +19,7 @@ func Outline(v *View, limit int) string {
 
 // Checklist is a plan as Markdown, a step a line, with a mark for what is done:
 // of at most limit UTF-16 code units.
-func Checklist(p Plan, limit int) string {
+func Checklist(p transcript.Plan, limit int) string {
 	rows := make([]string, 0, len(p.Steps))
 	for _, step := range p.Steps {
 		rows = append(rows, planStep(step))
@@ -34,9 +34,3 @@ func List(head string, rows []string, name string, limit int) string {
 	p.section(section{head: head, rows: rows, more: name})
 	return p.String()
 }
-
-// Plain is text of anybody as Markdown on one line that does nothing.
-func Plain(s string) string { return markdown.Text(s) }
-
-// Brief is Plain of the first so many UTF-16 code units.
-func Brief(s string, units int) string { return markdown.Text(markdown.Cut(s, units)) }

@@ -1,16 +1,16 @@
-package transcript
+package body
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// Markdown is a run as one document: what was asked, what came of it, and every
-// message and call with as much of its text as the view holds (all of it from
-// ProjectWhole). It has no limit.
-func Markdown(v *View) string {
+// Document is a run as one document: what was asked, what came of it, and every
+// message and call with as much of its text as the view has. It has no limit.
+func Document(v *transcript.View) string {
 	p := &page{left: math.MaxInt}
 	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
 	said := summary(v)
@@ -21,13 +21,13 @@ func Markdown(v *View) string {
 		p.section(s)
 	}
 	whole := &book{pages: []*page{p}, most: 1}
-	for one := range transcriptBlocks(v, Full, cut{}) {
+	for one := range transcriptBlocks(v, Full) {
 		whole.put(one)
 	}
 	return p.String()
 }
 
-func result(v *View) section {
+func result(v *transcript.View) section {
 	if v.Finished == nil {
 		return section{head: "\n", rows: []string{"The run has not ended, or it was killed.\n"}}
 	}
@@ -35,7 +35,7 @@ func result(v *View) section {
 	return section{head: "\n", rows: []string{fmt.Sprintf("Outcome: %s, exit %d. %s\n", code(f.Outcome+"/"+f.Reason), f.ExitCode, text(f.Message))}}
 }
 
-func task(t Task) section {
+func task(t transcript.Task) section {
 	s := section{head: "\n## Task\n\n"}
 	if t.Title != "" {
 		s.rows = append(s.rows, text(t.Title)+"\n\n")
@@ -49,15 +49,15 @@ func task(t Task) section {
 	return s
 }
 
-func setup(all []Setup) section {
+func setup(all []transcript.Setup) section {
 	s := section{head: "\n## Setup\n\n| Step | Command | Exit | Time |\n|---|---|--:|--:|\n"}
 	for _, step := range all {
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, Duration(step.Seconds)))
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, transcript.Duration(step.Seconds)))
 	}
 	return s
 }
 
-func published(all []Publish) section {
+func published(all []transcript.Publish) section {
 	s := section{head: "\n## Published\n\n"}
 	for _, step := range all {
 		s.rows = append(s.rows, "- "+publishLine(step)+"\n")
@@ -65,14 +65,14 @@ func published(all []Publish) section {
 	return s
 }
 
-func chainEnd(v *View) section {
+func chainEnd(v *transcript.View) section {
 	if v.Events == 0 {
 		return section{}
 	}
-	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", Count(int(v.Events), "event"), code(v.Head))}}
+	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", transcript.Count(int(v.Events), "event"), code(v.Head))}}
 }
 
-func publishLine(p Publish) string {
+func publishLine(p transcript.Publish) string {
 	line := text(p.Step)
 	for _, part := range []string{p.Operation, p.Branch, p.HeadSHA, p.Remote, p.URL} {
 		if part != "" {

@@ -1,10 +1,8 @@
-package transcript
+package markdown
 
 import (
 	"strconv"
 	"strings"
-
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // FileName is a path for people: as it is, or quoted like a string of Go where it
@@ -12,12 +10,12 @@ import (
 // quote. Two paths never come out the same.
 func FileName(path string) string {
 	quoted := strconv.Quote(path)
-	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, markdown.Hidden) {
+	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, Hidden) {
 		return path
 	}
 	var b strings.Builder
 	for _, c := range quoted {
-		if markdown.Hidden(c) {
+		if Hidden(c) {
 			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(c)), `"`))
 		} else {
 			b.WriteRune(c)

@@ -1,4 +1,4 @@
-package transcript
+package body
 
 import (
 	"fmt"
@@ -9,26 +9,29 @@ import (
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 func TestBodyGolden(t *testing.T) {
 	tests := []struct {
 		golden  string
-		run     []happening
-		options BodyOptions
+		run     []transcripttest.Happening
+		options Options
 	}{
-		{"body_full.md", greeting(), BodyOptions{
+		{"body_full.md", transcripttest.Greeting(), Options{
 			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Draft: []string{"lint did not pass before the change either."},
 			Head: "<!-- agent-ci: draft -->\n", Notes: []string{"Checks wait for approval."}, Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
 		}},
-		{"body_digest.md", greeting(), BodyOptions{Mode: Digest}},
-		{"body_none.md", greeting(), BodyOptions{Mode: None}},
-		{"body_bare.md", bare(), BodyOptions{}},
-		{"body_hostile.md", hostile(), BodyOptions{RunDir: "a`b @octocat", Draft: []string{"@octocat fixes #1"}}},
+		{"body_digest.md", transcripttest.Greeting(), Options{Mode: Digest}},
+		{"body_none.md", transcripttest.Greeting(), Options{Mode: None}},
+		{"body_bare.md", bare(), Options{}},
+		{"body_hostile.md", hostile(), Options{RunDir: "a`b @octocat", Draft: []string{"@octocat fixes #1"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.golden, func(t *testing.T) {
-			body, err := Body(projected(t, test.run), test.options)
+			body, err := alone(projected(t, test.run), test.options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,16 +40,16 @@ func TestBodyGolden(t *testing.T) {
 	}
 }
 
-func TestMarkdownGolden(t *testing.T) {
-	for golden, run := range map[string][]happening{
-		"document.md": append(greeting(), finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(),
+func TestDocumentGolden(t *testing.T) {
+	for golden, run := range map[string][]transcripttest.Happening{
+		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(),
 	} {
 		t.Run(golden, func(t *testing.T) {
-			view, err := ProjectWhole(strings.NewReader(recorded(t, run)))
+			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, golden, Markdown(view))
+			compareGolden(t, golden, Document(view))
 		})
 	}
 }
@@ -98,8 +101,8 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 	for mode, events := range map[Mode]int{Full: 100, Digest: 600} {
 		t.Run(string(mode), func(t *testing.T) {
 			const limit = 6_000
-			view := projected(t, long(events))
-			posts, err := Compose(view, BodyOptions{Mode: mode, Limit: limit, Closing: "Fixes #7"})
+			view := projected(t, transcripttest.Long(events))
+			posts, err := composed(view, Options{Mode: mode, Limit: limit, Closing: "Fixes #7"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,8 +133,8 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 }
 
 func TestComposeSaysWhatIsNotShown(t *testing.T) {
-	view := projected(t, long(900))
-	posts, err := Compose(view, BodyOptions{Limit: 6_000})
+	view := projected(t, transcripttest.Long(900))
+	posts, err := composed(view, Options{Limit: 6_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,36 +143,36 @@ func TestComposeSaysWhatIsNotShown(t *testing.T) {
 		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
 	}
 	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
-	want := Thousands(int64(missing)) + " more calls are not shown here.\n"
+	want := transcript.Thousands(int64(missing)) + " more calls are not shown here.\n"
 	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
 		t.Errorf("%d calls are missing; the last comment ends in %q", missing, all[len(all)-1][len(all[len(all)-1])-80:])
 	}
 }
 
 func TestBodyAlone(t *testing.T) {
-	view := projected(t, long(900))
-	body, err := Body(view, BodyOptions{Limit: 9_000})
+	view := projected(t, transcripttest.Long(900))
+	body, err := alone(view, Options{Limit: 9_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	posted(t, Posts{Body: body}, 9_000)
 	missing := view.Calls - strings.Count(body, "<b>exec_command</b>")
-	if want := Thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
+	if want := transcript.Thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
 		t.Errorf("the body does not say %q:\n%s", want, body[len(body)-300:])
 	}
 }
 
 // patched is a run of many calls, of which a few changed files.
-func patched(calls int, changing ...int) []happening {
-	run := greeting()[:7]
+func patched(calls int, changing ...int) []transcripttest.Happening {
+	run := transcripttest.Greeting()[:7]
 	for n := range calls {
 		id := fmt.Sprintf("c%d", n+1)
 		if !slices.Contains(changing, n+1) {
-			run = append(run, called(n+1, id, "exec_command", fmt.Sprintf(`{"cmd":"look at %d"}`, n+1)), ended(n+1, id, "exec_command", numbered(12), 0))
+			run = append(run, transcripttest.Called(n+1, id, "exec_command", fmt.Sprintf(`{"cmd":"look at %d"}`, n+1)), transcripttest.Ended(n+1, id, "exec_command", transcripttest.Numbered(12), 0))
 			continue
 		}
-		run = append(run, called(n+1, id, "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: file-%d\n+x\n*** End Patch\n", n+1)),
-			happening{TypeToolFinished, ToolFinished{Turn: n + 1, CallID: id, Tool: "apply_patch", Output: "Success.", Detail: map[string]any{"files": []map[string]any{{"path": "x"}}}}})
+		run = append(run, transcripttest.Called(n+1, id, "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: file-%d\n+x\n*** End Patch\n", n+1)),
+			transcripttest.Happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{Turn: n + 1, CallID: id, Tool: "apply_patch", Output: "Success.", Detail: map[string]any{"files": []map[string]any{{"path": "x"}}}}})
 	}
 	return run
 }
@@ -177,7 +180,7 @@ func patched(calls int, changing ...int) []happening {
 func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
 	for _, mode := range []Mode{Full, Digest} {
 		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
-		body, err := Body(view, BodyOptions{Mode: mode, Limit: 20_000})
+		body, err := alone(view, Options{Mode: mode, Limit: 20_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +194,7 @@ func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
 			last = at
 		}
 		shown := strings.Count(body, "exec_command") + strings.Count(body, "apply_patch")
-		if want := Thousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
+		if want := transcript.Thousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d calls are shown; no %q in %s", mode, shown, want, body[len(body)-400:])
 		}
 		left := 0
@@ -211,7 +214,7 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 		all[i] = i + 101
 	}
 	view := projected(t, patched(400, all...))
-	posts, err := Compose(view, BodyOptions{Limit: 3_000})
+	posts, err := composed(view, Options{Limit: 3_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +228,7 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 }
 
 func TestBodyLimitTooSmall(t *testing.T) {
-	if body, err := Body(projected(t, greeting()), BodyOptions{Limit: 50}); err == nil || body != "" {
+	if body, err := alone(projected(t, transcripttest.Greeting()), Options{Limit: 50}); err == nil || body != "" {
 		t.Errorf("a body of 50 characters: %q, %v", body, err)
 	}
 }
@@ -236,11 +239,11 @@ func TestWorstCallFits(t *testing.T) {
 	for _, worst := range []string{"$", "`", "@", "😀", "漢", "|", "`\n", "x"} {
 		t.Run(worst, func(t *testing.T) {
 			text := strings.TrimSuffix(strings.Repeat(strings.Repeat(worst, 400)+"\n", 60), "\n")
-			var run []happening
+			var run []transcripttest.Happening
 			for i := range 6 {
-				run = append(run, said(i, text), called(i, text, text, text), ended(i, text, text, text, 1))
+				run = append(run, transcripttest.Said(i, text), transcripttest.Called(i, text, text, text), transcripttest.Ended(i, text, text, text, 1))
 			}
-			posts, err := Compose(projected(t, run), BodyOptions{})
+			posts, err := composed(projected(t, run), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,20 +255,20 @@ func TestWorstCallFits(t *testing.T) {
 }
 
 func TestBodyTellsWhatIsNotWell(t *testing.T) {
-	row := VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
-	change := happening{TypeChange, Change{Files: []ChangeFile{{Path: "a", Status: "M"}}}}
+	row := transcript.VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
+	change := transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: "a", Status: "M"}}}}
 	tests := []struct {
 		name string
-		run  []happening
+		run  []transcripttest.Happening
 		want string
 	}{
-		{"verification failed", []happening{change, {TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{row}}}}, "> - Verification failed: tests\n"},
-		{"a row failed", []happening{{TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{row}}}}, "| tests | `make` | green | red | **failed** | 0 s |"},
-		{"only the baseline was run", []happening{{TypeVerify, Verify{Passed: true, Rows: []VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The change was not verified.\n"},
-		{"a row that did not run", []happening{{TypeVerify, Verify{Rows: []VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| green | – | not run |"},
-		{"ended otherwise", []happening{{TypeRunFinished, RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
-		{"unconfined", []happening{{TypePolicy, Policy{Level: "none"}}}, "> - Commands ran unconfined"},
-		{"scripted", []happening{{TypeRunStarted, RunStarted{Scripted: "session.json"}}}, "> This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
+		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "> - Verification failed: tests\n"},
+		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | `make` | green | red | **failed** | 0 s |"},
+		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The change was not verified.\n"},
+		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| green | – | not run |"},
+		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
+		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},
+		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
 		{"no summary", nil, "The agent left no summary.\n"},
 		{"no plan", nil, "## Plan\n\nThe agent made no plan.\n"},
 		{"no verification", nil, "## Verification\n\nNo verify command was run"},
@@ -273,7 +276,7 @@ func TestBodyTellsWhatIsNotWell(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			body, err := Body(projected(t, test.run), BodyOptions{})
+			body, err := alone(projected(t, test.run), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,8 +287,27 @@ func TestBodyTellsWhatIsNotWell(t *testing.T) {
 	}
 }
 
+func TestBodyTellsOfAnotherAgentAndATornLog(t *testing.T) {
+	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "mine")})
+	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
+	view, err := transcript.Project(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := alone(view, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(body, "> reviewer:\n>\n> theirs\n") || strings.Count(body, "mine") != 1 {
+		t.Errorf("body:\n%s", body)
+	}
+	if !strings.Contains(body, "The transcript's last line is torn") {
+		t.Errorf("the body does not say so:\n%s", body)
+	}
+}
+
 func TestBodyOfGoodRunWarnsOfNothing(t *testing.T) {
-	body, err := Body(projected(t, append(greeting(), finished(1))), BodyOptions{})
+	body, err := alone(projected(t, append(transcripttest.Greeting(), transcripttest.Finished(1))), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +326,7 @@ func TestBodyLinksOnlyToRuns(t *testing.T) {
 		"javascript:alert(1)":                                false,
 		"https://github.com/o/r/actions/runs/1\n@octocat":    false,
 	} {
-		body, err := Body(projected(t, []happening{{TypeRunStarted, RunStarted{RunID: "r1", Link: link}}}), BodyOptions{})
+		body, err := alone(projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "r1", Link: link}}}), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +343,7 @@ func TestTicksAreKept(t *testing.T) {
 	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
 	body := func(template, summary string) string {
 		t.Helper()
-		made, err := Body(projected(t, []happening{said(1, summary)}), BodyOptions{Template: template})
+		made, err := alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +373,7 @@ func TestTicksAreKept(t *testing.T) {
 }
 
 func TestLongTemplateIsCut(t *testing.T) {
-	body, err := Body(projected(t, greeting()), BodyOptions{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)})
+	body, err := alone(projected(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +384,7 @@ func TestLongTemplateIsCut(t *testing.T) {
 }
 
 func TestSummaryIsShownOnce(t *testing.T) {
-	body, err := Body(projected(t, greeting()), BodyOptions{})
+	body, err := alone(projected(t, transcripttest.Greeting()), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,14 +394,14 @@ func TestSummaryIsShownOnce(t *testing.T) {
 }
 
 func TestLongSectionsAreCounted(t *testing.T) {
-	var steps []PlanStep
-	var files []ChangeFile
+	var steps []transcript.PlanStep
+	var files []transcript.ChangeFile
 	for i := range 51 {
-		steps = append(steps, PlanStep{Step: fmt.Sprint("step ", i)})
-		files = append(files, ChangeFile{Path: strings.Repeat("d/", 100), Status: "M"})
+		steps = append(steps, transcript.PlanStep{Step: fmt.Sprint("step ", i)})
+		files = append(files, transcript.ChangeFile{Path: strings.Repeat("d/", 100), Status: "M"})
 	}
-	run := []happening{{TypePlan, Plan{Steps: steps}}, {TypeChange, Change{Files: files}}}
-	body, err := Body(projected(t, run), BodyOptions{})
+	run := []transcripttest.Happening{{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: steps}}, {Kind: transcript.TypeChange, Data: transcript.Change{Files: files}}}
+	body, err := alone(projected(t, run), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,13 +415,13 @@ func TestLongSectionsAreCounted(t *testing.T) {
 func TestTitle(t *testing.T) {
 	tests := []struct {
 		name string
-		run  []happening
+		run  []transcripttest.Happening
 		want string
 	}{
-		{"the task's", greeting(), "Greeting lacks its comma"},
-		{"the summary's first line", []happening{{TypeTask, Task{Text: "Do it"}}, said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes ＃7, ＠octocat)"},
-		{"the task's first line", []happening{{TypeTask, Task{Text: "Fix the greeting.\nPlease."}}}, "Fix the greeting"},
-		{"the key", []happening{{TypeRunStarted, RunStarted{Key: "prompt-1"}}}, "agent-ci prompt-1"},
+		{"the task's", transcripttest.Greeting(), "Greeting lacks its comma"},
+		{"the summary's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Do it"}}, transcripttest.Said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes ＃7, ＠octocat)"},
+		{"the task's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Fix the greeting.\nPlease."}}}, "Fix the greeting"},
+		{"the key", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Key: "prompt-1"}}}, "agent-ci prompt-1"},
 		{"nothing", nil, "agent-ci"},
 	}
 	for _, test := range tests {
@@ -421,20 +443,20 @@ func FuzzCompose(f *testing.F) {
 		f.Add(seed, uint16(400), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, s string, limit uint16, mode uint8) {
-		run := []happening{
-			{TypeRunStarted, RunStarted{RunID: s, Version: s, Scripted: s, Link: s}},
-			{TypeWorkspace, Workspace{Base: s, BaseSHA: s}},
-			{TypePolicy, Policy{Level: s, Layers: []string{s}}},
-			{TypePlan, Plan{Steps: []PlanStep{{s, "completed"}}}},
+		run := []transcripttest.Happening{
+			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Scripted: s, Link: s}},
+			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Base: s, BaseSHA: s}},
+			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}}},
+			{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}}}},
 		}
 		for i := range 4 {
-			run = append(run, said(i, s), called(i, s, s, s), ended(i, s, s, s, i))
+			run = append(run, transcripttest.Said(i, s), transcripttest.Called(i, s, s, s), transcripttest.Ended(i, s, s, s, i))
 		}
-		run = append(run, happening{TypeChange, Change{Files: []ChangeFile{{Path: s}}}},
-			happening{TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{{Name: s, Run: s, Before: s, After: s}}}}, happening{TypeWarning, Warning{s, s}})
+		run = append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s}}}},
+			transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}}, transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}})
 		view := projected(t, run)
-		options := BodyOptions{Mode: []Mode{Full, Digest, None}[mode%3], Limit: int(limit) + 1, RunDir: s, Draft: []string{s}}
-		posts, err := Compose(view, options)
+		options := Options{Mode: []Mode{Full, Digest, None}[mode%3], Limit: int(limit) + 1, RunDir: s, Draft: []string{s}}
+		posts, err := composed(view, options)
 		if err != nil {
 			return // no room even for where the transcript is
 		}

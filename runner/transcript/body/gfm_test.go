@@ -1,4 +1,4 @@
-package transcript
+package body
 
 import (
 	"fmt"
@@ -14,6 +14,9 @@ import (
 	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	source "github.com/yuin/goldmark/text"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 // github is a reader of GitHub-flavoured Markdown that is not ours.
@@ -163,30 +166,30 @@ func (r *reading) count(element string) int {
 }
 
 // everywhere is a run in which every text is s.
-func everywhere(s string) []happening {
-	run := []happening{
-		{TypeRunStarted, RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
-		{TypeTask, Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
-		{TypeWorkspace, Workspace{Repository: s, Base: s, BaseSHA: s, Branch: s, Path: s}},
-		{TypePolicy, Policy{Approval: s, Sandbox: s, Network: s, Level: s, Layers: []string{s}}},
-		{TypeSetup, Setup{Name: s, Run: s, Log: s}},
-		{TypeModelRequest, ModelRequest{Turn: 1, Model: s}},
-		{TypePlan, Plan{Steps: []PlanStep{{s, "completed"}, {s, s}}}},
+func everywhere(s string) []transcripttest.Happening {
+	run := []transcripttest.Happening{
+		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
+		{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
+		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s, Branch: s, Path: s}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: s, Sandbox: s, Network: s, Level: s, Layers: []string{s}}},
+		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: s, Run: s, Log: s}},
+		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: s}},
+		{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}, {Step: s, Status: s}}}},
 	}
 	for i := range 4 {
-		run = append(run, said(i, s), called(i, s, s, s), happening{TypeToolFinished, ToolFinished{
+		run = append(run, transcripttest.Said(i, s), transcripttest.Called(i, s, s, s), transcripttest.Happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{
 			Turn: i, CallID: s, Tool: s, Output: s, Failed: i == 1, File: s, Bytes: int64(len(s)), Detail: map[string]any{"exit_code": i},
 		}})
 	}
-	return append(run, happening{TypeChange, Change{Files: []ChangeFile{{Path: s, Status: s}}}},
-		happening{TypeVerify, Verify{Attempt: 1, Rows: []VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s}}}},
-		happening{TypeWarning, Warning{s, s}}, happening{TypePublish, Publish{Step: s, Branch: s, HeadSHA: s, Remote: s, URL: s}},
-		happening{TypeRunFinished, RunFinished{Outcome: s, Reason: s, Message: s}})
+	return append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
+		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s}}}},
+		transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}}, transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, HeadSHA: s, Remote: s, URL: s}},
+		transcripttest.Happening{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: s, Reason: s, Message: s}})
 }
 
 // wantCode fails unless every output of a call is a block of code as it was
 // meant, and there are no others between the calls' own.
-func wantCode(t *testing.T, v *View, posts []*reading, mode Mode) {
+func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode) {
 	t.Helper()
 	var all []string
 	details := 0
@@ -212,7 +215,7 @@ func wantCode(t *testing.T, v *View, posts []*reading, mode Mode) {
 			continue
 		}
 		shownCalls--
-		for _, part := range []Excerpt{e.Call.Input, e.Call.Output} {
+		for _, part := range []transcript.Excerpt{e.Call.Input, e.Call.Output} {
 			if text := fenced(part); text != "" {
 				want = append(want, text)
 			}
@@ -229,8 +232,8 @@ func wantCode(t *testing.T, v *View, posts []*reading, mode Mode) {
 
 // fenced is what a block of code is meant to hold of an excerpt: the text that
 // [markdown.Fence] writes, without its fences.
-func fenced(e Excerpt) string {
-	if e = bodyCut.again(e); e.Head == "" {
+func fenced(e transcript.Excerpt) string {
+	if e.Head == "" {
 		return ""
 	}
 	var b strings.Builder
@@ -270,10 +273,10 @@ func FuzzPosts(f *testing.F) {
 func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	t.Helper()
 	v := projected(t, everywhere(s))
-	o := BodyOptions{
+	o := Options{
 		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
 	}
-	posts, err := Compose(v, o)
+	posts, err := composed(v, o)
 	if err != nil {
 		return // no room even for where the transcript is
 	}

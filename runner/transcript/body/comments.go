@@ -1,9 +1,10 @@
-package transcript
+package body
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -53,7 +54,7 @@ func (b *book) turn(text string) bool {
 }
 
 // comments are the pages after the first, each with its heading.
-func (b *book) comments(v *View, end ending) []string {
+func (b *book) comments(v *transcript.View, end ending) []string {
 	var all []string
 	for i, p := range b.pages[1:] {
 		text := commentHead(v, i+2, len(b.pages)) + p.String()
@@ -65,12 +66,12 @@ func (b *book) comments(v *View, end ending) []string {
 	return all
 }
 
-func commentHead(v *View, part, parts int) string {
+func commentHead(v *transcript.View, part, parts int) string {
 	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, code(v.Started.RunID), part, parts)
 }
 
 // commentFrame is the room that a comment needs beside its blocks.
-func commentFrame(v *View) int {
+func commentFrame(v *transcript.View) int {
 	parts := 1 + MaxComments
 	return markdown.Units(commentHead(v, parts, parts) + "\n" + ending{hidden: v.Calls}.notShown() + "\n")
 }

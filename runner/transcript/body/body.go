@@ -1,9 +1,10 @@
-package transcript
+package body
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -24,10 +25,12 @@ const DefaultLimit = 58_000
 // MaxComments is the most comments that a transcript goes on in.
 const MaxComments = 20
 
-// BodyOptions are what a body needs to be told beside the run's view.
-type BodyOptions struct {
+// Options are what a body needs to be told beside the run's view.
+type Options struct {
 	Mode  Mode // Full if empty
 	Limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
+	// Comments is the most comments that the transcript may go on in.
+	Comments int
 	// RunDir is where readers find the run directory: the name of the folder or
 	// of the artifact, "RUN_DIR" if empty.
 	RunDir string
@@ -54,21 +57,10 @@ type Posts struct {
 	Comments []string
 }
 
-// Body is the pull request's body: what was done and how well, then as much of
-// the transcript as there is room for, cut between two calls. The error is that
-// the limit leaves no room even for where the transcript is.
-func Body(v *View, o BodyOptions) (string, error) {
-	posts, err := compose(v, o.withDefaults(), 0)
-	return posts.Body, err
-}
+// Excerpts are what a body shows of texts: the View for Compose has these.
+var Excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
 
-// Compose is Body together with the comments, at most MaxComments, that hold
-// what the body has no room for.
-func Compose(v *View, o BodyOptions) (Posts, error) {
-	return compose(v, o.withDefaults(), MaxComments)
-}
-
-func (o BodyOptions) withDefaults() BodyOptions {
+func (o Options) withDefaults() Options {
 	if o.Mode == "" {
 		o.Mode = Full
 	}
@@ -81,8 +73,12 @@ func (o BodyOptions) withDefaults() BodyOptions {
 	return o
 }
 
-func compose(v *View, o BodyOptions, comments int) (Posts, error) {
-	most := ending{comments: comments, hidden: v.Calls}
+// Compose is the pull request's body: what was done and how well, then as much of
+// the transcript as there is room for there and in comments, cut between two calls.
+// The error is that the limit leaves no room even for where the transcript is.
+func Compose(v *transcript.View, o Options) (Posts, error) {
+	o = o.withDefaults()
+	most := ending{comments: o.Comments, hidden: v.Calls}
 	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
@@ -91,9 +87,9 @@ func compose(v *View, o BodyOptions, comments int) (Posts, error) {
 		first.section(s)
 	}
 	first.form(o.Template)
-	pages := &book{pages: []*page{first}, most: 1 + comments, room: o.Limit - commentFrame(v)}
+	pages := &book{pages: []*page{first}, most: 1 + o.Comments, room: o.Limit - commentFrame(v)}
 	shown := 0
-	for _, one := range choose(transcriptBlocks(v, o.Mode, bodyCut), o.Mode, room{left: first.left, page: pages.room, pages: comments}) {
+	for _, one := range choose(transcriptBlocks(v, o.Mode), o.Mode, room{left: first.left, page: pages.room, pages: o.Comments}) {
 		pages.put(one.block)
 		shown += one.calls
 	}
@@ -110,7 +106,7 @@ type ending struct {
 	hidden   int // calls shown nowhere but in the run directory
 }
 
-func (e ending) body(v *View, o BodyOptions) string {
+func (e ending) body(v *transcript.View, o Options) string {
 	s := "\n"
 	switch {
 	case e.comments == 1:
@@ -135,5 +131,5 @@ func (e ending) notShown() string {
 	if e.hidden == 1 {
 		return "1 more call is not shown here."
 	}
-	return Thousands(int64(e.hidden)) + " more calls are not shown here."
+	return transcript.Thousands(int64(e.hidden)) + " more calls are not shown here."
 }

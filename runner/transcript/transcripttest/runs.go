@@ -1,0 +1,161 @@
+// Package transcripttest has runs whose transcripts tests of several packages read.
+// It is for tests alone.
+package transcripttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Happening is one event that a test records.
+type Happening struct {
+	Kind transcript.Type
+	Data any
+}
+
+// ticking is a clock that moves on by a second with each event.
+func ticking() func() time.Time {
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+// Recorded is the log of a run, as it lies on disk.
+func Recorded(t testing.TB, run []Happening) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	log, err := transcript.Create(path, transcript.Options{Clock: ticking()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range run {
+		if _, err := log.Append(h.Kind, h.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// Message is an item of an answer that says text.
+func Message(text string) json.RawMessage {
+	raw, err := json.Marshal(map[string]any{
+		"type": "message", "role": "assistant",
+		"content": []map[string]any{{"type": "output_text", "text": text}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// Said is an answer that says text and calls nothing.
+func Said(turn int, text string) Happening {
+	return Happening{transcript.TypeModelResponse, transcript.ModelResponse{
+		Turn: turn, Status: "completed", Output: []json.RawMessage{Message(text)},
+		Usage: transcript.Usage{Input: 4200, Cached: 3100, Output: 310, Reasoning: 120},
+	}}
+}
+
+// Called is the start of a call.
+func Called(turn int, id, tool, input string) Happening {
+	return Happening{transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, CallID: id, Tool: tool, Input: input, Offered: true}}
+}
+
+// Ended is the end of a call of a command.
+func Ended(turn int, id, tool, output string, exit int) Happening {
+	return Happening{transcript.TypeToolFinished, transcript.ToolFinished{
+		Turn: turn, CallID: id, Tool: tool, Output: output, Failed: exit != 0, Bytes: int64(len(output)), Seconds: 0.31,
+		Detail: map[string]any{"exit_code": exit},
+	}}
+}
+
+// sha stands where a commit or a tree is named.
+func sha(digit string) string { return strings.Repeat(digit, 40) }
+
+// Greeting is a whole run that mends a failing test.
+func Greeting() []Happening {
+	patch := "*** Begin Patch\n*** Update File: greet/greet.go\n@@\n-\treturn \"Hello \" + name\n+\treturn \"Hello, \" + name + \"!\"\n*** End Patch\n"
+	return []Happening{
+		{transcript.TypeRunStarted, transcript.RunStarted{
+			RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.1.0", Key: "issue-7", Job: json.RawMessage(`{"version":1}`), Publish: "github",
+			Link: "https://github.com/example/greet/actions/runs/123456789",
+		}},
+		{transcript.TypeTask, transcript.Task{Source: "issue", Title: "Greeting lacks its comma", Text: "`Greet(\"Ada\")` gives \"Hello Ada\".\n\nIt should be \"Hello, Ada!\".", Issue: "example/greet#7", URL: "https://github.com/example/greet/issues/7"}},
+		{transcript.TypeWorkspace, transcript.Workspace{Repository: "example/greet", Base: "main", BaseSHA: sha("a"), Branch: "agent-ci/issue-7", Path: "."}},
+		{transcript.TypePolicy, transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}}},
+		{transcript.TypeSetup, transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
+		{transcript.TypeVerify, transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{
+			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", Seconds: 1.2},
+			{Name: "lint", Run: "make lint | tee lint.txt", Must: "no_worse", Before: "red", Seconds: 12.2},
+		}}},
+		{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1, Model: "gpt-5.1-codex"}},
+		Said(1, "I look at the test and the function first."),
+		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "in_progress"}, {Step: "Mend `Greet`", Status: "pending"}, {Step: "Run the tests", Status: "pending"}}}},
+		Called(1, "c1", "exec_command", `{"cmd":"go test ./...","workdir":"."}`),
+		Ended(1, "c1", "exec_command", "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\", want \"Hello, Ada!\"\nFAIL\n", 1),
+		{transcript.TypeModelRetry, transcript.ModelRetry{Turn: 2, Attempt: 1, Error: "HTTP 503", Wait: 1}},
+		Called(2, "c2", "apply_patch", patch),
+		Ended(2, "c2", "apply_patch", "Success. Updated the following files:\nM greet/greet.go\n", 0),
+		Called(3, "c3", "exec_command", `{"cmd":"go test -v ./... \\\n  | tail -n 100"}`),
+		{transcript.TypeToolFinished, transcript.ToolFinished{
+			Turn: 3, CallID: "c3", Tool: "exec_command", Output: Numbered(100), Truncated: true, File: "outputs/c3.txt", Bytes: 1234567, Seconds: 75,
+			Detail: map[string]any{"exit_code": 0},
+		}},
+		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "completed"}, {Step: "Mend `Greet`", Status: "completed"}, {Step: "Run the tests", Status: "in_progress"}}}},
+		Said(4, "## Summary\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is."),
+		{transcript.TypeChange, transcript.Change{TreeSHA: sha("b"), Insertions: 1204, Deletions: 1, Patch: "changes.patch", Files: []transcript.ChangeFile{
+			{Path: "greet/greet.go", Status: "M", Insertions: 1, Deletions: 1},
+			{Path: "greet/testdata/a|b.txt", Status: "A", Insertions: 1203},
+			{Path: "logo.png", Status: "A", Binary: true},
+		}}},
+		{transcript.TypeVerify, transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{
+			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", After: "green", Passed: true, Seconds: 1.3},
+			{Name: "lint", Run: "make lint | tee lint.txt", Must: "no_worse", Before: "red", After: "red", Passed: true, Seconds: 12.4},
+		}}},
+		{transcript.TypeWarning, transcript.Warning{Code: "comments_left_out", Message: "2 comments by people without a role in the repository were not read."}},
+		{transcript.TypePublish, transcript.Publish{Step: "push", Branch: "agent-ci/issue-7", HeadSHA: sha("c"), Remote: "https://github.com/example/greet"}},
+	}
+}
+
+// Finished is the end of Greeting.
+func Finished(seconds float64) Happening {
+	return Happening{transcript.TypeRunFinished, transcript.RunFinished{
+		Outcome: "changed", Reason: "pull_request", Message: "Pull request #8 was created.", Turns: 4, Calls: 3, Seconds: seconds,
+	}}
+}
+
+// Numbered is a text of so many lines.
+func Numbered(lines int) string {
+	var b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}
+
+// Long is a run of so many events, most of them calls with outputs.
+func Long(events int) []Happening {
+	run := Greeting()[:7]
+	for i := 0; len(run) < events; i++ {
+		id := fmt.Sprintf("call_%d", i)
+		run = append(run, Said(i+1, "I go on."),
+			Called(i+1, id, "exec_command", `{"cmd":"go test ./...","workdir":"."}`), Ended(i+1, id, "exec_command", Numbered(60), 0))
+	}
+	return run[:events]
+}
