@@ -26,23 +26,23 @@ var (
 
 // workEnd is how a recorded run ended, where publishing it is left out, which no
 // replay does.
-func (p *past) workEnd() string {
-	end := outcome.Outcome(p.finished.Outcome)
+func (h *history) workEnd() string {
+	end := outcome.Outcome(h.Finished.Outcome)
 	switch {
 	case end == outcome.Changed, end == outcome.VerifyFailed:
 		return string(end)
-	case end == outcome.NoChanges && slices.Contains(publishedBefore, p.finished.Reason) && p.hasChange():
-		return string(p.outcomeOfWork())
+	case end == outcome.NoChanges && slices.Contains(publishedBefore, h.Finished.Reason) && h.hasChange():
+		return string(h.outcomeOfWork())
 	}
-	return p.finished.Outcome + "/" + p.finished.Reason
+	return h.Finished.Outcome + "/" + h.Finished.Reason
 }
 
 // outcomeOfWork is the outcome that the recorded change and checks make.
-func (p *past) outcomeOfWork() outcome.Outcome {
+func (h *history) outcomeOfWork() outcome.Outcome {
 	switch {
-	case !p.hasChange():
+	case !h.hasChange():
 		return outcome.NoChanges
-	case p.table != nil && !p.table.Passed:
+	case h.Work.Verify != nil && !h.Work.Verify.Passed:
 		return outcome.VerifyFailed
 	}
 	return outcome.Changed
@@ -50,21 +50,21 @@ func (p *past) outcomeOfWork() outcome.Outcome {
 
 // reasonOfWork is the reason that goes with outcomeOfWork, by the last step of
 // publishing; of no_changes there are several.
-func (p *past) reasonOfWork() string {
-	switch p.outcomeOfWork() {
+func (h *history) reasonOfWork() string {
+	switch h.outcomeOfWork() {
 	case outcome.NoChanges:
-		return p.finished.Reason
+		return h.Finished.Reason
 	case outcome.VerifyFailed:
 		return "red"
 	}
-	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[p.step]
+	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[h.Work.Published]
 }
 
 // endedWork says that the record has all that a run does, to its end: nothing but
 // the work decides the outcome then, and what judges it.
-func (p *past) endedWork() bool {
-	checked := len(p.job.Verify) == 0 || p.verified > p.attempts
-	return p.done && checked && p.hasChange() && slices.Contains(lastSteps[p.started.Publish], p.step)
+func (h *history) endedWork() bool {
+	checked := len(h.job.Verify) == 0 || h.Verify != nil && h.Verify.Attempt > h.Work.Attempts
+	return h.Work.Done && checked && h.hasChange() && slices.Contains(lastSteps[h.Started.Publish], h.Work.Published)
 }
 
 // lastSteps are the steps with which publishing ends, by where it goes.
@@ -74,7 +74,7 @@ var lastSteps = map[string][]string{publishNone: {""}, publishLocal: {"push"}, p
 // is.
 var judged = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
 
-func (p *past) hasChange() bool { return p.change != nil && len(p.change.Files) > 0 }
+func (h *history) hasChange() bool { return h.Work.Change != nil && len(h.Work.Change.Files) > 0 }
 
 // endInWords is an end as workEnd tells it.
 func endInWords(stop *outcome.Stop) string {
@@ -87,17 +87,17 @@ func endInWords(stop *outcome.Stop) string {
 // compareEnd compares what a live replay came to with what the record says: the
 // end, the checks and the tree.
 func (p *replay) compareEnd(found *Replayed, stop *outcome.Stop) {
-	past := p.recorded.past
-	if past.finished == nil {
+	past := p.recorded.history
+	if past.Finished == nil {
 		return
 	}
-	if !past.moved { // else the checks on another base decided
+	if !past.Moved() { // else the checks on another base decided
 		found.differs("outcome", past.workEnd(), endInWords(stop))
 	}
 	p.compareReason(found)
 	tree := string(p.run.base.Tree)
 	if past.hasChange() {
-		tree = past.change.TreeSHA
+		tree = past.Work.Change.TreeSHA
 	}
 	found.differs("tree", tree, found.Tree)
 	p.compareChecks(found)
@@ -106,14 +106,14 @@ func (p *replay) compareEnd(found *Replayed, stop *outcome.Stop) {
 // compareReason compares the reason of a run that worked with how far it was
 // published.
 func (p *replay) compareReason(found *Replayed) {
-	if past := p.recorded.past; !past.moved && past.finished.Outcome == string(past.outcomeOfWork()) {
-		found.differs("reason", past.finished.Reason, past.reasonOfWork())
+	if past := p.recorded.history; !past.Moved() && past.Finished.Outcome == string(past.outcomeOfWork()) {
+		found.differs("reason", past.Finished.Reason, past.reasonOfWork())
 	}
 }
 
 func (p *replay) compareChecks(found *Replayed) {
 	var recorded []transcript.VerifyRow
-	if table := p.recorded.past.table; table != nil {
+	if table := p.recorded.history.Work.Verify; table != nil {
 		recorded = table.Rows
 	}
 	replayed := p.run.table.Rows
@@ -141,12 +141,12 @@ func checkInWords(row transcript.VerifyRow) string {
 // checkRecord looks for what a record says and what does not follow from the rest
 // of it: its chain, its result, its checks and its end.
 func (p *replay) checkRecord(found *Replayed) {
-	past := p.recorded.past
+	past := p.recorded.history
 	if _, err := p.recorded.checkChain(); err != nil && !errors.Is(err, errUnfinished) {
 		found.differs("transcript", "as it was written", err.Error())
 	}
 	p.checkRows(found)
-	end := past.finished
+	end := past.Finished
 	if end == nil {
 		return
 	}
@@ -164,8 +164,8 @@ func (p *replay) checkRecord(found *Replayed) {
 // checkPatch compares the patch of the change with its digest. Who published a
 // bundle wrote it anew.
 func (p *replay) checkPatch(ctx context.Context, found *Replayed) error {
-	change := p.recorded.past.change
-	if change == nil || p.recorded.past.moved || p.recorded.dir.has(publishFile) || !p.recorded.dir.has(change.Patch) {
+	change := p.recorded.history.Work.Change
+	if change == nil || p.recorded.history.Moved() || p.recorded.dir.has(publishFile) || !p.recorded.dir.has(change.Patch) {
 		return nil
 	}
 	is, err := p.recorded.dir.digest(ctx, change.Patch)
@@ -178,15 +178,15 @@ func (p *replay) checkPatch(ctx context.Context, found *Replayed) error {
 
 // follows is the outcome that a record's change and checks make of what it says
 // of its end.
-func (p *past) follows() outcome.Outcome {
-	end := outcome.Outcome(p.finished.Outcome)
-	if p.moved {
+func (h *history) follows() outcome.Outcome {
+	end := outcome.Outcome(h.Finished.Outcome)
+	if h.Moved() {
 		return end // by the checks on another base
 	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed
-	empty := end == outcome.NoChanges && slices.Contains(withoutWork, p.finished.Reason)
-	if worked || empty && p.hasChange() || p.endedWork() && !slices.Contains(judged, end) {
-		return p.outcomeOfWork()
+	empty := end == outcome.NoChanges && slices.Contains(withoutWork, h.Finished.Reason)
+	if worked || empty && h.hasChange() || h.endedWork() && !slices.Contains(judged, end) {
+		return h.outcomeOfWork()
 	}
 	return end
 }
@@ -194,20 +194,20 @@ func (p *past) follows() outcome.Outcome {
 // checkRows compares the last table of a record with the checks of its job, and
 // what passed with how each came out.
 func (p *replay) checkRows(found *Replayed) {
-	past := p.recorded.past
-	if past.table == nil {
+	past := p.recorded.history
+	if past.Work.Verify == nil {
 		return
 	}
 	passed := true
-	for i, row := range past.table.Rows {
+	for i, row := range past.Work.Verify.Rows {
 		is := row
 		if i < len(past.job.Verify) {
 			is.Name, is.Run, is.Must = past.job.Verify[i].Name, past.job.Verify[i].Run, past.job.Verify[i].Must
 		}
-		is.Passed = past.table.Attempt > 0 && passes(is)
-		passed = passed && (is.Passed || past.table.Attempt == 0)
+		is.Passed = past.Work.Verify.Attempt > 0 && passes(is)
+		passed = passed && (is.Passed || past.Work.Verify.Attempt == 0)
 		found.differs("check "+row.Name, checkInWords(row), checkInWords(is))
 	}
-	found.differs("number of checks", fmt.Sprint(len(past.table.Rows)), fmt.Sprint(len(past.job.Verify)))
-	found.differs("all checks pass", fmt.Sprint(past.table.Passed), fmt.Sprint(passed))
+	found.differs("number of checks", fmt.Sprint(len(past.Work.Verify.Rows)), fmt.Sprint(len(past.job.Verify)))
+	found.differs("all checks pass", fmt.Sprint(past.Work.Verify.Passed), fmt.Sprint(passed))
 }

@@ -113,7 +113,7 @@ func (r *run) objectFailure(err error) *outcome.Stop {
 	if !errors.As(err, &damaged) {
 		return nil
 	}
-	worked := r.snapshot != nil || r.past != nil && r.past.worked()
+	worked := r.snapshot != nil || r.history != nil && r.history.worked()
 	if !worked || r.confined.Level != string(sandbox.LevelLandlock) && r.confined.Level != string(sandbox.LevelNone) {
 		return damagedRepository(damaged, err)
 	}

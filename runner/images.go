@@ -29,7 +29,7 @@ const (
 // and those that stand in what people wrote on GitHub. What cannot be had is a
 // warning and a word to the model, never the end of a run.
 func (r *run) taskImages(ctx context.Context) (images []agent.Image, missing []string) {
-	if r.replayed() != nil || r.past != nil && r.past.worked() {
+	if r.replayed() != nil || r.history != nil && r.history.worked() {
 		return nil, nil // nobody looks at them, or they are in the conversation already
 	}
 	addresses := append([]string(nil), r.job.Task.Images...)

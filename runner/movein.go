@@ -52,7 +52,7 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	for _, name := range r.dir.leftovers() {
 		r.dir.remove(name)
 	}
-	if !r.past.worked() {
+	if !r.history.worked() {
 		r.dir.remove(keptUntracked)
 		return r.sameBase(ctx)
 	}
@@ -73,7 +73,7 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 // checkoutAgain is the folder of the checkout that the run goes on in: the one
 // that the user names, else where the run worked, else the one here.
 func (r *run) checkoutAgain() string {
-	w := r.past.workspace
+	w := r.history.Workspace
 	switch {
 	case r.options.Dir != "":
 		return r.options.Dir
@@ -92,7 +92,7 @@ func (r *run) checkoutAgain() string {
 func (r *run) findWork(ctx context.Context) (here bool, err error) {
 	left, _ := r.dir.read(awayFile)
 	r.away = string(left)
-	if r.past.finished != nil && len(left) == 0 {
+	if r.history.Finished != nil && len(left) == 0 {
 		r.away = inChange
 	}
 	raw, err := r.dir.read(markFile)
@@ -109,12 +109,12 @@ func (r *run) findWork(ctx context.Context) (here bool, err error) {
 		return false, err
 	case len(left) > 0:
 		return false, r.takeOut(ctx)
-	case r.past.finished != nil && r.publishMode() != publishNone:
+	case r.history.Finished != nil && r.publishMode() != publishNone:
 		return false, nil
-	case r.past.finished != nil && r.base.SHA != r.past.workspace.BaseSHA:
-		return false, cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(r.past.workspace.BaseSHA), short(r.base.SHA))
+	case r.history.Finished != nil && r.base.SHA != r.history.Workspace.BaseSHA:
+		return false, cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(r.history.Workspace.BaseSHA), short(r.base.SHA))
 	}
-	if r.past.finished != nil {
+	if r.history.Finished != nil {
 		left, err := r.checkout.Changes(ctx, r.snapshot)
 		if err != nil || left.Empty() { // its user has thrown the work away, and wants it again
 			return false, err
@@ -135,7 +135,7 @@ func (r *run) takeOut(ctx context.Context) error {
 }
 
 func (r *run) useBase() error {
-	w := r.past.workspace
+	w := r.history.Workspace
 	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: w.Base, SHA: w.BaseSHA})
 	if err != nil {
 		return checkoutFailure(err)
@@ -146,7 +146,7 @@ func (r *run) useBase() error {
 
 // sameBase makes sure that the checkout is clean and on the run's base commit.
 func (r *run) sameBase(ctx context.Context) error {
-	w := r.past.workspace
+	w := r.history.Workspace
 	if r.base.SHA != w.BaseSHA && w.Base != "" {
 		if err := r.chooseBase(ctx, w.Base); err != nil {
 			return checkoutFailure(err)
@@ -163,7 +163,7 @@ func (r *run) sameBase(ctx context.Context) error {
 	if len(dirty) > 0 {
 		return cannotResume("the checkout is not as the run left it, and has uncommitted changes (%s); give a clean one with --repo", some(dirty))
 	}
-	if r.away == inPatches && r.past.onPull() {
+	if r.away == inPatches && r.history.onPull() {
 		return cannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
 	}
 	return r.findWorkDir()
@@ -220,7 +220,7 @@ func (r *run) keepUntrackedAgain(ctx context.Context) error {
 
 // layOver puts the last change set of the run into the checkout.
 func (r *run) layOver(ctx context.Context) error {
-	change := r.past.change
+	change := r.history.Work.Change
 	if change == nil || len(change.Files) == 0 {
 		return nil
 	}

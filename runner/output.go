@@ -27,8 +27,8 @@ func (r *run) readOutputSchema(ctx context.Context) error {
 	if name == "" {
 		return nil
 	}
-	if r.past != nil { // as it was when the run was started
-		return r.output.read(r.past.started.OutputSchema)
+	if r.history != nil { // as it was when the run was started
+		return r.output.read(r.history.Started.OutputSchema)
 	}
 	path := name
 	if r.jobFile.path != "" {

@@ -42,8 +42,8 @@ func (r *run) questionTools() tools.Tool {
 const nobodyToAsk = "nobody_to_ask"
 
 // askedPeople says that the run had people to put its questions to.
-func (p *past) askedPeople() bool {
-	return p.job.Task.Questions == "ask" && !slices.ContainsFunc(p.warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
+func (h *history) askedPeople() bool {
+	return h.job.Task.Questions == "ask" && !slices.ContainsFunc(h.Warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
 }
 
 // questionsMark begins the comment with the questions, by which a later run

@@ -64,10 +64,10 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	recorded.dir = dir
-	if recorded.past, err = recorded.readPast(); err != nil {
+	if recorded.history, err = recorded.readHistory(); err != nil {
 		return nil, err
 	}
-	if recorded.past.started == nil || recorded.past.workspace == nil {
+	if !recorded.history.Begun() {
 		return nil, errors.New("the run had not begun: there is nothing to replay")
 	}
 	if o.Out == "" {
@@ -102,21 +102,21 @@ func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, er
 		options: Options{Out: o.Out, Publish: publishNone, Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil},
 		env:     recorded.env, began: time.Now(),
 	}
-	r.past = recorded.past
+	r.history = recorded.history
 	p := &replay{recorded: recorded, run: r, into: filepath.Join(o.Out, checkoutFolder)}
 	if err := r.openDirectory(); err != nil {
 		return p, err
 	}
 	r.adoptTask()
-	r.past, r.options.Publish = nil, publishNone
+	r.history, r.options.Publish = nil, publishNone
 	source := o.Dir
 	if source == "" {
-		source = recorded.past.workspace.Root
+		source = recorded.history.Workspace.Root
 	}
 	if err := r.openCheckout(ctx, source); err != nil {
 		return p, checkoutFailure(err)
 	}
-	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: recorded.past.workspace.Base, SHA: recorded.past.workspace.BaseSHA})
+	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: recorded.history.Workspace.Base, SHA: recorded.history.Workspace.BaseSHA})
 	if err != nil {
 		return p, checkoutFailure(err)
 	}
@@ -127,7 +127,7 @@ func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, er
 // live runs the recorded answers with the real tools.
 func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	r := p.run
-	if p.recorded.past.onPull() {
+	if p.recorded.history.onPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
 	if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: r.base.Tree}); err != nil {
@@ -168,7 +168,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	case !answers.lacked:
 		p.compareEnd(found, stop)
 	case p.endedByItself():
-		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.past.finished.Message, Replayed: found.Message})
+		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.history.Finished.Message, Replayed: found.Message})
 		p.compareChecks(found)
 	}
 	return found, errors.Join(err, p.checkPatch(ctx, found))
@@ -176,7 +176,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 
 // endedByItself says that nothing stopped the run before it had all answers.
 func (p *replay) endedByItself() bool {
-	end := p.recorded.past.finished
+	end := p.recorded.history.Finished
 	return end != nil && !slices.Contains(goesOn, outcome.Outcome(end.Outcome))
 }
 
@@ -198,7 +198,7 @@ func (p *replay) writeBody(failed error) (string, error) {
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
-	text := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.past.workspace.Root)
+	text := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.history.Workspace.Root)
 	return text, errors.Join(failed, p.run.dir.write(pullRequestFile, []byte(text)))
 }
 
@@ -260,7 +260,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{asks: p.recorded.past.askedPeople()}
+	answers := &recordedAnswers{asks: p.recorded.history.askedPeople()}
 	var outputs []transcript.ToolFinished
 	err := p.recorded.eachEvent(func(e transcript.Event) error {
 		switch e.Type {
@@ -273,7 +273,7 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 				return nil
 			}
 			for i := range d.Output {
-				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.past.workspace.Root), jsonText(p.run.checkout.Root()))
+				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.history.Workspace.Root), jsonText(p.run.checkout.Root()))
 			}
 			answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeToolFinished:
@@ -298,23 +298,8 @@ func jsonText(s string) []byte {
 }
 
 func (r *run) eachEvent(take func(transcript.Event) error) error {
-	f, err := r.dir.open(transcriptFile)
-	if err != nil {
-		return fmt.Errorf("read transcript: %w", err)
-	}
-	defer f.Close()
-	for e, err := range transcript.Read(f) {
-		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
-			return nil
-		}
-		if err == nil {
-			err = take(e)
-		}
-		if err != nil {
-			return fmt.Errorf("read transcript: %w", err)
-		}
-	}
-	return nil
+	_, err := r.survey(func(_ *transcript.View, e transcript.Event) error { return take(e) })
+	return err
 }
 
 // compare finds the calls whose outputs are not what they were, but for times,
@@ -334,7 +319,7 @@ func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, erro
 	for _, was := range recorded {
 		is, ran := now[was.Number]
 		a := lasting(was.Output)
-		b := lasting(strings.ReplaceAll(is.Output, p.run.checkout.Root(), p.recorded.past.workspace.Root))
+		b := lasting(strings.ReplaceAll(is.Output, p.run.checkout.Root(), p.recorded.history.Workspace.Root))
 		if !ran {
 			b = "(not called)"
 		}
@@ -361,13 +346,12 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	if err = errors.Join(err, p.checkPatch(ctx, found)); err != nil {
 		return nil, err
 	}
-	p.recorded.job, p.recorded.branch = &p.recorded.past.job, view.Workspace.Branch
-	p.recorded.adoptPast()
+	p.recorded.adoptHistory()
 	p.recorded.table = transcript.Verify{Passed: true}
 	if view.Verify != nil {
 		p.recorded.table = *view.Verify
 	}
-	if change := p.recorded.past.change; change != nil {
+	if change := p.recorded.history.Work.Change; change != nil {
 		if err := p.applyChange(ctx, change, found); err != nil {
 			return nil, err
 		}
@@ -403,7 +387,7 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 
 // checkRequests builds each request from the events and compares its digest.
 func (p *replay) checkRequests(found *Replayed) error {
-	rebuilt := model.Rebuilt{Chat: p.recorded.past.job.Model.Wire == "chat" && p.recorded.past.started.Scripted == ""}
+	rebuilt := model.Rebuilt{Chat: p.recorded.history.job.Model.Wire == "chat" && p.recorded.history.Started.Scripted == ""}
 	return p.recorded.eachEvent(func(e transcript.Event) error {
 		var d struct {
 			Turn                 int

@@ -18,31 +18,31 @@ func cannotResume(format string, args ...any) *outcome.Stop {
 }
 
 // resumable says whether a run can go on, with the limits that it then has.
-func (p *past) resumable() error {
+func (h *history) resumable() error {
 	switch {
-	case p.started == nil || p.workspace == nil:
+	case !h.Begun():
 		return cannotResume("it was stopped before it had begun; start a new one")
-	case p.finished != nil && !p.pending && !slices.Contains(goesOn, outcome.Outcome(p.finished.Outcome)):
+	case h.Finished != nil && !h.pending && !slices.Contains(goesOn, outcome.Outcome(h.Finished.Outcome)):
 		return cannotResume("it has ended; look at %s, and start a new one", resultFile)
-	case strings.Contains(string(p.started.Job), redactedMark):
+	case strings.Contains(string(h.Started.Job), redactedMark):
 		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
-	case p.onPull() && !p.worked():
+	case h.onPull() && !h.worked():
 		return cannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
-	case p.onPull() && !strings.HasPrefix(p.workspace.Branch, runBranches):
+	case h.onPull() && !strings.HasPrefix(h.Workspace.Branch, runBranches):
 		return cannotResume("it went on with a person's pull request; ask there again")
-	case p.started.Scripted != "":
+	case h.Started.Scripted != "":
 		return cannotResume("its answers came from a scripted session; start it again")
 	}
-	return p.withinLimit()
+	return h.withinLimit()
 }
 
 // withinLimit makes sure that the limit which ended a run has been raised.
-func (p *past) withinLimit() error {
-	if p.finished == nil || p.finished.Outcome != string(outcome.BudgetExceeded) {
+func (h *history) withinLimit() error {
+	if h.Finished == nil || h.Finished.Outcome != string(outcome.BudgetExceeded) {
 		return nil
 	}
-	key := limitKey(p.finished.Reason)
-	if limit, was := limitOf(p.job.Limits, key), limitOf(p.limits, key); limit > was || limit == 0 {
+	key := limitKey(h.Finished.Reason)
+	if limit, was := limitOf(h.job.Limits, key), limitOf(h.limits, key); limit > was || limit == 0 {
 		return nil
 	}
 	return cannotResume("%s is used up; raise it with --set %s=…", key, key)

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -56,7 +57,7 @@ func Resume(ctx context.Context, o ResumeOptions) Result {
 
 func (r *run) again(ctx context.Context, o ResumeOptions) Result {
 	err := r.guarded(ctx, func(ctx context.Context) error { return r.reopen(ctx, o) })
-	if r.past != nil && r.past.finished != nil && !r.dir.has(resultFile) {
+	if r.history != nil && r.history.Finished != nil && !r.dir.has(resultFile) {
 		return r.concludeAgain()
 	}
 	if err == nil {
@@ -88,33 +89,33 @@ func (r *run) reopen(ctx context.Context, o ResumeOptions) error {
 		return cannotResume("%s", trimmed(err)).Because(err)
 	}
 	r.log, r.torn = log, torn
-	if r.past, err = r.readPast(); err != nil {
+	if r.history, err = r.readHistory(); err != nil {
 		return err
 	}
-	r.past.limits, r.raised = r.past.job.Limits, o.Set
-	if r.past.job.Limits, err = setLimits(r.past.limits, o.Set); err != nil {
+	r.history.limits, r.raised = r.history.job.Limits, o.Set
+	if r.history.job.Limits, err = setLimits(r.history.limits, o.Set); err != nil {
 		return err
 	}
-	r.past.pending = r.dir.has(awayFile)
-	if err := r.past.resumable(); err != nil {
+	r.history.pending = r.dir.has(awayFile)
+	if err := r.history.resumable(); err != nil {
 		return err
 	}
-	if err := r.dir.unaltered(ctx, r.past.finished, packFile, workPackFile, patchesFolder); err != nil {
+	if err := r.dir.unaltered(ctx, r.history.Finished, packFile, workPackFile, patchesFolder); err != nil {
 		return cannotResume("%s", trimmed(err))
 	}
-	r.adoptPast()
+	r.adoptHistory()
 	return dir.reserve()
 }
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
 func (r *run) concludeAgain() Result {
-	end := r.past.finished
-	result := Result{Worked: r.past.worked(), Directory: r.dir.path, File: resultFile, Summary: end.Summary}
+	end := r.history.Finished
+	result := Result{Worked: r.history.worked(), Directory: r.dir.path, File: resultFile, Summary: end.Summary}
 	if err := json.Unmarshal(end.Result, &result); err != nil {
 		return r.unrecorded(fmt.Errorf("read the last event: %w", err))
 	}
-	if change := r.past.change; change != nil && len(change.Files) > 0 {
+	if change := r.history.Work.Change; change != nil && len(change.Files) > 0 {
 		result.Stat = change.Files
 	}
 	result.TranscriptSHA256 = r.log.Head()
@@ -129,13 +130,13 @@ func (d *directory) has(name string) bool {
 	return err == nil
 }
 
-// adoptPast takes over what the transcript says of the run.
-func (r *run) adoptPast() {
-	p := r.past
+// adoptHistory takes over what the transcript says of the run.
+func (r *run) adoptHistory() {
+	h := r.history
 	r.adoptTask()
-	r.begun, r.began = true, time.Now().Add(-p.elapsed)
-	r.warnings, r.plan, r.nudged = p.warnings, p.plan, p.nudged
-	r.attempts, r.committed, r.asked = p.attempts, p.commit, p.asked
+	r.begun, r.began = true, time.Now().Add(-h.elapsed)
+	r.warnings, r.plan, r.nudged = h.Warnings, h.Plan, h.nudged
+	r.attempts, r.committed, r.asked = h.Work.Attempts, h.Commit(), h.asked
 	if patches, err := os.ReadDir(r.dir.join(patchesFolder)); err == nil {
 		r.patches = len(patches)
 	}
@@ -143,16 +144,16 @@ func (r *run) adoptPast() {
 
 // adoptTask takes over what the run was to do, and nothing of what it did.
 func (r *run) adoptTask() {
-	p := r.past
-	r.id, r.branch = p.started.RunID, p.workspace.Branch
-	r.job, r.options.Publish = &p.job, p.started.Publish
+	h := r.history
+	r.id, r.branch = h.Started.RunID, h.Workspace.Branch
+	r.job, r.options.Publish = &h.job, h.Started.Publish
 	r.redact()
-	r.task = task{source: p.task.Source, name: p.task.Source, title: p.task.Title, text: p.task.Text, url: p.task.URL, key: p.started.Key, snapshot: p.task.Snapshot, trigger: p.task.Trigger, actor: p.task.Actor, actorID: p.task.ActorID}
-	if issue, err := job.ParseIssue(p.task.Issue); err == nil && issue.Repository != "" {
+	r.task = task{source: h.Task.Source, name: h.Task.Source, title: h.Task.Title, text: h.Task.Text, url: h.Task.URL, key: h.Started.Key, snapshot: h.Task.Snapshot, trigger: h.Task.Trigger, actor: h.Task.Actor, actorID: h.Task.ActorID}
+	if issue, err := job.ParseIssue(h.Task.Issue); err == nil && issue.Repository != "" {
 		r.task.issue, r.task.name = &issue, "issue "+issue.String()
 	}
-	if p.task.Author != "" {
-		r.task.author = &forge.User{Login: p.task.Author, ID: p.task.AuthorID}
+	if h.Task.Author != "" {
+		r.task.author = &forge.User{Login: h.Task.Author, ID: h.Task.AuthorID}
 	}
 }
 
@@ -164,7 +165,7 @@ func (r *run) proceed(ctx context.Context) error {
 		return err
 	}
 	begin := []func(context.Context) error{r.restore, r.moveIn}
-	if !r.past.worked() {
+	if !r.history.worked() {
 		begin = []func(context.Context) error{r.setUp, r.takeBaseline, r.briefAgent}
 	}
 	return r.inTime(ctx, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
@@ -179,15 +180,15 @@ func (r *run) recordResumed(context.Context) error {
 		}
 	}
 	event := transcript.RunResumed{
-		Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.away != "", Limits: r.raised, Seconds: r.past.elapsed.Seconds(),
+		Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.away != "", Limits: r.raised, Seconds: r.history.elapsed.Seconds(),
 	}
-	if end := r.past.finished; end != nil {
+	if end := r.history.Finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
 	}
 	if err := r.record(transcript.TypeRunResumed, event); err != nil {
 		return err
 	}
-	r.resumed, r.movesIn = true, r.away != "" && r.past.worked()
+	r.resumed, r.movesIn = true, r.away != "" && r.history.worked()
 	r.pulse = r.dir.beginPulse()
 	if err := r.log.Sync(); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
@@ -200,7 +201,7 @@ func (r *run) recordResumed(context.Context) error {
 // resumeProgress goes on with the comment that showed how far the run was, where
 // an event had asked for it.
 func (r *run) resumeProgress(ctx context.Context) error {
-	number := r.past.askedOn()
+	number := r.history.askedOn()
 	if number == 0 || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()) {
 		return nil
 	}
@@ -213,9 +214,9 @@ func (r *run) resumeProgress(ctx context.Context) error {
 // them.
 func (r *run) restore(ctx context.Context) error {
 	r.table = transcript.Verify{Passed: true}
-	if r.past.baseline != nil {
-		r.baseline = r.past.baseline.Rows
-		r.table = *r.past.baseline
+	if r.history.Baseline != nil {
+		r.baseline = r.history.Baseline.Rows
+		r.table = *r.history.Baseline
 	}
 	if len(r.baseline) != len(r.job.Verify) {
 		return cannotResume("its transcript has no baseline of the verify commands")
@@ -223,26 +224,26 @@ func (r *run) restore(ctx context.Context) error {
 	if err := r.briefAgent(ctx); err != nil {
 		return err
 	}
-	r.conversation.Restore(&r.past.agent, r.conversation.Items())
+	r.conversation.Restore(&r.history.conversation, model.Usage(r.history.Usage), r.conversation.Items())
 	return nil
 }
 
 // catchUp answers the calls of the last answer that the run was stopped in, once
 // there are tools again, and tells the model what is not as it was.
 func (r *run) catchUp(ctx context.Context) error {
-	if r.past == nil {
+	if r.history == nil {
 		return nil
 	}
-	past := r.past
-	r.past = nil
-	if err := r.conversation.Resume(ctx, &past.agent, r.interrupted); err != nil {
+	past := r.history
+	r.history = nil
+	if err := r.conversation.Resume(ctx, &past.conversation, r.interrupted); err != nil {
 		return err
 	}
 	var words []string
-	if past.finished != nil {
+	if past.Finished != nil {
 		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
-	if r.away == "" && past.agent.Told(leftRunning) {
+	if r.away == "" && past.conversation.Told(leftRunning) {
 		words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 	}
 	switch r.away {

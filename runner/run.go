@@ -135,7 +135,7 @@ type run struct {
 	nudged       bool            // an early end was pointed out
 	overBudget   *outcome.Stop   // that ended the agent's work
 	untimed      context.Context // which limits.time does not end
-	past         *past           // of a run that goes on; nil once it was caught up with
+	history      *history        // of a run that goes on; nil once it was caught up with
 	resumed      bool            // run.resumed is written
 	torn         int             // bytes that were cut off the transcript
 	attempts     int             // of verification that are over

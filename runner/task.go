@@ -35,8 +35,8 @@ type task struct {
 // repositoryName is OWNER/REPO from the job, the issue, Actions or the
 // checkout's origin, in this order.
 func (r *run) repositoryName(server string) string {
-	if r.past != nil && r.past.workspace.Repository != "" {
-		return r.past.workspace.Repository // the run goes on for the same one
+	if r.history != nil && r.history.Workspace.Repository != "" {
+		return r.history.Workspace.Repository // the run goes on for the same one
 	}
 	if r.job.Repository.Name != "" {
 		return r.job.Repository.Name

@@ -91,12 +91,12 @@ func (r *run) converse(ctx context.Context) (string, error) {
 
 // endedBefore says that the agent had ended before the run was killed.
 func (r *run) endedBefore() bool {
-	if r.past == nil {
+	if r.history == nil {
 		return false
 	}
-	words, ended := r.past.agent.Ended()
+	words, ended := r.history.conversation.Ended()
 	if ended {
-		r.summary, r.past = words, nil
+		r.summary, r.history = words, nil
 	}
 	return ended
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Past is a conversation as the events of its transcript tell it.
+// Past is what a conversation needs to go on, as the events of its transcript tell
+// it: the items, the calls without an output, how it was made shorter. The tokens
+// that it used are for the View to tell.
 type Past struct {
-	// CallLimit is limits.tool_calls at that time; 0 for none.
+	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
 
 	position
@@ -31,9 +33,11 @@ type Past struct {
 	unrun    string            // why those behind them were not
 	denials  []json.RawMessage // that the last answer is owed too
 	aside    []json.RawMessage // outputs of calls in an answer that was to be words alone
-	unshort  *position         // before the order of a summary that replaced nothing yet; nil for none
-	started  map[int]start     // by number
-	finished map[int]transcript.ToolFinished
+	// beforeOrder is the conversation as it was when a summary was ordered, until that
+	// summary replaces it; nil where none was ordered.
+	beforeOrder *position
+	started     map[int]start // by number
+	finished    map[int]transcript.ToolFinished
 }
 
 // start is the beginning of a call.
@@ -56,53 +60,59 @@ func (p *Past) Told(is func(item json.RawMessage) bool) bool {
 
 // Take adds the next event. Types that are not of the conversation are skipped.
 func (p *Past) Take(e transcript.Event) error {
-	take, known := map[transcript.Type]func(json.RawMessage) error{
-		transcript.TypeModelRequest:  taking(p.request),
-		transcript.TypeModelResponse: taking(p.response),
-		transcript.TypeModelRetry:    taking(func(d transcript.ModelRetry) error { p.charge(d.Usage); return nil }),
-		transcript.TypeModelFailure:  taking(func(d transcript.ModelFailure) error { p.charge(d.Usage); return nil }),
-		transcript.TypeCompaction:    taking(p.compaction),
-		transcript.TypeRunFinished:   taking(p.finish),
-		transcript.TypeToolStarted:   taking(func(d transcript.ToolStarted) error { p.started[d.Number] = start{d, e.Seq}; return nil }),
-		transcript.TypeToolFinished:  taking(func(d transcript.ToolFinished) error { p.finished[d.Number] = d; return nil }),
-	}[e.Type]
+	take, known := takes[e.Type]
 	if !known {
 		return nil
 	}
 	if p.started == nil {
 		p.started, p.finished = map[int]start{}, map[int]transcript.ToolFinished{}
 	}
-	if err := take(e.Data); err != nil {
-		return fmt.Errorf("read event %d (%s): %w", e.Seq, e.Type, err)
+	return take(p, e)
+}
+
+// takes says what each type of event does to a past.
+var takes = map[transcript.Type]func(*Past, transcript.Event) error{
+	transcript.TypeModelRequest:  taking((*Past).request),
+	transcript.TypeModelResponse: taking((*Past).response),
+	transcript.TypeCompaction:    taking((*Past).compaction),
+	transcript.TypeRunFinished:   taking((*Past).finish),
+	transcript.TypeToolStarted:   (*Past).toolStarted,
+	transcript.TypeToolFinished:  taking((*Past).toolFinished),
+}
+
+func taking[T any](take func(*Past, T) error) func(*Past, transcript.Event) error {
+	return func(p *Past, e transcript.Event) error {
+		var data T
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		return take(p, data)
 	}
+}
+
+func (p *Past) toolStarted(e transcript.Event) error {
+	began := start{seq: e.Seq}
+	if err := json.Unmarshal(e.Data, &began.ToolStarted); err != nil {
+		return err
+	}
+	p.started[began.Number] = began
 	return nil
 }
 
-func taking[T any](take func(T) error) func(json.RawMessage) error {
-	return func(raw json.RawMessage) error {
-		var data T
-		if err := json.Unmarshal(raw, &data); err != nil {
-			return err
-		}
-		return take(data)
-	}
-}
-
-func (p *Past) charge(u *transcript.Usage) {
-	if u != nil {
-		p.spent.Usage = p.spent.Usage.Add(model.Usage(*u))
-	}
+func (p *Past) toolFinished(d transcript.ToolFinished) error {
+	p.finished[d.Number] = d
+	return nil
 }
 
 func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
-	p.unshort = p.beforeSummary(d)
+	p.beforeOrder = p.withoutOrder(d)
 	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
 	if d.Settings != nil {
 		p.settings = d.Settings
 	}
-	p.ended = p.ended && d.Aside && p.unshort == nil // a summary is asked for before a turn
+	p.ended = p.ended && d.Aside && p.beforeOrder == nil // a summary is asked for before a turn
 	p.lastTold = lastTold(d.Input)
 	p.open, p.denials, p.aside = nil, nil, nil // each has its output in the input of this request
 	clear(p.started)
@@ -110,9 +120,9 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	return nil
 }
 
-// beforeSummary is the conversation without the order of a summary, with which
+// withoutOrder is the conversation without the order of a summary, with which
 // the request for one ends; nil for other requests.
-func (p *Past) beforeSummary(d transcript.ModelRequest) *position {
+func (p *Past) withoutOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
 	if !d.Aside || last < 0 || wordsOf(d.Input[last]) != summaryOrder {
 		return nil
@@ -143,7 +153,6 @@ func lastTold(items []json.RawMessage) string {
 }
 
 func (p *Past) response(d transcript.ModelResponse) error {
-	p.charge(&d.Usage)
 	p.measure.lastAnswer = len(p.history)
 	p.history = append(p.history, d.Output...)
 	p.logged = len(p.history)
@@ -213,18 +222,18 @@ func (p *Past) owe(said answer) {
 }
 
 func (p *Past) compaction(d transcript.Compaction) error {
-	p.charge(d.Usage)
 	p.position = position{history: withLostImages(d.Items), logged: len(d.Items), measure: measure{lastAnswer: len(d.Items)}}
-	p.unshort, p.aside = nil, nil
+	p.beforeOrder, p.aside = nil, nil
 	return nil
 }
 
-// Restore puts the conversation where its past ended. begin is how many items
-// at its start stay word for word. What its last answer asked for is finished
-// by Resume.
-func (c *Conversation) Restore(p *Past, begin int) {
+// Restore puts the conversation where its past ended, with the tokens that were
+// used by then. begin is how many items at its start stay word for word. What its
+// last answer asked for is finished by Resume.
+func (c *Conversation) Restore(p *Past, used model.Usage, begin int) {
 	c.position, c.pinned = p.position, min(begin, len(p.history))
 	c.spent, c.numbered, c.said, c.recorded = p.spent, p.numbered, p.said, p.settings
+	c.spent.Usage = used
 	if len(p.open)+len(p.denials) > 0 { // the answer to it is there, and waits for outputs
 		c.lastTold = p.lastTold
 	}
@@ -303,12 +312,12 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 // of a conversation that was stopped before the summary replaced anything: it would
 // go on with the order to call nothing.
 func (c *Conversation) dropSummary(p *Past) error {
-	if p.unshort == nil {
+	if p.beforeOrder == nil {
 		return nil
 	}
-	c.position = *p.unshort
+	c.position = *p.beforeOrder
 	err := c.adopt(&compaction{method: "none", items: c.history, before: c.tokens()}, reasonInterrupted)
-	c.measure, c.settled = p.unshort.measure, 0 // it is as long as before, and to be made shorter at once
+	c.measure, c.settled = p.beforeOrder.measure, 0 // it is as long as before, and to be made shorter at once
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 var update = flag.Bool("update", false, "rewrite the fixtures")
@@ -37,37 +38,11 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// happening is one event that a test records.
-type happening struct {
-	kind transcript.Type
-	data any
-}
+type happening = transcripttest.Happening
 
-// recorded is the log of a run, as it lies on disk.
 func recorded(t testing.TB, run []happening) string {
 	t.Helper()
-	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := transcript.Create(path, transcript.Options{Clock: func() time.Time {
-		now = now.Add(1700 * time.Millisecond)
-		return now
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range run {
-		if _, err := log.Append(h.kind, h.data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	return transcripttest.RecordedEvery(t, 1700*time.Millisecond, run)
 }
 
 func quoted(v any) string {
@@ -83,25 +58,25 @@ func said(text string) json.RawMessage {
 }
 
 func asked(turn int, items ...json.RawMessage) happening {
-	return happening{kind: transcript.TypeModelRequest, data: transcript.ModelRequest{Turn: turn, Model: "gpt-5.1-codex", Input: items}}
+	return happening{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: turn, Model: "gpt-5.1-codex", Input: items}}
 }
 
 func answered(turn int, items ...json.RawMessage) happening {
-	return happening{kind: transcript.TypeModelResponse, data: transcript.ModelResponse{
+	return happening{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{
 		Turn: turn, Status: "completed", Output: items, Seconds: 3.4 + float64(turn),
 		Usage: transcript.Usage{Input: 4200 + 900*int64(turn), Cached: 3100, Output: 310, Reasoning: 120},
 	}}
 }
 
 func called(turn, number int, tool, input string) happening {
-	return happening{kind: transcript.TypeToolStarted, data: transcript.ToolStarted{
+	return happening{Kind: transcript.TypeToolStarted, Data: transcript.ToolStarted{
 		Turn: turn, Number: number, CallID: fmt.Sprintf("call_%d", number), Tool: tool, Input: input, Offered: true,
 	}}
 }
 
 func ended(turn, number int, tool, output string, detail map[string]any) happening {
 	code, _ := detail["exit_code"].(int)
-	return happening{kind: transcript.TypeToolFinished, data: transcript.ToolFinished{
+	return happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{
 		Turn: turn, Number: number, CallID: fmt.Sprintf("call_%d", number), Tool: tool,
 		Failed: code != 0 || detail["denied"] != nil, Output: output, Bytes: int64(len(output)), Seconds: 0.4 * float64(number), Detail: detail,
 	}}
@@ -151,22 +126,22 @@ func ordinary() []happening {
 	}
 	settings := json.RawMessage(`{"instructions":"You work in a git checkout.\nGo on until the task is done.","tools":[{"type":"function","name":"exec_command"},{"type":"custom","name":"apply_patch"},{"type":"web_search"}]}`)
 	first := asked(1, json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Greet people politely.\nSee the issue."}]}`))
-	request := first.data.(transcript.ModelRequest)
+	request := first.Data.(transcript.ModelRequest)
 	request.Settings = settings
-	first.data = request
+	first.Data = request
 	return []happening{
-		{kind: transcript.TypeRunStarted, data: transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.3.0", Key: "issue-7", Job: json.RawMessage(`{"version":1,"name":"issue-7"}`), Publish: "github", Link: "https://github.com/octo-org/widgets/actions/runs/42"}},
-		{kind: transcript.TypeTask, data: transcript.Task{Source: "issue", Title: "Greet people politely", Issue: "octo-org/widgets#7", URL: "https://github.com/octo-org/widgets/issues/7", Text: "`greet Ada` prints **Hello Ada**. It should have a comma and an exclamation mark:\n\n```\nHello, Ada!\n```\n\n- names keep their case\n- blanks around a name do not count"}},
-		{kind: transcript.TypeWorkspace, data: transcript.Workspace{Repository: "octo-org/widgets", Base: "main", BaseSHA: strings.Repeat("a1b2", 10), Branch: "agent-ci/issue-7", Path: "."}},
-		{kind: transcript.TypePolicy, data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}}},
-		{kind: transcript.TypeSetup, data: transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
-		{kind: transcript.TypeVerify, data: transcript.Verify{Passed: true, Rows: reds}},
+		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.3.0", Key: "issue-7", Job: json.RawMessage(`{"version":1,"name":"issue-7"}`), Publish: "github", Link: "https://github.com/octo-org/widgets/actions/runs/42"}},
+		{Kind: transcript.TypeTask, Data: transcript.Task{Source: "issue", Title: "Greet people politely", Issue: "octo-org/widgets#7", URL: "https://github.com/octo-org/widgets/issues/7", Text: "`greet Ada` prints **Hello Ada**. It should have a comma and an exclamation mark:\n\n```\nHello, Ada!\n```\n\n- names keep their case\n- blanks around a name do not count"}},
+		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: "octo-org/widgets", Base: "main", BaseSHA: strings.Repeat("a1b2", 10), Branch: "agent-ci/issue-7", Path: "."}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}}},
+		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
+		{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: reds}},
 		first,
-		{kind: transcript.TypeModelRetry, data: transcript.ModelRetry{Turn: 1, Attempt: 1, Error: "HTTP 503: the server is overloaded", Wait: 2}},
+		{Kind: transcript.TypeModelRetry, Data: transcript.ModelRetry{Turn: 1, Attempt: 1, Error: "HTTP 503: the server is overloaded", Wait: 2}},
 		answered(1, json.RawMessage(`{"type":"reasoning","encrypted_content":"gAAAA","summary":[{"type":"summary_text","text":"I should look at the test before I change the function."}]}`),
 			said("I look at the test and the function first.")),
 		called(1, 1, "update_plan", `{"plan":[{"step":"Read the failing test","status":"in_progress"}]}`),
-		{kind: transcript.TypePlan, data: steps("in_progress", "pending", "pending")},
+		{Kind: transcript.TypePlan, Data: steps("in_progress", "pending", "pending")},
 		ended(1, 1, "update_plan", "Plan updated", nil),
 		called(1, 2, "exec_command", `{"cmd":"go test ./...","workdir":"."}`),
 		called(1, 3, "read_file", `{"file_path":"greet/greet.go"}`),
@@ -181,26 +156,26 @@ func ordinary() []happening {
 		asked(3),
 		answered(3),
 		called(3, 6, "exec_command", `{"cmd":"go test -v ./... \\\n  | tail -n 200"}`),
-		{kind: transcript.TypeToolFinished, data: transcript.ToolFinished{
+		{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{
 			Turn: 3, Number: 6, CallID: "call_6", Tool: "exec_command", Output: numbered(200), Truncated: true, File: "outputs/call-6.txt", Bytes: 1_234_567, Seconds: 75,
 			Detail: map[string]any{"exit_code": 0},
 		}},
-		{kind: transcript.TypePlan, data: steps("completed", "completed", "completed")},
-		{kind: "compaction", data: map[string]any{"before": 120_000, "after": 9_000}},
+		{Kind: transcript.TypePlan, Data: steps("completed", "completed", "completed")},
+		{Kind: "compaction", Data: map[string]any{"before": 120_000, "after": 9_000}},
 		asked(4),
 		answered(4, said("## What was done\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is.")),
-		{kind: transcript.TypeChange, data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Files: []transcript.ChangeFile{
+		{Kind: transcript.TypeChange, Data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Files: []transcript.ChangeFile{
 			{Path: "greet/greet.go", Status: "M", Insertions: 3, Deletions: 3},
 			{Path: "greet/testdata/names.txt", Status: "A", Insertions: 4},
 			{Path: "docs/greeting.md", Status: "A", Insertions: 2},
 			{Path: "greet/old.go", Status: "D", Deletions: 6},
 			{Path: "logo.png", Status: "A", Binary: true},
 		}}},
-		{kind: transcript.TypeVerify, data: transcript.Verify{Attempt: 1, Passed: true, Rows: greens}},
-		{kind: transcript.TypeWarning, data: transcript.Warning{Code: "comments_left_out", Message: "2 comments by people without a role in the repository were not read."}},
-		{kind: transcript.TypePublish, data: transcript.Publish{Step: "push", Branch: "agent-ci/issue-7", HeadSHA: strings.Repeat("c3d4", 10), Remote: "https://github.com/octo-org/widgets"}},
-		{kind: transcript.TypePublish, data: transcript.Publish{Step: "pull_request", Number: 8, URL: "https://github.com/octo-org/widgets/pull/8", Operation: "created"}},
-		{kind: transcript.TypeRunFinished, data: transcript.RunFinished{
+		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Passed: true, Rows: greens}},
+		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: "comments_left_out", Message: "2 comments by people without a role in the repository were not read."}},
+		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: "push", Branch: "agent-ci/issue-7", HeadSHA: strings.Repeat("c3d4", 10), Remote: "https://github.com/octo-org/widgets"}},
+		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: "pull_request", Number: 8, URL: "https://github.com/octo-org/widgets/pull/8", Operation: "created"}},
+		{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{
 			Outcome: "changed", Reason: "pull_request", Message: "Pull request #8 was created; review it and merge.", Turns: 4, Calls: 6, Seconds: 151,
 			Summary: "## What was done\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is.",
 		}},
@@ -215,24 +190,24 @@ func hostile() []happening {
 	block := "</script></style></title></textarea>\n```\n" + evil + "\n````\n# " + evil + "\n- " + evil + "\n**" + evil + "**\n`" + evil + "`\n"
 	patch := "*** Begin Patch\n*** Add File: " + strings.ReplaceAll(evil, "\x00", "") + "\n+" + evil + "\n*** Update File: a.html\n@@ " + evil + "\n-<b>old " + evil + "\n+<b>new " + evil + "\n*** End Patch"
 	return []happening{
-		{kind: transcript.TypeRunStarted, data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Publish: evil, Scripted: evil, Link: "javascript:alert(1)"}},
-		{kind: transcript.TypeTask, data: transcript.Task{Source: evil, Title: evil, Text: block, Issue: evil, URL: "javascript:alert(1)//https://a.example/b/c/pull/1"}},
-		{kind: transcript.TypeWorkspace, data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Branch: evil, Path: evil}},
-		{kind: transcript.TypePolicy, data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}}},
-		{kind: transcript.TypeSetup, data: transcript.Setup{Name: evil, Run: evil}},
-		{kind: transcript.TypeModelRequest, data: transcript.ModelRequest{Turn: 1, Model: evil, Settings: json.RawMessage(`{"instructions":` + quoted(evil) + `,"tools":[{"type":` + quoted(evil) + `}]}`), Input: []json.RawMessage{json.RawMessage(`{"role":` + quoted(evil) + `,"content":` + quoted(block) + `}`)}}},
+		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Publish: evil, Scripted: evil, Link: "javascript:alert(1)"}},
+		{Kind: transcript.TypeTask, Data: transcript.Task{Source: evil, Title: evil, Text: block, Issue: evil, URL: "javascript:alert(1)//https://a.example/b/c/pull/1"}},
+		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Branch: evil, Path: evil}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}}},
+		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: evil, Run: evil}},
+		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: evil, Settings: json.RawMessage(`{"instructions":` + quoted(evil) + `,"tools":[{"type":` + quoted(evil) + `}]}`), Input: []json.RawMessage{json.RawMessage(`{"role":` + quoted(evil) + `,"content":` + quoted(block) + `}`)}}},
 		answered(1, said(block), json.RawMessage(`{"type":`+quoted(evil)+`,"x":`+quoted(block)+`}`)),
-		{kind: transcript.TypePlan, data: transcript.Plan{Explanation: evil, Steps: []transcript.PlanStep{{Step: evil, Status: evil}, {Step: block, Status: "completed"}}}},
+		{Kind: transcript.TypePlan, Data: transcript.Plan{Explanation: evil, Steps: []transcript.PlanStep{{Step: evil, Status: evil}, {Step: block, Status: "completed"}}}},
 		called(1, 1, evil, `{"cmd":`+quoted(block)+`,`+quoted(evil)+`:1}`),
 		ended(1, 1, evil, block, map[string]any{"exit_code": 3}),
 		called(1, 2, "apply_patch", patch),
 		ended(1, 2, "apply_patch", evil, map[string]any{"denied": evil}),
-		{kind: transcript.TypeChange, data: transcript.Change{Files: []transcript.ChangeFile{{Path: evil, Status: evil}}}},
-		{kind: transcript.TypeVerify, data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil}}}},
-		{kind: transcript.TypeWarning, data: transcript.Warning{Code: evil, Message: block}},
-		{kind: transcript.TypePublish, data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},
-		{kind: transcript.Type("new<kind>"), data: map[string]any{evil: block}},
-		{kind: transcript.TypeRunFinished, data: transcript.RunFinished{Outcome: evil, Reason: evil, Message: block, Summary: block}},
+		{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: evil, Status: evil}}}},
+		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil}}}},
+		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: evil, Message: block}},
+		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},
+		{Kind: transcript.Type("new<kind>"), Data: map[string]any{evil: block}},
+		{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: evil, Reason: evil, Message: block, Summary: block}},
 	}
 }
 

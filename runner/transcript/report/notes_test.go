@@ -11,10 +11,10 @@ import (
 
 func TestRunThatWentOn(t *testing.T) {
 	run := slices.Concat(ordinary()[:5], []happening{
-		{kind: transcript.TypeRunResumed, data: transcript.RunResumed{
+		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{
 			Version: evil, After: "budget_exceeded/turns", Torn: 12, Undone: true, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
 		}},
-		{kind: transcript.TypeRunResumed, data: transcript.RunResumed{Version: "v1"}},
+		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Version: "v1"}},
 	}, ordinary()[5:])
 	text := parsed(t, rendered(t, recorded(t, run))).text
 	for _, want := range []string{
@@ -29,9 +29,9 @@ func TestRunThatWentOn(t *testing.T) {
 
 func TestFailuresAndLongConversations(t *testing.T) {
 	run := slices.Concat(ordinary()[:5], []happening{
-		{kind: transcript.TypeModelFailure, data: transcript.ModelFailure{Attempts: 6, Kind: "server_error", Code: evil, Error: "the API is down", Data: evil}},
-		{kind: "a.later.type", data: map[string]any{"unheard_of": 42}},
-		{kind: transcript.TypeCompaction, data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
+		{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Attempts: 6, Kind: "server_error", Code: evil, Error: "the API is down", Data: evil}},
+		{Kind: "a.later.type", Data: map[string]any{"unheard_of": 42}},
+		{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
 	}, ordinary()[5:])
 	text := parsed(t, rendered(t, recorded(t, run))).text
 	for _, want := range []string{"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens", `"text": "so far"`, `"unheard_of": 42`} {
@@ -43,7 +43,7 @@ func TestFailuresAndLongConversations(t *testing.T) {
 
 func TestLayersAreShownWhole(t *testing.T) {
 	layers := []string{"namespaces (user, mount, pid, ipc, uts, net)", "landlock (ABI 7)", "seccomp", "no_new_privs", "no capabilities", "at most 4096 processes (pid_max)"}
-	run := append(ordinary()[:3:3], happening{kind: transcript.TypePolicy, data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "full", Layers: layers}})
+	run := append(ordinary()[:3:3], happening{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "full", Layers: layers}})
 	if want := strings.Join(layers, ", "); !strings.Contains(parsed(t, rendered(t, recorded(t, run))).text, want) {
 		t.Errorf("the page does not say %q", want)
 	}
@@ -52,7 +52,7 @@ func TestLayersAreShownWhole(t *testing.T) {
 func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
 	run := ordinary()
 	for scripted, want := range map[string]bool{"": true, "session.yml": false} {
-		run[0].data = transcript.RunStarted{RunID: "r", Scripted: scripted}
+		run[0].Data = transcript.RunStarted{RunID: "r", Scripted: scripted}
 		text := parsed(t, rendered(t, recorded(t, run))).text
 		if named := strings.Contains(text, "Turn 1 gpt-5.1-codex"); named != want {
 			t.Errorf("scripted by %q, the turn names a model: %v", scripted, named)
@@ -64,7 +64,7 @@ func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
 }
 
 func TestHostsThatCommandsAskedFor(t *testing.T) {
-	asked := func(n transcript.Network) happening { return happening{kind: transcript.TypeNetwork, data: n} }
+	asked := func(n transcript.Network) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
 	run := slices.Concat(ordinary()[:5], []happening{
 		asked(transcript.Network{By: "setup", Target: "proxy.golang.org:443", Protocol: "https", Allowed: true, Rule: "policy.network: proxy.golang.org", Reason: "The list has it."}),
 		asked(transcript.Network{By: "agent", Target: "files.example.com:443", Protocol: "https", Reason: "No rule allows it."}),

@@ -42,7 +42,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	room := &scale{}
 	first := &overview{}
 	entries := newAssembler(room, nil)
-	view, err := transcript.Survey(log, func(e transcript.Event) error {
+	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error {
 		all, err := entries.add(e)
 		for _, entry := range all {
 			first.note(entry)

@@ -32,12 +32,12 @@ func unchained(t testing.TB, run []happening) string {
 	t.Helper()
 	var b strings.Builder
 	for i, h := range run {
-		data, err := json.Marshal(h.data)
+		data, err := json.Marshal(h.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		line, err := json.Marshal(transcript.Event{
-			V: transcript.Version, Seq: int64(i + 1), Agent: transcript.MainAgent, Type: h.kind, Data: data,
+			V: transcript.Version, Seq: int64(i + 1), Agent: transcript.MainAgent, Type: h.Kind, Data: data,
 			Time: time.Date(2026, 3, 1, 9, 0, i, 0, time.UTC),
 		})
 		if err != nil {
@@ -166,7 +166,7 @@ func TestPagesAreWhole(t *testing.T) {
 			}
 			for i := range run {
 				if id := fmt.Sprintf("e%d", i+1); d.ids[id] != 1 {
-					t.Errorf("event %d (%s) has no place on the page", i+1, run[i].kind)
+					t.Errorf("event %d (%s) has no place on the page", i+1, run[i].Kind)
 				}
 			}
 		})
@@ -327,7 +327,7 @@ func many(events int, output string) []happening {
 
 func TestPageHasALimit(t *testing.T) {
 	dense := strings.Repeat("<\"'>&+\u202e", 400)
-	message := happening{kind: transcript.TypeWarning, data: transcript.Warning{Code: "dense", Message: strings.Repeat("- `a`\n", 250)}}
+	message := happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: "dense", Message: strings.Repeat("- `a`\n", 250)}}
 	patch := called(1, 1, "apply_patch", "*** Begin Patch\n*** Add File: a\n"+strings.Repeat("+\n", 500)+"*** End Patch")
 	runs := map[string][]happening{
 		"outputs": many(5000, dense), "warnings": slices.Repeat([]happening{message}, 5000), "patches": slices.Repeat([]happening{patch}, 5000),
@@ -365,20 +365,20 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		run := []happening{
-			{kind: transcript.TypeRunStarted, data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
-			{kind: transcript.TypeTask, data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
-			{kind: transcript.TypePolicy, data: transcript.Policy{Level: s, Layers: []string{s}}},
+			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
+			{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
+			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}}},
 			asked(1, json.RawMessage(`{"role":`+quoted(s)+`,"content":`+quoted(s)+`}`)),
 			answered(1, said(s), json.RawMessage(`{"type":`+quoted(s)+`}`)),
-			{kind: transcript.TypePlan, data: transcript.Plan{Explanation: s, Steps: []transcript.PlanStep{{Step: s, Status: s}}}},
+			{Kind: transcript.TypePlan, Data: transcript.Plan{Explanation: s, Steps: []transcript.PlanStep{{Step: s, Status: s}}}},
 			called(1, 1, s, s), ended(1, 1, s, s, map[string]any{"denied": s}),
 			called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: "+strings.ReplaceAll(s, "\n", " ")+"\n@@\n-"+strings.ReplaceAll(s, "\n", "\n-")+"\n+x"+strings.ReplaceAll(s, "\n", "\n+")+"\n*** End Patch"),
-			{kind: transcript.TypeVerify, data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}},
-			{kind: transcript.TypeChange, data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
-			{kind: transcript.TypePublish, data: transcript.Publish{Step: s, Branch: s, URL: s}},
-			{kind: transcript.TypeWarning, data: transcript.Warning{Code: s, Message: s}},
-			{kind: transcript.Type(s), data: s},
-			{kind: transcript.TypeRunFinished, data: transcript.RunFinished{Outcome: s, Reason: s, Message: s, Summary: s}},
+			{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}},
+			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
+			{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, URL: s}},
+			{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}},
+			{Kind: transcript.Type(s), Data: s},
+			{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: s, Reason: s, Message: s, Summary: s}},
 		}
 		d := parsed(t, rendered(t, unchained(t, run)))
 		d.harmless(t)

@@ -20,20 +20,21 @@ type Happening struct {
 	Data any
 }
 
-// ticking is a clock that moves on by a second with each event.
-func ticking() func() time.Time {
-	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	return func() time.Time {
-		now = now.Add(time.Second)
-		return now
-	}
-}
-
-// Recorded is the log of a run, as it lies on disk.
+// Recorded is the log of a run with an event a second, as it lies on disk.
 func Recorded(t testing.TB, run []Happening) string {
 	t.Helper()
+	return RecordedEvery(t, time.Second, run)
+}
+
+// RecordedEvery is Recorded with another time between events.
+func RecordedEvery(t testing.TB, step time.Duration, run []Happening) string {
+	t.Helper()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := transcript.Create(path, transcript.Options{Clock: ticking()})
+	log, err := transcript.Create(path, transcript.Options{Clock: func() time.Time {
+		now = now.Add(step)
+		return now
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

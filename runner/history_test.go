@@ -24,16 +24,51 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 		"the words stand in a tool's text": {[]transcript.Event{request(quoted)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &past{}
+			h := &history{}
 			for _, e := range c.events {
-				if err := p.take(e); err != nil {
+				if err := h.take(&transcript.View{}, e); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if p.nudged != c.want {
-				t.Errorf("nudged is %t", p.nudged)
+			if h.nudged != c.want {
+				t.Errorf("nudged is %t", h.nudged)
 			}
 		})
+	}
+}
+
+func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
+	dir, err := newDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.close()
+	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for _, step := range []struct {
+		event transcript.Type
+		data  any
+		want  int // calls that the run may make
+	}{
+		{transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"tool_calls":3}}`)}, 3},
+		{transcript.TypeRunFinished, transcript.RunFinished{Outcome: "budget_exceeded"}, 3},
+		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.tool_calls=5"}}, 5},
+		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.turns=7"}}, 5},
+		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.tool_calls=4"}}, 4},
+	} {
+		if _, err := log.Append(step.event, step.data); err != nil {
+			t.Fatal(err)
+		}
+		h, err := (&run{dir: dir}).readHistory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.job.Limits.ToolCalls != step.want || h.conversation.CallLimit != step.want {
+			t.Errorf("after %s %+v: %d calls, and %d for the agent; want %d", step.event, step.data, h.job.Limits.ToolCalls, h.conversation.CallLimit, step.want)
+		}
 	}
 }
 
@@ -78,12 +113,12 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p, err := r.readPast()
+		h, err := r.readHistory()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.elapsed != step.want {
-			t.Errorf("%s: the run lived %s, want %s", step.name, p.elapsed, step.want)
+		if h.elapsed != step.want {
+			t.Errorf("%s: the run lived %s, want %s", step.name, h.elapsed, step.want)
 		}
 	}
 }

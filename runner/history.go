@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// history is a run that was killed or stopped, as its transcript tells it.
+type history struct {
+	*transcript.View
+	conversation agent.Past
+	job          job.Job             // with the limits that it has
+	limits       job.Limits          // when the run was stopped
+	asked        []question.Question // that the agent put to people
+	nudged       bool                // an early end was pointed out
+	elapsed      time.Duration       // while the run lived
+	pending      bool                // the run went on and ended before its work was in the checkout
+}
+
+// readHistory folds the events of the run directory.
+func (r *run) readHistory() (*history, error) {
+	h := &history{}
+	view, err := r.survey(h.take)
+	if err != nil {
+		return nil, err
+	}
+	h.View = view
+	last := view.Until
+	if alive := r.dir.lastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
+		last = alive
+	}
+	h.elapsed = view.Lived + last.Sub(view.Since)
+	return h, nil
+}
+
+// survey reads the transcript as far as its lines are whole.
+func (r *run) survey(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
+	f, err := r.dir.open(transcriptFile)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	view, err := transcript.Survey(f, visit)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return view, nil
+}
+
+// take adds what an event says beside what the view knows.
+func (h *history) take(known *transcript.View, e transcript.Event) error {
+	err := h.note(known, e)
+	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil {
+		err = h.conversation.Take(e)
+	}
+	if err != nil {
+		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return nil
+}
+
+func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
+	switch e.Type {
+	case transcript.TypeRunStarted:
+		err = json.Unmarshal(known.Started.Job, &h.job)
+	case transcript.TypeRunResumed:
+		h.job.Limits, err = setLimits(h.job.Limits, known.Resumed.Limits)
+	case transcript.TypeModelRequest:
+		h.nudged = h.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
+	case transcript.TypeToolFinished:
+		err = h.heard(e.Data)
+	}
+	return err
+}
+
+// heard takes the questions of a call that put them to people.
+func (h *history) heard(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Failed bool
+		Detail struct{ Questions json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+		return err
+	}
+	var questions []question.Question
+	err := json.Unmarshal(call.Detail.Questions, &questions)
+	h.asked = append(h.asked, questions...)
+	return err
+}
+
+// worked says that the agent had begun.
+func (h *history) worked() bool { return h.conversation.Turns() > 0 }
+
+// onPull says that the run goes on with a pull request, whose change was in the
+// checkout before the agent began.
+func (h *history) onPull() bool {
+	return h.Task.Source == "event" && strings.Contains(h.Task.URL, "/pull/")
+}
+
+// askedOn is the number of the issue or pull request on which an event asked for
+// the run; 0 for none.
+func (h *history) askedOn() int {
+	if h.Task.Trigger == "" {
+		return 0
+	}
+	if h.onPull() {
+		number, _ := strconv.Atoi(path.Base(h.Task.URL)) // else it is 0
+		return number
+	}
+	issue, err := job.ParseIssue(h.Task.Issue)
+	if err != nil {
+		return 0
+	}
+	return issue.Number
+}

@@ -1,0 +1,318 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Project folds the events of a log into a view whose Entries have excerpts of
+// messages, inputs and outputs, so that a long run takes little memory. A torn last
+// line is noted in the view.
+func Project(r io.Reader, c Cut) (*View, error) {
+	f := newFold()
+	f.entries, f.cut = true, c
+	return f.all(r)
+}
+
+// Survey is Project without Entries. visit, which may be nil, gets each event after
+// it was folded, with the view so far; an error of visit ends the survey.
+func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
+	f := newFold()
+	f.visit = visit
+	return f.all(r)
+}
+
+func newFold() *fold {
+	return &fold{view: &View{Head: genesis}, open: map[callKey][]*Call{}}
+}
+
+func (f *fold) all(r io.Reader) (*View, error) {
+	for line, err := range lines(r) {
+		if torn := (*TornError)(nil); errors.As(err, &torn) {
+			f.view.Torn = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := f.line(line); err != nil {
+			return nil, err
+		}
+	}
+	return f.view, nil
+}
+
+// fold builds a view event by event.
+type fold struct {
+	view    *View
+	visit   func(*View, Event) error // may be nil
+	entries bool                     // are kept, as cut says
+	cut     Cut
+	// open holds the calls without an end, oldest first: nothing keeps a model
+	// from using an id twice.
+	open     map[callKey][]*Call
+	answered bool // the last request was
+	called   bool // a tool was, since the last request
+}
+
+type callKey struct {
+	agent, id string
+	number    int
+}
+
+func (f *fold) line(l line) error {
+	err := f.event(l)
+	f.view.Events++
+	f.view.Head = digest(l.text)
+	return err
+}
+
+func (f *fold) event(l line) error {
+	if e, ok := l.envelope(); ok && f.visit == nil && folds[e.Type] != nil {
+		err := f.take(e)
+		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
+			return err
+		} // the data may only seem to end there
+	}
+	e, err := l.event()
+	if err != nil {
+		return err
+	}
+	if err := f.take(e); err != nil || f.visit == nil {
+		return err
+	}
+	return f.visit(f.view, e)
+}
+
+func (f *fold) take(e Event) error {
+	if add := folds[e.Type]; add != nil {
+		if err := add(f, e); err != nil {
+			return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+		}
+	}
+	if f.view.Since.IsZero() {
+		f.view.Since = e.Time
+	}
+	f.view.Until = e.Time
+	return nil
+}
+
+// folds says what each type of event does to a view; others do nothing. Data that
+// are no JSON change nothing.
+var folds = map[Type]func(*fold, Event) error{
+	TypeRunStarted:    folding((*fold).runStarted),
+	TypeRunResumed:    folding((*fold).runResumed),
+	TypeRunFinished:   folding(func(f *fold, _ Event, d RunFinished) { f.view.Finished = &d }),
+	TypeTask:          folding(func(f *fold, _ Event, d Task) { f.view.Task = d }),
+	TypeWorkspace:     folding(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
+	TypePolicy:        folding(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
+	TypeSetup:         folding(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
+	TypeWarning:       folding(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
+	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
+	TypeVerify:        folding((*fold).verify),
+	TypeChange:        folding((*fold).change),
+	TypePublish:       folding((*fold).publish),
+	TypeModelRequest:  folding((*fold).modelRequest),
+	TypeModelResponse: folding((*fold).modelResponse),
+	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.Usage.add(d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.Usage.add(d.Usage) }),
+	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.Usage.add(d.Usage) }),
+	TypeToolStarted:   folding((*fold).toolStarted),
+	TypeToolFinished:  folding((*fold).toolFinished),
+}
+
+// folding decodes the data of an event into a fresh value, so that nothing of an
+// earlier one stays, and folds it.
+func folding[T any](add func(*fold, Event, T)) func(*fold, Event) error {
+	return func(f *fold, e Event) error {
+		var data T
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		add(f, e, data)
+		return nil
+	}
+}
+
+// spending is what the events of requests that came to nothing, and of requests for
+// a shorter conversation, tell of tokens.
+type spending struct {
+	Usage Usage `json:"usage"`
+}
+
+func (f *fold) runStarted(e Event, d RunStarted) { f.view.StartedAt, f.view.Started = e.Time, d }
+
+// runResumed begins another life of the run. It lived without events too, of which
+// the event itself tells.
+func (f *fold) runResumed(e Event, d RunResumed) {
+	v := f.view
+	v.Resumed, v.Finished = &d, nil
+	v.Lived = max(v.Lived+v.Until.Sub(v.Since), time.Duration(d.Seconds*float64(time.Second)))
+	v.Since, v.Until = e.Time, e.Time
+}
+
+func (f *fold) verify(_ Event, d Verify) {
+	v := f.view
+	if v.Verify = &d; d.Attempt == 0 {
+		v.Baseline = &d
+	}
+	if !v.Moved() {
+		v.Work.Verify = &d
+	}
+}
+
+func (f *fold) change(_ Event, d Change) {
+	v := f.view
+	v.Work.Done = f.answered && !f.called
+	if v.Change = &d; !v.Moved() {
+		v.Work.Change = &d
+	}
+}
+
+func (f *fold) publish(_ Event, d Publish) {
+	f.view.Publish = append(f.view.Publish, d)
+	f.view.Work.Published = d.Step
+}
+
+// request is what a view wants of one: not the items that it sent.
+type request struct {
+	Model string `json:"model"`
+}
+
+func (f *fold) modelRequest(_ Event, d request) {
+	f.view.Model = d.Model
+	f.view.Work.Done, f.view.Work.Published = false, ""
+	f.answered, f.called = false, false
+}
+
+func (f *fold) modelResponse(e Event, d ModelResponse) {
+	f.view.Turns = max(f.view.Turns, d.Turn)
+	f.view.Usage.add(d.Usage)
+	f.answered = true
+	if f.view.Verify != nil {
+		f.view.Work.Attempts = f.view.Verify.Attempt
+	}
+	at := f.beforeCalls(e.Agent, d.Turn)
+	for _, item := range d.Output {
+		text := messageText(item)
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if e.Agent == MainAgent && !d.Aside {
+			f.view.LastMessage = text
+		}
+		if f.entries {
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.message(text)})
+			at++
+		}
+	}
+}
+
+// beforeCalls is where the words of a response belong: before its calls, which
+// may have started while it was on its way.
+func (f *fold) beforeCalls(agent string, turn int) int {
+	at := len(f.view.Entries)
+	for i, e := range slices.Backward(f.view.Entries) {
+		switch {
+		case e.Agent != agent:
+		case e.Call != nil && e.Call.Turn == turn:
+			at = i
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+func (u *Usage) add(more Usage) {
+	u.Input += more.Input
+	u.Cached += more.Cached
+	u.Output += more.Output
+	u.Reasoning += more.Reasoning
+}
+
+// messageText is the text of an output item that is a message, else "". Items
+// come as the API sent them, so that one of a shape that is not known is none.
+func messageText(item json.RawMessage) string {
+	var message struct {
+		Type    string `json:"type"`
+		Content []struct {
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(item, &message); err != nil || message.Type != "message" {
+		return ""
+	}
+	var parts []string
+	for _, part := range message.Content {
+		if text := part.Text + part.Refusal; text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func (f *fold) toolStarted(e Event, d ToolStarted) {
+	call := f.begin(e, d.Turn, callKey{e.Agent, d.CallID, d.Number}, d.Tool)
+	f.called = true
+	if f.entries {
+		call.Topic = Topic(d.Input)
+		call.Input = f.cut.text(Readable(d.Input))
+	}
+}
+
+func (f *fold) begin(e Event, turn int, key callKey, tool string) *Call {
+	call := &Call{Turn: turn, ID: key.id, Tool: tool}
+	f.open[key] = append(f.open[key], call)
+	f.view.Calls++
+	if f.entries {
+		f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Call: call})
+	}
+	return call
+}
+
+func (f *fold) toolFinished(e Event, d ToolFinished) {
+	key := callKey{e.Agent, d.CallID, d.Number}
+	if len(f.open[key]) == 0 {
+		f.begin(e, d.Turn, key, d.Tool)
+	}
+	call := f.open[key][0]
+	if f.open[key] = f.open[key][1:]; len(f.open[key]) == 0 {
+		delete(f.open, key)
+	}
+	if f.entries {
+		call.finish(d, f.cut)
+	}
+}
+
+func (c *Call) finish(f ToolFinished, cut Cut) {
+	c.Finished = true
+	c.Failed = f.Failed
+	c.Output = cut.text(f.Output)
+	c.Truncated = f.Truncated
+	c.File = f.File
+	c.Bytes = f.Bytes
+	c.Seconds = f.Seconds
+	c.Changed = tellsOfFiles(f.Detail)
+	if code, ok := f.Detail["exit_code"].(float64); ok {
+		exit := int(code)
+		c.ExitCode = &exit
+	}
+}
+
+// tellsOfFiles says whether the detail of a call lists files that it changed, or
+// that of one of its commands does.
+func tellsOfFiles(detail map[string]any) bool {
+	files, _ := detail["files"].([]any)
+	commands, _ := detail["commands"].([]any)
+	return len(files) > 0 || slices.ContainsFunc(commands, func(one any) bool {
+		of, _ := one.(map[string]any)
+		return tellsOfFiles(of)
+	})
+}
