@@ -32,3 +32,6 @@ func (c *Checkout) BaseFiles(folder string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// Short is the id of a commit for people.
+func Short(sha string) string { return sha[:min(len(sha), 12)] }

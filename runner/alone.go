@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // AloneOptions say what a command that is no run's is confined by.
@@ -46,7 +46,7 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, err
 	}
 	r := a.run
-	if err := r.readAloneRules(ctx); err != nil {
+	if err := r.readCommandRules(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	r.linkPatchTool()
@@ -80,23 +80,20 @@ func prepareAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 		return nil, err
 	}
 	began := time.Now()
-	r := &run{
-		// A job is not whole without a task, and this one is given to nobody.
-		options: Options{Dir: dir, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Prompt: "Run a command.", Set: o.keys()},
-		env:     environment(o.Environ), began: began, id: newRunID(began),
-	}
-	path, err := directoryPath(r.env, aloneFolders+r.id)
+	// A job is not whole without a task, and this one is given to nobody.
+	r := newRun(Options{Dir: dir, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Prompt: "Run a command.", Set: o.keys()}, record.NewID(began), began)
+	path, err := record.DefaultPath(r.env.Get, record.CommandFolders+r.rec.ID)
 	if err != nil {
 		return nil, err
 	}
 	if err := outsideCheckout(path, dir); err != nil {
 		return nil, err
 	}
-	if r.dir, err = newDirectory(path); err != nil {
+	if r.rec.Directory, err = record.NewDirectory(path); err != nil {
 		return nil, err
 	}
 	a := &Alone{run: r, dir: dir}
-	if err := r.dir.lock(); err != nil {
+	if err := r.rec.Lock(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	if err := r.readAlone(ctx, o.bare); err != nil {
@@ -111,7 +108,7 @@ func realFolder(dir string) (string, error) {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, rootCause(err)).Because(err)
+		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, outcome.RootCause(err)).Because(err)
 	}
 	return path, nil
 }
@@ -128,8 +125,8 @@ func (o AloneOptions) keys() []string {
 
 // readAlone finds the checkout, if there is one, and merges the job.
 func (r *run) readAlone(ctx context.Context, bare bool) error {
-	for _, folder := range []string{outputsFolder, programsFolder} {
-		if _, err := r.dir.makeFolder(folder); err != nil {
+	for _, folder := range []string{record.OutputsFolder, programsFolder} {
+		if _, err := r.rec.MakeFolder(folder); err != nil {
 			return err
 		}
 	}
@@ -146,18 +143,6 @@ func (r *run) readAlone(ctx context.Context, bare bool) error {
 	return r.loadJob(ctx)
 }
 
-// readAloneRules reads the rules on commands; without a checkout, those of the
-// operator.
-func (r *run) readAloneRules(ctx context.Context) error {
-	if r.checkout != nil {
-		return r.readCommandRules(ctx)
-	}
-	if i := slices.IndexFunc(r.job.Policy.Rules, func(name string) bool { return !filepath.IsAbs(name) }); i >= 0 {
-		return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) lie in a repository, and there is none here; name a checkout with --repo, or the rules by an absolute path.", r.job.Policy.Rules[i])
-	}
-	return r.loadRules(ctx, nil)
-}
-
 // root is the folder that commands may change: the checkout, or the folder of
 // a command that has none.
 func (r *run) root() string {
@@ -170,7 +155,7 @@ func (r *run) root() string {
 // Warnings are what to know of the configuration and of the confinement.
 func (a *Alone) Warnings() []string {
 	var all []string
-	for _, w := range a.run.warnings {
+	for _, w := range a.run.rec.Warnings() {
 		all = append(all, w.Message)
 	}
 	switch level := a.box.Level(); level {
@@ -217,8 +202,8 @@ func (a *Alone) Close() error {
 // killed.
 func (a *Alone) remove() error {
 	a.run.close()
-	path := a.run.dir.path
-	defer removeLeftovers(filepath.Dir(path), time.Now())
+	path := a.run.rec.Path()
+	defer record.RemoveStale(filepath.Dir(path), time.Now())
 	return removeDirectory(path)
 }
 

@@ -18,11 +18,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
-
-// publishFile is the result of publishing a bundle, in the run directory.
-const publishFile = "publish.json"
 
 // PublishOptions say which bundle to publish, and what it is checked by.
 type PublishOptions struct {
@@ -45,13 +44,10 @@ type PublishOptions struct {
 // tree. What the bundle says is data: the rules come from the base commit, the
 // job file and the environment of this half.
 func Publish(ctx context.Context, o PublishOptions) Result {
-	r := &run{
-		options: Options{
-			JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
-			Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Step: o.Step,
-		},
-		env: environment(o.Environ), began: time.Now(),
-	}
+	r := newRun(Options{
+		JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
+		Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Step: o.Step,
+	}, "", time.Now())
 	defer r.close()
 	result := r.wholeBundle(ctx, o.RunDir)
 	r.tellStep(&result)
@@ -59,26 +55,25 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 }
 
 func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
-	r.redact()
 	r.maskSecrets()
-	dir, err := openDirectory(runDir)
+	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
 		return r.unrecorded(err)
 	}
-	r.dir = dir
-	if err := dir.writable(); err != nil {
+	r.rec.Directory = dir
+	if err := dir.Writable(); err != nil {
 		return r.unrecorded(err)
 	}
 	err = r.guarded(ctx, r.publishBundle)
 	stop := r.outcomeOf(ctx, err)
-	stop.Message = r.redactor.Redact(stop.Message)
+	stop.Message = r.rec.Redact(stop.Message)
 	result := r.result(stop, err)
-	result.TranscriptSHA256, result.File = r.bundleHead, publishFile
-	if err := r.dir.writeJSON(publishFile, result); err != nil {
+	result.TranscriptSHA256, result.File = r.bundleHead, record.PublishFile
+	if err := r.rec.WriteJSON(record.PublishFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	if r.bundled() {
-		r.dir.remove(stateFolder) // else it may be that of a run that can still go on
+		r.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
 	}
 	return result
 }
@@ -174,26 +169,26 @@ func refusedBundle(format string, args ...any) error {
 
 // openBundle checks the chain of the transcript and reads what it says.
 func (r *run) openBundle(ctx context.Context) (*transcript.View, error) {
-	if err := r.dir.plain(); err != nil {
-		return nil, badBundle("%s", trimmed(err))
+	if err := plain(r.rec.Directory); err != nil {
+		return nil, badBundle("%s", outcome.Trimmed(err))
 	}
-	head, err := r.checkChain()
+	head, err := r.rec.CheckChain()
 	if err != nil {
-		return nil, badBundle("%s", trimmed(err))
+		return nil, badBundle("%s", outcome.Trimmed(err))
 	}
 	r.bundleHead = head
-	view, err := r.view()
+	view, err := r.rec.View()
 	if err != nil {
-		return nil, badBundle("%s", trimmed(err))
+		return nil, badBundle("%s", outcome.Trimmed(err))
 	}
 	if safeRunID(view.Started.RunID) {
-		r.id = view.Started.RunID
+		r.rec.ID = view.Started.RunID
 	}
 	if view.Finished == nil {
 		return nil, badBundle("its run has not ended")
 	}
-	if err := r.dir.unaltered(ctx, view.Finished, packFile); err != nil {
-		return nil, badBundle("%s", trimmed(err))
+	if err := r.rec.Unaltered(ctx, view.Finished, record.PackFile); err != nil {
+		return nil, badBundle("%s", outcome.Trimmed(err))
 	}
 	return view, r.publishable(view)
 }
@@ -201,14 +196,14 @@ func (r *run) openBundle(ctx context.Context) (*transcript.View, error) {
 // bundleFiles are how large the files of a bundle may be that are read or
 // written here, in bytes.
 var bundleFiles = map[string]int64{
-	transcriptFile: 1 << 30, resultFile: 16 << 20, packFile: 256 << 20, patchFile: 1 << 40, pullRequestFile: 1 << 40, publishFile: 1 << 40,
+	record.TranscriptFile: 1 << 30, record.ResultFile: 16 << 20, record.PackFile: 256 << 20, record.PatchFile: 1 << 40, record.PullRequestFile: 1 << 40, record.PublishFile: 1 << 40,
 }
 
 // plain makes sure that a directory from elsewhere has files where files belong:
 // no links, which lead to others, and no pipes, which never end.
-func (d *directory) plain() error {
+func plain(d *record.Directory) error {
 	for name, most := range bundleFiles {
-		info, err := d.root.Lstat(name)
+		info, err := d.Root().Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -219,8 +214,8 @@ func (d *directory) plain() error {
 			return fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
 		}
 	}
-	if info, err := d.root.Lstat(stateFolder); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is no folder", stateFolder)
+	if info, err := d.Root().Lstat(record.StateFolder); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is no folder", record.StateFolder)
 	}
 	return nil
 }
@@ -232,7 +227,7 @@ func (r *run) publishable(view *transcript.View) error {
 	end := view.Finished
 	switch outcome.Outcome(end.Outcome) {
 	case outcome.NoChanges:
-		if end.Reason == "nothing_to_do" && view.Change != nil && len(view.Change.Files) == 0 && r.env.first(tokenNames...) != "" {
+		if end.Reason == "nothing_to_do" && view.Change != nil && len(view.Change.Files) == 0 && r.env.Token() != "" {
 			return nil
 		}
 		return nothingToPublish(end)
@@ -257,38 +252,7 @@ func draftOnBudget(view *transcript.View) bool {
 	if err := json.Unmarshal(view.Started.Job, &made); err != nil {
 		return false
 	}
-	return made.Limits.OnBudget == "draft" && slices.Contains(agentBudgets, view.Finished.Reason)
-}
-
-// errUnfinished says that a run was killed: its chain may be whole, but nothing
-// tells where it should end.
-var errUnfinished = errors.New("there is no " + resultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
-
-func (r *run) checkChain() (string, error) {
-	f, err := r.dir.open(transcriptFile)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	head, err := transcript.VerifyChain(f)
-	if err != nil {
-		return "", err
-	}
-	raw, err := r.dir.read(resultFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return head, errUnfinished
-	}
-	if err != nil {
-		return "", err
-	}
-	var result Result
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return "", fmt.Errorf("read %s: %w", resultFile, err)
-	}
-	if result.TranscriptSHA256 != head {
-		return "", fmt.Errorf("%s names another end of the transcript than it has", resultFile)
-	}
-	return head, nil
+	return made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentBudgets, view.Finished.Reason)
 }
 
 // openBase finds the commit that the bundle builds on, without moving the work
@@ -315,15 +279,15 @@ func bundleBase(bundle *transcript.View) string {
 
 // adoptBundle takes over what the bundle says of its run, each value checked.
 func (r *run) adoptBundle(bundle *transcript.View) error {
-	r.id, r.branch = bundle.Started.RunID, bundle.Workspace.Branch
+	r.rec.ID, r.branch = bundle.Started.RunID, bundle.Workspace.Branch
 	if r.repo.known() && bundle.Workspace.Repository != "" && !strings.EqualFold(bundle.Workspace.Repository, r.repo.Name()) {
 		return badBundle("it was made for %s, this is %s", bundle.Workspace.Repository, r.repo.Name())
 	}
-	if !safeRunID(r.id) {
+	if !safeRunID(r.rec.ID) {
 		return badBundle("its run id is not one")
 	}
 	if err := job.ValidateBranch(r.branch); err != nil {
-		return badBundle("its branch: %s", trimmed(err))
+		return badBundle("its branch: %s", outcome.Trimmed(err))
 	}
 	if r.branch != r.pins.branch && !strings.HasPrefix(r.branch, runBranches) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", r.branch)
@@ -331,7 +295,7 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	if err := r.beAsCautious(bundle); err != nil {
 		return err
 	}
-	r.summary = r.redactor.Redact(bundle.Summary())
+	r.summary = r.rec.Redact(bundle.Summary())
 	r.plan = bundle.Plan
 	r.table = transcript.Verify{Passed: true}
 	if bundle.Verify != nil {
@@ -342,7 +306,7 @@ func (r *run) adoptBundle(bundle *transcript.View) error {
 	}
 	if bundle.Finished.Outcome == string(outcome.BudgetExceeded) {
 		r.overBudget = outcome.Stopf(outcome.BudgetExceeded, bundle.Finished.Reason,
-			"The agent was stopped before it was done: %s was used up.", limitKey(bundle.Finished.Reason))
+			"The agent was stopped before it was done: %s was used up.", settings.LimitKey(bundle.Finished.Reason))
 	}
 	r.task.key, r.task.title = bundle.Started.Key, bundle.Task.Title
 	if issue, err := job.ParseIssue(bundle.Task.Issue); err == nil && issue.Repository != "" {
@@ -400,21 +364,21 @@ func safeRunID(id string) bool {
 // unpackBundle reads the objects of the change and compares them with what the
 // transcript says.
 func (r *run) unpackBundle(ctx context.Context, bundle *transcript.View) error {
-	pack, err := r.dir.open(packFile)
+	pack, err := r.rec.Open(record.PackFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return badBundle("%s is missing", packFile)
+		return badBundle("%s is missing", record.PackFile)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", packFile, err)
+		return fmt.Errorf("read %s: %w", record.PackFile, err)
 	}
 	defer pack.Close()
 	changes, err := r.checkout.ReadPack(ctx, pack, gitops.Tree(bundle.Change.TreeSHA))
 	var refused *gitops.PackError
 	if errors.As(err, &refused) {
-		return badBundle("%s", trimmed(err))
+		return badBundle("%s", outcome.Trimmed(err))
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", packFile, err)
+		return fmt.Errorf("read %s: %w", record.PackFile, err)
 	}
 	if !sameFiles(changeFiles(changes), bundle.Change.Files) {
 		return badBundle("its objects are not the change that its transcript tells of")

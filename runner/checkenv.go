@@ -33,7 +33,7 @@ func (r *run) envAt(tree string) []string {
 // spellings are the names of the checkout by which this run was started.
 func (r *run) spellings(checkout string) []string {
 	names := []string{checkout}
-	for _, name := range []string{r.options.Dir, r.env.get("GITHUB_WORKSPACE"), r.env.get("PWD")} {
+	for _, name := range []string{r.options.Dir, r.env.Get("GITHUB_WORKSPACE"), r.env.Get("PWD")} {
 		real, err := filepath.EvalSymlinks(name)
 		if err == nil && real == checkout && filepath.IsAbs(name) {
 			names = append(names, filepath.Clean(name))

@@ -31,7 +31,7 @@ func (r *run) commitChange(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	view, err := r.view()
+	view, err := r.rec.View()
 	if err != nil {
 		return "", err
 	}
@@ -48,27 +48,27 @@ func (r *run) commitChange(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("commit the change: %w", err)
 	}
-	return commit, r.record(transcript.TypePublish, transcript.Publish{Step: "commit", Branch: r.branch, HeadSHA: commit})
+	return commit, r.rec.Append(transcript.TypePublish, transcript.Publish{Step: "commit", Branch: r.branch, HeadSHA: commit})
 }
 
 // chainHead is the end of the transcript's chain, once it is on disk.
 func (r *run) chainHead() (string, error) {
-	if r.log == nil {
+	if r.bundled() {
 		return r.bundleHead, nil
 	}
-	if err := r.log.Sync(); err != nil {
-		return "", fmt.Errorf("write transcript: %w", err)
+	if err := r.rec.SyncLog(); err != nil {
+		return "", err
 	}
-	return r.log.Head(), nil
+	return r.rec.Log().Head(), nil
 }
 
 // signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
 func (r *run) signature(role string, when time.Time) gitops.Signature {
 	s := gitops.Signature{Name: committerName, Email: committerEmail, When: when}
-	if name := r.env.get("GIT_" + role + "_NAME"); name != "" {
+	if name := r.env.Get("GIT_" + role + "_NAME"); name != "" {
 		s.Name = name
 	}
-	if email := r.env.get("GIT_" + role + "_EMAIL"); email != "" {
+	if email := r.env.Get("GIT_" + role + "_EMAIL"); email != "" {
 		s.Email = email
 	}
 	return s
@@ -86,7 +86,7 @@ func (r *run) commitMessage(view *transcript.View, head string) string {
 	if closing := r.closing(); closing != "" {
 		paragraphs = append(paragraphs, closing)
 	}
-	trailers := []string{gitops.TrailerRun + ": " + r.id}
+	trailers := []string{gitops.TrailerRun + ": " + r.rec.ID}
 	if !r.joins() { // with both a later run would take the branch for its own, and push over it
 		trailers = append(trailers, gitops.TrailerBase+": "+r.base.SHA)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // The sandboxes of a run by their scratch folders. What setup commands change
@@ -37,8 +38,8 @@ type place struct {
 // confine finds out how commands can be confined here, before anything is run
 // or asked.
 func (r *run) confine(ctx context.Context) error {
-	for _, folder := range []string{outputsFolder, programsFolder} { // which commands see once they are there
-		if _, err := r.dir.makeFolder(folder); err != nil {
+	for _, folder := range []string{record.OutputsFolder, programsFolder} { // which commands see once they are there
+		if _, err := r.rec.MakeFolder(folder); err != nil {
 			return err
 		}
 	}
@@ -86,15 +87,15 @@ func confinementFailure(o sandbox.Options, err error) error {
 	var checkout *sandbox.CheckoutError
 	switch {
 	case errors.As(err, &checkout):
-		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", sentence(checkout.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(checkout.Error())).Because(err)
 	case !errors.As(err, &unavailable):
 		return fmt.Errorf("open the sandbox: %w", err)
 	case unavailable.Reached == sandbox.LevelNone && o.Network == sandbox.NetworkProxied:
-		return outcome.Stopf(outcome.SandboxUnavailable, "network", "%s", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.SandboxUnavailable, "network", "%s", outcome.Sentence(err.Error())).Because(err)
 	case unavailable.Reached != sandbox.LevelNone || unavailable.Asked != "" && len(unavailable.Missing) == 0:
-		return outcome.Stopf(outcome.SandboxUnavailable, "level", "%s", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.SandboxUnavailable, "level", "%s", outcome.Sentence(err.Error())).Because(err)
 	}
-	return outcome.Stopf(outcome.SandboxUnavailable, "kernel", "%s", sentence(err.Error())).Because(err)
+	return outcome.Stopf(outcome.SandboxUnavailable, "kernel", "%s", outcome.Sentence(err.Error())).Because(err)
 }
 
 // openSandbox opens the sandbox of a place.
@@ -115,13 +116,13 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 	o := sandbox.Options{
 		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
 		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
-		Workspace: p.root, Lent: p.lent, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.dir.path),
+		Workspace: p.root, Lent: p.lent, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.rec.Path()),
 		Secrets:  r.hidden,
-		Readable: []string{r.dir.join(outputsFolder), r.dir.join(programsFolder)},
-		Home:     r.env.home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
+		Readable: []string{r.rec.Join(record.OutputsFolder), r.rec.Join(programsFolder)},
+		Home:     r.env.Home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
 		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,
 	}
-	if checkout := r.root(); p.root != checkout && !strings.HasPrefix(checkout, r.dir.path+string(filepath.Separator)) {
+	if checkout := r.root(); p.root != checkout && !strings.HasPrefix(checkout, r.rec.Path()+string(filepath.Separator)) {
 		o.Twin = checkout // which the agent may have put anything into; the run directory is closed anyway
 	}
 	if p.network.Listed() {
@@ -143,7 +144,7 @@ func (r *run) absolute(paths []string) []string {
 	for i, path := range paths {
 		switch rest, inHome := strings.CutPrefix(path, "~/"); {
 		case inHome:
-			all[i] = filepath.Join(r.env.home(), rest)
+			all[i] = filepath.Join(r.env.Home(), rest)
 		case filepath.IsAbs(path):
 			all[i] = path
 		default:
@@ -153,10 +154,12 @@ func (r *run) absolute(paths []string) []string {
 	return all
 }
 
-func (r *run) scratch(name string) string { return r.dir.join(stateFolder, sandboxes, name) }
+func (r *run) scratch(name string) string { return r.rec.Join(record.StateFolder, sandboxes, name) }
 
 // removeScratch removes what commands left in their sandbox.
-func (r *run) removeScratch(name string) { r.dir.remove(filepath.Join(stateFolder, sandboxes, name)) }
+func (r *run) removeScratch(name string) {
+	r.rec.Remove(filepath.Join(record.StateFolder, sandboxes, name))
+}
 
 // network is what commands reach: without confinement all that the machine does.
 func (r *run) network() string {

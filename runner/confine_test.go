@@ -5,14 +5,15 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 func TestSandboxesAreHeldToTheLevelOnRecord(t *testing.T) {
-	dir, err := newDirectory(t.TempDir())
+	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{dir: dir, job: &job.Job{}}
+	r := &run{rec: recordIn(dir), job: &job.Job{}}
 	r.job.Policy.Require = string(sandbox.LevelLandlock)
 	at := place{scratch: agentScratch, root: t.TempDir(), network: job.Network{Mode: "none"}}
 	if o := r.sandboxOptions(at); o.At != "" || o.Require != sandbox.LevelLandlock {

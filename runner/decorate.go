@@ -54,7 +54,7 @@ func (r *run) decorated(what string, err error) {
 		return
 	}
 	kind, _, _ := strings.Cut(what, " ")
-	r.warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
+	r.rec.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
 }
 
 // missing are the names that are not there, in whatever case: GitHub has none

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -142,7 +143,7 @@ func checkInWords(row transcript.VerifyRow) string {
 // of it: its chain, its result, its checks and its end.
 func (p *replay) checkRecord(found *Replayed) {
 	past := p.recorded.history
-	if _, err := p.recorded.checkChain(); err != nil && !errors.Is(err, errUnfinished) {
+	if _, err := p.recorded.rec.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
 		found.differs("transcript", "as it was written", err.Error())
 	}
 	p.checkRows(found)
@@ -150,12 +151,12 @@ func (p *replay) checkRecord(found *Replayed) {
 	if end == nil {
 		return
 	}
-	if end.Result != nil && p.recorded.dir.has(resultFile) {
-		if err := p.recorded.dir.checkResult(end); err != nil {
-			found.differs(resultFile, "as it was written", err.Error())
+	if end.Result != nil && p.recorded.rec.Has(record.ResultFile) {
+		if err := p.recorded.rec.CheckResult(end); err != nil {
+			found.differs(record.ResultFile, "as it was written", err.Error())
 		}
 	}
-	follows := exitCodeOf(&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason})
+	follows := (&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason}).ExitCode()
 	found.differs("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(follows))
 	found.differs("outcome", end.Outcome, string(past.follows()))
 	p.compareReason(found)
@@ -165,10 +166,10 @@ func (p *replay) checkRecord(found *Replayed) {
 // bundle wrote it anew.
 func (p *replay) checkPatch(ctx context.Context, found *Replayed) error {
 	change := p.recorded.history.Work.Change
-	if change == nil || p.recorded.history.Moved() || p.recorded.dir.has(publishFile) || !p.recorded.dir.has(change.Patch) {
+	if change == nil || p.recorded.history.Moved() || p.recorded.rec.Has(record.PublishFile) || !p.recorded.rec.Has(change.Patch) {
 		return nil
 	}
-	is, err := p.recorded.dir.digest(ctx, change.Patch)
+	is, err := p.recorded.rec.Digest(ctx, change.Patch)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -97,7 +98,7 @@ func Diagnose(ctx context.Context, o AloneOptions, online bool) (*Diagnosis, err
 	}
 	defer a.Close()
 	r := a.run
-	for _, w := range r.warnings {
+	for _, w := range r.rec.Warnings() {
 		d.note("configuration", w.Message, "")
 	}
 	d.examineConfinement(ctx, r)
@@ -105,7 +106,7 @@ func Diagnose(ctx context.Context, o AloneOptions, online bool) (*Diagnosis, err
 	d.examineModel(ctx, r, online)
 	d.examineGitHub(ctx, r, online)
 	for i, p := range d.Problems {
-		d.Problems[i].Message, d.Problems[i].Remedy = r.redactor.Redact(p.Message), r.redactor.Redact(p.Remedy)
+		d.Problems[i].Message, d.Problems[i].Remedy = r.rec.Redact(p.Message), r.rec.Redact(p.Remedy)
 	}
 	return d, nil
 }
@@ -134,7 +135,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
 	defer r.removeScratch("probe")
 	level, layers, err := sandbox.Probe(ctx, options)
 	if err != nil {
-		d.fault("confinement", sentence(err.Error())+".", "")
+		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
 	} else {
 		c.Level, c.Layers = string(level), layers
 	}
@@ -176,13 +177,13 @@ func (d *Diagnosis) examineGit(ctx context.Context, r *run) {
 	case r.checkout == nil && r.openErr == nil:
 		return // the configuration in it has a mistake
 	case r.checkout == nil:
-		d.note("git", sentence(trimmed(r.openErr))+".", "")
+		d.note("git", outcome.Sentence(outcome.Trimmed(r.openErr))+".", "")
 		return
 	}
-	g.Checkout, g.Base, g.Origin = r.checkout.Root(), strings.TrimSpace(r.base.Branch+" "+short(r.base.SHA)), r.redactor.Redact(r.checkout.Origin())
+	g.Checkout, g.Base, g.Origin = r.checkout.Root(), strings.TrimSpace(r.base.Branch+" "+gitops.Short(r.base.SHA)), r.rec.Redact(r.checkout.Origin())
 	files, err := sandbox.GitCredentials(g.Checkout, r.scratch("credentials"))
 	if err != nil {
-		d.fault("git", sentence(err.Error())+".", "")
+		d.fault("git", outcome.Sentence(err.Error())+".", "")
 		return
 	}
 	g.Credentials = append(g.Credentials, files...)

@@ -46,10 +46,10 @@ const defaultModelURL = "https://api.openai.com/v1/"
 func (d *Diagnosis) examineModel(ctx context.Context, r *run, online bool) {
 	m := &d.Model
 	asked := r.job.Model
-	key := r.env.get(asked.APIKeyEnv)
+	key := r.env.Get(asked.APIKeyEnv)
 	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
-	base := cmp.Or(asked.BaseURL, r.env.get("OPENAI_BASE_URL"), defaultModelURL)
-	m.BaseURL = r.redactor.Redact(withoutPassword(base))
+	base := cmp.Or(asked.BaseURL, r.env.Get("OPENAI_BASE_URL"), defaultModelURL)
+	m.BaseURL = r.rec.Redact(withoutPassword(base))
 	if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
@@ -99,8 +99,8 @@ func tokenKind(token string) string {
 
 func (d *Diagnosis) examineGitHub(ctx context.Context, r *run, online bool) {
 	g := &d.GitHub
-	token := r.env.first(tokenNames...)
-	api, server := r.env.gitHub()
+	token := r.env.Token()
+	api, server := gitHub(r.env)
 	g.APIURL, g.Token = api, tokenKind(token)
 	g.Repository = r.repositoryName(server)
 	if token == "" {

@@ -16,7 +16,7 @@ func (r *run) notDoneAlready(ctx context.Context) error {
 	if err := r.onPullBase(); err != nil {
 		return err
 	}
-	if r.request == nil && r.askedAt.IsZero() || !r.repo.known() || r.env.first(tokenNames...) == "" {
+	if r.request == nil && r.askedAt.IsZero() || !r.repo.known() || r.env.Token() == "" {
 		return nil
 	}
 	if err := r.notFruitless(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -69,7 +70,7 @@ func (r *run) movedBase(ctx context.Context) (tip string, relation forge.Relatio
 		return "", "", forgeFailure("The base branch "+r.base.Branch+" cannot be compared with what the change is made on", err)
 	case relation != forge.Ahead && r.bundled():
 		// Who wrote the bundle chose the commit, and with it what configures this half.
-		return "", "", badBundle("its base commit %s is not part of %s", short(r.base.SHA), r.base.Branch)
+		return "", "", badBundle("its base commit %s is not part of %s", gitops.Short(r.base.SHA), r.base.Branch)
 	case relation == forge.Behind || relation == forge.Identical:
 		return "", "", nil
 	}
@@ -99,7 +100,7 @@ func (r *run) rebase(ctx context.Context, tip string, relation forge.Relation) e
 			return err
 		}
 	}
-	r.warnInBody("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, short(r.base.SHA), short(tip))
+	r.warnInBody("base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", r.base.Branch, gitops.Short(r.base.SHA), gitops.Short(tip))
 	r.base, r.changes = base, moved
 	if err := r.followRules(ctx); err != nil {
 		return err
@@ -117,18 +118,18 @@ func (r *run) keepWork() error {
 	if r.bundled() {
 		return nil
 	}
-	if err := r.dir.root.Rename(packFile, workPackFile); err != nil {
-		return fmt.Errorf("keep %s: %w", packFile, err)
+	if err := r.rec.Root().Rename(record.PackFile, record.WorkPackFile); err != nil {
+		return fmt.Errorf("keep %s: %w", record.PackFile, err)
 	}
 	return nil
 }
 
 // workPack is the file with the objects of the change as it was made.
-func (d *directory) workPack() string {
-	if d.has(workPackFile) {
-		return workPackFile
+func workPack(d *record.Directory) string {
+	if d.Has(record.WorkPackFile) {
+		return record.WorkPackFile
 	}
-	return packFile
+	return record.PackFile
 }
 
 // followRules makes the second half go by the configuration of the new base:
@@ -140,7 +141,7 @@ func (r *run) followRules(ctx context.Context) error {
 	if _, err := r.checkout.UseBase(gitops.BaseSpec{Branch: r.base.Branch, SHA: r.base.SHA}); err != nil {
 		return checkoutFailure(err)
 	}
-	view, err := r.view()
+	view, err := r.rec.View()
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (r *run) followRules(ctx context.Context) error {
 func (r *run) baseConflict(base gitops.Base, conflict *gitops.MergeError) error {
 	return outcome.Stopf(outcome.Conflict, "base_moved",
 		"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
-		base.Branch, short(r.base.SHA), short(base.SHA), namesOf(conflict), r.dir.join(patchFile)).Because(conflict)
+		base.Branch, gitops.Short(r.base.SHA), gitops.Short(base.SHA), namesOf(conflict), r.rec.Join(record.PatchFile)).Because(conflict)
 }
 
 // namesOf are the files that cannot be merged, each with the reason.
@@ -191,7 +192,7 @@ func (r *run) fetchCommit(ctx context.Context, sha string, alone bool) error {
 		})
 	})
 	if err != nil {
-		return remoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", short(sha), r.remote().Name()), err)
+		return remoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), r.remote().Name()), err)
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func (r *run) verifyOnNewBase(ctx context.Context, old gitops.Base) error {
 func (r *run) doubtDrift() {
 	if r.drift.verifiedOn != "" {
 		r.doubt(fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
-			short(r.drift.verifiedOn), short(r.base.SHA), r.base.Branch))
+			gitops.Short(r.drift.verifiedOn), gitops.Short(r.base.SHA), r.base.Branch))
 	}
 }
 
@@ -252,7 +253,7 @@ func (r *run) movedTo() string {
 // warnInBody is a warning that the pull request shows, also that of a bundle,
 // whose transcript is closed.
 func (r *run) warnInBody(code, format string, args ...any) {
-	r.warn(code, format, args...)
+	r.rec.Warn(code, format, args...)
 	if r.bundled() {
 		r.tell(fmt.Sprintf(format, args...))
 	}

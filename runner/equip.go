@@ -24,6 +24,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
@@ -32,70 +34,30 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
-// redact makes the run remove its secrets from everything that it writes or
-// sends: the keys and tokens of its environment, and what the job gives to
-// commands or to the model's API under a name like theirs.
-func (r *run) redact() {
-	var names []string
-	var values []secrets.Value
-	add := func(prefix string, of map[string]string) {
-		for name, value := range of {
-			if policy.HoldsSecret(name, value) {
-				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
-			}
-		}
-	}
-	if r.job != nil {
-		names = append(names, r.job.Model.APIKeyEnv, r.job.PullRequest.Commit.KeyEnv)
-		add("model.headers.", r.job.Model.Headers)
-		add("model.query.", r.job.Model.Query)
-		add("policy.env.set.", r.job.Policy.Env.Set)
-		for _, tool := range r.job.Tools.Hosted {
-			values = append(values, hostedSecrets(tool)...)
-		}
-	}
-	r.redactor = secrets.NewRedactor(append(values, r.env.secrets(names...)...))
-}
-
-// hostedSecrets are what a tool of the API needs to be let in elsewhere.
-func hostedSecrets(tool map[string]any) []secrets.Value {
-	var values []secrets.Value
-	if token, _ := tool["authorization"].(string); token != "" {
-		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
-	}
-	headers, _ := tool["headers"].(map[string]any)
-	for name, header := range headers {
-		if value, _ := header.(string); policy.HoldsSecret(name, value) {
-			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
-		}
-	}
-	return values
-}
-
 // meetModel finds out who answers: a scripted session or the API. It asks
 // nothing yet.
 func (r *run) meetModel(ctx context.Context) error {
-	if short := r.redactor.Short(); len(short) > 0 {
-		r.warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
+	if short := r.rec.Redactor().Short(); len(short) > 0 {
+		r.rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
 	}
 	if r.options.Replay != "" {
 		return r.readScript(ctx)
 	}
 	m := r.job.Model
-	key := r.env.get(m.APIKeyEnv)
+	key := r.env.Get(m.APIKeyEnv)
 	if key == "" && m.APIKeyEnv != "" {
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
 	}
 	base := m.BaseURL
 	if base == "" {
-		base = r.env.get("OPENAI_BASE_URL")
+		base = r.env.Get("OPENAI_BASE_URL")
 	}
 	api, err := r.speak(model.Endpoint{
 		BaseURL: base, APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + r.options.Version, Idle: time.Duration(m.Idle),
 	})
 	if err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
 	}
 	r.model = r.retrying(api)
 	return r.knowModel()
@@ -110,11 +72,11 @@ func (r *run) readScript(ctx context.Context) error {
 		err = fmt.Errorf("it has more than %d bytes", mostScript)
 	}
 	if err != nil {
-		return notReadable(r.options.Replay, err)
+		return settings.NotReadable(r.options.Replay, err)
 	}
 	script, err := model.ReadScript(filepath.Base(r.options.Replay), bytes.NewReader(raw))
 	if err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	retrying := r.retrying(script)
 	retrying.First = time.Millisecond
@@ -141,20 +103,20 @@ func (r *run) equip(ctx context.Context) error {
 		return err
 	}
 	suits, ignored := toolsetOf(r.profile, r.job.Model.Tools), r.ignored(ctx)
-	outputs := &tools.Outputs{Store: outputStore{r.dir}, Redact: r.redactor.Redact}
+	outputs := &tools.Outputs{Store: outputStore{r.rec.Directory}, Redact: r.rec.Redact}
 	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
 	view := r.commandView()
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, View: view, Protect: r.whyProtected, Ignored: ignoredFile(ignored, dir), Keep: r.keepPatch, Journal: r.journalPatch(root, view)})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.dir.join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.rec.Join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
-	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.dir.join(outputsFolder), Checkout: ignored, View: view})...)
+	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.rec.Join(record.OutputsFolder), Checkout: ignored, View: view})...)
 	all = append(all, commands.All()...)
 	all = append(all, patcher, r.questionTools())
 	registry := tools.New(all...)
 	r.tools = &toolbox{sandbox: box, commands: commands, root: root, registry: registry}
 	if err := registry.Restrict(tools.Access{Allow: r.job.Tools.Allow, Deny: r.job.Tools.Deny}); err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	if registry.Denial(patchTool) == "" {
 		r.linkPatchTool()
@@ -233,13 +195,13 @@ func (r *run) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, te
 }
 
 // programsFolder holds what the agent's commands find at the end of their PATH.
-var programsFolder = filepath.Join(stateFolder, "bin")
+var programsFolder = filepath.Join(record.StateFolder, "bin")
 
 // agentEnv is the environment of the agent's commands, which find apply_patch
 // where nothing else has that name.
 func (r *run) agentEnv() []string {
 	env := r.commandEnv()
-	folder := r.dir.join(programsFolder)
+	folder := r.rec.Join(programsFolder)
 	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
 	if i >= 0 && !strings.ContainsRune(folder, os.PathListSeparator) {
 		env[i] += string(os.PathListSeparator) + folder
@@ -252,13 +214,13 @@ func (r *run) agentEnv() []string {
 func (r *run) linkPatchTool() {
 	program, err := os.Executable()
 	if err == nil {
-		_, err = r.dir.makeFolder(programsFolder)
+		_, err = r.rec.MakeFolder(programsFolder)
 	}
 	if err == nil {
-		err = r.dir.root.Symlink(program, filepath.Join(programsFolder, patchTool))
+		err = r.rec.Root().Symlink(program, filepath.Join(programsFolder, patchTool))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		r.warn("no_apply_patch", "Commands of the agent do not find apply_patch: %v.", err)
+		r.rec.Warn("no_apply_patch", "Commands of the agent do not find apply_patch: %v.", err)
 	}
 }
 
@@ -266,7 +228,7 @@ func (r *run) linkPatchTool() {
 // alone.
 func (r *run) keepPatch(text string) error {
 	r.patches++
-	return r.dir.write(patchName(r.patches), []byte(r.redactor.Redact(text)))
+	return r.rec.Write(patchName(r.patches), []byte(r.rec.Redact(text)))
 }
 
 // keepsProtected says that no change of a protected path is published.
@@ -289,14 +251,14 @@ func (r *run) whyProtected(name string) string {
 }
 
 // outputStore keeps whole outputs in the run directory.
-type outputStore struct{ dir *directory }
+type outputStore struct{ dir *record.Directory }
 
 func (s outputStore) Create(name string) (io.WriteCloser, string, error) {
-	f, err := s.dir.create(name)
+	f, err := s.dir.Create(name)
 	if err != nil {
 		return nil, "", err
 	}
-	return f, s.dir.join(name), nil
+	return f, s.dir.Join(name), nil
 }
 
 func (r *run) takePlan(p plan.Plan) error {
@@ -305,7 +267,7 @@ func (r *run) takePlan(p plan.Plan) error {
 		taken.Steps = append(taken.Steps, transcript.PlanStep{Step: step.Step, Status: string(step.Status)})
 	}
 	r.plan = taken
-	return r.record(transcript.TypePlan, taken)
+	return r.rec.Append(transcript.TypePlan, taken)
 }
 
 // meetAgent makes the conversation, with what the model is told of its tools.
@@ -390,10 +352,10 @@ func (r *run) furtherGuides(ctx context.Context) ([]string, error) {
 // readGuide reads a file of the base commit. One that no model could read to
 // its end is left out.
 func (r *run) readGuide(path string) ([]byte, error) {
-	raw, err := r.checkout.ReadBase(path, configLimit)
+	raw, err := r.checkout.ReadBase(path, settings.MaxFile)
 	var large *gitops.TooLargeError
 	if errors.As(err, &large) {
-		r.warn("guide_too_large", "%s.", sentence(err.Error()))
+		r.rec.Warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))
 		return nil, fs.ErrNotExist
 	}
 	return raw, err
@@ -401,7 +363,7 @@ func (r *run) readGuide(path string) ([]byte, error) {
 
 func (r *run) briefing(guides []agent.Guide) agent.Briefing {
 	for i := range guides {
-		guides[i].Text = r.redactor.Redact(guides[i].Text)
+		guides[i].Text = r.rec.Redact(guides[i].Text)
 	}
 	briefing := agent.Briefing{
 		Root: r.checkout.Root(), Directory: r.workDir(), Base: strings.TrimSpace(r.base.Branch + " " + r.base.SHA),
@@ -428,7 +390,7 @@ func (r *run) checkWords() []agent.Check {
 		c := agent.Check{Run: check.Run}
 		if i < len(r.baseline) && r.baseline[i].Before != "green" {
 			row := r.baseline[i]
-			c.Note = fmt.Sprintf("before any change: %s, see %s; ", row.Before, r.dir.join(row.Log))
+			c.Note = fmt.Sprintf("before any change: %s, see %s; ", row.Before, r.rec.Join(row.Log))
 			if check.Must == "no_worse" {
 				c.Note += "it may stay so"
 			} else {

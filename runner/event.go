@@ -16,7 +16,7 @@ const runBranches = "agent-ci/"
 // readEvent reads what started the workflow. Whether that matters, the job will
 // tell.
 func (r *run) readEvent(ctx context.Context) {
-	r.event, r.eventErr = actions.ReadEvent(ctx, r.env.get("GITHUB_EVENT_NAME"), r.env.get("GITHUB_EVENT_PATH"))
+	r.event, r.eventErr = actions.ReadEvent(ctx, r.env.Get("GITHUB_EVENT_NAME"), r.env.Get("GITHUB_EVENT_PATH"))
 }
 
 // eventBase is the branch from which a run on a pull request is configured: the
@@ -25,18 +25,10 @@ func (r *run) eventBase() string {
 	switch {
 	case r.pull != nil:
 		return r.pull.Base
-	case !r.env.inActions() || r.event == nil || r.event.PullRequest == nil:
+	case !r.env.InActions() || r.event == nil || r.event.PullRequest == nil:
 		return ""
 	}
 	return r.event.PullRequest.Base.Ref
-}
-
-// eventLayer makes the event the task of a job in Actions that has none.
-func (r *run) eventLayer() []job.Layer {
-	if !r.env.inActions() || r.env.get("GITHUB_EVENT_NAME") == "" {
-		return nil
-	}
-	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
 func (r *run) fromEvent() bool { return r.job.Task.From == "event" }
@@ -52,21 +44,21 @@ func (r *run) findRequest(context.Context) error {
 			"task.from is event and there is none: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set; give a task, or run in GitHub Actions.")
 	case r.eventErr != nil:
 		return unusableEvent(r.eventErr)
-	case job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil:
+	case job.ValidateRepository(r.env.Get("GITHUB_REPOSITORY")) != nil:
 		return eventOfNoRepository()
 	}
 	request, why := r.event.Request(actions.Triggers{
 		Labels: r.job.Trigger.Labels, Assignees: r.job.Trigger.Assignees, Command: r.job.Trigger.Command, Prefix: runBranches,
 	})
 	if request == nil {
-		return outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", sentence(why))
+		return outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", outcome.Sentence(why))
 	}
 	r.request, r.askedAt = request, request.At
 	return nil
 }
 
 func unusableEvent(err error) error {
-	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", trimmed(err)).Because(err)
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.Trimmed(err)).Because(err)
 }
 
 func eventOfNoRepository() error {
@@ -75,5 +67,5 @@ func eventOfNoRepository() error {
 
 // eventRepository is where the event happened.
 func (r *run) eventRepository() forge.Repository {
-	return r.forge.Repository(r.env.get("GITHUB_REPOSITORY"))
+	return r.forge.Repository(r.env.Get("GITHUB_REPOSITORY"))
 }

@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/runner/record"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -29,29 +30,8 @@ func (r *run) openDirectory() error {
 	if err := outsideCheckout(path, r.options.Dir); err != nil {
 		return err
 	}
-	dir, err := newDirectory(path)
-	if err != nil {
-		return err
-	}
-	r.dir = dir
-	if err := dir.lock(); err != nil {
-		return err
-	}
-	if err := dir.reserve(); err != nil {
-		return err
-	}
-	r.redact()
-	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{
-		Redact: func(text string) string { return r.redactor.Redact(text) }, // the redactor may learn more
-		Sink:   r.showEvent,
-	})
-	if err != nil {
-		return fmt.Errorf("begin transcript: %w", err)
-	}
-	r.log = log
-	r.pulse = dir.beginPulse()
-	r.departure.from(r.id, r.dir, r.log)
-	return nil
+	defer r.departure.from(r.rec)
+	return r.rec.Make(path, r.showEvent)
 }
 
 // directoryPath is where the run's files go, absolute.
@@ -59,7 +39,7 @@ func (r *run) directoryPath() (string, error) {
 	path := r.options.Out
 	if path == "" {
 		var err error
-		if path, err = directoryPath(r.env, r.id); err != nil {
+		if path, err = record.DefaultPath(r.env.Get, r.rec.ID); err != nil {
 			return "", err
 		}
 	}
@@ -84,13 +64,13 @@ func (r *run) finish(ctx context.Context, err error) Result {
 	}
 	r.endProcesses()
 	note := r.salvage(late, stop)
-	stop.Message = r.redactor.Redact(strings.TrimSpace(stop.Message + " " + note))
+	stop.Message = r.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
 	r.endProgress(late, stop)
 	result := r.result(stop, err)
-	r.endPulse() // its file goes with the working files
-	files, err := r.dir.digests(late)
+	r.rec.Rest() // its file goes with the working files
+	files, err := r.rec.Digests(late)
 	if err != nil {
-		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.redactor.Redact(err.Error())))
+		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(err.Error())))
 	}
 	r.conclude(&result, files)
 	return result
@@ -100,7 +80,7 @@ func (r *run) finish(ctx context.Context, err error) Result {
 func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 	switch {
 	case err != nil:
-		stop := *endOf(ctx, err) // finish changes its message
+		stop := *outcome.Of(ctx, err) // finish changes its message
 		return &stop
 	case r.overBudget != nil:
 		return r.publishedOverBudget()
@@ -110,7 +90,7 @@ func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
 		return r.verifyFailed()
 	case r.published.unchanged && r.published.operation != "created":
 		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", r.branch, short(r.published.commit))
+			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", r.branch, gitops.Short(r.published.commit))
 	}
 	return outcome.Stopf(outcome.Changed, r.published.reason(), "%s", r.published.sentence(r.checkoutName()))
 }
@@ -129,7 +109,7 @@ func (r *run) verifyFailed() *outcome.Stop {
 	var red []string
 	for _, row := range r.table.Rows {
 		if !row.Passed {
-			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, r.dir.join(row.Log)))
+			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, r.rec.Join(row.Log)))
 		}
 	}
 	stop := outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
@@ -150,7 +130,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return r.keepSpoiled(ctx)
 	}
 	if err := r.checkout.DropLocks(); err != nil {
-		r.warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
+		r.rec.Warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
 	}
 	if r.movesIn {
 		return r.moveOut(ctx)
@@ -162,7 +142,7 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return r.giveBackCheckout(ctx)
 	}
 	if err := r.collect(ctx); err != nil {
-		r.warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
+		r.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
 		return "The checkout was left as the agent left it."
 	}
 	switch {
@@ -172,17 +152,17 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return r.leaveInCheckout(ctx, stop)
 	}
 	if err := r.restoreCheckout(ctx); err != nil {
-		r.warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
-		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.dir.join(patchFile))
+		r.rec.Warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
+		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.rec.Join(record.PatchFile))
 	}
-	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", r.dir.join(patchFile), r.leftBehind())
+	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", r.rec.Join(record.PatchFile), r.leftBehind())
 }
 
 // leaveInCheckout makes the agent's work an uncommitted change, whatever the
 // agent did with git.
 func (r *run) leaveInCheckout(ctx context.Context, stop *outcome.Stop) string {
 	if err := r.checkout.Settle(ctx, r.snapshot); err != nil {
-		r.warn("checkout_not_settled", "HEAD and the index could not be put back on the base: %v", err)
+		r.rec.Warn("checkout_not_settled", "HEAD and the index could not be put back on the base: %v", err)
 	}
 	note := ""
 	if stop.Outcome != outcome.Changed {
@@ -209,7 +189,7 @@ func (r *run) publishedSoFar(stop *outcome.Stop) string {
 
 func nameOf(b gitops.Base) string {
 	if b.Branch == "" {
-		return "commit " + short(b.SHA)
+		return "commit " + gitops.Short(b.SHA)
 	}
 	return b.Branch
 }
@@ -238,7 +218,7 @@ func (r *run) collect(ctx context.Context) error {
 // committed.
 func (r *run) giveBackCheckout(ctx context.Context) string {
 	if err := r.checkout.Restore(ctx, nil); err != nil {
-		r.warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+		r.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
 	}
 	return ""
 }
@@ -249,19 +229,19 @@ func (r *run) endProcesses() {
 		return
 	}
 	if err := r.tools.close(); err != nil {
-		r.warn("processes_left", "%s.", sentence(err.Error()))
+		r.rec.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
 	r.tools = nil
 }
 
 func (r *run) result(stop *outcome.Stop, err error) Result {
 	result := Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
-		RunID: r.id, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
+		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
+		RunID: r.rec.ID, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
-		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.warnings,
+		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.rec.Warnings(),
 		Sandbox: r.confined, Denied: int(r.denied.Load()),
-		Worked: r.snapshot != nil, Directory: r.dir.path, File: resultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
+		Worked: r.snapshot != nil, Directory: r.rec.Path(), File: record.ResultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
 	}
 	if result.Plan == nil {
 		result.Plan = []transcript.PlanStep{}
@@ -309,10 +289,10 @@ func (r *run) conclude(result *Result, files []transcript.FileDigest) {
 		spent := r.conversation.Spent()
 		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
 	}
-	r.dir.remove(reserveFile)
+	r.rec.DropReserve()
 	failed := func(err error) {
 		if err != nil {
-			result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
+			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 		}
 	}
 	unrecorded := r.start()
@@ -320,13 +300,13 @@ func (r *run) conclude(result *Result, files []transcript.FileDigest) {
 		unrecorded = r.recordEnd(event, result)
 	}
 	if unrecorded == nil {
-		unrecorded = r.log.Sync()
+		unrecorded = r.rec.SyncLog()
 	}
 	failed(unrecorded)
-	result.TranscriptSHA256 = r.log.Head()
-	err := r.dir.writeJSON(resultFile, result)
+	result.TranscriptSHA256 = r.rec.Log().Head()
+	err := r.rec.WriteJSON(record.ResultFile, result)
 	if err == nil {
-		err = syncIn(r.dir.root, ".")
+		err = record.SyncIn(r.rec.Root(), ".")
 	}
 	if err != nil {
 		failed(err)
@@ -344,11 +324,11 @@ func (r *run) conclude(result *Result, files []transcript.FileDigest) {
 	}
 	// The page can be made again from the transcript: that it is missing
 	// changes nothing of how the run ended.
-	if err := r.dir.report(); err != nil {
+	if err := r.rec.Report(); err != nil {
 		failed(err)
 		return
 	}
-	result.ReportFile = reportFile
+	result.ReportFile = record.ReportFile
 }
 
 // recordEnd writes the last event, and makes the result what that tells of it.
@@ -358,7 +338,7 @@ func (r *run) recordEnd(event transcript.RunFinished, result *Result) error {
 		return fmt.Errorf("write transcript: %w", err)
 	}
 	event.Result = raw
-	e, err := r.log.Append(transcript.TypeRunFinished, event)
+	e, err := r.rec.AppendAs(transcript.TypeRunFinished, event)
 	if err == nil {
 		err = json.Unmarshal(e.Data, &event)
 	}
@@ -373,10 +353,10 @@ func (r *run) recordEnd(event transcript.RunFinished, result *Result) error {
 
 // unrecorded is the result of a run that could not even make its directory.
 func (r *run) unrecorded(err error) Result {
-	stop := cmp.Or(r.objectFailure(err), endOf(context.Background(), err))
+	stop := cmp.Or(r.objectFailure(err), outcome.Of(context.Background(), err))
 	return Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: exitCodeOf(stop),
-		RunID: r.id, PullRequest: PullRequest{Operation: "none"},
+		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
+		RunID: r.rec.ID, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
 		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
 	}
@@ -384,23 +364,17 @@ func (r *run) unrecorded(err error) Result {
 
 func (r *run) close() {
 	r.endProcesses()
-	r.endPulse()
-	if r.log != nil {
-		_ = r.log.Close()
-	}
 	if r.checkout != nil {
 		_ = r.checkout.Close()
 	}
-	if r.dir != nil {
-		r.dir.close()
-	}
+	r.rec.Close()
 }
 
 // shownFiles are the files of the change without secrets, which a name may hold.
 func (r *run) shownFiles() []transcript.ChangeFile {
 	files := changeFiles(r.changes)
 	for i := range files {
-		files[i].Path = r.redactor.Redact(files[i].Path)
+		files[i].Path = r.rec.Redact(files[i].Path)
 	}
 	return files
 }
@@ -423,18 +397,4 @@ func jsonPath(path string) string {
 		return path
 	}
 	return strconv.Quote(path)
-}
-
-// trimmed is an error's text without a full stop, for the end of a sentence.
-func trimmed(err error) string { return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".") }
-
-// sentence makes an error's text one: a capital at the start, no full stop at
-// the end.
-func sentence(text string) string {
-	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
-	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return text
-	}
-	return string(unicode.ToUpper(first)) + text[size:]
 }

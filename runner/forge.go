@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
 // repository is the one that a pull request goes to.
@@ -33,8 +34,8 @@ func (r repository) Name() string {
 // newForge finds out how GitHub is reached and which repository the run is for.
 // It asks nothing yet.
 func (r *run) newForge(context.Context) error {
-	api, server := r.env.gitHub()
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: r.env.first(tokenNames...), UserAgent: "agent-ci/" + r.options.Version})
+	api, server := gitHub(r.env)
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: r.env.Token(), UserAgent: "agent-ci/" + r.options.Version})
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
 	}
@@ -51,9 +52,9 @@ func (r *run) newForge(context.Context) error {
 
 // gitHub says where GitHub's API is, and where its web pages and repositories
 // are.
-func (e environment) gitHub() (api, server string) {
-	api = cmp.Or(e.get("GITHUB_API_URL"), github.DefaultAPIURL)
-	return api, cmp.Or(strings.TrimSuffix(e.get("GITHUB_SERVER_URL"), "/"), serverOf(api))
+func gitHub(e settings.Environment) (api, server string) {
+	api = cmp.Or(e.Get("GITHUB_API_URL"), github.DefaultAPIURL)
+	return api, cmp.Or(strings.TrimSuffix(e.Get("GITHUB_SERVER_URL"), "/"), serverOf(api))
 }
 
 // serverOf is where the web pages and repositories of an API are: GitHub's own
@@ -84,7 +85,7 @@ func readPullRequest(ctx context.Context, in forge.Repository, number int) (*for
 
 // forgeFailure is the outcome that an error of GitHub's API stands for.
 func forgeFailure(what string, err error) error {
-	said := trimmed(err)
+	said := outcome.Trimmed(err)
 	var answer *forge.Error
 	switch {
 	case errors.As(err, &answer): // which may be a connection that timed out

@@ -12,11 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // gitMarkFile is what git kept of the checkout before any command ran, for a
 // run that goes on.
-const gitMarkFile = stateFolder + "/git.json"
+const gitMarkFile = record.StateFolder + "/git.json"
 
 // markGit notes what git keeps of the checkout and the sandbox can't keep
 // commands from writing. A run that goes on compares with what was noted
@@ -40,11 +41,11 @@ func (r *run) markGit(ctx context.Context) error {
 		return err
 	}
 	r.gitMark = mark
-	return r.dir.writeJSON(gitMarkFile, mark)
+	return r.rec.WriteJSON(gitMarkFile, mark)
 }
 
 func (r *run) readGitMark() error {
-	raw, err := r.dir.read(gitMarkFile)
+	raw, err := r.rec.Read(gitMarkFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (r *run) gitUnchangedSince(ctx context.Context, dir string) error {
 		return r.gitUnchanged(ctx)
 	}
 	r.gitMark = nil
-	r.dir.remove(gitMarkFile)
+	r.rec.Remove(gitMarkFile)
 	return nil
 }
 
@@ -123,7 +124,7 @@ func (r *run) objectFailure(err error) *outcome.Stop {
 }
 
 func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
-	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", sentence(damaged.Error())).Because(err)
+	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
 }
 
 // endGitMark compares for the last time. No command of the run can write there
@@ -134,7 +135,7 @@ func (r *run) endGitMark(ctx context.Context) error {
 		return err
 	}
 	r.gitMark = nil
-	r.dir.remove(gitMarkFile)
+	r.rec.Remove(gitMarkFile)
 	return nil
 }
 
@@ -157,7 +158,7 @@ func (r *run) gitSpoiled(ctx context.Context) bool {
 	if isViolation(err) {
 		var stop *outcome.Stop
 		errors.As(err, &stop)
-		r.warn(gitChanged, "%s", stop.Message)
+		r.rec.Warn(gitChanged, "%s", stop.Message)
 	}
 	return err != nil
 }
@@ -172,11 +173,11 @@ func (r *run) keepSpoiled(ctx context.Context) string {
 		return "Git's objects can't be relied on, so the work was not made a patch; it stands in the checkout, which was left as it is."
 	}
 	if err := r.collect(ctx); err != nil && !isViolation(err) {
-		r.warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
+		r.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
 		return "The checkout was left as it is."
 	}
 	if r.changes.Empty() {
 		return "The checkout was left as it is."
 	}
-	return fmt.Sprintf("The work is in %s; the checkout was left as it is.", r.dir.join(patchFile))
+	return fmt.Sprintf("The work is in %s; the checkout was left as it is.", r.rec.Join(record.PatchFile))
 }

@@ -11,11 +11,12 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // hiddenFile is what was kept from commands in the folders that they may write
 // to, before any of the agent ran, for a run that goes on.
-const hiddenFile = stateFolder + "/hidden.json"
+const hiddenFile = record.StateFolder + "/hidden.json"
 
 // hide finds what is kept from commands in the checkout and in the folders of
 // policy.writable. A run that goes on keeps to what was found first: what the
@@ -89,7 +90,7 @@ func (r *run) keepHidden() error {
 	if r.hidden == nil || len(r.hidden.Found) == 0 {
 		return nil
 	}
-	return r.dir.writeJSON(hiddenFile, r.hidden)
+	return r.rec.WriteJSON(hiddenFile, r.hidden)
 }
 
 // tracksHidden says whether the base commit has a path, and where.
@@ -124,7 +125,7 @@ func hiddenTracked(secret sandbox.Secret, path string) error {
 // hideAgain reads what was hidden when the run was cut short, before the checkout
 // is looked at: what was hidden is none of its work.
 func (r *run) hideAgain() error {
-	raw, err := r.dir.read(hiddenFile)
+	raw, err := r.rec.Read(hiddenFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -30,31 +31,17 @@ type history struct {
 // readHistory folds the events of the run directory.
 func (r *run) readHistory() (*history, error) {
 	h := &history{}
-	view, err := r.survey(h.take)
+	view, err := r.rec.Survey(h.take)
 	if err != nil {
 		return nil, err
 	}
 	h.View = view
 	last := view.Until
-	if alive := r.dir.lastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
+	if alive := r.rec.LastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
 		last = alive
 	}
 	h.elapsed = view.Lived + last.Sub(view.Since)
 	return h, nil
-}
-
-// survey reads the transcript as far as its lines are whole.
-func (r *run) survey(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
-	f, err := r.dir.open(transcriptFile)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
-	defer f.Close()
-	view, err := transcript.Survey(f, visit)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
-	return view, nil
 }
 
 // take adds what an event says beside what the view knows.
@@ -74,7 +61,7 @@ func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
 	case transcript.TypeRunStarted:
 		err = json.Unmarshal(known.Started.Job, &h.job)
 	case transcript.TypeRunResumed:
-		h.job.Limits, err = setLimits(h.job.Limits, known.Resumed.Limits)
+		h.job.Limits, err = settings.SetLimits(h.job.Limits, known.Resumed.Limits)
 	case transcript.TypeModelRequest:
 		h.nudged = h.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
 	case transcript.TypeToolFinished:

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -38,12 +39,12 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 }
 
 func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
-	dir, err := newDirectory(t.TempDir())
+	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.close()
-	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{})
+	defer dir.Close()
+	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 		if _, err := log.Append(step.event, step.data); err != nil {
 			t.Fatal(err)
 		}
-		h, err := (&run{dir: dir}).readHistory()
+		h, err := (&run{rec: recordIn(dir)}).readHistory()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,22 +74,22 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 }
 
 func TestTimeWithoutEventsCounts(t *testing.T) {
-	dir, err := newDirectory(t.TempDir())
+	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.close()
-	if _, err := dir.makeFolder(stateFolder); err != nil {
+	defer dir.Close()
+	if _, err := dir.MakeFolder(record.StateFolder); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	now := began
-	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{Clock: func() time.Time { return now }})
+	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{Clock: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	r := &run{dir: dir}
+	r := &run{rec: recordIn(dir)}
 	for _, step := range []struct {
 		name  string
 		at    time.Duration // since the run began
@@ -109,7 +110,7 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if step.alive > 0 {
-			if err := dir.write(aliveFile, []byte(began.Add(step.alive).Format(aliveLayout))); err != nil {
+			if err := dir.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,4 +122,11 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 			t.Errorf("%s: the run lived %s, want %s", step.name, h.elapsed, step.want)
 		}
 	}
+}
+
+// recordIn is the record of a run in a directory that is there.
+func recordIn(dir *record.Directory) *record.Record {
+	rec := record.New("", nil)
+	rec.Directory = dir
+	return rec
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/record"
+
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -19,17 +21,15 @@ const hurryTime = 1500 * time.Millisecond
 // run directory is there, nothing can be left.
 type departure struct {
 	mu        sync.Mutex
-	id        string
-	dir       *directory
-	log       *transcript.Log
+	rec       *record.Record
 	concluded bool // the result is written, or is about to be
 	gone      bool
 }
 
-func (d *departure) from(id string, dir *directory, log *transcript.Log) {
+func (d *departure) from(rec *record.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.id, d.dir, d.log = id, dir, log
+	d.rec = rec
 }
 
 // concludes says that the run writes its result, unless it has left.
@@ -84,23 +84,24 @@ func (d *departure) result(ctx context.Context) Result {
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
 	errors.As(context.Cause(ctx), &stop)
 	result := Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, ExitCode: exitCodeOf(stop), RunID: d.id,
+		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, ExitCode: stop.ExitCode(),
 		PullRequest: PullRequest{Operation: "none"}, Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
 		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
 		Message: "The run was cancelled, and again before it had put its work aside: the checkout is as the agent left it.",
 	}
-	if d.dir == nil {
+	if d.rec == nil {
 		return result
 	}
-	result.Message += " It can go on: agent-ci resume " + d.dir.path + "."
-	result.Directory, result.File = d.dir.path, resultFile
-	d.dir.remove(reserveFile)
-	head, err := d.log.Abandon()
+	result.RunID = d.rec.ID
+	result.Message += " It can go on: agent-ci resume " + d.rec.Path() + "."
+	result.Directory, result.File = d.rec.Path(), record.ResultFile
+	d.rec.DropReserve()
+	head, err := d.rec.Log().Abandon()
 	if err != nil {
 		result.Errors = append(result.Errors, err.Error())
 	}
 	result.TranscriptSHA256 = head
-	if err := d.dir.writeJSON(resultFile, result); err != nil {
+	if err := d.rec.WriteJSON(record.ResultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	return result

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/picture"
 )
@@ -52,15 +52,15 @@ func (r *run) taskImages(ctx context.Context) (images []agent.Image, missing []s
 		images = append(images, image)
 	}
 	if left > 0 {
-		r.warn("image", "%s of the task are not shown to the agent: at most %d are.", counted(left, "image"), mostImages)
+		r.rec.Warn("image", "%s of the task are not shown to the agent: at most %d are.", counted(left, "image"), mostImages)
 		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", counted(left, "image"), mostImages))
 	}
 	return images, missing
 }
 
 func (r *run) missImage(address string, why error) string {
-	words := r.redactor.Redact(fmt.Sprintf("%.300q: %s", address, trimmed(why)))
-	r.warn("image", "An image of the task is not shown to the agent: %s.", words)
+	words := r.rec.Redact(fmt.Sprintf("%.300q: %s", address, outcome.Trimmed(why)))
+	r.rec.Warn("image", "An image of the task is not shown to the agent: %s.", words)
 	return words
 }
 
@@ -108,21 +108,17 @@ func (r *run) imageSource() func(ctx context.Context, address string) ([]byte, e
 
 // readImage reads a file of task.images, which stands beside the job file.
 func (r *run) readImage(ctx context.Context, name string) ([]byte, error) {
-	at := filepath.FromSlash(name)
-	if r.jobFile.path != "" {
-		at = filepath.Join(filepath.Dir(r.jobFile.path), at)
-	}
-	file, err := r.readWithin(ctx, at, forge.MaxAttachment)
+	file, err := r.source.ReadFile(ctx, r.baseCommit(), r.set.BesideJob(name), forge.MaxAttachment)
 	var stop *outcome.Stop
 	switch {
 	case errors.As(err, &stop):
 		return nil, errors.New(strings.TrimSuffix(stop.Message, "."))
 	case err != nil:
 		return nil, err
-	case len(file.content) > forge.MaxAttachment:
+	case len(file.Content) > forge.MaxAttachment:
 		return nil, fmt.Errorf("it has more than %d MiB", forge.MaxAttachment>>20)
 	}
-	return file.content, nil
+	return file.Content, nil
 }
 
 // fitImage makes of what came an image that the model takes, whatever it was
@@ -135,10 +131,10 @@ func (r *run) fitImage(got fetched, number int) (agent.Image, error) {
 	if err != nil {
 		return agent.Image{}, err
 	}
-	kept := path.Join(outputsFolder, fmt.Sprintf("image-%d.%s", number, strings.TrimPrefix(p.MediaType, "image/")))
-	if err := r.dir.write(kept, p.Data); err != nil {
+	kept := path.Join(record.OutputsFolder, fmt.Sprintf("image-%d.%s", number, strings.TrimPrefix(p.MediaType, "image/")))
+	if err := r.rec.Write(kept, p.Data); err != nil {
 		return agent.Image{}, err
 	}
-	name := r.redactor.Redact(fmt.Sprintf("%.300q, %d×%d, kept as %s", got.address, p.Width, p.Height, r.dir.join(kept)))
+	name := r.rec.Redact(fmt.Sprintf("%.300q, %d×%d, kept as %s", got.address, p.Width, p.Height, r.rec.Join(kept)))
 	return agent.Image{Name: name, Image: tools.Image{MediaType: p.MediaType, Data: p.Data}}, nil
 }

@@ -115,10 +115,10 @@ const joinMark = "<!-- agent-ci: commit -->\n"
 // pull request are its author's.
 func (r *run) joinPullRequest(ctx context.Context, body string) error {
 	if _, err := r.eventRepository().CreateComment(ctx, r.pull.Number, joinMark+strings.TrimPrefix(body, draftMark)); err != nil {
-		r.warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
+		r.rec.Warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
 	}
 	r.published.pull, r.published.operation = r.pull, "updated"
-	return r.record(transcript.TypePublish, transcript.Publish{
+	return r.rec.Append(transcript.TypePublish, transcript.Publish{
 		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
 		Number: r.pull.Number, URL: r.pull.URL, Operation: r.published.operation,
 	})

@@ -13,13 +13,14 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // The journal of a patch holds what the files that it changes were before. A
 // patch that a crash broke off is undone by it; one whose journal is closed is
 // whole.
 const (
-	journalFolder = stateFolder + "/journal"
+	journalFolder = record.StateFolder + "/journal"
 	journalFile   = journalFolder + "/files.json"
 	journalClosed = journalFolder + "/closed"
 )
@@ -43,7 +44,7 @@ type journalled struct {
 // patch is done.
 func (r *run) journalPatch(root *os.Root, view func() (*sandbox.View, error)) func(paths []string) (func(applied bool), error) {
 	return func(paths []string) (func(applied bool), error) {
-		r.dir.remove(journalFolder)
+		r.rec.Remove(journalFolder)
 		shown, err := view()
 		if err != nil {
 			return nil, err
@@ -56,24 +57,24 @@ func (r *run) journalPatch(root *os.Root, view func() (*sandbox.View, error)) fu
 			}
 			files = append(files, file)
 		}
-		if err := r.dir.writeJSON(journalFile, journal{r.log.Seq(), files}); err != nil {
+		if err := r.rec.WriteJSON(journalFile, journal{r.rec.Log().Seq(), files}); err != nil {
 			return nil, err
 		}
-		for _, folder := range []string{journalFolder, stateFolder} {
-			if err := syncIn(r.dir.root, folder); err != nil {
+		for _, folder := range []string{journalFolder, record.StateFolder} {
+			if err := record.SyncIn(r.rec.Root(), folder); err != nil {
 				return nil, fmt.Errorf("write the journal of a patch: %w", err)
 			}
 		}
 		return func(applied bool) {
 			if !applied { // undone by itself
-				r.dir.remove(journalFolder)
+				r.rec.Remove(journalFolder)
 				return
 			}
 			// With the mark nothing of the patch may be lost, as far as the disk
 			// does its part. Without it a patch that is whole would be undone, and
 			// told so: no harm.
 			syncPatched(root, paths)
-			_ = r.dir.write(journalClosed, []byte("closed\n"))
+			_ = r.rec.Write(journalClosed, []byte("closed\n"))
 		}, nil
 	}
 }
@@ -82,20 +83,10 @@ func (r *run) journalPatch(root *os.Root, view func() (*sandbox.View, error)) fu
 func syncPatched(root *os.Root, paths []string) {
 	for _, name := range paths {
 		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
-			_ = syncIn(root, name)
+			_ = record.SyncIn(root, name)
 		}
-		_ = syncIn(root, path.Dir(name))
+		_ = record.SyncIn(root, path.Dir(name))
 	}
-}
-
-// syncIn puts a file, or the names in a folder, on disk. It waits for no writer
-// of what is no file any more.
-func syncIn(root *os.Root, name string) error {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 func (r *run) journalOne(root *os.Root, view *sandbox.View, name, content string) (journalled, error) {
@@ -121,7 +112,7 @@ func (r *run) journalOne(root *os.Root, view *sandbox.View, name, content string
 		return file, err
 	}
 	file.Content = content
-	return file, r.dir.write(content, raw)
+	return file, r.rec.Write(content, raw)
 }
 
 // readShown reads a file, but nothing that commands don't see and that a link
@@ -135,7 +126,7 @@ func readShown(root *os.Root, view *sandbox.View, name string) ([]byte, error) {
 	if why := view.HidesFile(f); why != "" {
 		return nil, fmt.Errorf("%s can't be read: %s", name, why)
 	}
-	return given.ReadOpen(f, name, mostRead)
+	return given.ReadOpen(f, name, record.MaxRead)
 }
 
 func missingFolders(root *os.Root, name string) []string {
@@ -161,7 +152,7 @@ func (r *run) undoPatch() (undone, whole bool, err error) {
 }
 
 func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
-	raw, err := r.dir.read(journalFile)
+	raw, err := r.rec.Read(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}
@@ -173,7 +164,7 @@ func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
 		return false, false, fmt.Errorf("read the journal of the last patch: %w", err)
 	}
 	r.journalled = j.Seq
-	if _, err := r.dir.root.Stat(journalClosed); err == nil {
+	if _, err := r.rec.Root().Stat(journalClosed); err == nil {
 		return false, true, nil
 	}
 	for _, file := range j.Files {
@@ -184,7 +175,7 @@ func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
 			return false, false, fmt.Errorf("undo the last patch: %q: %w", file.Path, err)
 		}
 	}
-	r.dir.remove(journalFolder)
+	r.rec.Remove(journalFolder)
 	return true, false, nil
 }
 
@@ -216,11 +207,11 @@ func (r *run) putBack(root *os.Root, file journalled) error {
 	case file.Content == "":
 		return nil
 	}
-	raw, err := r.dir.read(file.Content)
+	raw, err := r.rec.Read(file.Content)
 	if err != nil {
 		return err
 	}
-	if now, err := given.ReadIn(root, file.Path, mostRead); err == nil && string(now) == string(raw) {
+	if now, err := given.ReadIn(root, file.Path, record.MaxRead); err == nil && string(now) == string(raw) {
 		return nil
 	}
 	return replaceFile(root, file.Path, raw, file.Mode.Perm())

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // journalRun is a run that has a directory and a checkout, and nothing else.
@@ -31,23 +31,16 @@ func journalRun(t *testing.T) (*run, *os.Root) {
 	if err := os.Symlink("a.txt", filepath.Join(work, "link")); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := newDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := transcript.Create(dir.join(transcriptFile), transcript.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dir.makeFolder(stateFolder); err != nil {
+	rec := record.New("", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
 	}
 	root, err := os.OpenRoot(work)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{dir: dir, log: log, job: &job.Job{Repository: job.Repository{Path: "."}}}
-	t.Cleanup(func() { root.Close(); log.Close(); dir.close() })
+	r := &run{rec: rec, job: &job.Job{Repository: job.Repository{Path: "."}}}
+	t.Cleanup(func() { root.Close(); rec.Close() })
 	return r, root
 }
 

@@ -7,72 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
-	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools"
 )
-
-// rulesFile holds a repository's rules on commands, in its base commit.
-const rulesFile = ".github/agent-ci.rules"
-
-// readCommandRules reads the rules on commands: those of the repository, which stand
-// in the base commit, and those of the operator.
-func (r *run) readCommandRules(ctx context.Context) error {
-	var files []rules.File
-	data, err := r.checkout.ReadBase(rulesFile, configLimit)
-	switch {
-	case err == nil:
-		files = append(files, rules.File{Name: rulesFile, Data: data})
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	return r.loadRules(ctx, files)
-}
-
-// loadRules takes files and those of the operator for the rules.
-func (r *run) loadRules(ctx context.Context, files []rules.File) error {
-	for _, name := range r.job.Policy.Rules {
-		data, err := r.readRulesFile(ctx, name)
-		if err != nil {
-			return outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, rootCause(err)).Because(err)
-		}
-		files = append(files, rules.File{Name: name, Data: data})
-	}
-	set, err := rules.Load(files...)
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return outcome.Stopf(outcome.InvalidInput, "rules", "The rules on commands have a mistake: %s; agent-ci policy check tells them all.", first).Because(err)
-	}
-	r.rules = set
-	return nil
-}
-
-// readRulesFile reads a file that policy.rules names. What lies in the checkout
-// is read from the base commit, however it is named.
-func (r *run) readRulesFile(ctx context.Context, name string) ([]byte, error) {
-	if !filepath.IsAbs(name) {
-		return r.checkout.ReadBase(name, configLimit)
-	}
-	file, err := r.locate(name)
-	if err != nil {
-		return nil, err
-	}
-	if file.inside != "" {
-		return r.checkout.ReadBase(file.inside, configLimit)
-	}
-	return given.Read(ctx, file.path, configLimit)
-}
 
 // commandJudge decides on the agent's commands and counts what it refuses.
 type commandJudge struct {
@@ -88,7 +35,7 @@ func (r *run) judge() tools.Judge { return commandJudge{r.commandRules(), &r.den
 func (r *run) commandRules() policy.Commands {
 	level := sandbox.Level(r.confined.Level)
 	return policy.Commands{
-		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.home(),
+		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.Home(),
 		Writable: r.sandboxOptions(place{scratch: agentScratch, root: r.root()}).WritableAt(level),
 	}
 }
@@ -164,7 +111,7 @@ func (r *run) withoutDropped(ctx context.Context, changes *gitops.ChangeSet) (*g
 	if err != nil {
 		return nil, err
 	}
-	r.warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(markdown.FileNames(verdict.Drop), ", "))
+	r.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", strings.Join(markdown.FileNames(verdict.Drop), ", "))
 	return r.checkout.Changes(ctx, r.snapshot)
 }
 
@@ -188,10 +135,10 @@ func (r *run) judgePaths() error {
 	const shown = 20
 	for i, f := range verdict.Warn {
 		if i == shown {
-			r.warn("change", "%d more files have something about them that policy.change warns of.", len(verdict.Warn)-shown)
+			r.rec.Warn("change", "%d more files have something about them that policy.change warns of.", len(verdict.Warn)-shown)
 			break
 		}
-		r.warn("change", "%s.", f)
+		r.rec.Warn("change", "%s.", f)
 	}
 	return nil
 }
@@ -204,7 +151,7 @@ var leftOut = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge
 func (r *run) whyLeftOut(f policy.Finding) string {
 	for _, p := range r.changes.Problems {
 		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(leftOut, p.Kind) {
-			return fmt.Sprintf(" (%s)", trimmed(errors.New(p.Detail)))
+			return fmt.Sprintf(" (%s)", outcome.Trimmed(errors.New(p.Detail)))
 		}
 	}
 	return ""
@@ -228,18 +175,18 @@ func (r *run) leftBehind() string {
 // leakedSecrets names the secrets that the change adds: values of this run, and
 // what has the shape of a token and did not stand in what the change takes away.
 func (r *run) leakedSecrets(ctx context.Context) ([]string, error) {
-	patch, err := r.dir.open(patchFile)
+	patch, err := r.rec.Open(record.PatchFile)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", patchFile, err)
+		return nil, fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
 	defer patch.Close()
 	var added, removed bytes.Buffer
 	if err := splitPatch(given.Until(ctx, patch), &added, &removed); err != nil {
-		return nil, fmt.Errorf("read %s: %w", patchFile, err)
+		return nil, fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
-	leaked, err := r.redactor.FindNew(given.Until(ctx, &added), given.Until(ctx, &removed))
+	leaked, err := r.rec.Redactor().FindNew(given.Until(ctx, &added), given.Until(ctx, &removed))
 	if err != nil {
-		return nil, fmt.Errorf("search %s: %w", patchFile, err)
+		return nil, fmt.Errorf("search %s: %w", record.PatchFile, err)
 	}
 	for _, f := range r.changes.Files {
 		more, err := r.leakedInBinary(ctx, f)
@@ -264,14 +211,14 @@ func (r *run) leakedInBinary(ctx context.Context, f gitops.File) ([]string, erro
 	}
 	defer now.Close()
 	if !hasBlob(f.OldMode) {
-		return r.redactor.FindNew(given.Until(ctx, now), nil)
+		return r.rec.Redactor().FindNew(given.Until(ctx, now), nil)
 	}
 	before, err := r.bothReadings(f.OldID)
 	if err != nil {
 		return nil, err
 	}
 	defer before.Close()
-	return r.redactor.FindNew(given.Until(ctx, now), given.Until(ctx, before))
+	return r.rec.Redactor().FindNew(given.Until(ctx, now), given.Until(ctx, before))
 }
 
 // hasBlob says whether a path of that mode has a content: a submodule has none.

@@ -39,7 +39,7 @@ func (r *run) recordRetry(retry model.Retry) error {
 		event.Usage = &usage
 		r.conversation.Charge(failure.Usage)
 	}
-	return r.record(transcript.TypeModelRetry, event)
+	return r.rec.Append(transcript.TypeModelRetry, event)
 }
 
 // knowModel finds the model's profile and what the job says in its place.
@@ -47,7 +47,7 @@ func (r *run) knowModel() error {
 	m := r.job.Model
 	r.profile = model.ProfileOf(m.Name)
 	if !r.profile.Known && r.options.Replay == "" && (m.ContextWindow == 0 || m.Tools == "auto") {
-		r.warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
+		r.rec.Warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
 			"set model.context_window and model.tools to what is true.", m.Name, r.profile.ContextWindow)
 	}
 	if m.ContextWindow > 0 {
@@ -73,7 +73,7 @@ func (r *run) knowModel() error {
 func (r *run) newConversation() *agent.Conversation {
 	l := r.job.Limits
 	return &agent.Conversation{
-		Model: r.model, Log: r.log, Warn: r.warn, Window: r.profile.ContextWindow, Price: r.price(), Plan: r.planWords,
+		Model: r.model, Log: r.rec.Log(), Warn: r.rec.Warn, Window: r.profile.ContextWindow, Price: r.price(), Plan: r.planWords,
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: r.began,
 		},
@@ -84,7 +84,7 @@ func (r *run) newConversation() *agent.Conversation {
 func (r *run) modelSettings(definitions []json.RawMessage) model.Settings {
 	m := r.job.Model
 	s := model.Settings{
-		Model: m.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: r.id,
+		Model: m.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: r.rec.ID,
 		Effort: m.ReasoningEffort, Summary: m.Summary, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Serial: !r.profile.ParallelCalls, Whole: !m.Stream,
 	}

@@ -8,24 +8,27 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
 // markFile holds what gitops must know to go on with the checkout.
-const markFile = stateFolder + "/checkout.json"
+const markFile = record.StateFolder + "/checkout.json"
 
 // keptUntracked is the folder of what was not tracked before the first turn,
 // for verification.
-const keptUntracked = stateFolder + "/untracked"
+const keptUntracked = record.StateFolder + "/untracked"
 
 // awayFile stands in the run directory while the work so far is not in the
 // checkout, or not all of it. It says what has it.
-const awayFile = stateFolder + "/away"
+const awayFile = record.StateFolder + "/away"
 
 // What has the work that is not in the checkout.
 const (
@@ -49,11 +52,11 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	if err := r.hideAgain(); err != nil {
 		return err
 	}
-	for _, name := range r.dir.leftovers() {
-		r.dir.remove(name)
+	for _, name := range leftovers(r.rec.Directory) {
+		r.rec.Remove(name)
 	}
 	if !r.history.worked() {
-		r.dir.remove(keptUntracked)
+		r.rec.Remove(keptUntracked)
 		return r.sameBase(ctx)
 	}
 	here, err := r.findWork(ctx)
@@ -79,7 +82,7 @@ func (r *run) checkoutAgain() string {
 		return r.options.Dir
 	case w.Cloned:
 		r.cloned = true
-		return r.dir.join(checkoutFolder)
+		return r.rec.Join(record.CheckoutFolder)
 	}
 	if _, err := os.Stat(w.Root); errors.Is(err, fs.ErrNotExist) {
 		return "."
@@ -90,12 +93,12 @@ func (r *run) checkoutAgain() string {
 // findWork says whether the work so far stands in the checkout. Otherwise the
 // checkout is as its user has it, and r.away says what has the work.
 func (r *run) findWork(ctx context.Context) (here bool, err error) {
-	left, _ := r.dir.read(awayFile)
+	left, _ := r.rec.Read(awayFile)
 	r.away = string(left)
 	if r.history.Finished != nil && len(left) == 0 {
 		r.away = inChange
 	}
-	raw, err := r.dir.read(markFile)
+	raw, err := r.rec.Read(markFile)
 	if err == nil {
 		r.snapshot, err = r.checkout.Resume(ctx, raw)
 	}
@@ -112,7 +115,7 @@ func (r *run) findWork(ctx context.Context) (here bool, err error) {
 	case r.history.Finished != nil && r.publishMode() != publishNone:
 		return false, nil
 	case r.history.Finished != nil && r.base.SHA != r.history.Workspace.BaseSHA:
-		return false, cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(r.history.Workspace.BaseSHA), short(r.base.SHA))
+		return false, cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(r.history.Workspace.BaseSHA), gitops.Short(r.base.SHA))
 	}
 	if r.history.Finished != nil {
 		left, err := r.checkout.Changes(ctx, r.snapshot)
@@ -130,7 +133,7 @@ func (r *run) takeOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.dir.remove(journalFolder)
+	r.rec.Remove(journalFolder)
 	return r.checkout.Restore(ctx, half)
 }
 
@@ -153,7 +156,7 @@ func (r *run) sameBase(ctx context.Context) error {
 		}
 	}
 	if r.base.SHA != w.BaseSHA {
-		return cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", short(w.BaseSHA), short(r.base.SHA))
+		return cannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(w.BaseSHA), gitops.Short(r.base.SHA))
 	}
 	r.base.Branch = w.Base
 	dirty, err := r.checkout.Dirty(ctx)
@@ -191,7 +194,7 @@ func (r *run) moveIn(ctx context.Context) error {
 	if err := putIn(ctx); err != nil {
 		return err
 	}
-	r.dir.remove(awayFile)
+	r.rec.Remove(awayFile)
 	r.movesIn = false
 	return nil
 }
@@ -205,14 +208,14 @@ func (r *run) moveOut(ctx context.Context) string {
 		err = r.checkout.Restore(ctx, nil)
 	}
 	if err != nil {
-		r.warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
+		r.rec.Warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
 	}
-	return "The work so far is kept; agent-ci resume " + r.dir.path + " tries again."
+	return "The work so far is kept; agent-ci resume " + r.rec.Path() + " tries again."
 }
 
 // keepUntrackedAgain keeps for verification what the end of a run removed.
 func (r *run) keepUntrackedAgain(ctx context.Context) error {
-	if r.dir.has(keptUntracked) {
+	if r.rec.Has(keptUntracked) {
 		return nil
 	}
 	return r.keepUntracked(ctx)
@@ -224,8 +227,8 @@ func (r *run) layOver(ctx context.Context) error {
 	if change == nil || len(change.Files) == 0 {
 		return nil
 	}
-	name := r.dir.workPack()
-	pack, err := r.dir.open(name)
+	name := workPack(r.rec.Directory)
+	pack, err := r.rec.Open(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
@@ -247,7 +250,7 @@ func (r *run) applyPatches(ctx context.Context) error {
 	defer root.Close()
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: tools.Freeform, View: r.commandView(), Protect: r.whyProtected})
 	for n := 1; n <= r.patches; n++ {
-		text, err := r.dir.read(patchName(n))
+		text, err := r.rec.Read(patchName(n))
 		if err != nil {
 			return fmt.Errorf("read %s: %w", patchName(n), err)
 		}
@@ -256,7 +259,7 @@ func (r *run) applyPatches(ctx context.Context) error {
 			return err
 		}
 		if result.Failed {
-			r.warn("patch_not_repeated", "%s could not be applied again in this checkout: %s", patchName(n), strings.TrimSpace(result.Output))
+			r.rec.Warn("patch_not_repeated", "%s could not be applied again in this checkout: %s", patchName(n), strings.TrimSpace(result.Output))
 		}
 	}
 	return nil
@@ -268,12 +271,12 @@ func (r *run) keepMark() error {
 	if err != nil {
 		return err
 	}
-	return r.dir.write(markFile, raw)
+	return r.rec.Write(markFile, raw)
 }
 
 // leaveAway notes that the work is about to leave the checkout: a run that is
 // killed while it does must not take what is left for all of it.
-func (r *run) leaveAway() error { return r.dir.write(awayFile, []byte(inChange)) }
+func (r *run) leaveAway() error { return r.rec.Write(awayFile, []byte(inChange)) }
 
 // dropState removes the working files of a run that has ended. One whose work
 // stays in the checkout, to go on there, leaves the mark by which it is known, and
@@ -283,8 +286,8 @@ func (r *run) dropState(o outcome.Outcome) {
 	if !r.movesIn {
 		name = markFile
 	}
-	left, err := r.dir.read(name)
-	r.dir.remove(stateFolder)
+	left, err := r.rec.Read(name)
+	r.rec.Remove(record.StateFolder)
 	stays := r.stopped(o) && r.publishMode() == publishNone && !r.changes.Empty()
 	if err != nil || !r.movesIn && !stays {
 		return
@@ -292,23 +295,23 @@ func (r *run) dropState(o outcome.Outcome) {
 	if stays {
 		err = r.keepHidden()
 	}
-	if err = errors.Join(err, r.dir.write(name, left)); err != nil {
-		r.dir.remove(stateFolder)
+	if err = errors.Join(err, r.rec.Write(name, left)); err != nil {
+		r.rec.Remove(record.StateFolder)
 	}
 }
 
 // leftovers are trees that a verification made which was broken off.
-func (d *directory) leftovers() []string {
-	names, _ := fs.Glob(d.root.FS(), stateFolder+"/verify-*")
+func leftovers(d *record.Directory) []string {
+	names, _ := fs.Glob(d.Root().FS(), record.StateFolder+"/verify-*")
 	return names
 }
 
-func patchName(n int) string { return fmt.Sprintf("%s/%03d.patch", patchesFolder, n) }
+func patchName(n int) string { return fmt.Sprintf("%s/%03d.patch", record.PatchesFolder, n) }
 
 // endLeftovers kills what the commands of the killed run left running: they
 // have its folder of programs on their PATH.
 func (r *run) endLeftovers(context.Context) error {
-	mark := r.dir.join(programsFolder)
+	mark := r.rec.Join(programsFolder)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil // no such thing here; they died with the run or stay
@@ -335,3 +338,11 @@ func ofRun(env []string, folder string) bool {
 		return ok && slices.Contains(filepath.SplitList(path), folder)
 	})
 }
+
+// processID is the process that a name in /proc stands for.
+func processID(name string) (int, bool) {
+	pid, err := strconv.Atoi(name)
+	return pid, err == nil && pid > 1
+}
+
+func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

@@ -14,6 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -30,17 +32,12 @@ type pins struct {
 
 // readPins reads them before anything of the bundle chooses a commit.
 func (r *run) readPins(ctx context.Context) error {
-	if r.readEvent(ctx); r.env.inActions() && r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
+	if r.readEvent(ctx); r.env.InActions() && r.eventErr != nil && !errors.Is(r.eventErr, actions.ErrNoEvent) {
 		return unusableEvent(r.eventErr)
 	}
-	layers, err := r.pinningLayers(ctx)
-	if err != nil {
+	if err := r.goBy(r.pinningSettings(ctx)); err != nil {
 		return err
 	}
-	if r.job, err = job.LoadTemplate(layers...); err != nil {
-		return invalidJob(err)
-	}
-	r.redact()
 	r.pins = pins{base: r.job.Repository.Base, branch: r.job.PullRequest.Branch, name: r.job.Name, subject: r.eventSubject(), issue: r.job.Task.Issue}
 	return r.refuseForksRun()
 }
@@ -49,25 +46,24 @@ func (r *run) readPins(ctx context.Context) error {
 // bring a workflow that is named like the first half, so that who opened it wrote
 // all of the bundle; trust.forks speaks of events, not of bundles.
 func (r *run) refuseForksRun() error {
-	if !r.env.inActions() || r.event == nil || r.event.WorkflowRun == nil {
+	if !r.env.InActions() || r.event == nil || r.event.WorkflowRun == nil {
 		return nil
 	}
 	head := r.event.WorkflowRun.HeadRepository.Name()
-	if head != "" && strings.EqualFold(head, r.env.get("GITHUB_REPOSITORY")) {
+	if head != "" && strings.EqualFold(head, r.env.Get("GITHUB_REPOSITORY")) {
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
 }
 
-// pinningLayers are the configuration of the commit that the checkout stands
+// pinningSettings are the configuration of the commit that the checkout stands
 // on. On the event of a pull request its author may have written that commit:
 // then only what this half was given counts.
-func (r *run) pinningLayers(ctx context.Context) ([]job.Layer, error) {
+func (r *run) pinningSettings(ctx context.Context) (*settings.Settings, error) {
 	if r.eventBase() == "" {
-		return r.layers(ctx)
+		return r.source.LoadTemplate(ctx, r.baseCommit())
 	}
-	given, err := r.givenLayers(ctx)
-	return append(r.eventLayer(), given...), err
+	return r.source.LoadGiven(ctx, r.baseCommit())
 }
 
 // taskEvents are the events that bring an issue or a pull request as the task.
@@ -78,7 +74,7 @@ var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pul
 func (r *run) eventSubject() int {
 	e := r.event
 	switch {
-	case !r.env.inActions() || e == nil || !r.fromEvent() || !slices.Contains(taskEvents, e.Name):
+	case !r.env.InActions() || e == nil || !r.fromEvent() || !slices.Contains(taskEvents, e.Name):
 		return 0
 	case e.PullRequest != nil:
 		return e.PullRequest.Number
@@ -110,7 +106,7 @@ func (r *run) eventAsker() actions.Account {
 func (r *run) pinPull(ctx context.Context) error {
 	number, e := 0, r.event
 	switch {
-	case !r.env.inActions() || e == nil || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()):
+	case !r.env.InActions() || e == nil || !strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), r.repo.Name()):
 	case e.PullRequest != nil:
 		number = e.PullRequest.Number
 	case e.Issue != nil && e.Issue.OfPull():
@@ -136,7 +132,7 @@ func (r *run) findBundleBase(ctx context.Context, bundle *transcript.View) error
 		branch = known[0]
 	}
 	if err := job.ValidateBranch(branch); err != nil {
-		return badBundle("its base: %s", trimmed(err))
+		return badBundle("its base: %s", outcome.Trimmed(err))
 	}
 	if !slices.Contains(known, branch) {
 		return refusedBundle("its base is %s, and %s; if the pull request is to go to %s, say so to this half with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
@@ -181,7 +177,7 @@ func (r *run) refuseOtherTask(bundle *transcript.View) error {
 	if pull := r.pins.pull; pull != nil {
 		return r.refuseOtherPull(pull)
 	}
-	subject := job.Issue{Repository: r.env.get("GITHUB_REPOSITORY"), Number: r.pins.subject}
+	subject := job.Issue{Repository: r.env.Get("GITHUB_REPOSITORY"), Number: r.pins.subject}
 	if !r.isOf(subject) || !r.isKeyOf(subject.Number, key) && r.branch != r.pins.branch {
 		return r.notOfEvent("issue " + subject.String())
 	}
@@ -286,7 +282,7 @@ func (r *run) openBundleCheckout(ctx context.Context) error {
 	if dir == "" {
 		dir = "."
 	}
-	state, err := r.dir.makeFolder(stateFolder)
+	state, err := r.rec.MakeFolder(record.StateFolder)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
@@ -31,37 +33,18 @@ func (r *run) present(ctx context.Context) error {
 // writeBody writes the body of the pull request to the run directory, and gives
 // it with the comments that go on with it.
 func (r *run) writeBody() (title string, posts body.Posts, err error) {
-	view, err := r.view()
+	view, err := r.rec.View()
 	if err != nil {
 		return "", posts, err
 	}
 	if posts, err = r.compose(view); err != nil {
 		return "", posts, err
 	}
-	if err := r.dir.write(pullRequestFile, []byte(posts.Body)); err != nil {
+	if err := r.rec.Write(record.PullRequestFile, []byte(posts.Body)); err != nil {
 		return "", posts, err
 	}
-	r.bodyFile = pullRequestFile
+	r.bodyFile = record.PullRequestFile
 	return r.title(view), posts, nil
-}
-
-// view is what people are shown of the run so far. It is read from the file, so
-// that it fits in memory; that nobody else wrote there shows in the chain's end.
-func (r *run) view() (*transcript.View, error) {
-	f, err := r.dir.open(transcriptFile)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
-	defer f.Close()
-	view, err := transcript.Project(f, body.Excerpts)
-	if r.log == nil {
-		return view, err
-	}
-	if err != nil || view.Head != r.log.Head() {
-		return nil, outcome.Stopf(outcome.PolicyViolation, "transcript_altered",
-			"%s is not what agent-ci wrote: something of the run changed it; nothing was published, look at what the commands did.", r.dir.join(transcriptFile)).Because(err)
-	}
-	return view, nil
 }
 
 func (r *run) title(view *transcript.View) string {
@@ -94,7 +77,7 @@ func (r *run) compose(view *transcript.View) (body.Posts, error) {
 
 // bodyAlone writes the body for a pull request whose comments can't be written.
 func (r *run) bodyAlone() (string, error) {
-	view, err := r.view()
+	view, err := r.rec.View()
 	if err != nil {
 		return "", err
 	}
@@ -102,12 +85,12 @@ func (r *run) bodyAlone() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return posts.Body, r.dir.write(pullRequestFile, []byte(posts.Body))
+	return posts.Body, r.rec.Write(record.PullRequestFile, []byte(posts.Body))
 }
 
 func (r *run) bodyOptions() body.Options {
 	options := body.Options{
-		Mode: body.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.dir.path)),
+		Mode: body.Mode(r.job.PullRequest.Transcript), RunDir: cmp.Or(r.shownAs, filepath.Base(r.rec.Path())),
 		Draft: r.draftReasons(), Notes: r.notes, Closing: r.closing(),
 	}
 	if r.joins() { // it becomes a comment on a person's
@@ -127,14 +110,14 @@ func (r *run) bodyOptions() body.Options {
 // what a reader must know and that is no reason for a draft. It is said once,
 // and must come before the body is written.
 func (r *run) tell(note string) {
-	if note = r.redactor.Redact(note); !slices.Contains(r.notes, note) {
+	if note = r.rec.Redact(note); !slices.Contains(r.notes, note) {
 		r.notes = append(r.notes, note)
 	}
 }
 
 // doubt makes the pull request a draft, for a reason that the body says.
 func (r *run) doubt(reason string) {
-	if reason = r.redactor.Redact(reason); !slices.Contains(r.doubts, reason) {
+	if reason = r.rec.Redact(reason); !slices.Contains(r.doubts, reason) {
 		r.doubts = append(r.doubts, reason)
 	}
 }
@@ -189,7 +172,7 @@ func (r *run) proposePullRequest(ctx context.Context, title string, posts body.P
 	if err != nil {
 		return r.notProposed(err)
 	}
-	return r.record(transcript.TypePublish, transcript.Publish{
+	return r.rec.Append(transcript.TypePublish, transcript.Publish{
 		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
 		Number: r.published.pull.Number, URL: r.published.pull.URL, Operation: r.published.operation,
 	})
@@ -241,7 +224,7 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts body.Po
 	}
 	pull, err := r.repo.CreatePullRequest(ctx, wanted)
 	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
-		r.warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
+		r.rec.Warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
 		pull, err = r.repo.CreatePullRequest(ctx, wanted)
 	}
@@ -255,7 +238,7 @@ func (r *run) createPullRequest(ctx context.Context, title string, posts body.Po
 	r.decorate(ctx, pull, true)
 	posts = r.putComments(ctx, pull, noComments, posts)
 	if err := r.editPullRequest(ctx, title, posts.Body, title, wanted.Body); err != nil {
-		r.warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
+		r.rec.Warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
 	}
 	return nil
 }
@@ -342,11 +325,11 @@ func (p published) sentence(where string) string {
 	case p.pull != nil && p.operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.pull.Number, p.pull.URL)
 	case p.unchanged && p.operation != "created":
-		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.branch, short(p.commit))
+		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.branch, gitops.Short(p.commit))
 	case p.pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s.", p.pull.Number, p.operation, p.pull.URL)
 	case p.remote != "":
-		return fmt.Sprintf("The change is commit %s on %s, pushed to %s; review it and merge.", short(p.commit), p.branch, p.remote)
+		return fmt.Sprintf("The change is commit %s on %s, pushed to %s; review it and merge.", gitops.Short(p.commit), p.branch, p.remote)
 	}
-	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s; review it, and push the branch.", short(p.commit), p.branch, where, p.notPushed)
+	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s; review it, and push the branch.", gitops.Short(p.commit), p.branch, where, p.notPushed)
 }

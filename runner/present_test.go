@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -31,7 +32,7 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 
 func TestNotesAndDoubtsAreSaidOnce(t *testing.T) {
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
-	r := &run{job: new(job.Job), redactor: secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: token}}), table: transcript.Verify{Passed: true}}
+	r := &run{job: new(job.Job), rec: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}}), table: transcript.Verify{Passed: true}}
 	if r.draft() {
 		t.Error("a green change is a draft")
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -57,7 +58,7 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 		return words
 	}),
 	transcript.TypeWorkspace: line(func(d transcript.Workspace) string {
-		return strings.TrimSpace("base is " + d.Base + " " + short(d.BaseSHA))
+		return strings.TrimSpace("base is " + d.Base + " " + gitops.Short(d.BaseSHA))
 	}),
 	transcript.TypePolicy: line(func(d transcript.Policy) string {
 		if len(d.Layers) == 0 {
@@ -115,7 +116,7 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 	transcript.TypePublish: line(func(d transcript.Publish) string {
 		switch d.Step {
 		case "commit":
-			return fmt.Sprintf("committed %s on %s", short(d.HeadSHA), d.Branch)
+			return fmt.Sprintf("committed %s on %s", gitops.Short(d.HeadSHA), d.Branch)
 		case "push":
 			return fmt.Sprintf("pushed %s to %s", d.Branch, d.Remote)
 		}

@@ -109,7 +109,7 @@ func (r *run) beginProgress(ctx context.Context) error {
 		return nil
 	}
 	r.progressID = r.earlierProgress(ctx)
-	p := &progressComment{write: r.writeProgress, now: time.Now, link: r.env.runLink(), stage: "starting"}
+	p := &progressComment{write: r.writeProgress, now: time.Now, link: r.env.RunLink(), stage: "starting"}
 	p.show(ctx, p.running())
 	r.progress.Store(p)
 	return nil
@@ -205,6 +205,6 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 	}
 	p.show(ctx, state)
 	if p.err != nil {
-		r.warn("progress_comment", "The progress could not be shown in a comment: %v", p.err)
+		r.rec.Warn("progress_comment", "The progress could not be shown in a comment: %v", p.err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -51,7 +52,7 @@ func (r *run) publishMode() string {
 	switch {
 	case r.options.Publish != "":
 		return r.options.Publish
-	case r.env.first(tokenNames...) != "" && r.repo.known():
+	case r.env.Token() != "" && r.repo.known():
 		return publishGitHub
 	}
 	return publishLocal
@@ -104,7 +105,7 @@ func (r *run) canBranch() error {
 			"pull_request.branch is %s, which is the base itself; give another name.", r.branch)
 	}
 	if err := r.checkout.BranchFits(r.branch); err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "branch_name", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "branch_name", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (r *run) canPropose(ctx context.Context) error {
 	}
 	if !known {
 		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
-			"The base commit %s is not in %s; push %s first.", short(r.base.SHA), r.repo.Name(), r.baseName())
+			"The base commit %s is not in %s; push %s first.", gitops.Short(r.base.SHA), r.repo.Name(), r.baseName())
 	}
 	return r.notClosedByPerson(ctx)
 }
@@ -128,7 +129,7 @@ func (r *run) canReachGitHub() error {
 	case !r.repo.known():
 		return outcome.Stopf(outcome.InvalidInput, "no_repository",
 			"No GitHub repository is known to publish to: set repository.name, or use --publish local.")
-	case r.env.first(tokenNames...) == "":
+	case r.env.Token() == "":
 		return outcome.Stopf(outcome.InvalidInput, "no_token",
 			"There is no GitHub token: set GITHUB_TOKEN, with the permissions contents: write and pull-requests: write, or use --publish local.")
 	}
@@ -229,7 +230,7 @@ func tipOf(info *gitops.CommitInfo, pushed bool) *tip {
 func foreignCommit(branch string, t *tip) error {
 	return outcome.Stopf(outcome.Conflict, "foreign_commit",
 		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
-		branch, short(t.sha), t.author)
+		branch, gitops.Short(t.sha), t.author)
 }
 
 // origin is the remote of the checkout.
@@ -242,34 +243,34 @@ func (r *run) keepChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.writePack(ctx, packFile, ""); err != nil {
+	if err := r.writePack(ctx, record.PackFile, ""); err != nil {
 		return err
 	}
 	r.kept = true
 	if r.movedTo() == "" {
-		r.dir.remove(workPackFile)
+		r.rec.Remove(record.WorkPackFile)
 	}
-	return r.record(transcript.TypeChange, transcript.Change{
+	return r.rec.Append(transcript.TypeChange, transcript.Change{
 		TreeSHA: string(r.changes.Tree), Files: changeFiles(r.changes), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions,
-		Patch: patchFile, SHA256: digest, BaseSHA: r.movedTo(),
+		Patch: record.PatchFile, SHA256: digest, BaseSHA: r.movedTo(),
 	})
 }
 
 func (r *run) writePatch(ctx context.Context) (digest string, err error) {
-	f, err := r.dir.create(patchFile)
+	f, err := r.rec.Create(record.PatchFile)
 	if err != nil {
-		return "", fmt.Errorf("write %s: %w", patchFile, err)
+		return "", fmt.Errorf("write %s: %w", record.PatchFile, err)
 	}
 	sum := sha256.New()
 	err = r.checkout.WritePatch(ctx, r.changes, io.MultiWriter(f, sum))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("write %s: %w", patchFile, err)
+		return "", fmt.Errorf("write %s: %w", record.PatchFile, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func (r *run) writePack(ctx context.Context, name, commit string) error {
-	f, err := r.dir.create(name)
+	f, err := r.rec.Create(name)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -380,7 +381,7 @@ func (r *run) releaseToGitHub(ctx context.Context, commit string, before *tip) e
 		return r.restoreCheckout(ctx)
 	}
 	if err := r.switchToPushed(ctx, commit); err != nil {
-		r.warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", r.branch, err)
+		r.rec.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", r.branch, err)
 	}
 	return nil
 }
@@ -425,7 +426,7 @@ func (r *run) switchCheckout(ctx context.Context, commit string) error {
 	var foreign *gitops.ForeignCommitError
 	switch {
 	case errors.As(err, &foreign):
-		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", outcome.Sentence(err.Error())).Because(err)
 	case err != nil:
 		return fmt.Errorf("switch the checkout to %s: %w", r.branch, err)
 	}
@@ -469,7 +470,7 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 			return nil
 		}
 	}
-	options := remote.PushOptions{Branch: r.branch, Commit: commit, Git: r.findGit(r.checkout.Root()), Path: gitops.PathOutside(r.env.get("PATH"), r.checkout.Root())}
+	options := remote.PushOptions{Branch: r.branch, Commit: commit, Git: r.findGit(r.checkout.Root()), Path: gitops.PathOutside(r.env.Get("PATH"), r.checkout.Root())}
 	if before != nil && before.pushed {
 		options.Expected = before.sha
 	}
@@ -477,7 +478,7 @@ func (r *run) push(ctx context.Context, commit string, before *tip) error {
 		return remoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", r.branch, to.Name()), err)
 	}
 	r.published.remote = to.Name()
-	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
+	return r.rec.Append(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: to.Name()})
 }
 
 // commandsWrite says whether a path lies where commands of the run can write, or is
@@ -516,11 +517,11 @@ func patiently(ctx context.Context, do func() error) error {
 const longestPause = 4 * time.Second
 
 func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, error) {
-	name := stateFolder + "/push.pack"
+	name := record.StateFolder + "/push.pack"
 	if err := r.writePack(ctx, name, commit); err != nil {
 		return nil, err
 	}
-	f, err := r.dir.open(name)
+	f, err := r.rec.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -539,7 +540,7 @@ func remoteFailure(what string, err error) error {
 	var lease *remote.LeaseError
 	var rejected *remote.RejectedError
 	stop := func(o outcome.Outcome, reason string) error {
-		return outcome.Stopf(o, reason, "%s: %s.", what, trimmed(err)).Because(err)
+		return outcome.Stopf(o, reason, "%s: %s.", what, outcome.Trimmed(err)).Because(err)
 	}
 	switch {
 	case errors.As(err, &lease):

@@ -108,7 +108,7 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 	r.adoptIssue(ref, issue)
 	r.task.name, r.task.url = name, url
 	if r.afterTrigger(issue.UpdatedAt) {
-		r.warn("edited_after_trigger", "%s was changed after more was asked for on the pull request; its text was not read.", ref)
+		r.rec.Warn("edited_after_trigger", "%s was changed after more was asked for on the pull request; its text was not read.", ref)
 		return input{}, nil
 	}
 	return r.issueInput(ctx, ref, issue)

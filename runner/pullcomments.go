@@ -46,10 +46,10 @@ func (r *run) putComments(ctx context.Context, pull *forge.PullRequest, read fun
 	if err == nil {
 		return posts
 	}
-	r.warn("pull_request_comments", "The transcript does not go on in comments: %v", err)
+	r.rec.Warn("pull_request_comments", "The transcript does not go on in comments: %v", err)
 	alone, err := r.bodyAlone()
 	if err != nil {
-		r.warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
+		r.rec.Warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
 		alone = posts.Body
 	}
 	return body.Posts{Body: r.markedAs(alone, aloneMark)}

@@ -26,7 +26,7 @@ func (r *run) pullTemplate() string {
 	for _, folder := range templateFolders {
 		names, err := r.checkout.BaseFiles(folder)
 		if err != nil {
-			r.warn("pull_request_template", "The pull request template could not be looked for: %v", err)
+			r.rec.Warn("pull_request_template", "The pull request template could not be looked for: %v", err)
 			return ""
 		}
 		at := slices.IndexFunc(names, func(name string) bool { return slices.Contains(templateNames, strings.ToLower(name)) })
@@ -35,7 +35,7 @@ func (r *run) pullTemplate() string {
 		}
 		text, err := r.checkout.ReadBase(path.Join(folder, names[at]), maxTemplate)
 		if err != nil {
-			r.warn("pull_request_template", "The pull request template was left out: %v", err)
+			r.rec.Warn("pull_request_template", "The pull request template was left out: %v", err)
 		}
 		return string(text)
 	}

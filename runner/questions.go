@@ -24,7 +24,7 @@ func (r *run) asksPeople() bool {
 	if recorded := r.replayed(); recorded != nil {
 		return recorded.asks
 	}
-	return r.job.Task.Questions == "ask" && r.task.issue != nil && r.env.first(tokenNames...) != ""
+	return r.job.Task.Questions == "ask" && r.task.issue != nil && r.env.Token() != ""
 }
 
 // questionTools is request_user_input, as task.questions has it.
@@ -33,7 +33,7 @@ func (r *run) questionTools() tools.Tool {
 		return question.New(r.askPeople)
 	}
 	if r.job.Task.Questions == "ask" {
-		r.warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
+		r.rec.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
 	}
 	return question.New(nil)
 }
@@ -66,7 +66,7 @@ func (r *run) askPeople(ctx context.Context, questions []question.Question) erro
 		r.asked = all
 		return nil
 	}
-	body := r.redactor.Redact(questionsComment(all))
+	body := r.rec.Redact(questionsComment(all))
 	if err := r.writeQuestions(ctx, body); err != nil {
 		return fmt.Errorf("comment on %s: %w", r.task.issue, err)
 	}
@@ -114,7 +114,7 @@ func (r *run) unanswered(ctx context.Context) int64 {
 // without which the answers below say little. They are text for the model, so that
 // another bot's do not pass for them: the account must be the token's.
 func (r *run) ownQuestions(ctx context.Context) func(forge.Comment) bool {
-	if r.env.first(tokenNames...) == "" || r.job.Trust.Comments == "none" {
+	if r.env.Token() == "" || r.job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
 	}
 	account := sync.OnceValue(func() string {

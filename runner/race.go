@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -37,12 +38,12 @@ func (r *run) lostRace(ctx context.Context, err error) error {
 // proposeByHand says how the pull request that a run may not open is opened. The
 // files of a step of GitHub Actions are gone when somebody reads it.
 func (r *run) proposeByHand() string {
-	if r.env.inActions() {
+	if r.env.InActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
 			r.repo.serverURL, r.repo.Name(), url.PathEscape(r.base.Branch), url.PathEscape(r.branch))
 	}
 	title := ""
-	if view, err := r.view(); err == nil {
+	if view, err := r.rec.View(); err == nil {
 		title = r.title(view)
 	}
 	draft := ""
@@ -50,7 +51,7 @@ func (r *run) proposeByHand() string {
 		draft = " --draft"
 	}
 	return fmt.Sprintf("the body lies in %s; by hand: gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
-		r.dir.join(pullRequestFile), r.repo.Name(), r.base.Branch, r.branch, shellQuoted(title), shellQuoted(r.dir.join(pullRequestFile)), draft)
+		r.rec.Join(record.PullRequestFile), r.repo.Name(), r.base.Branch, r.branch, shellQuoted(title), shellQuoted(r.rec.Join(record.PullRequestFile)), draft)
 }
 
 // shellQuoted is text as one word for a POSIX shell, on one line.

@@ -48,13 +48,13 @@ type hosts struct {
 // take records what is new in what was asked for, before it has an effect.
 func (h *hosts) take(r *run, by string, asked proxy.Request) error {
 	event := transcript.Network{
-		By: by, Target: r.redactor.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		By: by, Target: r.rec.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
 		Rule: asked.Rule, Reason: asked.Reason,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !asked.Allowed && by == agentScratch {
-		h.tell(r.redactor.Redact(asked.Words()))
+		h.tell(r.rec.Redact(asked.Words()))
 	}
 	if h.seen[event] {
 		return nil
@@ -70,17 +70,17 @@ func (h *hosts) take(r *run, by string, asked proxy.Request) error {
 	if !asked.Allowed {
 		r.denied.Add(1)
 	}
-	return r.record(transcript.TypeNetwork, event)
+	return r.rec.Append(transcript.TypeNetwork, event)
 }
 
 // tooMany keeps what is not in the transcript from being reached. Of refusals
 // the first tell enough.
 func tooMany(r *run, allowed bool) error {
 	if !allowed {
-		r.warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		r.rec.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
 		return nil
 	}
-	r.warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
+	r.rec.Warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
 	return errTooManyHosts
 }
 

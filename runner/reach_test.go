@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -44,8 +43,8 @@ func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
 				t.Errorf("%d events", got)
 			}
 			want := map[bool]int64{true: 1, false: mostHosts}[allowed]
-			if got := r.denied.Load(); got != want || len(r.warnings) != 1 {
-				t.Errorf("%d denied, warnings %v", got, r.warnings)
+			if got := r.denied.Load(); got != want || len(r.rec.Warnings()) != 1 {
+				t.Errorf("%d denied, warnings %v", got, r.rec.Warnings())
 			}
 		})
 	}
@@ -102,30 +101,21 @@ func TestSecretsInHostsAreRemoved(t *testing.T) {
 // hosts.
 func recording(t *testing.T, known ...secrets.Value) (*run, func() []transcript.Network) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := transcript.Create(path, transcript.Options{})
-	if err != nil {
+	rec := record.New("", known)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return &run{log: log, redactor: secrets.NewRedactor(known)}, func() []transcript.Network {
-		if err := log.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(path)
+	t.Cleanup(rec.Close)
+	return &run{rec: rec}, func() []transcript.Network {
+		var all []transcript.Network
+		_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
+			var n transcript.Network
+			err := json.Unmarshal(e.Data, &n)
+			all = append(all, n)
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		defer f.Close()
-		var all []transcript.Network
-		for e, err := range transcript.Read(f) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			var n transcript.Network
-			if err := json.Unmarshal(e.Data, &n); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, n)
 		}
 		return all
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
@@ -56,14 +57,13 @@ type Difference struct {
 // Frozen, it runs nothing, and checks that the record is whole: that its events
 // make up the requests which were sent, and that its objects are the change.
 func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
-	recorded := &run{env: environment(o.Environ), began: time.Now()}
+	recorded := newRun(Options{Environ: o.Environ}, "", time.Now())
 	defer recorded.close()
-	recorded.redact()
-	dir, err := openDirectory(o.RunDir)
+	dir, err := record.OpenDirectory(o.RunDir)
 	if err != nil {
 		return nil, err
 	}
-	recorded.dir = dir
+	recorded.rec.Directory = dir
 	if recorded.history, err = recorded.readHistory(); err != nil {
 		return nil, err
 	}
@@ -98,12 +98,9 @@ type replay struct {
 
 // newReplay makes a fresh tree of the base commit, and a run in it.
 func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, error) {
-	r := &run{
-		options: Options{Out: o.Out, Publish: publishNone, Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil},
-		env:     recorded.env, began: time.Now(),
-	}
+	r := newRun(Options{Out: o.Out, Publish: publishNone, Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil}, "", time.Now())
 	r.history = recorded.history
-	p := &replay{recorded: recorded, run: r, into: filepath.Join(o.Out, checkoutFolder)}
+	p := &replay{recorded: recorded, run: r, into: filepath.Join(o.Out, record.CheckoutFolder)}
 	if err := r.openDirectory(); err != nil {
 		return p, err
 	}
@@ -139,7 +136,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		return nil, checkoutFailure(err)
 	}
 	if r.base.SHA != base.SHA {
-		return nil, fmt.Errorf("the fresh tree stands on %s, not on the base %s", short(r.base.SHA), short(base.SHA))
+		return nil, fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(r.base.SHA), gitops.Short(base.SHA))
 	}
 	r.base.Branch = base.Branch
 	answers, outputs, err := p.record()
@@ -158,7 +155,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		}
 	}
 	stop := r.outcomeOf(ctx, err)
-	found.Outcome, found.Message = stop.Outcome, r.redactor.Redact(stop.Message)
+	found.Outcome, found.Message = stop.Outcome, r.rec.Redact(stop.Message)
 	r.endProcesses()
 	result := r.result(stop, err)
 	r.conclude(&result, nil)
@@ -184,22 +181,22 @@ func (p *replay) endedByItself() bool {
 // It names the transcript that is replayed, and the folder that the run worked
 // in: two replays differ in nothing but durations.
 func (p *replay) writeBody(failed error) (string, error) {
-	view, err := p.run.view()
+	view, err := p.run.rec.View()
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
-	recorded, err := p.recorded.view()
+	recorded, err := p.recorded.rec.Directory.View()
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
-	p.run.shownAs = filepath.Base(p.recorded.dir.path)
+	p.run.shownAs = filepath.Base(p.recorded.rec.Path())
 	posts, err := p.run.compose(view)
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
 	text := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.history.Workspace.Root)
-	return text, errors.Join(failed, p.run.dir.write(pullRequestFile, []byte(text)))
+	return text, errors.Join(failed, p.run.rec.Write(record.PullRequestFile, []byte(text)))
 }
 
 func (r *run) replayPipeline(ctx context.Context) error {
@@ -298,7 +295,7 @@ func jsonText(s string) []byte {
 }
 
 func (r *run) eachEvent(take func(transcript.Event) error) error {
-	_, err := r.survey(func(_ *transcript.View, e transcript.Event) error { return take(e) })
+	_, err := r.rec.Survey(func(_ *transcript.View, e transcript.Event) error { return take(e) })
 	return err
 }
 
@@ -342,7 +339,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	p.checkRecord(found)
-	view, err := p.recorded.view()
+	view, err := p.recorded.rec.Directory.View()
 	if err = errors.Join(err, p.checkPatch(ctx, found)); err != nil {
 		return nil, err
 	}
@@ -363,13 +360,13 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	found.Body = posts.Body
-	return found, p.run.dir.write(pullRequestFile, []byte(found.Body))
+	return found, p.run.rec.Write(record.PullRequestFile, []byte(found.Body))
 }
 
 // applyChange makes the tree of the change in the fresh tree.
 func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
-	name := p.recorded.dir.workPack()
-	pack, err := p.recorded.dir.open(name)
+	name := workPack(p.recorded.rec.Directory)
+	pack, err := p.recorded.rec.Open(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}

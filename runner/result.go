@@ -69,11 +69,3 @@ type ChangeSummary struct {
 	Insertions int `json:"insertions"`
 	Deletions  int `json:"deletions"`
 }
-
-// exitCodeOf is the exit status: a run that SIGTERM ended has its own.
-func exitCodeOf(stop *outcome.Stop) int {
-	if stop.Outcome == outcome.Cancelled && stop.Reason == "sigterm" {
-		return 143
-	}
-	return stop.Outcome.ExitCode()
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
 // A limit that the job has, and a run that goes on does not take, would be given
@@ -19,14 +20,14 @@ func TestEachLimitIsTaken(t *testing.T) {
 			if value == "" {
 				value = "7"
 			}
-			taken, err := setLimits(job.Limits{}, []string{"limits." + name + "=" + value})
+			taken, err := settings.SetLimits(job.Limits{}, []string{"limits." + name + "=" + value})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if reflect.ValueOf(taken).Field(i).IsZero() {
 				t.Errorf("limits.%s=%s is not taken: %+v", name, value, taken)
 			}
-			if limits.Field(i).Type.Kind() != reflect.String && limitOf(taken, "limits."+name) == 0 {
+			if limits.Field(i).Type.Kind() != reflect.String && settings.LimitOf(taken, "limits."+name) == 0 {
 				t.Errorf("limits.%s cannot be told from what it was", name)
 			}
 		})

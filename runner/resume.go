@@ -14,6 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -42,12 +45,9 @@ const redactedMark = "[secret "
 // Before it has begun to, what fails leaves the run directory as it is, so that
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) Result {
-	r := &run{
-		options: Options{
-			Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step, Hurry: o.Hurry,
-		},
-		env: environment(o.Environ), began: time.Now(),
-	}
+	r := newRun(Options{
+		Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step, Hurry: o.Hurry,
+	}, "", time.Now())
 	return r.attended(ctx, o.Hurry, func() Result {
 		result := r.again(ctx, o)
 		r.tellStep(&result)
@@ -57,7 +57,7 @@ func Resume(ctx context.Context, o ResumeOptions) Result {
 
 func (r *run) again(ctx context.Context, o ResumeOptions) Result {
 	err := r.guarded(ctx, func(ctx context.Context) error { return r.reopen(ctx, o) })
-	if r.history != nil && r.history.Finished != nil && !r.dir.has(resultFile) {
+	if r.history != nil && r.history.Finished != nil && !r.rec.Has(record.ResultFile) {
 		return r.concludeAgain()
 	}
 	if err == nil {
@@ -71,73 +71,63 @@ func (r *run) again(ctx context.Context, o ResumeOptions) Result {
 
 // reopen reads the run directory, and makes sure that nobody else works in it.
 func (r *run) reopen(ctx context.Context, o ResumeOptions) error {
-	r.redact()
 	r.maskSecrets()
-	dir, err := openDirectory(o.RunDir)
+	dir, err := record.OpenDirectory(o.RunDir)
 	if err != nil {
 		return err
 	}
-	r.dir = dir
-	if err := r.dir.lock(); err != nil {
+	r.rec.Directory = dir
+	if err := r.rec.Lock(); err != nil {
 		return err
 	}
-	log, torn, err := transcript.Reopen(dir.join(transcriptFile), transcript.Options{
-		Redact: func(text string) string { return r.redactor.Redact(text) },
-		Sink:   r.showEvent,
-	})
-	if err != nil {
-		return cannotResume("%s", trimmed(err)).Because(err)
+	if r.torn, err = r.rec.Reopen(r.showEvent); err != nil {
+		return cannotResume("%s", outcome.Trimmed(err)).Because(err)
 	}
-	r.log, r.torn = log, torn
 	if r.history, err = r.readHistory(); err != nil {
 		return err
 	}
 	r.history.limits, r.raised = r.history.job.Limits, o.Set
-	if r.history.job.Limits, err = setLimits(r.history.limits, o.Set); err != nil {
+	if r.history.job.Limits, err = settings.SetLimits(r.history.limits, o.Set); err != nil {
 		return err
 	}
-	r.history.pending = r.dir.has(awayFile)
+	r.history.pending = r.rec.Has(awayFile)
 	if err := r.history.resumable(); err != nil {
 		return err
 	}
-	if err := r.dir.unaltered(ctx, r.history.Finished, packFile, workPackFile, patchesFolder); err != nil {
-		return cannotResume("%s", trimmed(err))
+	if err := r.rec.Unaltered(ctx, r.history.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+		return cannotResume("%s", outcome.Trimmed(err))
 	}
 	r.adoptHistory()
-	return dir.reserve()
+	return dir.Reserve()
 }
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
 func (r *run) concludeAgain() Result {
 	end := r.history.Finished
-	result := Result{Worked: r.history.worked(), Directory: r.dir.path, File: resultFile, Summary: end.Summary}
+	result := Result{Worked: r.history.worked(), Directory: r.rec.Path(), File: record.ResultFile, Summary: end.Summary}
 	if err := json.Unmarshal(end.Result, &result); err != nil {
 		return r.unrecorded(fmt.Errorf("read the last event: %w", err))
 	}
 	if change := r.history.Work.Change; change != nil && len(change.Files) > 0 {
 		result.Stat = change.Files
 	}
-	result.TranscriptSHA256 = r.log.Head()
-	if err := r.dir.writeJSON(resultFile, result); err != nil {
+	result.TranscriptSHA256 = r.rec.Log().Head()
+	if err := r.rec.WriteJSON(record.ResultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	return result
-}
-
-func (d *directory) has(name string) bool {
-	_, err := d.root.Lstat(name)
-	return err == nil
 }
 
 // adoptHistory takes over what the transcript says of the run.
 func (r *run) adoptHistory() {
 	h := r.history
 	r.adoptTask()
-	r.begun, r.began = true, time.Now().Add(-h.elapsed)
-	r.warnings, r.plan, r.nudged = h.Warnings, h.Plan, h.nudged
+	r.began = time.Now().Add(-h.elapsed)
+	r.rec.GoOn(h.Warnings)
+	r.plan, r.nudged = h.Plan, h.nudged
 	r.attempts, r.committed, r.asked = h.Work.Attempts, h.Commit(), h.asked
-	if patches, err := os.ReadDir(r.dir.join(patchesFolder)); err == nil {
+	if patches, err := os.ReadDir(r.rec.Join(record.PatchesFolder)); err == nil {
 		r.patches = len(patches)
 	}
 }
@@ -145,8 +135,10 @@ func (r *run) adoptHistory() {
 // adoptTask takes over what the run was to do, and nothing of what it did.
 func (r *run) adoptTask() {
 	h := r.history
-	r.id, r.branch = h.Started.RunID, h.Workspace.Branch
-	r.job, r.options.Publish = &h.job, h.Started.Publish
+	r.rec.ID, r.branch = h.Started.RunID, h.Workspace.Branch
+	r.options.Publish = h.Started.Publish
+	r.set = &settings.Settings{Job: h.job}
+	r.job = &r.set.Job
 	r.redact()
 	r.task = task{source: h.Task.Source, name: h.Task.Source, title: h.Task.Title, text: h.Task.Text, url: h.Task.URL, key: h.Started.Key, snapshot: h.Task.Snapshot, trigger: h.Task.Trigger, actor: h.Task.Actor, actorID: h.Task.ActorID}
 	if issue, err := job.ParseIssue(h.Task.Issue); err == nil && issue.Repository != "" {
@@ -175,7 +167,7 @@ func (r *run) proceed(ctx context.Context) error {
 // and not in the one of its last end.
 func (r *run) recordResumed(context.Context) error {
 	if r.away != "" {
-		if err := r.dir.write(awayFile, []byte(r.away)); err != nil {
+		if err := r.rec.Write(awayFile, []byte(r.away)); err != nil {
 			return err
 		}
 	}
@@ -185,16 +177,16 @@ func (r *run) recordResumed(context.Context) error {
 	if end := r.history.Finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
 	}
-	if err := r.record(transcript.TypeRunResumed, event); err != nil {
+	if err := r.rec.Append(transcript.TypeRunResumed, event); err != nil {
 		return err
 	}
 	r.resumed, r.movesIn = true, r.away != "" && r.history.worked()
-	r.pulse = r.dir.beginPulse()
-	if err := r.log.Sync(); err != nil {
-		return fmt.Errorf("write transcript: %w", err)
+	r.rec.Live()
+	if err := r.rec.SyncLog(); err != nil {
+		return err
 	}
-	r.dir.remove(resultFile)
-	r.departure.from(r.id, r.dir, r.log)
+	r.rec.Remove(record.ResultFile)
+	r.departure.from(r.rec)
 	return nil
 }
 
@@ -202,7 +194,7 @@ func (r *run) recordResumed(context.Context) error {
 // an event had asked for it.
 func (r *run) resumeProgress(ctx context.Context) error {
 	number := r.history.askedOn()
-	if number == 0 || !strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()) {
+	if number == 0 || !strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), r.repo.Name()) {
 		return nil
 	}
 	r.request = &actions.Request{Number: number}

@@ -2,13 +2,9 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,12 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -60,7 +57,8 @@ type Options struct {
 // be made; the result's message then says so.
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
-	r := &run{options: o, env: environment(o.Environ), began: began, id: newRunID(began), confined: Confinement{string(sandbox.LevelNone), []string{}}}
+	r := newRun(o, record.NewID(began), began)
+	r.confined = Confinement{string(sandbox.LevelNone), []string{}}
 	return r.attended(ctx, o.Hurry, func() Result {
 		result := r.whole(ctx)
 		r.tellStep(&result)
@@ -80,24 +78,17 @@ func (r *run) whole(ctx context.Context) Result {
 // run is the state of one run. Each stage fills in what the ones after it need.
 type run struct {
 	options Options
-	env     environment
+	env     settings.Environment
 	began   time.Time
-	id      string
 
 	departure departure
 
-	dir      *directory
-	log      *transcript.Log
-	pulse    *pulse // while the run lives
-	begun    bool   // run.started is written
-	redactor *secrets.Redactor
-	rules    *rules.Set          // on commands
-	asked    []question.Question // that the agent put to people
-	askedIn  int64               // comment with them; 0 while there is none
-	denied   atomic.Int64        // commands and hosts that the policy refused
-	hosts    hosts               // that commands asked for
-	warned   sync.Mutex          // guards warnings: calls in parallel warn too
-	warnings []transcript.Warning
+	rec     *record.Record
+	rules   *rules.Set          // on commands
+	asked   []question.Question // that the agent put to people
+	askedIn int64               // comment with them; 0 while there is none
+	denied  atomic.Int64        // commands and hosts that the policy refused
+	hosts   hosts               // that commands asked for
 
 	event       *actions.Event
 	eventErr    error            // why there is no event
@@ -108,8 +99,8 @@ type run struct {
 	guides      []agent.Guide      // of its base
 
 	job      *job.Job
-	prompt   string // from standard input
-	jobFile  configFile
+	set      *settings.Settings
+	source   *settings.Source
 	task     task
 	repo     repository
 	forge    forge.Forge
@@ -146,7 +137,7 @@ type run struct {
 	away         string          // what has the work so far, when the checkout did not when the run went on
 	movesIn      bool            // the work is not, or not all, in the checkout yet
 	raised       []string        // limits that a run which goes on was given: KEY=VALUE
-	output       outputSchema
+	output       settings.OutputSchema
 	outputFile   string // once it is written
 	baseline     []transcript.VerifyRow
 	table        transcript.Verify
@@ -211,7 +202,7 @@ func (r *run) inTime(ctx context.Context, stages ...func(context.Context) error)
 func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
 	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
-			return endOf(ctx, err)
+			return outcome.Of(ctx, err)
 		}
 	}
 	return nil
@@ -223,7 +214,7 @@ func (r *run) guarded(ctx context.Context, work func(context.Context) error) (er
 	defer func() {
 		if p := recover(); p != nil {
 			err = outcome.Stopf(outcome.InternalError, "panic",
-				"agent-ci itself failed (%v); please report this with %s.", p, transcriptFile).Because(fmt.Errorf("%s", debug.Stack()))
+				"agent-ci itself failed (%v); please report this with %s.", p, record.TranscriptFile).Because(fmt.Errorf("%s", debug.Stack()))
 		}
 	}()
 	return work(ctx)
@@ -236,56 +227,7 @@ func (r *run) withTimeLimit(ctx context.Context) (context.Context, context.Cance
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
-	stop := outcome.Stopf(outcome.BudgetExceeded, timeReason,
+	stop := outcome.Stopf(outcome.BudgetExceeded, settings.TimeReason,
 		"The run was stopped after %s; raise limits.time or give a smaller task.", limit)
 	return context.WithDeadlineCause(ctx, r.began.Add(limit), stop)
-}
-
-// endOf is the outcome that an error of a stage stands for.
-func endOf(ctx context.Context, err error) *outcome.Stop {
-	var stop *outcome.Stop
-	cause := context.Cause(ctx)
-	lack := lackIn(err)
-	switch {
-	case errors.As(err, &stop) && stop.Outcome != outcome.InternalError && (lack == nil || lack.reason == diskFull):
-		return stop
-	case ctx.Err() != nil && errors.As(cause, &stop) && (stop.Outcome != outcome.BudgetExceeded || isDeadline(err)):
-		return stop
-	case lack != nil:
-		return lack.stop(err)
-	case errors.As(err, &stop):
-		return stop
-	}
-	return outcome.Stopf(outcome.InternalError, "unexpected", "%s; see %s.", sentence(err.Error()), transcriptFile).Because(err)
-}
-
-// isDeadline says whether an error is what the end of the time makes of work that
-// it breaks off. What else fails by then has failed for a reason of its own.
-func isDeadline(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
-}
-
-func (r *run) warn(code, format string, args ...any) {
-	w := transcript.Warning{Code: code, Message: r.redactor.Redact(fmt.Sprintf(format, args...))}
-	r.warned.Lock()
-	defer r.warned.Unlock()
-	if slices.Contains(r.warnings, w) {
-		return // the job is merged again on another base
-	}
-	r.warnings = append(r.warnings, w)
-	if r.begun {
-		_, _ = r.log.Append(transcript.TypeWarning, w) // a log that fails is told at the end
-	}
-}
-
-// record appends to the transcript. Publishing a bundle has none of its own: it
-// must not add to the chain that it checks.
-func (r *run) record(kind transcript.Type, data any) error {
-	if r.log == nil {
-		return nil
-	}
-	if _, err := r.log.Append(kind, data); err != nil {
-		return fmt.Errorf("write transcript: %w", err)
-	}
-	return nil
 }

@@ -30,7 +30,7 @@ func (r *run) canSign(ctx context.Context) error {
 	}
 	key, err := r.signingKey(ctx)
 	if err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", trimmed(err)).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", outcome.Trimmed(err)).Because(err)
 	}
 	r.key = key
 	return nil
@@ -42,7 +42,7 @@ const mostKey = 64 << 10
 // signingKey is the key that the variable holds, or the file that it names.
 func (r *run) signingKey(ctx context.Context) (*sshsig.Key, error) {
 	name := r.job.PullRequest.Commit.KeyEnv
-	value := r.env.get(name)
+	value := r.env.Get(name)
 	if name == "" || value == "" {
 		return nil, errors.New("pull_request.commit.sign is ssh, and the variable that pull_request.commit.key_env names has no key")
 	}
@@ -87,7 +87,7 @@ func (r *run) commitOnGitHub(ctx context.Context, message string) (sha string, m
 		return "", false, forgeFailure("The commit cannot be made on GitHub", err)
 	}
 	if tree != string(r.changes.Tree) {
-		r.warnInBody("unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", short(tree), short(string(r.changes.Tree)))
+		r.warnInBody("unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", gitops.Short(tree), gitops.Short(string(r.changes.Tree)))
 		return "", false, nil
 	}
 	commit, err := r.repo.CreateCommit(ctx, message, tree, r.base.SHA)
@@ -216,5 +216,5 @@ func (r *run) releaseCommit(ctx context.Context, commit string, before *tip) err
 		return err
 	}
 	r.published.remote = r.remote().Name()
-	return r.record(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: r.published.remote})
+	return r.rec.Append(transcript.TypePublish, transcript.Publish{Step: "push", Branch: r.branch, HeadSHA: commit, Remote: r.published.remote})
 }

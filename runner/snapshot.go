@@ -66,7 +66,7 @@ func (r *run) takeInput(in input, where string) error {
 	in.removed.Add(removed)
 	r.task.title, r.task.text, r.task.snapshot = strings.Join(strings.Fields(title), " "), in.text(), digest
 	if in.removed.Any() {
-		r.warn("hidden_text", "%s held what its page does not show, which was removed: %s, %s.", where,
+		r.rec.Warn("hidden_text", "%s held what its page does not show, which was removed: %s, %s.", where,
 			counted(in.removed.Characters, "invisible character"), counted(in.removed.Comments, "HTML comment"))
 	}
 	return nil
@@ -116,7 +116,7 @@ func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *forge.Issue)
 	title, body := issue.Title, issue.Body
 	if then := r.asItWas(ref); then != nil {
 		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
-			r.warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
+			r.rec.Warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
 		}
 	}
 	in := input{title: title, parts: []intake.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}}
@@ -134,9 +134,9 @@ func (r *run) asItWas(ref job.Issue) *actions.Issue {
 		return nil
 	case q != nil:
 		return q.Issue
-	case r.event == nil || r.event.Issue == nil || !r.env.inActions():
+	case r.event == nil || r.event.Issue == nil || !r.env.InActions():
 		return nil
-	case r.event.Issue.Number != ref.Number || !strings.EqualFold(ref.Repository, r.env.get("GITHUB_REPOSITORY")):
+	case r.event.Issue.Number != ref.Number || !strings.EqualFold(ref.Repository, r.env.Get("GITHUB_REPOSITORY")):
 		return nil
 	}
 	return r.event.Issue
@@ -174,13 +174,13 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge
 		kept = append(kept, intake.Part{Kind: "comment", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
 	}
 	if issue.MoreComments > 0 {
-		r.warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, forge.MaxComments)
+		r.rec.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, forge.MaxComments)
 	}
 	if untrusted > 0 {
-		r.warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", counted(untrusted, "comment"), ref)
+		r.rec.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", counted(untrusted, "comment"), ref)
 	}
 	if late > 0 {
-		r.warn("comments_after_trigger", "%s on %s were not read: they were written or edited after it was asked for.", counted(late, "comment"), ref)
+		r.rec.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after it was asked for.", counted(late, "comment"), ref)
 	}
 	return kept, nil
 }
@@ -207,7 +207,7 @@ func (r *run) commentCounts(ctx context.Context, in forge.Repository, c forge.Co
 	case trusted != "trusted":
 		return trusted == "all", nil
 	case c.Author.Bot:
-	case r.env.first(tokenNames...) == "":
+	case r.env.Token() == "":
 		return owns, nil
 	case !slices.Contains(knownAssociations, c.Association) && len(r.permissions) >= mostAsked:
 		return false, nil

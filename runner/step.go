@@ -24,7 +24,7 @@ func (r *run) maskSecrets() {
 	if r.options.Step == nil || !r.options.Step.Masks {
 		return
 	}
-	for _, each := range r.env.secrets() {
+	for _, each := range r.env.Secrets() {
 		_ = r.options.Step.Log.Mask(each.Secret) // of a log that cannot be written nothing is left to mask
 	}
 }
@@ -65,7 +65,7 @@ func (r *run) tellStep(result *Result) {
 	if step == nil {
 		return
 	}
-	if r.redactor == nil { // there is no run directory
+	if r.rec.Redactor() == nil { // there is no run directory
 		r.redact()
 	}
 	r.fold(transcript.TypeRunFinished)
@@ -75,7 +75,7 @@ func (r *run) tellStep(result *Result) {
 		err = errors.Join(err, step.Log.Annotate(a))
 	}
 	if err != nil {
-		result.Errors = append(result.Errors, r.redactor.Redact(err.Error()))
+		result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 	}
 }
 
@@ -104,7 +104,7 @@ func (r *run) setOutputs(step *actions.Step, result Result) error {
 		values["cost-usd"] = strconv.FormatFloat(*result.CostUSD, 'f', -1, 64)
 	}
 	if result.Output != "" {
-		output, unread := r.dir.read(result.Output)
+		output, unread := r.rec.Read(result.Output)
 		values["structured-output"], err = string(output), errors.Join(err, unread)
 	}
 	for _, name := range []string{"plan", "structured-output"} {
@@ -127,8 +127,8 @@ func (r *run) jobSummary(result Result) string {
 	if link := r.safeLink(result.PullRequest.URL); link != "" {
 		head += "[Pull request #" + strconv.Itoa(result.PullRequest.Number) + "](" + link + ") " + result.PullRequest.Operation + "\n\n"
 	}
-	if r.dir != nil {
-		if view, err := r.view(); err == nil && view.Task.Text != "" {
+	if r.rec != nil {
+		if view, err := r.rec.View(); err == nil && view.Task.Text != "" {
 			return head + body.Outline(view, summaryLimit)
 		}
 	}
@@ -180,7 +180,7 @@ const mostPlaces = 9
 // placesIn reads the end of a failed check's log for places in files of the
 // change or the base.
 func (r *run) placesIn(row transcript.VerifyRow) []actions.Annotation {
-	tail, err := r.dir.tail(row.Log, 256<<10)
+	tail, err := r.rec.Tail(row.Log, 256<<10)
 	if err != nil {
 		return nil
 	}

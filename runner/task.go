@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -44,7 +44,7 @@ func (r *run) repositoryName(server string) string {
 	if issue, err := job.ParseIssue(r.job.Task.Issue); err == nil && issue.Repository != "" {
 		return issue.Repository
 	}
-	if name := r.env.get("GITHUB_REPOSITORY"); name != "" {
+	if name := r.env.Get("GITHUB_REPOSITORY"); name != "" {
 		return name
 	}
 	if r.checkout == nil {
@@ -98,9 +98,9 @@ func (r *run) readTask(ctx context.Context) error {
 		r.task.title = r.job.Task.Title
 	}
 	if r.options.JobFile != "" && r.task.source == "prompt" {
-		r.task.source, r.task.name = "job", "job "+r.jobFile.name
+		r.task.source, r.task.name = "job", "job "+r.set.File.Name
 	}
-	r.task.text = r.redactor.Redact(r.task.text)
+	r.task.text = r.rec.Redact(r.task.text)
 	r.task.key = r.taskKey()
 	return nil
 }
@@ -119,15 +119,11 @@ func (r *run) taskKey() string {
 
 // readPromptFile reads task.prompt_file, which stands beside the job file.
 func (r *run) readPromptFile(ctx context.Context) error {
-	path := r.job.Task.PromptFile
-	if !filepath.IsAbs(path) && r.jobFile.path != "" {
-		path = filepath.Join(filepath.Dir(r.jobFile.path), filepath.FromSlash(path))
-	}
-	file, err := r.readConfig(ctx, path)
+	file, err := r.source.ReadFile(ctx, r.baseCommit(), r.set.BesideJob(r.job.Task.PromptFile), settings.MaxFile)
 	if err != nil {
 		return err
 	}
-	text, err := promptText(r.job.Task.PromptFile, file.content)
+	text, err := settings.PromptText(r.job.Task.PromptFile, file.Content)
 	r.task = task{source: "prompt", name: "prompt", text: text}
 	return err
 }
@@ -183,5 +179,5 @@ func (r *run) recordTask() error {
 	if author := r.task.author; author != nil && !author.Bot {
 		event.Author, event.AuthorID = author.Login, author.ID
 	}
-	return r.record(transcript.TypeTask, event)
+	return r.rec.Append(transcript.TypeTask, event)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 func TestNameInURL(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWhoseCommentsAreRead(t *testing.T) {
 		"all":     {"mona", "stranger", "drive-by", "octo"},
 		"none":    nil,
 	} {
-		r := &run{forge: silent{}, job: &job.Job{Trust: job.Trust{Comments: trusted}}, redactor: secrets.NewRedactor(nil)}
+		r := &run{forge: silent{}, job: &job.Job{Trust: job.Trust{Comments: trusted}}, rec: record.New("", nil)}
 		kept, err := r.commentsThatCount(t.Context(), job.Issue{Repository: "o/r", Number: 7}, issue)
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +86,8 @@ func TestWhoseCommentsAreRead(t *testing.T) {
 		for _, p := range kept {
 			logins = append(logins, p.Author)
 		}
-		if diff := cmp.Diff(want, logins); diff != "" || len(r.warnings) != min(4-len(want), 1) {
-			t.Errorf("%s: %s, warnings %v", trusted, diff, r.warnings)
+		if diff := cmp.Diff(want, logins); diff != "" || len(r.rec.Warnings()) != min(4-len(want), 1) {
+			t.Errorf("%s: %s, warnings %v", trusted, diff, r.rec.Warnings())
 		}
 	}
 }

@@ -27,9 +27,9 @@ var writersEvents = map[string]bool{
 // trustActor ends a run that somebody asked for who may not. It costs a call of
 // the API and nothing else.
 func (r *run) trustActor(ctx context.Context) error {
-	name := r.env.get("GITHUB_EVENT_NAME")
+	name := r.env.Get("GITHUB_EVENT_NAME")
 	switch {
-	case r.request == nil && !r.env.inActions(), writersEvents[name], errors.Is(r.eventErr, actions.ErrNoEvent):
+	case r.request == nil && !r.env.InActions(), writersEvents[name], errors.Is(r.eventErr, actions.ErrNoEvent):
 		return nil
 	case r.eventErr != nil:
 		return unusableEvent(r.eventErr)
@@ -43,7 +43,7 @@ func (r *run) trustActor(ctx context.Context) error {
 		return err
 	}
 	if why != "" {
-		return outcome.Stopf(outcome.Skipped, "untrusted_actor", "%s; nothing was done (%s).", sentence(why), trigger)
+		return outcome.Stopf(outcome.Skipped, "untrusted_actor", "%s; nothing was done (%s).", outcome.Sentence(why), trigger)
 	}
 	return r.refuseFork(ctx)
 }
@@ -52,10 +52,10 @@ func (r *run) distrustActor(ctx context.Context, actor actions.Account) (string,
 	if actor.Login == "" {
 		return "the event does not say who caused it", nil
 	}
-	if r.env.first(tokenNames...) == "" {
+	if r.env.Token() == "" {
 		return "", outcome.Stopf(outcome.InvalidInput, "no_token", "Who asks can only be judged with a token: set GITHUB_TOKEN.")
 	}
-	if job.ValidateRepository(r.env.get("GITHUB_REPOSITORY")) != nil {
+	if job.ValidateRepository(r.env.Get("GITHUB_REPOSITORY")) != nil {
 		return "", eventOfNoRepository()
 	}
 	why, err := r.distrust(ctx, r.eventRepository(), forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
@@ -152,7 +152,7 @@ func (r *run) refuseForkEvent(ctx context.Context) error {
 		return nil
 	}
 	head, what, err := r.eventHead(ctx)
-	if err != nil || what == "" || strings.EqualFold(head, r.env.get("GITHUB_REPOSITORY")) {
+	if err != nil || what == "" || strings.EqualFold(head, r.env.Get("GITHUB_REPOSITORY")) {
 		return err
 	}
 	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)

@@ -52,7 +52,7 @@ func TestAServerThatDoesNotAnswerIsUnavailable(t *testing.T) {
 		"API": forgeFailure("The issue cannot be read", &forge.Error{Kind: forge.Unavailable, Message: "no connection", Err: err}),
 		"git": remoteFailure("The repository cannot be cloned", fmt.Errorf("clone: %w: %w", remote.ErrUnreachable, err)),
 	} {
-		if end := endOf(t.Context(), failed); end.Outcome != outcome.ForgeFailed || end.Reason != "unavailable" {
+		if end := outcome.Of(t.Context(), failed); end.Outcome != outcome.ForgeFailed || end.Reason != "unavailable" {
 			t.Errorf("%s: %v", name, end)
 		}
 	}
@@ -68,7 +68,7 @@ func TestASignalWhileAGitServerIsWaitedFor(t *testing.T) {
 		cancel(outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled."))
 	}()
 	_, err := remote.Clone(ctx, remote.Remote{URL: url + "/octo/widgets.git"}, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")})
-	if end := endOf(ctx, remoteFailure("The repository cannot be cloned", err)); end.Outcome != outcome.Cancelled {
+	if end := outcome.Of(ctx, remoteFailure("The repository cannot be cloned", err)); end.Outcome != outcome.Cancelled {
 		t.Errorf("ended as %v", end)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -62,7 +63,7 @@ func (r *run) closeVanished(ctx context.Context) error {
 		return err
 	}
 	if before == nil || !before.ours {
-		r.warn("pull_request_kept", "Pull request #%d stays open although there is nothing left to change: its branch %s does not end in a commit of a run.", pull.Number, r.branch)
+		r.rec.Warn("pull_request_kept", "Pull request #%d stays open although there is nothing left to change: its branch %s does not end in a commit of a run.", pull.Number, r.branch)
 		return nil
 	}
 	if err := r.tellWhyClosed(ctx, pull); err != nil {
@@ -74,7 +75,7 @@ func (r *run) closeVanished(ctx context.Context) error {
 		return forgeFailure(fmt.Sprintf("Pull request #%d cannot be closed", pull.Number), err)
 	}
 	r.published.pull, r.published.operation = closed, "closed"
-	return r.record(transcript.TypePublish, transcript.Publish{
+	return r.rec.Append(transcript.TypePublish, transcript.Publish{
 		Step: "pull_request", Branch: r.branch, HeadSHA: before.sha, Number: closed.Number, URL: closed.URL, Operation: "closed",
 	})
 }
@@ -97,9 +98,9 @@ func (r *run) tellWhyClosed(ctx context.Context, pull *forge.PullRequest) error 
 		why = "ended with a change that the base has already"
 	}
 	text := fmt.Sprintf("%s\nClosed: a later run of this task (`%s`) %s on `%s` at %s, so that nothing is left to merge. The branch stays; when there is a change again, a new pull request is opened.",
-		mark, r.id, why, r.base.Branch, short(r.base.SHA))
+		mark, r.rec.ID, why, r.base.Branch, gitops.Short(r.base.SHA))
 	if _, err := r.repo.CreateComment(ctx, pull.Number, text); err != nil {
-		r.warn("pull_request_comment", "Why pull request #%d was closed could not be said there: %v", pull.Number, err)
+		r.rec.Warn("pull_request_comment", "Why pull request #%d was closed could not be said there: %v", pull.Number, err)
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func (r *run) withoutChange() *outcome.Stop {
 	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
 	switch {
 	case r.inBase():
-		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", r.base.Branch, short(r.base.SHA))
+		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", r.base.Branch, gitops.Short(r.base.SHA))
 	case len(r.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
 			"The agent changed protected files alone (%s), which policy.on_protected leaves out; if they are to change, take them out of policy.protect.", some(r.dropped))

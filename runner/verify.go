@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -44,7 +45,7 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 		name = fmt.Sprintf("setup %d", i+1)
 	}
 	s := script{
-		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: logName("setup", i+1, name),
+		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: record.LogName("setup", i+1, name),
 		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network, key: fmt.Sprintf("setup[%d].network", i)},
 	}
 	took, err := r.runScript(ctx, s)
@@ -52,12 +53,12 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 		return err
 	}
 	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: took.exitCode, Seconds: took.seconds, Log: s.log}
-	if err := r.record(transcript.TypeSetup, event); err != nil {
+	if err := r.rec.Append(transcript.TypeSetup, event); err != nil {
 		return err
 	}
 	if took.color() != "green" {
 		return outcome.Stopf(outcome.InvalidInput, "setup_failed",
-			"The setup command %q ended as %s; see %s.", name, took.color(), r.dir.join(s.log))
+			"The setup command %q ended as %s; see %s.", name, took.color(), r.rec.Join(s.log))
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (r *run) takeBaseline(ctx context.Context) error {
 		})
 	}
 	r.table = transcript.Verify{Rows: r.baseline, Passed: true}
-	return r.record(transcript.TypeVerify, r.table)
+	return r.rec.Append(transcript.TypeVerify, r.table)
 }
 
 // keepUntracked keeps what is not tracked before the first turn for checks that
@@ -127,7 +128,7 @@ func (r *run) keepUntracked(ctx context.Context) error {
 	if len(r.job.Verify) == 0 || !r.verifiesClean() {
 		return nil
 	}
-	if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.dir.join(keptUntracked)); err != nil {
+	if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.rec.Join(keptUntracked)); err != nil {
 		return fmt.Errorf("keep the untracked files for verification: %w", err)
 	}
 	return nil
@@ -146,7 +147,7 @@ func (r *run) afterBaselineInCheckout(ctx context.Context) error {
 }
 
 func verifyLog(attempt, i int, check job.VerifyCheck) string {
-	return logName(fmt.Sprintf("verify-%d", attempt), i+1, check.Name)
+	return record.LogName(fmt.Sprintf("verify-%d", attempt), i+1, check.Name)
 }
 
 // verifyTree runs every verify command on a tree.
@@ -173,7 +174,7 @@ func (r *run) check(ctx context.Context, attempt, i int, tree gitops.Tree) (took
 		place: place{scratch: fmt.Sprintf("verify-%d", attempt), root: r.checkout.Root()},
 	}
 	if r.verifiesClean() {
-		s.place.root = r.dir.join(stateFolder, s.place.scratch)
+		s.place.root = r.rec.Join(record.StateFolder, s.place.scratch)
 		s.dir = filepath.Join(s.place.root, filepath.FromSlash(r.job.Repository.Path))
 	}
 	defer func() { err = errors.Join(err, r.removeCheck(s.place)) }()
@@ -182,7 +183,7 @@ func (r *run) check(ctx context.Context, attempt, i int, tree gitops.Tree) (took
 	}
 	if r.verifiesClean() {
 		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
-			Dir: s.place.root, Tree: tree, Base: r.base, Untracked: r.dir.join(keptUntracked),
+			Dir: s.place.root, Tree: tree, Base: r.base, Untracked: r.rec.Join(keptUntracked),
 		}); err != nil {
 			return ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
@@ -222,7 +223,7 @@ func (r *run) verify(ctx context.Context, attempt int) error {
 		table.Rows = append(table.Rows, row)
 	}
 	r.table = table
-	return r.record(transcript.TypeVerify, table)
+	return r.rec.Append(transcript.TypeVerify, table)
 }
 
 // passes says whether a check came out as its job demands.
@@ -270,12 +271,12 @@ func (r *run) giveBack() error {
 		if row.Passed {
 			continue
 		}
-		shown, err := r.dir.ends(row.Log, headToAgent, tailToAgent)
+		shown, err := r.rec.Ends(row.Log, headToAgent, tailToAgent)
 		if err != nil {
 			return fmt.Errorf("read log of %s: %w", row.Name, err)
 		}
 		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\noutput, whole in %s:\n%s\n",
-			row.Name, row.After, row.Before, row.Run, r.dir.join(row.Log), shown)
+			row.Name, row.After, row.Before, row.Run, r.rec.Join(row.Log), shown)
 	}
 	return r.conversation.Tell(s.String())
 }
@@ -307,7 +308,7 @@ func (r *run) takeChanges(ctx context.Context) error {
 // nothing that may be read, or of a folder of it.
 func unreadable(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
-		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, rootCause(err)).Because(err)
+		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, outcome.RootCause(err)).Because(err)
 }
 
 // judgeLeftOut refuses a run whose work is all such that it cannot be part of a

@@ -63,13 +63,13 @@ func (r *run) letWork(ctx context.Context) error {
 	}
 	summary, err := r.converse(ctx)
 	if summary != "" {
-		r.summary = r.redactor.Redact(summary) // as the transcript has it
+		r.summary = r.rec.Redact(summary) // as the transcript has it
 	}
 	r.endProcesses()
 	if err == nil {
 		return nil
 	}
-	stop := endOf(ctx, err)
+	stop := outcome.Of(ctx, err)
 	if stop.Outcome != outcome.BudgetExceeded {
 		return err
 	}
@@ -101,9 +101,6 @@ func (r *run) endedBefore() bool {
 	return ended
 }
 
-// timeReason is why a run ends at limits.time.
-const timeReason = "time"
-
 // graceTime is how long a run whose time is over may take to keep its work, and
 // as long again to publish it.
 const graceTime = time.Minute
@@ -125,7 +122,7 @@ func (r *run) inGrace(ctx context.Context, work func(context.Context) error) err
 // noteTime takes it that limits.time has ended the work.
 func (r *run) noteTime(ctx context.Context) {
 	if r.overBudget == nil && ctx.Err() != nil && r.untimed.Err() == nil {
-		r.overBudget = endOf(ctx, ctx.Err())
+		r.overBudget = outcome.Of(ctx, ctx.Err())
 	}
 }
 

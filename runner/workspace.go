@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -35,7 +36,7 @@ func (r *run) findCheckout(ctx context.Context) error {
 }
 
 func (r *run) openCheckout(ctx context.Context, dir string) error {
-	state, err := r.dir.makeFolder(stateFolder)
+	state, err := r.rec.MakeFolder(record.StateFolder)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 // lies in it: commands may have put it there.
 func (r *run) findGit(dir string) string {
 	root, _ := workTreeOf(dir)
-	return gitops.FindGit(r.env.get("PATH"), root)
+	return gitops.FindGit(r.env.Get("PATH"), root)
 }
 
 // chooseBase puts the checkout on the base that the work starts from: branch,
@@ -131,7 +132,7 @@ func (r *run) wantsClone() bool {
 		return true // a comment's event does not tell the workflow which branch to check out
 	}
 	here := nameInURL(r.checkout.Origin(), r.repo.serverURL)
-	if here == "" && r.env.inActions() && strings.EqualFold(r.env.get("GITHUB_REPOSITORY"), r.repo.Name()) {
+	if here == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), r.repo.Name()) {
 		return false // the checkout of a workflow, whose origin another step changed
 	}
 	return !strings.EqualFold(here, r.repo.Name())
@@ -163,7 +164,7 @@ func (r *run) clone(ctx context.Context) error {
 		}
 		r.checkout = nil
 	}
-	dir := r.dir.join(checkoutFolder)
+	dir := r.rec.Join(record.CheckoutFolder)
 	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{
 		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: r.findGit(r.options.Dir),
 	})
@@ -178,7 +179,7 @@ func (r *run) clone(ctx context.Context) error {
 }
 
 func (r *run) remote() remote.Remote {
-	return remote.Remote{URL: r.repo.gitURL(), Token: r.env.first(tokenNames...)}
+	return remote.Remote{URL: r.repo.gitURL(), Token: r.env.Token()}
 }
 
 // checkoutFailure is the outcome of a checkout that cannot be worked in.
@@ -192,7 +193,7 @@ func checkoutFailure(err error) error {
 		{gitops.ErrNoCommit, "no_commit"},
 	} {
 		if errors.Is(err, known.err) {
-			return outcome.Stopf(outcome.InvalidInput, known.reason, "%s.", sentence(err.Error())).Because(err)
+			return outcome.Stopf(outcome.InvalidInput, known.reason, "%s.", outcome.Sentence(err.Error())).Because(err)
 		}
 	}
 	var damaged *gitops.ObjectError
@@ -205,13 +206,13 @@ func checkoutFailure(err error) error {
 	case errors.As(err, &damaged):
 		return damagedRepository(damaged, err)
 	case errors.As(err, &unsupported):
-		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(err.Error())).Because(err)
 	case errors.As(err, &used):
-		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", sentence(used.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
 	case errors.As(err, &unknown):
-		return outcome.Stopf(outcome.InvalidInput, "unknown_base", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "unknown_base", "%s.", outcome.Sentence(err.Error())).Because(err)
 	case errors.As(err, &dirty), errors.As(err, &obstructed):
-		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout", "%s.", sentence(err.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return fmt.Errorf("open the checkout: %w", err)
 }
@@ -239,7 +240,7 @@ func (r *run) findBaseBranch(ctx context.Context) error {
 			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", r.base.Branch)
 	}
 	return outcome.Stopf(outcome.InvalidInput, "detached_head",
-		"The checkout is on no branch (detached HEAD at %s); check a branch out, or set repository.base.", short(r.base.SHA))
+		"The checkout is on no branch (detached HEAD at %s); check a branch out, or set repository.base.", gitops.Short(r.base.SHA))
 }
 
 // onEarlierRun is the commit of an earlier run when the checkout stands on it.
@@ -304,13 +305,13 @@ func (r *run) begin(context.Context) error {
 	if err := r.recordTask(); err != nil {
 		return err
 	}
-	if err := r.record(transcript.TypeWorkspace, transcript.Workspace{
+	if err := r.rec.Append(transcript.TypeWorkspace, transcript.Workspace{
 		Repository: r.repo.Name(), Base: r.base.Branch, BaseSHA: r.base.SHA, Branch: r.branch,
 		Path: r.job.Repository.Path, Cloned: r.cloned, Root: r.checkout.Root(),
 	}); err != nil {
 		return err
 	}
-	return r.record(transcript.TypePolicy, transcript.Policy{
+	return r.rec.Append(transcript.TypePolicy, transcript.Policy{
 		Approval: r.job.Policy.Approval, Sandbox: r.job.Policy.Sandbox, Network: r.network(),
 		Level: r.confined.Level, Layers: r.confined.Layers,
 	})
@@ -318,11 +319,12 @@ func (r *run) begin(context.Context) error {
 
 // start writes run.started, once, and the warnings that came before it.
 func (r *run) start() error {
-	if r.begun {
+	if r.rec.Begun() {
 		return nil
 	}
-	r.begun = true
-	event := transcript.RunStarted{RunID: r.id, Version: r.options.Version, Key: r.task.key, Publish: r.publishMode(), Link: r.env.runLink(), Price: r.price(), OutputSchema: r.output.source}
+	event := transcript.RunStarted{
+		RunID: r.rec.ID, Version: r.options.Version, Key: r.task.key, Publish: r.publishMode(), Link: r.env.RunLink(), Price: r.price(), OutputSchema: r.output.Source,
+	}
 	if r.options.Replay != "" {
 		event.Scripted = filepath.Base(r.options.Replay)
 	}
@@ -333,24 +335,7 @@ func (r *run) start() error {
 		}
 		event.Job = raw
 	}
-	if err := r.record(transcript.TypeRunStarted, event); err != nil {
-		return err
-	}
-	for _, w := range r.warnings {
-		if err := r.record(transcript.TypeWarning, w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runLink is the page of the run in Actions.
-func (e environment) runLink() string {
-	server, repo, id := e.get("GITHUB_SERVER_URL"), e.get("GITHUB_REPOSITORY"), e.get("GITHUB_RUN_ID")
-	if server == "" || repo == "" || id == "" {
-		return ""
-	}
-	return server + "/" + repo + "/actions/runs/" + id
+	return r.rec.Begin(event)
 }
 
 // some are the first of several paths, for a message.

@@ -38,6 +38,6 @@ func (r *run) warnOfOwner() {
 	if !ok || stat.Uid == 0 || mode&0o002 != 0 || stat.Gid == 0 && mode&0o020 != 0 {
 		return
 	}
-	r.warn("checkout_owner", "The checkout belongs to the user %d, and commands of the agent, which run as root without its privileges, may not write there; "+
+	r.rec.Warn("checkout_owner", "The checkout belongs to the user %d, and commands of the agent, which run as root without its privileges, may not write there; "+
 		"run agent-ci as that user, or in a checkout of root's.", stat.Uid)
 }

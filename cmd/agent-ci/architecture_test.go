@@ -32,6 +32,8 @@ var roomKnows = map[string][]string{
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,
+	"runner/record":     {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
+	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},
 	"policy/sandbox":    nil,
 	"policy/secrets":    nil,

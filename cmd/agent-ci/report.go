@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 func reportCommand() command {
@@ -62,7 +63,7 @@ func report(ctx context.Context, p process, args []string) int {
 
 // verifyRun tells what of a run directory is not as the run wrote it.
 func verifyRun(ctx context.Context, p process, dir string) int {
-	checked, err := runner.CheckRun(ctx, dir)
+	checked, err := record.CheckRun(ctx, dir)
 	if err != nil {
 		return failed(p, "report", err)
 	}
@@ -83,9 +84,9 @@ func verifyRun(ctx context.Context, p process, dir string) int {
 func showRun(dir, format string) (string, error) {
 	switch format {
 	case "markdown":
-		return runner.Document(dir)
+		return record.Document(dir)
 	case "html":
-		path, err := runner.Report(dir)
+		path, err := record.Report(dir)
 		return path + "\n", err
 	}
 	return "", nil

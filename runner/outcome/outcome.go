@@ -84,6 +84,14 @@ func (s *Stop) Because(err error) *Stop {
 	return s
 }
 
+// ExitCode is the exit status: a run that SIGTERM ended has its own.
+func (s *Stop) ExitCode() int {
+	if s.Outcome == Cancelled && s.Reason == "sigterm" {
+		return 143
+	}
+	return s.Outcome.ExitCode()
+}
+
 func (s *Stop) Error() string {
 	return fmt.Sprintf("%s/%s: %s", s.Outcome, s.Reason, s.Message)
 }

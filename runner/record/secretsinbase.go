@@ -1,4 +1,4 @@
-package runner
+package record
 
 import (
 	"context"
@@ -13,17 +13,16 @@ const (
 	spareTime  = 10 * time.Second
 )
 
-// spareBase keeps text of the repository from being taken for a part of a
-// secret that happens to hold it.
-func (r *run) spareBase(ctx context.Context) error {
+// SpareBase keeps text of the repository from being taken for a part of a
+// secret that happens to hold it. holds looks a text up in the base commit.
+func (r *Record) SpareBase(ctx context.Context, holds func(ctx context.Context, text string) (bool, error)) {
 	s := &spared{known: map[string]bool{}, holds: func(fragment string) bool {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), spareTime)
 		defer cancel()
-		holds, err := r.checkout.BaseHolds(ctx, fragment)
+		holds, err := holds(ctx, fragment)
 		return err == nil && holds // what can't be looked up is removed
 	}}
 	r.redactor.Except(s.stands)
-	return nil
 }
 
 // spared remembers what was looked up.

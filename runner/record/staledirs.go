@@ -1,30 +1,32 @@
-package runner
+package record
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// aloneFolders is how the working files of a command that is no run's are named:
+// CommandFolders is how the working files of a command that is no run's are named:
 // this and an id.
-const aloneFolders = "sandbox-"
+const CommandFolders = "sandbox-"
 
-// newestLeftover is how old they have to be to count as left: who makes a folder
+// newestStale is how old they have to be to count as left: who makes a folder
 // locks it a moment later.
-const newestLeftover = time.Minute
+const newestStale = time.Minute
 
-// removeLeftovers removes what killed commands left of their working files in
+// RemoveStale removes what killed commands left of their working files in
 // folder. What can't be removed stays: the next one tries again.
-func removeLeftovers(folder string, now time.Time) {
+func RemoveStale(folder string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		id, ok := strings.CutPrefix(e.Name(), aloneFolders)
-		if ok && e.IsDir() && begunBefore(id, now.Add(-newestLeftover)) {
+		id, ok := strings.CutPrefix(e.Name(), CommandFolders)
+		if ok && e.IsDir() && begunBefore(id, now.Add(-newestStale)) {
 			removeUnlessHeld(filepath.Join(folder, e.Name()))
 		}
 	}
@@ -38,10 +40,10 @@ func begunBefore(id string, moment time.Time) bool {
 }
 
 func removeUnlessHeld(path string) {
-	d := &directory{path: path}
-	if d.lock() != nil {
+	d := &Directory{path: path}
+	if d.Lock() != nil {
 		return
 	}
 	defer d.held.Close()
-	_ = removeDirectory(path)
+	_ = sandbox.RemoveScratch(path)
 }

@@ -1,4 +1,4 @@
-package runner
+package record
 
 import (
 	"context"
@@ -20,13 +20,13 @@ import (
 
 // notDigested is what of a run directory the last event does not tell the digest of:
 // what is written after it, what can be made again, and what is no record.
-var notDigested = []string{transcriptFile, resultFile, reportFile, publishFile, stateFolder, checkoutFolder}
+var notDigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder}
 
 // mostDigested is how many files the last event tells of at most.
 const mostDigested = 100_000
 
-// digests are those of the files of the run directory.
-func (d *directory) digests(ctx context.Context) ([]transcript.FileDigest, error) {
+// Digests are those of the files of the run directory.
+func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error) {
 	var files []transcript.FileDigest
 	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -42,16 +42,16 @@ func (d *directory) digests(ctx context.Context) ([]transcript.FileDigest, error
 			files = append(files, transcript.FileDigest{Path: name})
 			return nil
 		}
-		file, err := d.digest(ctx, name)
+		file, err := d.Digest(ctx, name)
 		files = append(files, file)
 		return err
 	})
 	return files, err
 }
 
-func (d *directory) digest(ctx context.Context, name string) (transcript.FileDigest, error) {
+func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDigest, error) {
 	file := transcript.FileDigest{Path: name}
-	f, err := d.open(name)
+	f, err := d.Open(name)
 	if err != nil {
 		return file, err
 	}
@@ -72,17 +72,16 @@ type CheckedRun struct {
 // CheckRun follows the chain of a run and compares the other files of its directory
 // with what the chain says of them. The error says where the chain itself breaks.
 func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
-	dir, err := openDirectory(runDir)
+	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.close()
-	r := &run{dir: dir}
+	defer dir.Close()
 	checked := &CheckedRun{}
-	if checked.Head, err = r.checkChain(); err != nil {
+	if checked.Head, err = dir.CheckChain(); err != nil {
 		return nil, err
 	}
-	view, err := r.view()
+	view, err := dir.View()
 	if err != nil {
 		return nil, err
 	}
@@ -90,46 +89,81 @@ func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
 		checked.Notes = append(checked.Notes, "the transcript does not tell the digests of the other files, so that they were not looked at")
 		return checked, nil
 	}
-	if err := dir.checkResult(view.Finished); err != nil {
+	if err := dir.CheckResult(view.Finished); err != nil {
 		checked.Wrong = append(checked.Wrong, err.Error())
 	}
 	err = dir.checkFiles(ctx, view, checked)
 	return checked, err
 }
 
-// checkResult compares result.json with what the last event says of it.
-func (d *directory) checkResult(end *transcript.RunFinished) error {
-	raw, err := d.read(resultFile)
+// ErrUnfinished says that a run was killed: its chain may be whole, but nothing
+// tells where it should end.
+var ErrUnfinished = errors.New("there is no " + ResultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
+
+// CheckChain follows the chain of the transcript, compares its end with the one
+// that the result names, and gives it.
+func (d *Directory) CheckChain() (string, error) {
+	f, err := d.Open(TranscriptFile)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head, err := transcript.VerifyChain(f)
+	if err != nil {
+		return "", err
+	}
+	raw, err := d.Read(ResultFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return head, ErrUnfinished
+	}
+	if err != nil {
+		return "", err
+	}
+	var result struct {
+		Head string `json:"transcript_sha256"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return "", fmt.Errorf("read %s: %w", ResultFile, err)
+	}
+	if result.Head != head {
+		return "", fmt.Errorf("%s names another end of the transcript than it has", ResultFile)
+	}
+	return head, nil
+}
+
+// CheckResult compares result.json with what the last event says of it.
+func (d *Directory) CheckResult(end *transcript.RunFinished) error {
+	raw, err := d.Read(ResultFile)
 	if err != nil {
 		return err
 	}
 	var is, was map[string]any
 	if err := json.Unmarshal(raw, &is); err != nil {
-		return fmt.Errorf("%s was altered: %w", resultFile, err)
+		return fmt.Errorf("%s was altered: %w", ResultFile, err)
 	}
 	if err := json.Unmarshal(end.Result, &was); err != nil {
-		return fmt.Errorf("read what the transcript tells of %s: %w", resultFile, err)
+		return fmt.Errorf("read what the transcript tells of %s: %w", ResultFile, err)
 	}
 	delete(is, "transcript_sha256") // which the event cannot know, and the chain was compared with
 	delete(was, "transcript_sha256")
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if !reflect.DeepEqual(is[key], was[key]) {
-			return fmt.Errorf("%s was altered: %s is not as the transcript tells", resultFile, key)
+			return fmt.Errorf("%s was altered: %s is not as the transcript tells", ResultFile, key)
 		}
 	}
 	if len(is) < len(was) {
-		return fmt.Errorf("%s was altered: a field of it is missing", resultFile)
+		return fmt.Errorf("%s was altered: a field of it is missing", ResultFile)
 	}
 	return nil
 }
 
 // madeAgain are the files that agent-ci publish makes anew in the directory of a
 // bundle.
-var madeAgain = []string{patchFile, packFile, workPackFile, pullRequestFile}
+var madeAgain = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
 // checkFiles looks for files that were altered, taken away or added.
-func (d *directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
-	now, err := d.digests(ctx)
+func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
+	now, err := d.Digests(ctx)
 	if err != nil {
 		return fmt.Errorf("read the run directory: %w", err)
 	}
@@ -137,7 +171,7 @@ func (d *directory) checkFiles(ctx context.Context, view *transcript.View, check
 	for _, file := range now {
 		left[file.Path] = file
 	}
-	published := d.has(publishFile)
+	published := d.Has(PublishFile)
 	for _, was := range view.Finished.Files {
 		is, there := left[was.Path]
 		delete(left, was.Path)
@@ -160,9 +194,9 @@ func (d *directory) checkFiles(ctx context.Context, view *transcript.View, check
 	return nil
 }
 
-// unaltered makes sure that files which are believed are those of the run's end, as
+// Unaltered makes sure that files which are believed are those of the run's end, as
 // far as the transcript tells. What is not there is for who needs it.
-func (d *directory) unaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
+func (d *Directory) Unaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
 	if end == nil {
 		return nil
 	}
@@ -170,7 +204,7 @@ func (d *directory) unaltered(ctx context.Context, end *transcript.RunFinished, 
 		if !slices.Contains(names, was.Path) && !slices.Contains(names, path.Dir(was.Path)) {
 			continue
 		}
-		is, err := d.digest(ctx, was.Path)
+		is, err := d.Digest(ctx, was.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

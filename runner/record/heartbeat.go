@@ -1,4 +1,4 @@
-package runner
+package record
 
 import (
 	"os"
@@ -8,34 +8,34 @@ import (
 const (
 	// aliveFile has the time at which the run last lived, for what it does without
 	// an event: a command or an answer that takes long.
-	aliveFile = stateFolder + "/alive"
+	aliveFile = StateFolder + "/alive"
 	// aliveEvery is how often it is written; a kill loses less than that.
 	aliveEvery = 2 * time.Second
 	// aliveLayout is a time in UTC, always of one length.
 	aliveLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// pulse writes aliveFile again and again until it is stopped. Nothing is synced:
+// heartbeat writes aliveFile again and again until it is stopped. Nothing is synced:
 // after a loss of power the time since the last event may be missing.
-type pulse struct {
+type heartbeat struct {
 	stop, done chan struct{}
 }
 
-func (d *directory) beginPulse() *pulse {
-	p := &pulse{make(chan struct{}), make(chan struct{})}
-	go p.beat(d)
-	return p
+func (d *Directory) beginHeartbeat() *heartbeat {
+	h := &heartbeat{make(chan struct{}), make(chan struct{})}
+	go h.beat(d)
+	return h
 }
 
-func (p *pulse) beat(d *directory) {
-	defer close(p.done)
+func (h *heartbeat) beat(d *Directory) {
+	defer close(h.done)
 	ticks := time.NewTicker(aliveEvery)
 	defer ticks.Stop()
 	var f *os.File // made by the first beat: a short run pays nothing
 	defer func() { _ = f.Close() }()
 	for {
 		select {
-		case <-p.stop:
+		case <-h.stop:
 			return
 		case now := <-ticks.C:
 			if f == nil {
@@ -46,19 +46,15 @@ func (p *pulse) beat(d *directory) {
 	}
 }
 
-// endPulse stops the pulse, where there is one, and waits for it.
-func (r *run) endPulse() {
-	if r.pulse == nil {
-		return
-	}
-	close(r.pulse.stop)
-	<-r.pulse.done
-	r.pulse = nil
+// end stops the heartbeat and waits for it.
+func (h *heartbeat) end() {
+	close(h.stop)
+	<-h.done
 }
 
-// lastAlive is the time in aliveFile; zero where there is none.
-func (d *directory) lastAlive() time.Time {
-	raw, err := d.read(aliveFile)
+// LastAlive is the time in aliveFile; zero where there is none.
+func (d *Directory) LastAlive() time.Time {
+	raw, err := d.Read(aliveFile)
 	if err != nil {
 		return time.Time{}
 	}

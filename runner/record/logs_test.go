@@ -1,20 +1,23 @@
-package runner
+package record
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
 func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	var file strings.Builder
-	w := newLogWriter(&file, func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, 24)
+	w := &LogWriter{file: &file, left: 24}
+	w.clean = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.put}
 	for _, part := range []string{"pass hun", "ter22\nnext", " line\nthird\n"} {
 		if _, err := w.Write([]byte(part)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.flush()
+	w.Flush()
 	if got, want := file.String(), "pass [secret]\nnext line\n"; !strings.HasPrefix(got, want) || !strings.Contains(got, "truncated") || strings.Contains(got, "hunter") {
 		t.Errorf("log = %q, want it to begin with %q and to say that it is truncated", got, want)
 	}
@@ -22,10 +25,10 @@ func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 
 func TestLogNameIsAPlainFileName(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "a b\nc", strings.Repeat("x", 200), "Prüfung"} {
-		got := logName("verify-1", 2, name)
+		got := LogName("verify-1", 2, name)
 		file, ok := strings.CutPrefix(got, "outputs/verify-1-2-")
 		if !ok || strings.ContainsAny(file, "/\n ") || len(file) > 44 {
-			t.Errorf("logName(%q) = %q", name, got)
+			t.Errorf("LogName(%q) = %q", name, got)
 		}
 	}
 }
@@ -33,22 +36,22 @@ func TestLogNameIsAPlainFileName(t *testing.T) {
 // As the Go module cache does, checks make folders that their owner may not
 // change; only user 0 may all the same.
 func TestReadOnlyFoldersOfCommandsAreRemoved(t *testing.T) {
-	dir, err := newDirectory(t.TempDir())
+	dir, err := NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := dir.makeFolder("tree/cache/module")
+	tree, err := dir.MakeFolder("tree/cache/module")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(tree, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir.join("tree", "cache"), 0o500); err != nil {
+	if err := os.Chmod(dir.Join("tree", "cache"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	dir.remove("tree")
-	if dir.has("tree") {
+	dir.Remove("tree")
+	if dir.Has("tree") {
 		t.Error("it is there")
 	}
 }

@@ -1,4 +1,4 @@
-package runner
+package outcome_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-func TestEndOf(t *testing.T) {
+func TestOutcomeOfAnError(t *testing.T) {
 	stop := outcome.Stopf(outcome.ModelFailed, "quota", "No money.")
 	byUser := outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled.")
 	cancelled, cancel := context.WithCancelCause(t.Context())
@@ -41,7 +41,7 @@ func TestEndOf(t *testing.T) {
 		"anything else":                         {t.Context(), errors.New("disk full"), "internal_error/unexpected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := endOf(c.ctx, c.err)
+			got := outcome.Of(c.ctx, c.err)
 			if words := fmt.Sprintf("%s/%s", got.Outcome, got.Reason); words != c.want {
 				t.Errorf("ended as %s, want %s", words, c.want)
 			}
@@ -59,7 +59,7 @@ func TestExitCodes(t *testing.T) {
 		{outcome.Stopf(outcome.Changed, "pushed", ""), 0},
 		{outcome.Stopf(outcome.Conflict, "foreign_commit", ""), 10},
 	} {
-		if got := exitCodeOf(c.stop); got != c.want {
+		if got := c.stop.ExitCode(); got != c.want {
 			t.Errorf("%s/%s exits with %d, want %d", c.stop.Outcome, c.stop.Reason, got, c.want)
 		}
 	}
@@ -67,8 +67,8 @@ func TestExitCodes(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{"it failed.": "It failed", "": "", " écrit. ": "Écrit"} {
-		if got := sentence(text); got != want {
-			t.Errorf("sentence(%q) = %q, want %q", text, got, want)
+		if got := outcome.Sentence(text); got != want {
+			t.Errorf("outcome.Sentence(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

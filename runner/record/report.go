@@ -1,4 +1,4 @@
-package runner
+package record
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 
 // Document is a run as Markdown.
 func Document(runDir string) (string, error) {
-	dir, err := openDirectory(runDir)
+	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return "", err
 	}
-	defer dir.close()
-	f, err := dir.open(transcriptFile)
+	defer dir.Close()
+	f, err := dir.Open(TranscriptFile)
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
@@ -32,23 +32,23 @@ func Document(runDir string) (string, error) {
 // Report writes a run as an HTML page into its directory and gives the page's
 // path.
 func Report(runDir string) (string, error) {
-	dir, err := openDirectory(runDir)
+	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return "", err
 	}
-	defer dir.close()
-	if err := dir.report(); err != nil {
+	defer dir.Close()
+	if err := dir.Report(); err != nil {
 		return "", err
 	}
-	return dir.join(reportFile), nil
+	return dir.Join(ReportFile), nil
 }
 
-// report writes the page from the transcript as it lies on disk.
-func (d *directory) report() (err error) {
-	log, err := d.open(transcriptFile)
+// Report writes the page from the transcript as it lies on disk.
+func (d *Directory) Report() (err error) {
+	log, err := d.Open(TranscriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return d.replace(reportFile, func(w io.Writer) error { return report.Write(w, log) })
+	return d.Replace(ReportFile, func(w io.Writer) error { return report.Write(w, log) })
 }

@@ -1,19 +1,17 @@
-package runner
+package record
 
 import (
 	"fmt"
 	"os"
-	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// lock makes this process the only one that works in the run directory, until
+// Lock makes this process the only one that works in the run directory, until
 // it ends.
-func (d *directory) lock() error {
+func (d *Directory) Lock() error {
 	f, err := os.Open(d.path)
 	if err != nil {
 		return fmt.Errorf("lock the run directory: %w", err)
@@ -25,11 +23,3 @@ func (d *directory) lock() error {
 	d.held = f
 	return nil
 }
-
-// processID is the process that a name in /proc stands for.
-func processID(name string) (int, bool) {
-	pid, err := strconv.Atoi(name)
-	return pid, err == nil && pid > 1
-}
-
-func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

@@ -1,4 +1,4 @@
-package runner
+package record
 
 import (
 	"crypto/rand"
@@ -13,28 +13,30 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
 // The files of a run directory; docs/run-directory.md describes them.
 const (
-	transcriptFile  = "transcript.jsonl"
-	resultFile      = "result.json"
-	pullRequestFile = "pull_request.md"
-	reportFile      = "report.html"
-	patchFile       = "changes.patch"
-	packFile        = "changes.pack"
-	workPackFile    = "work.pack"
-	outputsFolder   = "outputs"
-	patchesFolder   = "changes"
-	checkoutFolder  = "checkout"
-	stateFolder     = "state" // working files, gone after the run
+	TranscriptFile  = "transcript.jsonl"
+	ResultFile      = "result.json"
+	PullRequestFile = "pull_request.md"
+	ReportFile      = "report.html"
+	PatchFile       = "changes.patch"
+	PackFile        = "changes.pack"
+	WorkPackFile    = "work.pack"
+	OutputsFolder   = "outputs"
+	PatchesFolder   = "changes"
+	CheckoutFolder  = "checkout"
+	StateFolder     = "state"        // working files, gone after the run
+	PublishFile     = "publish.json" // the result of publishing a bundle
 )
 
-// directory is a run directory. Only its owner may read it.
-type directory struct {
-	path string
+// Directory is a run directory. Only its owner may read it.
+type Directory struct {
+	path string // absolute
 	root *os.Root
 	held *os.File // by which the directory is locked; may be nil
 }
@@ -42,22 +44,22 @@ type directory struct {
 // idTime is the time in the id of a run, in UTC.
 const idTime = "20060102T150405Z"
 
-// newRunID is unique and sorts by time.
-func newRunID(now time.Time) string {
+// NewID is unique and sorts by time.
+func NewID(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
-// directoryPath is where a run without --out goes: the runner's temporary
+// DefaultPath is where a run without --out goes: the runner's temporary
 // folder in Actions, else the user's state folder (XDG Base Directory
 // Specification 0.8).
-func directoryPath(env environment, id string) (string, error) {
-	if temp := env.get("RUNNER_TEMP"); temp != "" {
+func DefaultPath(get func(variable string) string, id string) (string, error) {
+	if temp := get("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci", id), nil
 	}
-	state := env.get("XDG_STATE_HOME")
-	if home := env.home(); state == "" && home != "" {
+	state := get("XDG_STATE_HOME")
+	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
 		state = filepath.Join(home, ".local", "state")
 	}
 	if state == "" {
@@ -85,52 +87,9 @@ func ownFolder(path string) (string, error) {
 	return path, nil
 }
 
-// outsideCheckout refuses a run directory that would become a part of the
-// change: one in the checkout that dir is in.
-func outsideCheckout(path, dir string) error {
-	root, ok := workTreeOf(dir)
-	if !ok {
-		return nil
-	}
-	for at := path; ; at = filepath.Dir(at) {
-		real, err := filepath.EvalSymlinks(at)
-		if err != nil && at != filepath.Dir(at) {
-			continue // not there yet
-		}
-		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
-			return outcome.Stopf(outcome.InvalidInput, "run_directory",
-				"The run directory %s lies in the checkout, where it would become part of the change; give one outside with --out.", path)
-		}
-		return nil
-	}
-}
-
-// workTreeOf is the folder above dir, or dir, that holds a .git.
-func workTreeOf(dir string) (string, bool) {
-	if dir == "" {
-		dir = "."
-	}
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return "", false
-	}
-	if at, err = filepath.EvalSymlinks(at); err != nil {
-		return "", false
-	}
-	for {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at, true
-		}
-		if at == filepath.Dir(at) {
-			return "", false
-		}
-		at = filepath.Dir(at)
-	}
-}
-
-// newDirectory makes a run directory. An existing one is taken only when it is
+// NewDirectory makes a run directory. An existing one is taken only when it is
 // empty: a run never mixes with another.
-func newDirectory(path string) (*directory, error) {
+func NewDirectory(path string) (*Directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find run directory: %w", err)
@@ -151,11 +110,11 @@ func newDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open run directory: %w", err)
 	}
-	return &directory{path: path, root: root}, nil
+	return &Directory{path: path, root: root}, nil
 }
 
-// openDirectory opens the directory of a run that has ended.
-func openDirectory(path string) (*directory, error) {
+// OpenDirectory opens the directory of a run that has ended.
+func OpenDirectory(path string) (*Directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find run directory: %w", err)
@@ -164,25 +123,25 @@ func openDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v); name one that agent-ci run wrote.", path, err).Because(err)
 	}
-	if _, err := root.Stat(transcriptFile); err != nil {
+	if _, err := root.Stat(TranscriptFile); err != nil {
 		root.Close()
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"%s is not a run directory: it has no %s; name one that agent-ci run wrote.", path, transcriptFile).Because(err)
+			"%s is not a run directory: it has no %s; name one that agent-ci run wrote.", path, TranscriptFile).Because(err)
 	}
-	return &directory{path: path, root: root}, nil
+	return &Directory{path: path, root: root}, nil
 }
 
-// writable makes sure that a directory from elsewhere takes files: the result
+// Writable makes sure that a directory from elsewhere takes files: the result
 // and what the work needs go there.
-func (d *directory) writable() error {
-	name := "writable-" + newRunID(time.Now())
+func (d *Directory) Writable() error {
+	name := "writable-" + NewID(time.Now())
 	err := d.root.Mkdir(name, 0o700)
 	if err == nil {
 		err = d.root.Remove(name)
 	}
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory %s cannot be written (%v), and the result goes there; make it writable, or give a copy of it.", d.path, rootCause(err)).Because(err)
+			"The run directory %s cannot be written (%v), and the result goes there; make it writable, or give a copy of it.", d.path, outcome.RootCause(err)).Because(err)
 	}
 	return nil
 }
@@ -191,12 +150,12 @@ func (d *directory) writable() error {
 // filled the disk; it goes with the other working files before they are
 // written.
 const (
-	reserveFile = stateFolder + "/reserve"
+	reserveFile = StateFolder + "/reserve"
 	reserveSize = 64 << 10
 )
 
-func (d *directory) reserve() error {
-	f, err := d.create(reserveFile)
+func (d *Directory) Reserve() error {
+	f, err := d.Create(reserveFile)
 	if err == nil {
 		_, err = f.Write(make([]byte, reserveSize))
 		err = errors.Join(err, f.Close())
@@ -208,20 +167,30 @@ func (d *directory) reserve() error {
 	return nil
 }
 
-func (d *directory) close() {
+// DropReserve gives the room free that Reserve keeps.
+func (d *Directory) DropReserve() { d.Remove(reserveFile) }
+
+// Close lets go of the directory, and of its lock.
+func (d *Directory) Close() {
 	_ = d.root.Close()
 	if d.held != nil {
 		_ = d.held.Close()
 	}
 }
 
-// join is the path of a file below the run directory, for people and children.
-func (d *directory) join(elements ...string) string {
+// Path is the run directory's, absolute.
+func (d *Directory) Path() string { return d.path }
+
+// Root is the run directory for what only an *os.Root does.
+func (d *Directory) Root() *os.Root { return d.root }
+
+// Join is the path of a file below the run directory, for people and children.
+func (d *Directory) Join(elements ...string) string {
 	return filepath.Join(append([]string{d.path}, elements...)...)
 }
 
-// create makes a new file and the folder that it stands in.
-func (d *directory) create(name string) (*os.File, error) {
+// Create makes a new file and the folder that it stands in.
+func (d *Directory) Create(name string) (*os.File, error) {
 	if folder := filepath.Dir(name); folder != "." {
 		if err := d.root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -230,27 +199,27 @@ func (d *directory) create(name string) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// open opens a file for reading. Who brings a directory from elsewhere may have put
+// Open opens a file for reading. Who brings a directory from elsewhere may have put
 // anything in a file's place.
-func (d *directory) open(name string) (*os.File, error) { return given.OpenIn(d.root, name) }
+func (d *Directory) Open(name string) (*os.File, error) { return given.OpenIn(d.root, name) }
 
-// mostRead is how many bytes a file may have that is read as a whole.
-const mostRead = 64 << 20
+// MaxRead is how many bytes a file may have that is read as a whole.
+const MaxRead = 64 << 20
 
-func (d *directory) read(name string) ([]byte, error) { return given.ReadIn(d.root, name, mostRead) }
+func (d *Directory) Read(name string) ([]byte, error) { return given.ReadIn(d.root, name, MaxRead) }
 
-// write puts a whole file in its place or leaves the old one.
-func (d *directory) write(name string, content []byte) error {
-	return d.replace(name, func(w io.Writer) error {
+// Write puts a whole file in its place or leaves the old one.
+func (d *Directory) Write(name string, content []byte) error {
+	return d.Replace(name, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
 }
 
-// replace is write for content that is made while it is written.
-func (d *directory) replace(name string, content func(io.Writer) error) error {
+// Replace is write for content that is made while it is written.
+func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	temporary := name + ".new"
-	f, err := d.create(temporary)
+	f, err := d.Create(temporary)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -271,10 +240,41 @@ func (d *directory) replace(name string, content func(io.Writer) error) error {
 	return nil
 }
 
-func (d *directory) writeJSON(name string, value any) error {
+func (d *Directory) WriteJSON(name string, value any) error {
 	raw, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return d.write(name, append(raw, '\n'))
+	return d.Write(name, append(raw, '\n'))
+}
+
+// Has says whether there is a file or folder of that name.
+func (d *Directory) Has(name string) bool {
+	_, err := d.root.Lstat(name)
+	return err == nil
+}
+
+// MakeFolder makes a private folder and gives its path.
+func (d *Directory) MakeFolder(name string) (string, error) {
+	if err := d.root.MkdirAll(name, 0o700); err != nil {
+		return "", fmt.Errorf("make %s: %w", name, err)
+	}
+	return d.Join(name), nil
+}
+
+// Remove takes working files away, also folders that commands made read-only.
+// What cannot be removed stays.
+func (d *Directory) Remove(name string) { _ = sandbox.RemoveScratch(d.Join(name)) }
+
+// Sync puts a file, or the names in a folder, on disk.
+func (d *Directory) Sync(name string) error { return SyncIn(d.root, name) }
+
+// SyncIn puts a file below a root, or the names in a folder, on disk. It waits for
+// no writer of what is no file any more.
+func SyncIn(root *os.Root, name string) error {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

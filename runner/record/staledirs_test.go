@@ -1,4 +1,4 @@
-package runner
+package record
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 
 func TestOnlyWhatIsLeftIsRemoved(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
-	begun := func(ago time.Duration) string { return newRunID(now.Add(-ago)) }
-	old, held, fresh, run := aloneFolders+begun(time.Hour), aloneFolders+begun(time.Hour), aloneFolders+begun(time.Second), begun(time.Hour)
-	for _, name := range []string{old, held, fresh, run, aloneFolders + "of-a-person"} {
+	begun := func(ago time.Duration) string { return NewID(now.Add(-ago)) }
+	old, held, fresh, run := CommandFolders+begun(time.Hour), CommandFolders+begun(time.Hour), CommandFolders+begun(time.Second), begun(time.Hour)
+	for _, name := range []string{old, held, fresh, run, CommandFolders + "of-a-person"} {
 		if err := os.MkdirAll(filepath.Join(folder, name, "work", "deep"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -21,24 +21,24 @@ func TestOnlyWhatIsLeftIsRemoved(t *testing.T) {
 	if err := os.Chmod(filepath.Join(folder, old, "work"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	link := aloneFolders + begun(time.Hour)
+	link := CommandFolders + begun(time.Hour)
 	if err := os.Symlink(run, filepath.Join(folder, link)); err != nil {
 		t.Fatal(err)
 	}
-	works := &directory{path: filepath.Join(folder, held)}
-	if err := works.lock(); err != nil {
+	works := &Directory{path: filepath.Join(folder, held)}
+	if err := works.Lock(); err != nil {
 		t.Fatal(err)
 	}
 	defer works.held.Close()
 
-	removeLeftovers(folder, now)
+	RemoveStale(folder, now)
 
 	left := make(map[string]bool)
-	for _, name := range []string{old, held, fresh, run, link, aloneFolders + "of-a-person"} {
+	for _, name := range []string{old, held, fresh, run, link, CommandFolders + "of-a-person"} {
 		_, err := os.Stat(filepath.Join(folder, name))
 		left[name] = err == nil
 	}
-	want := map[string]bool{old: false, held: true, fresh: true, run: true, link: true, aloneFolders + "of-a-person": true}
+	want := map[string]bool{old: false, held: true, fresh: true, run: true, link: true, CommandFolders + "of-a-person": true}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Errorf("what is left differs (-want +got):\n%s", diff)
 	}

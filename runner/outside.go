@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// outsideCheckout refuses a run directory that would become a part of the
+// change: one in the checkout that dir is in.
+func outsideCheckout(path, dir string) error {
+	root, ok := workTreeOf(dir)
+	if !ok {
+		return nil
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil && at != filepath.Dir(at) {
+			continue // not there yet
+		}
+		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+			return outcome.Stopf(outcome.InvalidInput, "run_directory",
+				"The run directory %s lies in the checkout, where it would become part of the change; give one outside with --out.", path)
+		}
+		return nil
+	}
+}
+
+// workTreeOf is the folder above dir, or dir, that holds a .git.
+func workTreeOf(dir string) (string, bool) {
+	if dir == "" {
+		dir = "."
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	if at, err = filepath.EvalSymlinks(at); err != nil {
+		return "", false
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, true
+		}
+		if at == filepath.Dir(at) {
+			return "", false
+		}
+		at = filepath.Dir(at)
+	}
+}

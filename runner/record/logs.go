@@ -1,0 +1,121 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+)
+
+// logLimit is how many bytes of a command's output are kept in its log.
+const logLimit = 16 << 20
+
+// LogWriter keeps the first bytes of an output, without secrets.
+type LogWriter struct {
+	file  io.Writer
+	clean secrets.Stream
+	left  int
+	cut   bool
+}
+
+// NewLogWriter keeps logLimit bytes in file.
+func NewLogWriter(file io.Writer, redact func(string) string) *LogWriter {
+	w := &LogWriter{file: file, left: logLimit}
+	w.clean = secrets.Stream{Redact: redact, Put: w.put}
+	return w
+}
+
+func (w *LogWriter) Write(p []byte) (int, error) {
+	if w.cut {
+		return len(p), nil
+	}
+	return w.clean.Write(p)
+}
+
+// Flush writes what is held back, and says where the output was cut.
+func (w *LogWriter) Flush() {
+	w.clean.Flush()
+	if w.cut {
+		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; only its first %d bytes were kept\n", logLimit)
+	}
+}
+
+func (w *LogWriter) put(text string) {
+	if len(text) > w.left {
+		text, w.cut = text[:w.left], true
+	}
+	w.left -= len(text)
+	_, _ = io.WriteString(w.file, text) // a log that cannot be written doesn't change what the command did
+}
+
+// Tail is the end of a log, for the model and for people.
+func (d *Directory) Tail(name string, bytes int64) (string, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	offset := max(0, info.Size()-bytes)
+	raw := make([]byte, info.Size()-offset)
+	if _, err := f.ReadAt(raw, offset); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	text := strings.ToValidUTF8(string(raw), "�")
+	if _, rest, ok := strings.Cut(text, "\n"); ok && offset > 0 {
+		text = "[…]\n" + rest
+	}
+	return text, nil
+}
+
+// Ends is a log, or its beginning and its end with how much lies between: a
+// compiler's first mistake stands in the one, what tests come to in the other.
+func (d *Directory) Ends(name string, head, tail int64) (string, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Size() <= head+tail {
+		return d.Tail(name, head+tail)
+	}
+	raw := make([]byte, head)
+	if _, err := f.ReadAt(raw, 0); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if line := bytes.LastIndexByte(raw, '\n') + 1; line > 0 {
+		raw = raw[:line]
+	}
+	last, err := d.Tail(name, tail)
+	if err != nil {
+		return "", err
+	}
+	last = strings.TrimPrefix(last, "[…]\n")
+	left := info.Size() - int64(len(raw)+len(last))
+	return fmt.Sprintf("%s\n[… about %d bytes left out …]\n%s", strings.ToValidUTF8(strings.TrimSuffix(string(raw), "\n"), "�"), left, last), nil
+}
+
+// LogName is a file name for the log of a command that people named.
+func LogName(kind string, number int, name string) string {
+	clean := strings.Map(func(c rune) rune {
+		if c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '-'
+	}, name)
+	if len(clean) > 40 {
+		clean = clean[:40]
+	}
+	return filepath.Join(OutputsFolder, fmt.Sprintf("%s-%d-%s.log", kind, number, clean))
+}

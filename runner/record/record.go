@@ -1,0 +1,211 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+)
+
+// Record is where a run writes down what it does. Without a Directory it takes
+// warnings and nothing else; without a transcript, as where a bundle is published
+// or a command runs alone, it appends no event.
+type Record struct {
+	*Directory
+	ID string // of the run
+
+	log       *transcript.Log
+	heartbeat *heartbeat // while the run lives
+	begun     bool       // run.started is written
+	redactor  *secrets.Redactor
+
+	warned   sync.Mutex // guards warnings: calls in parallel warn too
+	warnings []transcript.Warning
+}
+
+// New is a record that removes these values from all that it is given.
+func New(id string, hidden []secrets.Value) *Record {
+	return &Record{ID: id, redactor: secrets.NewRedactor(hidden)}
+}
+
+// KeepOut replaces the values that the record removes. Nothing else of the run may
+// write meanwhile.
+func (r *Record) KeepOut(hidden []secrets.Value) { r.redactor = secrets.NewRedactor(hidden) }
+
+// Redact is text without the secrets of the run.
+func (r *Record) Redact(text string) string { return r.redactor.Redact(text) }
+
+// Redactor finds the secrets of the run.
+func (r *Record) Redactor() *secrets.Redactor { return r.redactor }
+
+// Make makes the run directory at path, which only this process works in, and
+// begins the transcript there. sink gets each event once it is written.
+func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
+	if r.Directory, err = NewDirectory(path); err != nil {
+		return err
+	}
+	if err := r.Lock(); err != nil {
+		return err
+	}
+	if err := r.Reserve(); err != nil {
+		return err
+	}
+	if r.log, err = transcript.Create(r.Join(TranscriptFile), r.options(sink)); err != nil {
+		return fmt.Errorf("begin transcript: %w", err)
+	}
+	r.Live()
+	return nil
+}
+
+// Reopen goes on with the transcript of a run that was killed or stopped. How many
+// bytes of a torn last line were cut off is the result.
+func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
+	r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink))
+	return torn, err
+}
+
+func (r *Record) options(sink func(transcript.Event)) transcript.Options {
+	return transcript.Options{Redact: r.Redact, Sink: sink} // the redactor may learn more
+}
+
+// Live begins to note, again and again, that the run lives.
+func (r *Record) Live() { r.heartbeat = r.beginHeartbeat() }
+
+// Rest ends what Live began, where it did.
+func (r *Record) Rest() {
+	if r.heartbeat != nil {
+		r.heartbeat.end()
+		r.heartbeat = nil
+	}
+}
+
+// Log is the transcript for who appends many events; nil where there is none.
+func (r *Record) Log() *transcript.Log { return r.log }
+
+// Append writes an event, where there is a transcript.
+func (r *Record) Append(kind transcript.Type, data any) error {
+	_, err := r.AppendAs(kind, data)
+	return err
+}
+
+// AppendAs is Append that gives the event as it was written.
+func (r *Record) AppendAs(kind transcript.Type, data any) (transcript.Event, error) {
+	if r.log == nil {
+		return transcript.Event{}, nil
+	}
+	e, err := r.log.Append(kind, data)
+	if err != nil {
+		return e, fmt.Errorf("write transcript: %w", err)
+	}
+	return e, nil
+}
+
+// Begin writes run.started and the warnings that came before it. Later calls do
+// nothing.
+func (r *Record) Begin(event transcript.RunStarted) error {
+	if r.begun {
+		return nil
+	}
+	r.begun = true
+	if err := r.Append(transcript.TypeRunStarted, event); err != nil {
+		return err
+	}
+	for _, w := range r.warnings {
+		if err := r.Append(transcript.TypeWarning, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Begun says whether run.started is written.
+func (r *Record) Begun() bool { return r.begun }
+
+// GoOn takes over the warnings of a run whose events are there already.
+func (r *Record) GoOn(warnings []transcript.Warning) { r.begun, r.warnings = true, warnings }
+
+// Warn tells people of something, once.
+func (r *Record) Warn(code, format string, args ...any) {
+	w := transcript.Warning{Code: code, Message: r.Redact(fmt.Sprintf(format, args...))}
+	r.warned.Lock()
+	defer r.warned.Unlock()
+	if slices.Contains(r.warnings, w) {
+		return // the job is merged again on another base
+	}
+	r.warnings = append(r.warnings, w)
+	if r.begun {
+		_ = r.Append(transcript.TypeWarning, w) // a log that fails is told at the end
+	}
+}
+
+// Warnings are those so far.
+func (r *Record) Warnings() []transcript.Warning {
+	r.warned.Lock()
+	defer r.warned.Unlock()
+	return slices.Clone(r.warnings)
+}
+
+// SyncLog returns when the transcript is on disk.
+func (r *Record) SyncLog() error {
+	if r.log == nil {
+		return nil
+	}
+	if err := r.log.Sync(); err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	return nil
+}
+
+// View is what people are shown of the run so far. It is read from the file, so
+// that it fits in memory; that nobody else wrote there shows in the chain's end.
+func (r *Record) View() (*transcript.View, error) {
+	view, err := r.Directory.View()
+	if r.log == nil {
+		return view, err
+	}
+	if err != nil || view.Head != r.log.Head() {
+		return nil, outcome.Stopf(outcome.PolicyViolation, "transcript_altered",
+			"%s is not what agent-ci wrote: something of the run changed it; nothing was published, look at what the commands did.", r.Join(TranscriptFile)).Because(err)
+	}
+	return view, nil
+}
+
+// View folds the transcript of a run directory.
+func (d *Directory) View() (*transcript.View, error) {
+	f, err := d.Open(TranscriptFile)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	return transcript.Project(f, body.Excerpts)
+}
+
+// Survey folds a transcript as far as its lines are whole, and shows each event to
+// visit.
+func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
+	f, err := d.Open(TranscriptFile)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	view, err := transcript.Survey(f, visit)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return view, nil
+}
+
+// Close lets go of all that the record has open.
+func (r *Record) Close() {
+	r.Rest()
+	if r.log != nil {
+		_ = r.log.Close()
+	}
+	if r.Directory != nil {
+		r.Directory.Close()
+	}
+}

@@ -1,0 +1,83 @@
+package settings
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+)
+
+// Environment is the environment of agent-ci itself, NAME=value each.
+type Environment []string
+
+// Get is the value of a variable; empty where it is not set.
+func (e Environment) Get(name string) string {
+	for i := len(e) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(e[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// First is the value of the first of the names that has one.
+func (e Environment) First(names ...string) string {
+	for _, name := range names {
+		if value := e.Get(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// Home is the user's folder; empty where the environment names none. A relative
+// one would be another in each folder.
+func (e Environment) Home() string {
+	if home := e.Get("HOME"); filepath.IsAbs(home) {
+		return home
+	}
+	return ""
+}
+
+// InActions says whether this is a step of a job in GitHub Actions.
+func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
+
+// Token is the GitHub token; empty where there is none.
+func (e Environment) Token() string { return e.First("GITHUB_TOKEN", "GH_TOKEN") }
+
+// RunLink is the page of the run in Actions; empty elsewhere.
+func (e Environment) RunLink() string {
+	server, repo, id := e.Get("GITHUB_SERVER_URL"), e.Get("GITHUB_REPOSITORY"), e.Get("GITHUB_RUN_ID")
+	if server == "" || repo == "" || id == "" {
+		return ""
+	}
+	return server + "/" + repo + "/actions/runs/" + id
+}
+
+// secretNames are the variables that hold credentials of a run.
+var secretNames = []string{
+	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",
+	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+}
+
+// Secrets are the values that must not appear anywhere: those of the known
+// names and of more, whatever they look like, and those of all variables that
+// are named like a credential.
+func (e Environment) Secrets(more ...string) []secrets.Value {
+	var values []secrets.Value
+	known := append(append([]string(nil), secretNames...), more...)
+	for _, name := range known {
+		if value := e.Get(name); value != "" {
+			values = append(values, secrets.Value{Name: name, Secret: value})
+		}
+	}
+	for _, variable := range e {
+		name, value, _ := strings.Cut(variable, "=")
+		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.HoldsSecret(name, value) {
+			values = append(values, secrets.Value{Name: name, Secret: value})
+		}
+	}
+	return values
+}

@@ -1,0 +1,74 @@
+package settings
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// TimeReason is why a run ends at limits.time.
+const TimeReason = "time"
+
+// AgentBudgets are the reasons of a run whose agent a limit ended.
+var AgentBudgets = []string{"turns", "tool_calls", "tokens", "cost", TimeReason}
+
+// LimitKey is the job key of a limit that ended a run for that reason.
+func LimitKey(reason string) string {
+	if reason == "cost" {
+		reason = "cost_usd"
+	}
+	return "limits." + reason
+}
+
+// LimitOf is the limit that a key names.
+func LimitOf(l job.Limits, key string) float64 {
+	return map[string]float64{
+		"limits.turns": float64(l.Turns), "limits.tool_calls": float64(l.ToolCalls), "limits.tokens": float64(l.Tokens),
+		"limits.cost_usd": l.CostUSD, "limits.time": float64(l.Time), "limits.diff_lines": float64(l.DiffLines), "limits.diff_files": float64(l.DiffFiles),
+	}[key]
+}
+
+// SetLimits are the limits of a run that goes on, as the user gives them: no
+// other setting can be another one.
+func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
+	layer, err := job.Set(assignments)
+	if err != nil {
+		return l, invalidJob(err)
+	}
+	for _, a := range layer.Values {
+		if !strings.HasPrefix(a.Key, "limits.") {
+			return l, outcome.Stopf(outcome.InvalidInput, "not_a_limit",
+				"%s cannot be set for a run that goes on: its settings are those that it was started with, but for limits; leave it out, or start a new run.", a.Key)
+		}
+	}
+	given, err := job.LoadTemplate(layer)
+	if err != nil {
+		return l, invalidJob(err)
+	}
+	for _, a := range layer.Values {
+		takeLimit(&l, given.Limits, a.Key)
+	}
+	return l, nil
+}
+
+func takeLimit(l *job.Limits, from job.Limits, key string) {
+	switch key {
+	case "limits.turns":
+		l.Turns = from.Turns
+	case "limits.tool_calls":
+		l.ToolCalls = from.ToolCalls
+	case "limits.tokens":
+		l.Tokens = from.Tokens
+	case "limits.cost_usd":
+		l.CostUSD = from.CostUSD
+	case "limits.time":
+		l.Time = from.Time
+	case "limits.diff_lines":
+		l.DiffLines = from.DiffLines
+	case "limits.diff_files":
+		l.DiffFiles = from.DiffFiles
+	case "limits.on_budget":
+		l.OnBudget = from.OnBudget
+	}
+}

@@ -1,0 +1,63 @@
+package settings
+
+import (
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// Settings are what a run goes by once they are read. They are not changed: what
+// makes them stricter gives new ones.
+type Settings struct {
+	Job  job.Job
+	File File // of the job; the zero value is none
+}
+
+// BesideJob is the path of a file that stands beside the job file.
+func (s *Settings) BesideJob(name string) string {
+	if s.File.Path == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(s.File.Path), filepath.FromSlash(name))
+}
+
+// Secrets are what a run removes from everything that it writes or sends: the keys
+// and tokens of its environment, and what the job, which may be nil, gives to
+// commands or to the model's API under a name like theirs.
+func Secrets(env Environment, j *job.Job) []secrets.Value {
+	if j == nil {
+		return env.Secrets()
+	}
+	var values []secrets.Value
+	add := func(prefix string, of map[string]string) {
+		for name, value := range of {
+			if policy.HoldsSecret(name, value) {
+				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
+			}
+		}
+	}
+	add("model.headers.", j.Model.Headers)
+	add("model.query.", j.Model.Query)
+	add("policy.env.set.", j.Policy.Env.Set)
+	for _, tool := range j.Tools.Hosted {
+		values = append(values, hostedSecrets(tool)...)
+	}
+	return append(values, env.Secrets(j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv)...)
+}
+
+// hostedSecrets are what a tool of the API needs to be let in elsewhere.
+func hostedSecrets(tool map[string]any) []secrets.Value {
+	var values []secrets.Value
+	if token, _ := tool["authorization"].(string); token != "" {
+		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
+	}
+	headers, _ := tool["headers"].(map[string]any)
+	for name, header := range headers {
+		if value, _ := header.(string); policy.HoldsSecret(name, value) {
+			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
+		}
+	}
+	return values
+}

@@ -1,0 +1,291 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// defaultsFile holds a repository's defaults, in its base commit.
+const defaultsFile = ".github/agent-ci.yml"
+
+// MaxFile is how long a configuration file or a prompt may be, in bytes.
+const MaxFile = job.MaxSize
+
+// File is a file that configures the run, from where it was taken.
+type File struct {
+	Name    string // as messages show it
+	Path    string // on disk, absolute
+	Content []byte
+
+	inside string // slash-separated path in the checkout; empty when outside of it
+}
+
+// Given is what the surroundings of a run say of its settings.
+type Given struct {
+	JobFile    string // path; empty for none
+	Issue      string // OWNER/REPO#N
+	Prompt     string
+	PromptFile string // path, or - for Stdin
+	Model      string
+	Set        []string // KEY=VALUE
+	Env        Environment
+	Reserved   []string // names of AGENT_CI_ variables that are flags, not job keys
+	Stdin      io.Reader
+}
+
+// Source is where settings are read: what was given, and the base commit of a
+// checkout. It is used by one goroutine at a time.
+type Source struct {
+	Given
+	Warn func(code, format string, args ...any)
+
+	prompt string // from standard input
+}
+
+// Commit is the base commit of a checkout; the zero value is none.
+type Commit struct {
+	*gitops.Checkout
+	SHA string
+}
+
+// Load merges the layers of configuration. Files in the checkout are read from
+// the base commit.
+func (s *Source) Load(ctx context.Context, base Commit) (*Settings, error) {
+	return s.merge(ctx, base, job.Load)
+}
+
+// LoadTemplate takes the configuration for a change that is there already: it
+// needs no task.
+func (s *Source) LoadTemplate(ctx context.Context, base Commit) (*Settings, error) {
+	return s.merge(ctx, base, job.LoadTemplate)
+}
+
+// LoadGiven is LoadTemplate without the files of any commit.
+func (s *Source) LoadGiven(ctx context.Context, base Commit) (*Settings, error) {
+	layers, err := s.givenLayers(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return mergeLayers(job.LoadTemplate, File{}, append(s.eventLayer(), layers...))
+}
+
+func (s *Source) merge(ctx context.Context, base Commit, load func(...job.Layer) (*job.Job, error)) (*Settings, error) {
+	layers, file, err := s.layers(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return mergeLayers(load, file, layers)
+}
+
+func mergeLayers(load func(...job.Layer) (*job.Job, error), file File, layers []job.Layer) (*Settings, error) {
+	merged, err := load(layers...)
+	if err != nil {
+		return nil, invalidJob(err)
+	}
+	return &Settings{Job: *merged, File: file}, nil
+}
+
+func invalidJob(err error) error {
+	var problems job.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	count := "a mistake"
+	if len(problems) > 1 {
+		count = fmt.Sprintf("%d mistakes, the first", len(problems))
+	}
+	return outcome.Stopf(outcome.InvalidInput, "job", "The job has %s: %s", count, problems[0]).Because(err)
+}
+
+// layers are the sources of the job, the lowest first, and the job file among them.
+func (s *Source) layers(ctx context.Context, base Commit) ([]job.Layer, File, error) {
+	layers, file := s.eventLayer(), File{}
+	if defaults, found, err := base.defaults(); err != nil {
+		return nil, file, err
+	} else if found {
+		layers = append(layers, job.Layer{Name: defaultsFile, Kind: job.Defaults, Data: defaults})
+	}
+	if s.JobFile != "" {
+		var err error
+		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFile); err != nil {
+			return nil, file, err
+		}
+		layers = append(layers, job.Layer{Name: file.Name, Kind: job.File, Data: file.Content})
+	}
+	given, err := s.givenLayers(ctx, base)
+	return append(layers, given...), file, err
+}
+
+// eventLayer makes the event the task of a job in Actions that has none.
+func (s *Source) eventLayer() []job.Layer {
+	if !s.Env.InActions() || s.Env.Get("GITHUB_EVENT_NAME") == "" {
+		return nil
+	}
+	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
+}
+
+// givenLayers are what the environment and the flags say about the job.
+func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, error) {
+	variables, warnings := job.Environment(s.Env, s.Reserved)
+	for _, warning := range warnings {
+		s.Warn("environment", "%s", warning)
+	}
+	set, err := job.Set(s.Set)
+	if err != nil {
+		return nil, invalidJob(err)
+	}
+	flags, err := s.flagLayer(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return []job.Layer{variables, set, flags}, nil
+}
+
+// flagLayer is what the flags of `run` say about the job.
+func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) {
+	layer := job.Layer{Name: "flags", Kind: job.Values}
+	add := func(key, value, flag string) {
+		if value != "" {
+			layer.Values = append(layer.Values, job.Assignment{Key: key, Value: value, Origin: flag})
+		}
+	}
+	prompt, err := s.promptOf(ctx, base)
+	if err != nil {
+		return layer, err
+	}
+	add("task.issue", s.Issue, "--issue")
+	add("task.prompt", prompt, "--prompt")
+	add("model.name", s.Model, "--model")
+	return layer, nil
+}
+
+// promptOf is the prompt that --prompt or --prompt-file gives.
+func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
+	switch s.PromptFile {
+	case "":
+		return s.Prompt, nil
+	case "-":
+		return s.promptFromInput()
+	}
+	file, err := s.ReadFile(ctx, base, s.PromptFile, MaxFile)
+	if err != nil {
+		return "", err
+	}
+	return PromptText(file.Name, file.Content)
+}
+
+// promptFromInput reads standard input, once: the job may be merged again on
+// another base.
+func (s *Source) promptFromInput() (string, error) {
+	if s.prompt != "" {
+		return s.prompt, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(s.Stdin, MaxFile+1))
+	if err != nil {
+		return "", fmt.Errorf("read prompt from standard input: %w", err)
+	}
+	s.prompt, err = PromptText("standard input", raw)
+	return s.prompt, err
+}
+
+// PromptText is a prompt from a file, which must say something.
+func PromptText(name string, raw []byte) (string, error) {
+	switch text := strings.TrimSpace(string(raw)); {
+	case len(raw) > MaxFile:
+		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is longer than %d bytes; give a shorter one.", name, MaxFile)
+	case text == "":
+		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is empty; say what to do.", name)
+	default:
+		return text, nil
+	}
+}
+
+// defaults are the repository's, in its base commit.
+func (c Commit) defaults() (content []byte, found bool, err error) {
+	if c.Checkout == nil {
+		return nil, false, nil
+	}
+	raw, err := c.ReadBase(defaultsFile, MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	return raw, err == nil, err
+}
+
+// ReadFile reads a file that the user named, of at most limit bytes. Inside the
+// checkout its base commit counts, so that nothing that an agent or a pull request
+// wrote can configure a run; a person's own machine may use a file that is not
+// committed yet, and is told so.
+func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit int64) (File, error) {
+	file, err := base.locate(name)
+	if err != nil {
+		return file, err
+	}
+	if file.inside == "" {
+		file.Content, err = given.Read(ctx, file.Path, limit)
+		return file, NotReadable(name, err)
+	}
+	committed, err := base.ReadBase(file.inside, limit)
+	switch {
+	case err == nil && s.Env.InActions():
+		file.Content = committed
+		return file, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return file, NotReadable(name, err)
+	case err != nil && s.Env.InActions():
+		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
+			"%s is not in the base commit %s; in Actions configuration is read from there alone: commit the file first.", name, gitops.Short(base.SHA))
+	}
+	disk, diskErr := given.Read(ctx, file.Path, limit)
+	switch {
+	case diskErr != nil && err == nil: // deleted here: the commit counts
+		file.Content = committed
+	case diskErr != nil:
+		return file, NotReadable(name, diskErr)
+	default:
+		file.Content = disk
+	}
+	if diskErr == nil && (err != nil || string(disk) != string(committed)) {
+		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, which Actions would not do.", name, gitops.Short(base.SHA))
+	}
+	return file, nil
+}
+
+func (c Commit) locate(name string) (File, error) {
+	file := File{Name: name}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return file, fmt.Errorf("find %s: %w", name, err)
+	}
+	file.Path = path
+	if c.Checkout == nil {
+		return file, nil
+	}
+	real, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return file, NotReadable(name, err)
+	}
+	if rel, err := filepath.Rel(c.Root(), filepath.Join(real, filepath.Base(path))); err == nil && filepath.IsLocal(rel) {
+		file.inside = filepath.ToSlash(rel)
+	}
+	return file, nil
+}
+
+// NotReadable is the outcome of a file that the user named; nil for no error.
+func NotReadable(name string, err error) error {
+	var ended *outcome.Stop
+	if err == nil || errors.As(err, &ended) {
+		return err
+	}
+	return outcome.Stopf(outcome.InvalidInput, "file", "%s cannot be read (%v); check the path.", name, outcome.RootCause(err)).Because(err)
+}
