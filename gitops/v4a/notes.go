@@ -7,19 +7,6 @@ import (
 	"unicode"
 )
 
-// mostNotes is how many hunks are told of.
-const mostNotes = 10
-
-// Notes tell who wrote the patch what to look at although it was applied, a line
-// each; they are empty when there is nothing.
-func (p *Plan) Notes() string {
-	var b strings.Builder
-	for _, note := range p.notes[:min(len(p.notes), mostNotes)] {
-		b.WriteString("Note: " + note + "\n")
-	}
-	return b.String()
-}
-
 // loose tells of a hunk that adds lines where the lines around them fit only
 // with something left aside, since what is added may lack it as well. Blanks at
 // the ends of lines are of no account.
@@ -27,15 +14,10 @@ func (p placement) loose(t *text) string {
 	if !p.addsWords() {
 		return ""
 	}
-	at := p.at
-	for _, l := range p.lines {
-		if l.Kind == Insert {
-			continue
+	for i, old := range oldLines(p.lines) {
+		if aside := leftAside(t.line(p.at+i), old); aside != "" {
+			return fmt.Sprintf("a hunk fits line %d only with %s left aside; what it adds stands as the patch has it, so look at that.", p.at+i+1, aside)
 		}
-		if aside := leftAside(t.line(at), l.Text); aside != "" {
-			return fmt.Sprintf("a hunk fits line %d only with %s left aside; what it adds stands as the patch has it, so look at that.", at+1, aside)
-		}
-		at++
 	}
 	return ""
 }

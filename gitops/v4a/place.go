@@ -46,13 +46,7 @@ func (p placement) appendTo(placed []placement, end int) []placement {
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
 		return append(placed, p)
 	}
-	old := 0
-	for _, l := range p.lines {
-		if l.Kind != Insert {
-			old++
-		}
-	}
-	if p.at+old < end {
+	if p.at+len(oldLines(p.lines)) < end {
 		return append(placed, p)
 	}
 	return append(placed, placement{p.at, p.lines[:tail]}, placement{end, p.lines[tail:]})
@@ -86,7 +80,7 @@ func (p *placer) seeking(h *Hunk) sought {
 	for _, c := range h.Context {
 		s.contexts = append(s.contexts, p.needle([]string{p.unmarked(c)}))
 	}
-	old := h.old()
+	old := oldLines(h.Lines)
 	if len(old) > 0 {
 		old[0] = p.unmarked(old[0])
 	}

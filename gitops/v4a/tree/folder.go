@@ -1,10 +1,9 @@
-package v4a
+package tree
 
 import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 )
 
 // folder is an open directory of the tree.
@@ -33,7 +32,7 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 			return nil, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &ChangedError{Path: name, Reason: "it is gone"}
+		return nil, &ChangedError{Path: name, Reason: isGone}
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
@@ -43,9 +42,7 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{Dir: sub, path: name}
-	c.opened = append(c.opened, f)
-	return c.keep(f), nil
+	return c.keep(&folder{Dir: sub, path: name}), nil
 }
 
 func (c *commit) keep(f *folder) *folder {
@@ -64,7 +61,8 @@ func (c *commit) makeFolder(parent *folder, element, name string) error {
 // close lets go of directories that were only looked at: an error says nothing
 // about what was written.
 func (c *commit) close() {
-	for _, f := range slices.Backward(c.opened) {
+	delete(c.folders, ".") // the caller's
+	for _, f := range c.folders {
 		_ = f.Close()
 	}
 }

@@ -1,4 +1,4 @@
-package v4a
+package tree
 
 import (
 	"errors"
@@ -84,7 +84,7 @@ func (s *step) removeNew() error {
 
 // isForeign reports whether a file is not the one that this step wrote.
 func (s *step) isForeign(now fs.FileInfo) bool {
-	return s.made == nil || identified(s.made) && !sameState(s.made, now)
+	return s.made == nil || !sameState(s.made, now)
 }
 
 var errForeign = errors.New("another program has put a file in its place")
