@@ -14,10 +14,15 @@ func (p placement) loose(t *text) string {
 	if !p.addsWords() {
 		return ""
 	}
-	for i, old := range oldLines(p.lines) {
-		if aside := leftAside(t.line(p.at+i), old); aside != "" {
-			return fmt.Sprintf("a hunk fits line %d only with %s left aside; what it adds stands as the patch has it, so look at that.", p.at+i+1, aside)
+	at := p.at
+	for _, l := range p.lines {
+		if l.Kind == Insert {
+			continue
 		}
+		if aside := leftAside(t.line(at), l.Text); aside != "" {
+			return fmt.Sprintf("a hunk fits line %d only with %s left aside; what it adds stands as the patch has it, so look at that.", at+1, aside)
+		}
+		at++
 	}
 	return ""
 }

@@ -177,14 +177,7 @@ func (p *Patcher) permit(patch *v4a.Patch, plan *tree.Plan) error {
 	if p.options.Protect == nil {
 		return nil
 	}
-	paths := v4a.Paths(patch)
-	for _, change := range plan.Changes() {
-		paths = append(paths, change.Path, change.MovedFrom)
-	}
-	for _, name := range paths {
-		if name == "" {
-			continue
-		}
+	for _, name := range append(v4a.Paths(patch), changing(plan)...) {
 		if reason := p.options.Protect(path.Clean(name)); reason != "" {
 			return fmt.Errorf("%s: %s", name, reason)
 		}

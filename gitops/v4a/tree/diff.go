@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -37,17 +38,21 @@ func (d *differ) change(c *change) {
 		d.added(c.Path, f, c.diff)
 	case c.Op == v4a.Delete:
 		d.deleted(c.Path, f.before, c.diff)
-	case c.MovedFrom != "":
-		d.names(c.MovedFrom, c.Path)
-		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", f.content.Similarity(), quoted(c.MovedFrom), quoted(c.Path))
-		d.hunks(header("a/", c.MovedFrom), header("b/", c.Path), c.diff)
 	default:
-		d.names(c.Path, c.Path)
-		if before, after := gitMode(f.modeBefore()), gitMode(f.modeAfter()); before != after {
-			fmt.Fprintf(d, "old mode %s\nnew mode %s\n", before, after)
-		}
-		d.hunks(header("a/", c.Path), header("b/", c.Path), c.diff)
+		d.updated(c)
 	}
+}
+
+func (d *differ) updated(c *change) {
+	f, from := c.file, cmp.Or(c.MovedFrom, c.Path)
+	d.names(from, c.Path)
+	switch {
+	case c.MovedFrom != "":
+		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", f.content.Similarity(), quoted(from), quoted(c.Path))
+	case gitMode(f.modeBefore()) != gitMode(f.modeAfter()):
+		fmt.Fprintf(d, "old mode %s\nnew mode %s\n", gitMode(f.modeBefore()), gitMode(f.modeAfter()))
+	}
+	d.hunks(header("a/", from), header("b/", c.Path), c.diff)
 }
 
 func (d *differ) added(name string, f *file, diff v4a.Diff) {

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
@@ -65,13 +66,10 @@ func In(dir string, p *v4a.Patch) *v4a.Patch {
 	if dir == "" || dir == "." {
 		return p
 	}
-	moved := &v4a.Patch{Environment: p.Environment, Sections: make([]v4a.Section, len(p.Sections))}
-	for i, s := range p.Sections {
-		s.Path = below(dir, s.Path)
-		if s.MoveTo != "" {
-			s.MoveTo = below(dir, s.MoveTo)
-		}
-		moved.Sections[i] = s
+	moved := &v4a.Patch{Environment: p.Environment, Sections: slices.Clone(p.Sections)}
+	for i := range moved.Sections {
+		s := &moved.Sections[i]
+		s.Path, s.MoveTo = below(dir, s.Path), below(dir, s.MoveTo)
 	}
 	return moved
 }
