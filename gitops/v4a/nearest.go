@@ -68,11 +68,11 @@ func (p *placer) containing(part string) (int, bool) {
 	if part == "" {
 		return 0, false
 	}
-	for _, span := range [...][2]int{{p.cursor, p.text.lines()}, {0, p.cursor}} {
-		for i := span[0]; i < span[1] && !p.giveUp(i); i++ {
-			if strings.Contains(folded.normal(p.text.line(i)), part) {
-				return i, true
-			}
+	n := p.text.lines()
+	for i := 0; i < n && !p.giveUp(i); i++ {
+		at := (p.cursor + i) % n
+		if strings.Contains(folded.normal(p.text.line(at)), part) {
+			return at, true
 		}
 	}
 	return 0, false

@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -22,10 +23,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 	var notes []string
 	for i := range s.Hunks {
 		p, err := pl.place(i)
-		if ended := ctx.Err(); ended != nil {
-			return nil, nil, ended
-		}
-		if err != nil {
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, nil, err
 		}
 		if note := p.loose(t); note != "" {

@@ -14,12 +14,13 @@ const manySections = 8
 // it fits, a sentence each. An error is a [*MatchError] or that of ctx.
 func (c *Content) Updated(ctx context.Context, sections []Section) (*Content, []string, error) {
 	var notes []string
-	for alone := 0; len(sections) > 0; alone-- { // so many sections are not tried together with others
+	alone := 0 // how many sections are placed one by one before several are tried together again
+	for ; len(sections) > 0; alone-- {
 		done := 0
 		if alone <= 0 && len(sections) >= manySections && isPlain(c.text) {
 			c, done = c.updatedTogether(ctx, sections)
 			if done < manySections {
-				alone = manySections + 1
+				alone = manySections + 1 // this round counts
 			}
 		}
 		if err := ctx.Err(); err != nil {

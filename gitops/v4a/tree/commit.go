@@ -27,7 +27,7 @@ import (
 // a [*CommitError], or that of ctx. Only with a [*LeftoverError] the patch is
 // applied.
 func (p *Plan) Commit(ctx context.Context) error {
-	c := &commit{tree: p.tree, folders: map[string]*folder{}}
+	c := &commit{folders: map[string]*folder{".": {Dir: p.tree, path: "."}}}
 	for i := range p.changed {
 		c.addSteps(&p.changed[i])
 	}
@@ -40,7 +40,6 @@ func (p *Plan) Commit(ctx context.Context) error {
 
 // commit is a plan on its way into the tree.
 type commit struct {
-	tree    Dir
 	folders map[string]*folder
 	writes  []*step
 	removes []*step

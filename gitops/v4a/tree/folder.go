@@ -17,9 +17,6 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if f := c.folders[name]; f != nil {
 		return f, nil
 	}
-	if name == "." {
-		return c.keep(&folder{Dir: c.tree, path: name}), nil
-	}
 	parent, err := c.folder(path.Dir(name), wanted)
 	if err != nil {
 		return nil, err
@@ -42,12 +39,8 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(&folder{Dir: sub, path: name}), nil
-}
-
-func (c *commit) keep(f *folder) *folder {
-	c.folders[f.path] = f
-	return f
+	c.folders[name] = &folder{Dir: sub, path: name}
+	return c.folders[name], nil
 }
 
 func (c *commit) makeFolder(parent *folder, element, name string) error {
