@@ -49,7 +49,7 @@ func TestOutputsThatFit(t *testing.T) {
 		{"a secret", "the word is hunter2.", "the word is ***."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := &Outputs{Budget: 10, Redact: redactHunter, Store: Folder(t.TempDir())}
+			o := &Outputs{Budget: 10, Redact: redactHunter, Store: folder(t.TempDir())}
 			result, whole := finish(t, o, saying(test.text, 0))
 			if diff := cmp.Diff(Result{Output: test.want}, result); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -67,7 +67,7 @@ func TestALongOutputKeepsItsEndsAndAFile(t *testing.T) {
 		fmt.Fprintf(&text, "line %d hunter2\n", i)
 	}
 	dir := t.TempDir()
-	o := &Outputs{Budget: 100, Redact: redactHunter, Store: Folder(dir)}
+	o := &Outputs{Budget: 100, Redact: redactHunter, Store: folder(dir)}
 	for _, tool := range []fake{saying(text.String(), 0), printing(o, func(w io.Writer) { io.WriteString(w, text.String()) })} {
 		t.Run(tool.name, func(t *testing.T) {
 			result, whole := finish(t, o, tool)
@@ -113,6 +113,18 @@ func TestACallMayAskForLessButNotForMore(t *testing.T) {
 	}
 }
 
+// folder is a Store in the folder of that path.
+type folder string
+
+func (f folder) Create(name string) (io.WriteCloser, string, error) {
+	path := filepath.Join(string(f), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, "", err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return file, path, err
+}
+
 // failing is a Store whose files fail.
 type failing struct{ create, write error }
 
@@ -140,7 +152,7 @@ func TestAnOutputThatCannotBeKept(t *testing.T) {
 
 func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
 	dir := t.TempDir()
-	o := &Outputs{Store: Folder(dir), FileLimit: 3 << 20}
+	o := &Outputs{Store: folder(dir), FileLimit: 3 << 20}
 	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 4096)
 	result, whole := finish(t, o, printing(o, func(w io.Writer) {
 		for range 100 {
@@ -158,7 +170,7 @@ func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
 
 func TestASecretAcrossTheSpoolsWindowsIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	o := &Outputs{Store: Folder(dir), Redact: redactHunter}
+	o := &Outputs{Store: folder(dir), Redact: redactHunter}
 	line := strings.Repeat("x", 50) + "hunter2\n"
 	_, whole := finish(t, o, printing(o, func(w io.Writer) {
 		all := strings.Repeat(line, 40_000)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
 // applyPatchName is the name under which agent's shells know the program: it
@@ -83,7 +84,7 @@ func (a applyPatchArguments) apply(ctx context.Context, p process, args []string
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	plan, err := a.carryOut(ctx, text)
-	leftover := (*v4a.LeftoverError)(nil)
+	leftover := (*tree.LeftoverError)(nil)
 	if errors.As(err, &leftover) {
 		fmt.Fprintf(p.stderr, "warning: %v\n", err)
 		err = nil
@@ -112,7 +113,7 @@ func patchText(p process, args []string) (string, error) {
 
 var errNotUTF8 = errors.New("invalid patch: it is not UTF-8")
 
-func (a applyPatchArguments) carryOut(ctx context.Context, text string) (*v4a.Plan, error) {
+func (a applyPatchArguments) carryOut(ctx context.Context, text string) (*tree.Plan, error) {
 	if !utf8.ValidString(text) {
 		return nil, errNotUTF8
 	}
@@ -125,7 +126,7 @@ func (a applyPatchArguments) carryOut(ctx context.Context, text string) (*v4a.Pl
 		return nil, fmt.Errorf("open the folder to patch: %w", err)
 	}
 	defer root.Close()
-	plan, err := v4a.NewPlan(ctx, v4a.OnRoot(root), patch)
+	plan, err := tree.NewPlan(ctx, tree.OnRoot(root), patch)
 	if err != nil || a.check {
 		return plan, err
 	}
@@ -162,7 +163,7 @@ func (a applyPatchArguments) fail(p process, status int, err error) int {
 }
 
 // show prints what was, or with --check would be, changed.
-func (a applyPatchArguments) show(p process, plan *v4a.Plan) int {
+func (a applyPatchArguments) show(p process, plan *tree.Plan) int {
 	var err error
 	switch {
 	case a.json:
@@ -183,7 +184,7 @@ func (a applyPatchArguments) show(p process, plan *v4a.Plan) int {
 	return exitFailed
 }
 
-func (a applyPatchArguments) result(plan *v4a.Plan) applied {
+func (a applyPatchArguments) result(plan *tree.Plan) applied {
 	result := applied{Applied: !a.check, Applies: true, Files: []appliedFile{}}
 	for _, c := range plan.Changes() {
 		result.Files = append(result.Files, appliedFile{c.Path, string(c.Op), c.MovedFrom, c.Added, c.Removed})

@@ -42,6 +42,7 @@ var roomKnows = map[string][]string{
 	"gitops/remote":     {"gitops/internal"},
 	"gitops/rules":      nil,
 	"gitops/v4a":        nil,
+	"gitops/v4a/tree":   {"gitops/v4a"},
 }
 
 type goPackage struct {
@@ -95,6 +96,18 @@ func TestTheStageImportsLittle(t *testing.T) {
 		host, _, _ := strings.Cut(imported, "/")
 		if strings.Contains(host, ".") && !slices.ContainsFunc(may, func(root string) bool { return within(imported, root) }) {
 			t.Errorf("it imports %s", imported)
+		}
+	}
+}
+
+// What is text in and verdict out opens no files.
+func TestTextsAreReadByOthers(t *testing.T) {
+	texts := []string{module + "gitops/merge", module + "gitops/rules", module + "gitops/v4a"}
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if slices.Contains(texts, p.ImportPath) && slices.Contains([]string{"io/fs", "os", "syscall"}, imported) {
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			}
 		}
 	}
 }

@@ -5,15 +5,10 @@ import (
 	"strings"
 )
 
-// row is a line of a comparison: wanted ("-"), there ("+"), or both (" ").
-type row struct {
-	side byte
-	text string
-}
-
-// align compares a few lines. It returns the index of the first wanted line that
-// is not there as well.
-func align(want, have []string) (rows []row, first int) {
+// align compares a few lines: those that are wanted go, those that are there come,
+// and those that are both stay. It returns the index of the first wanted line that is
+// not there as well.
+func align(want, have []string) (rows []Line, first int) {
 	common := commonLines(want, have)
 	first = -1
 	i, k, missing := 0, 0, 0
@@ -24,33 +19,33 @@ func align(want, have []string) (rows []row, first int) {
 		}
 		switch {
 		case same:
-			rows = append(rows, row{' ', have[k]})
+			rows = append(rows, Line{Keep, have[k]})
 			i, k, missing = i+1, k+1, 0
 		case k < len(have) && common[i][k+1] > common[i+1][k]:
-			rows = append(rows, row{'+', have[k]})
+			rows = append(rows, Line{Insert, have[k]})
 			k++
 		default:
-			rows = append(rows, row{'-', want[i]})
+			rows = append(rows, Line{Remove, want[i]})
 			i, missing = i+1, missing+1
 		}
 	}
 	for _, line := range have[k:min(k+missing, len(have))] {
-		rows = append(rows, row{'+', line})
+		rows = append(rows, Line{Insert, line})
 	}
 	return rows, max(first, 0)
 }
 
 // render writes rows. Of long lines it shows where they differ from the ones
 // that stand in their place on the other side.
-func render(rows []row) string {
+func render(rows []Line) string {
 	var b strings.Builder
 	for from := 0; from < len(rows); {
 		to := from + 1
-		for rows[from].side != ' ' && to < len(rows) && rows[to].side != ' ' {
+		for rows[from].Kind != Keep && to < len(rows) && rows[to].Kind != Keep {
 			to++
 		}
 		for i, at := range divergences(rows[from:to]) {
-			b.WriteString(string(rows[from+i].side) + clipAround(rows[from+i].text, at) + "\n")
+			b.WriteString(string(rows[from+i].Kind) + clipAround(rows[from+i].Text, at) + "\n")
 		}
 		from = to
 	}
@@ -59,20 +54,20 @@ func render(rows []row) string {
 
 // divergences pairs the wanted lines of a run with the ones that are there and
 // returns for each row from where on it matters.
-func divergences(rows []row) []int {
+func divergences(rows []Line) []int {
 	at := make([]int, len(rows))
 	var wanted, there []int
 	for i, r := range rows {
-		switch r.side {
-		case '-':
+		switch r.Kind {
+		case Remove:
 			wanted = append(wanted, i)
-		case '+':
+		case Insert:
 			there = append(there, i)
 		}
 	}
 	for k := range min(len(wanted), len(there)) {
 		w, t := wanted[k], there[k]
-		at[w], at[t] = divergence(rows[w].text, rows[t].text)
+		at[w], at[t] = divergence(rows[w].Text, rows[t].Text)
 	}
 	return at
 }

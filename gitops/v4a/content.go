@@ -2,80 +2,94 @@ package v4a
 
 import "strings"
 
-// content is a file's text with the memory of what it was made from, so that
-// a diff follows from the edits and needs no search.
-type content struct {
+// Content is the text of a file. It remembers which text it started as, so that
+// a diff follows from the edits and needs no search. A content never changes:
+// its methods return others.
+type Content struct {
 	text   string
-	base   string  // the text on disk that it started as
+	base   string  // the text that it started as
 	pieces []piece // the text, in order
 }
 
-// piece is a range of the base, or new text.
+// piece is a part of the base, or new text.
 type piece struct {
-	from, to int
-	text     string // new text, when from is negative
-}
-
-func (p piece) len() int {
-	if p.from < 0 {
-		return len(p.text)
-	}
-	return p.to - p.from
+	at   int // where it stands in the base; negative when it is new
+	text string
 }
 
 // slice returns a part of a piece.
 func (p piece) slice(from, to int) piece {
-	if p.from < 0 {
-		return piece{from: -1, text: p.text[from:to]}
+	if p.at >= 0 {
+		p.at += from
 	}
-	return piece{from: p.from + from, to: p.from + to}
+	p.text = p.text[from:to]
+	return p
 }
 
-func unchanged(base string) *content {
-	return &content{text: base, base: base, pieces: []piece{{from: 0, to: len(base)}}}
+// NewContent is a text to start with; that of a file which is not there is empty.
+func NewContent(text string) *Content {
+	return &Content{text: text, base: text, pieces: []piece{{text: text}}}
 }
 
-// rewritten is a file whose text is new from end to end.
-func rewritten(base, text string) *content {
-	return &content{text: text, base: base, pieces: []piece{{from: -1, text: text}}}
+// Text is the text of the file.
+func (c *Content) Text() string { return c.text }
+
+// Changed reports whether the text is another than the one that it started as.
+func (c *Content) Changed() bool { return c.text != c.base }
+
+// Rewritten replaces the text from end to end.
+func (c *Content) Rewritten(text string) *Content {
+	return &Content{text: text, base: c.base, pieces: []piece{{at: -1, text: text}}}
+}
+
+// Similarity is how much of the larger text is common to both, in percent.
+func (c *Content) Similarity() int {
+	kept := 0
+	for _, p := range c.pieces {
+		if p.at >= 0 {
+			kept += len(p.text)
+		}
+	}
+	larger := max(len(c.base), len(c.text))
+	if larger == 0 {
+		return 100
+	}
+	return kept * 100 / larger
 }
 
 // edited applies edits, which are in order and apart.
-func (c *content) edited(edits []edit) *content {
+func (c *Content) edited(edits []edit) *Content {
 	if len(edits) == 0 {
 		return c
 	}
-	return &content{text: splice(c.text, edits), base: c.base, pieces: splicePieces(c.pieces, edits)}
+	pieces := c.spliced(edits)
+	return &Content{text: joined(pieces), base: c.base, pieces: pieces}
 }
 
-func splice(old string, edits []edit) string {
-	size := len(old)
-	for _, e := range edits {
-		size += len(e.text) - (e.to - e.from)
-	}
-	var b strings.Builder
-	b.Grow(size)
-	at := 0
-	for _, e := range edits {
-		b.WriteString(old[at:e.from])
-		b.WriteString(e.text)
-		at = e.to
-	}
-	b.WriteString(old[at:])
-	return b.String()
-}
-
-func splicePieces(old []piece, edits []edit) []piece {
-	r := pieceReader{pieces: old}
+func (c *Content) spliced(edits []edit) []piece {
+	r := pieceReader{pieces: c.pieces}
 	var out []piece
 	for _, e := range edits {
 		out = r.read(out, e.from)
 		r.skip(e.to)
 		if e.text != "" {
-			out = append(out, piece{from: -1, text: e.text})
+			out = append(out, piece{at: -1, text: e.text})
 		}
 	}
-	return r.rest(out)
+	return r.read(out, len(c.text))
+}
+
+func joined(pieces []piece) string {
+	size := 0
+	for _, p := range pieces {
+		size += len(p.text)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, p := range pieces {
+		b.WriteString(p.text)
+	}
+	return b.String()
 }
 
 // pieceReader takes pieces off from the left.
@@ -103,21 +117,12 @@ func (r *pieceReader) skip(to int) {
 // take removes at most limit bytes, all of one piece.
 func (r *pieceReader) take(limit int) piece {
 	head := r.pieces[0]
-	n := min(head.len()-r.taken, limit)
+	n := min(len(head.text)-r.taken, limit)
 	p := head.slice(r.taken, r.taken+n)
 	r.at += n
 	r.taken += n
-	if r.taken == head.len() {
+	if r.taken == len(head.text) {
 		r.pieces, r.taken = r.pieces[1:], 0
 	}
 	return p
-}
-
-// rest appends all that is left.
-func (r *pieceReader) rest(out []piece) []piece {
-	for _, p := range r.pieces {
-		out = append(out, p.slice(r.taken, p.len()))
-		r.taken = 0
-	}
-	return out
 }

@@ -3,131 +3,42 @@ package v4a
 import (
 	"bufio"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
 )
 
+// Diff is what differs between the text that a content started as and the one
+// that it has.
+type Diff struct {
+	Added, Removed int // lines
+	old, text      string
+	ranges         []lineRange
+}
+
+// Diff compares the two texts.
+func (c *Content) Diff() Diff {
+	d := Diff{old: c.base, text: c.text, ranges: c.differing()}
+	for _, r := range d.ranges {
+		d.Removed += countLines(d.old[r.oldFrom:r.oldTo])
+		d.Added += countLines(d.text[r.newFrom:r.newTo])
+	}
+	return d
+}
+
+// Empty reports whether nothing differs.
+func (d Diff) Empty() bool { return len(d.ranges) == 0 }
+
+// WriteHunks writes the hunks of a unified diff. The writer keeps the first error.
+func (d Diff) WriteHunks(w *bufio.Writer) {
+	h := &hunkWriter{Writer: w, old: d.old, text: d.text, line: 1}
+	for rest := d.ranges; len(rest) > 0; {
+		n := neighbours(d.old, rest)
+		h.hunk(rest[:n])
+		rest = rest[n:]
+	}
+}
+
 // contextLines is how many equal lines stand around a difference.
 const contextLines = 3
-
-// Diff writes the plan in git's format, as `git apply` reads it. Files are
-// compared as text whatever they hold. A rename says where from; a path that
-// turns from a link into a file is deleted and created.
-func (p *Plan) Diff(w io.Writer) error {
-	d := &differ{w: bufio.NewWriter(w)}
-	for i := range p.changed {
-		d.write(&p.changed[i])
-	}
-	if err := d.w.Flush(); err != nil {
-		return fmt.Errorf("write diff: %w", err)
-	}
-	return nil
-}
-
-// differ writes diffs. Its writer keeps the first error.
-type differ struct{ w *bufio.Writer }
-
-func (d *differ) write(c *change) {
-	f := c.file
-	if f.isLink() && f.exists {
-		d.writeReplacedLink(f)
-		return
-	}
-	from := c.Path
-	if c.MovedFrom != "" {
-		from = c.MovedFrom
-	}
-	fmt.Fprintf(d.w, "diff --git %s %s\n", quoted("a/"+from), quoted("b/"+c.Path))
-	switch {
-	case c.Op == Add:
-		fmt.Fprintf(d.w, "new file mode %s\n", gitMode(f.modeAfter()))
-	case c.Op == Delete:
-		fmt.Fprintf(d.w, "deleted file mode %s\n", gitMode(f.before.Mode()))
-	case c.MovedFrom != "":
-		fmt.Fprintf(d.w, "similarity index %d%%\nrename from %s\nrename to %s\n", f.content.similarity(), quoted(from), quoted(c.Path))
-	case gitMode(f.modeBefore()) != gitMode(f.modeAfter()):
-		fmt.Fprintf(d.w, "old mode %s\nnew mode %s\n", gitMode(f.modeBefore()), gitMode(f.modeAfter()))
-	}
-	if len(c.lines) == 0 {
-		return
-	}
-	d.names(header("a/", from, c.Op == Add), header("b/", c.Path, c.Op == Delete))
-	d.hunks(f.content.base, f.after(), c.lines)
-}
-
-func (d *differ) writeReplacedLink(f *file) {
-	name := f.path
-	fmt.Fprintf(d.w, "diff --git %s %s\ndeleted file mode 120000\n", quoted("a/"+name), quoted("b/"+name))
-	d.names(header("a/", name, false), header("b/", name, true))
-	d.hunks(f.content.base, "", []lineRange{{oldTo: len(f.content.base)}})
-	fmt.Fprintf(d.w, "diff --git %s %s\nnew file mode %s\n", quoted("a/"+name), quoted("b/"+name), gitMode(f.modeAfter()))
-	if f.content.text != "" {
-		d.names(header("a/", name, true), header("b/", name, false))
-		d.hunks("", f.content.text, []lineRange{{newTo: len(f.content.text)}})
-	}
-}
-
-func (d *differ) names(from, to string) { fmt.Fprintf(d.w, "--- %s\n+++ %s\n", from, to) }
-
-// header is a name as "---" and "+++" lines have it: a blank in it is followed
-// by a tab, so that no reader takes the rest for a time.
-func header(prefix, name string, nothing bool) string {
-	if nothing {
-		return "/dev/null"
-	}
-	name = quoted(prefix + name)
-	if strings.Contains(name, " ") {
-		name += "\t"
-	}
-	return name
-}
-
-// quoted is a name as git writes it, in C's way where it holds a control
-// character, a quote or a backslash.
-func quoted(name string) string {
-	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || r == '"' || r == '\\' }) {
-		return name
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c == '"' || c == '\\':
-			b.WriteString(`\` + string(c))
-		case c < ' ' || c == 0x7F:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// gitMode is the mode that git's trees know.
-func gitMode(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		return "120000"
-	case mode&0o100 != 0:
-		return "100755"
-	}
-	return "100644"
-}
-
-// hunks writes the differences, those next to each other together.
-func (d *differ) hunks(old, text string, ranges []lineRange) {
-	line, at, shift := 1, 0, 0
-	for len(ranges) > 0 {
-		n := neighbours(old, ranges)
-		start := contextBefore(old, ranges[0].oldFrom)
-		line += strings.Count(old[at:start], "\n")
-		at = start
-		shift += d.hunk(old, text, ranges[:n], hunkStart{at: start, line: line, shift: shift})
-		ranges = ranges[n:]
-	}
-}
 
 // neighbours counts the ranges from the first one on that share context.
 func neighbours(old string, ranges []lineRange) int {
@@ -138,29 +49,34 @@ func neighbours(old string, ranges []lineRange) int {
 	return n
 }
 
-// hunkStart is where a hunk begins: at which byte and line of the old text, and
-// how many lines further down in the new one.
-type hunkStart struct{ at, line, shift int }
+// hunkWriter writes one hunk after the other.
+type hunkWriter struct {
+	*bufio.Writer
+	old, text string
+	at, line  int // where the last hunk began: at which byte and line of the old text
+	shift     int // how many lines further down the new text is behind it
+}
 
-// hunk writes ranges with their context and returns by how many lines the text
-// grows in them.
-func (d *differ) hunk(old, text string, ranges []lineRange, start hunkStart) int {
-	end := contextAfter(old, ranges[len(ranges)-1].oldTo)
-	removed := countLines(old[start.at:end])
+// hunk writes ranges with their context.
+func (h *hunkWriter) hunk(ranges []lineRange) {
+	start := contextBefore(h.old, ranges[0].oldFrom)
+	end := contextAfter(h.old, ranges[len(ranges)-1].oldTo)
+	h.line += strings.Count(h.old[h.at:start], "\n")
+	h.at = start
+	removed := countLines(h.old[start:end])
 	added := removed
 	for _, r := range ranges {
-		added += countLines(text[r.newFrom:r.newTo]) - countLines(old[r.oldFrom:r.oldTo])
+		added += countLines(h.text[r.newFrom:r.newTo]) - countLines(h.old[r.oldFrom:r.oldTo])
 	}
-	fmt.Fprintf(d.w, "@@ -%s +%s @@\n", extent(start.line, removed), extent(start.line+start.shift, added))
-	at := start.at
+	fmt.Fprintf(h, "@@ -%s +%s @@\n", extent(h.line, removed), extent(h.line+h.shift, added))
+	h.shift += added - removed
 	for _, r := range ranges {
-		d.lines(" ", old[at:r.oldFrom])
-		d.lines("-", old[r.oldFrom:r.oldTo])
-		d.lines("+", text[r.newFrom:r.newTo])
-		at = r.oldTo
+		h.lines(" ", h.old[start:r.oldFrom])
+		h.lines("-", h.old[r.oldFrom:r.oldTo])
+		h.lines("+", h.text[r.newFrom:r.newTo])
+		start = r.oldTo
 	}
-	d.lines(" ", old[at:end])
-	return added - removed
+	h.lines(" ", h.old[start:end])
 }
 
 // extent is a run of lines in a hunk's header; an empty one goes by the line
@@ -175,12 +91,28 @@ func extent(line, count int) string {
 	return fmt.Sprintf("%d,%d", line, count)
 }
 
-func (d *differ) lines(prefix, text string) {
+func (h *hunkWriter) lines(prefix, text string) {
 	for line := range strings.Lines(text) {
-		d.w.WriteString(prefix)
-		d.w.WriteString(line)
+		h.WriteString(prefix)
+		h.WriteString(line)
 		if !strings.HasSuffix(line, "\n") {
-			d.w.WriteString("\n\\ No newline at end of file\n")
+			h.WriteString("\n\\ No newline at end of file\n")
 		}
 	}
+}
+
+// contextBefore returns where the context above a line starts.
+func contextBefore(text string, at int) int {
+	for range contextLines {
+		at -= len(lastLineOf(text[:at]))
+	}
+	return at
+}
+
+// contextAfter returns where the context from a line on ends.
+func contextAfter(text string, at int) int {
+	for range contextLines {
+		at += len(firstLine(text[at:]))
+	}
+	return at
 }

@@ -24,7 +24,8 @@ func edits(t *text, placed []placement, bare bool) []edit {
 	} else {
 		e.endLastLine()
 	}
-	return e.flush()
+	e.close()
+	return e.done
 }
 
 // editor collects edits from left to right. The last one stays open, so that
@@ -101,11 +102,6 @@ func (e *editor) close() {
 		e.new = strings.Builder{}
 		e.opened = false
 	}
-}
-
-func (e *editor) flush() []edit {
-	e.close()
-	return e.done
 }
 
 // endLastLine terminates the last line if it is still there and is not.

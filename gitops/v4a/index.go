@@ -1,5 +1,10 @@
 package v4a
 
+import (
+	"cmp"
+	"slices"
+)
+
 // index finds the first and the last occurrence of every needle under a pass,
 // in one walk over the text from its end: an automaton of Aho and Corasick
 // over the reversed needles.
@@ -8,7 +13,7 @@ func (f *finder) index(p pass) {
 		return
 	}
 	f.indexed[p] = true
-	a := newAutomaton()
+	a := &automaton{words: map[string]int32{}, next: map[edge]int32{}, nodes: []node{{seen: nowhere}}}
 	ends := make([]int32, len(f.needles))
 	for i, n := range f.needles {
 		if f.ended() {
@@ -38,14 +43,6 @@ type node struct {
 	seen               span // where a run of these lines starts
 }
 
-func newAutomaton() *automaton {
-	return &automaton{
-		words: map[string]int32{},
-		next:  map[edge]int32{},
-		nodes: []node{{seen: span{-1, -1}}},
-	}
-}
-
 // add enters the lines, last one first, and returns the state of the whole.
 func (a *automaton) add(lines []string, p pass) int32 {
 	at := int32(0)
@@ -55,9 +52,7 @@ func (a *automaton) add(lines []string, p pass) int32 {
 		if !ok {
 			child = int32(len(a.nodes))
 			a.next[e] = child
-			a.nodes = append(a.nodes, node{
-				parent: at, word: e.word, depth: a.nodes[at].depth + 1, seen: span{-1, -1},
-			})
+			a.nodes = append(a.nodes, node{parent: at, word: e.word, depth: a.nodes[at].depth + 1, seen: nowhere})
 		}
 		at = child
 	}
@@ -75,23 +70,11 @@ func (a *automaton) word(line string) int32 {
 
 // breadthFirst returns the states with the shallower ones first.
 func (a *automaton) breadthFirst() []int32 {
-	starts := make([]int32, 1, 64)
-	for i := range a.nodes {
-		d := int(a.nodes[i].depth) + 1
-		for len(starts) <= d {
-			starts = append(starts, 0)
-		}
-		starts[d]++
-	}
-	for d := 1; d < len(starts); d++ {
-		starts[d] += starts[d-1]
-	}
 	order := make([]int32, len(a.nodes))
-	for i := range a.nodes {
-		d := a.nodes[i].depth
-		order[starts[d]] = int32(i)
-		starts[d]++
+	for i := range order {
+		order[i] = int32(i)
 	}
+	slices.SortFunc(order, func(i, k int32) int { return cmp.Compare(a.nodes[i].depth, a.nodes[k].depth) })
 	return order
 }
 

@@ -34,10 +34,7 @@ func (p pass) normal(line string) string {
 
 // fold replaces dashes, quotes and spaces by their ASCII look-alikes.
 func fold(line string) string {
-	if isASCII(line) {
-		return line
-	}
-	if !utf8.ValidString(line) {
+	if isASCII(line) || !utf8.ValidString(line) {
 		return line
 	}
 	return strings.Map(foldRune, line)
@@ -72,9 +69,10 @@ type needle struct {
 	spans [passes]span // where it occurs; filled by the index of a pass
 }
 
-// span holds the first line of a needle's first and last occurrence, both -1
-// when there is none.
+// span holds the first line of a needle's first and last occurrence.
 type span struct{ first, last int }
+
+var nowhere = span{-1, -1}
 
 // finder looks for the needles of sections in one text.
 //
@@ -125,22 +123,14 @@ func (f *finder) seek(n *needle, from int) (int, bool) {
 	return 0, false
 }
 
-// at reports whether the needle occurs at a line.
+// at reports whether the needle occurs at a line. What matches in any pass matches
+// in the last one.
 func (f *finder) at(n *needle, line int) bool {
 	if line < 0 || len(n.lines) > f.text.lines()-line {
 		return false
 	}
-	for p := exact; p < passes; p++ {
-		if f.matches(n, p, line) {
-			return true
-		}
-	}
-	return false
-}
-
-func (f *finder) matches(n *needle, p pass, line int) bool {
 	for i, want := range n.lines {
-		if p.normal(f.text.line(line+i)) != p.normal(want) {
+		if !sameLine(f.text.line(line+i), want) {
 			return false
 		}
 	}

@@ -10,18 +10,17 @@ import (
 func (p *placer) mismatch(i int) error {
 	h := &p.section.Hunks[i]
 	want := p.sought[i].old
-	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.first, Want: h.old(), Below: p.cursor}
+	e := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), below: p.cursor}
 	if at, ok := p.seek(want, p.cursor); ok {
-		e.Hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
+		e.hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
 		return e
 	}
 	if at, ok := p.seek(want, 0); ok {
-		e.Hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
+		e.hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
 		return e
 	}
-	near, first := p.nearest(want.lines)
-	e.Nearest = near
-	e.PatchLine = h.patchLine(first)
+	line, diff, missing := p.nearest(want.lines)
+	e.near, e.diff, e.patchLine = line, diff, h.patchLine(missing)
 	return e
 }
 
@@ -45,20 +44,20 @@ var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 func (p *placer) missingContext(i, k int) error {
 	h := &p.section.Hunks[i]
 	want := h.Context[k]
-	e := &MatchError{File: p.section.Path, Hunk: i + 1, PatchLine: h.contextLines[k], Want: []string{want}, Context: true, Below: p.cursor}
+	e := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.contextLines[k], want: []string{want}, context: true, below: p.cursor}
 	if lineNumbers.MatchString(want) {
-		e.Hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
+		e.hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
 		return e
 	}
 	if at, ok := p.seek(p.sought[i].contexts[k], 0); ok {
-		e.Hint = fmt.Sprintf("it is line %d: put hunks in the order of the file", at+1)
+		e.hint = fmt.Sprintf("it is line %d: put hunks in the order of the file", at+1)
 		return e
 	}
 	if at, ok := p.containing(want); ok {
-		e.Hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
+		e.hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
 		return e
 	}
-	e.Nearest, _ = p.nearest([]string{want})
+	e.near, e.diff, _ = p.nearest([]string{want})
 	return e
 }
 
@@ -69,11 +68,11 @@ func (p *placer) containing(part string) (int, bool) {
 	if part == "" {
 		return 0, false
 	}
-	for _, span := range [...][2]int{{p.cursor, p.text.lines()}, {0, p.cursor}} {
-		for i := span[0]; i < span[1] && !p.giveUp(i); i++ {
-			if strings.Contains(folded.normal(p.text.line(i)), part) {
-				return i, true
-			}
+	n := p.text.lines()
+	for i := 0; i < n && !p.giveUp(i); i++ {
+		at := (p.cursor + i) % n
+		if strings.Contains(folded.normal(p.text.line(at)), part) {
+			return at, true
 		}
 	}
 	return 0, false
@@ -94,16 +93,17 @@ const (
 	slackLines  = 6  // lines of the file beyond those
 )
 
-// nearest finds the place that is most like the wanted lines and returns it
-// with the index of the first wanted line that is not there. Both are zero when
-// no line of the file resembles any.
-func (p *placer) nearest(want []string) (*Nearest, int) {
+// nearest finds the place that is most like the wanted lines. It returns the line
+// of the file, from 1, where the difference to show starts, and the index of the
+// first wanted line that is not there; nothing when no line of the file resembles
+// any.
+func (p *placer) nearest(want []string) (line int, diff string, missing int) {
 	start, ok := p.mostEqual(want)
 	if !ok {
 		start, ok = p.mostSimilar(want)
 	}
 	if !ok {
-		return nil, 0
+		return 0, "", 0
 	}
 	skip := max(p.firstDifference(want, start)-shownBefore, 0, -start)
 	start += skip
@@ -113,13 +113,13 @@ func (p *placer) nearest(want []string) (*Nearest, int) {
 		have = append(have, p.text.line(i))
 	}
 	rows, first := align(window, have)
-	return &Nearest{Line: start + 1, Diff: render(rows)}, skip + first
+	return start + 1, render(rows), skip + first
 }
 
 func (p *placer) firstDifference(want []string, start int) int {
 	for i, w := range want {
 		at := start + i
-		if at < 0 || at >= p.text.lines() || folded.normal(w) != folded.normal(p.text.line(at)) {
+		if at < 0 || at >= p.text.lines() || !sameLine(w, p.text.line(at)) {
 			return i
 		}
 	}

@@ -7,19 +7,6 @@ import (
 	"unicode"
 )
 
-// mostNotes is how many hunks are told of.
-const mostNotes = 10
-
-// Notes tell who wrote the patch what to look at although it was applied, a line
-// each; they are empty when there is nothing.
-func (p *Plan) Notes() string {
-	var b strings.Builder
-	for _, note := range p.notes[:min(len(p.notes), mostNotes)] {
-		b.WriteString("Note: " + note + "\n")
-	}
-	return b.String()
-}
-
 // loose tells of a hunk that adds lines where the lines around them fit only
 // with something left aside, since what is added may lack it as well. Blanks at
 // the ends of lines are of no account.

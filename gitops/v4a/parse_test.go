@@ -125,31 +125,9 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestIn(t *testing.T) {
-	patch, err := v4a.Parse(envelope("*** Update File: a\n*** Move to: ../b\n@@\n-x\n*** Delete File: /c\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"d/e/a", "d/b", "/c"}, v4a.Paths(patch.In("d/e"))); diff != "" {
+func TestParseErrorText(t *testing.T) {
+	err := &v4a.ParseError{Line: 2, Problem: "p"}
+	if diff := cmp.Diff("line 2 of the patch: p", err.Error()); diff != "" {
 		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"a", "../b", "/c"}, v4a.Paths(patch.In("."))); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A path that can only be a directory's is refused from everywhere.
-func TestInKeepsRefusals(t *testing.T) {
-	for _, name := range []string{"new/", "new/.", "new/..", ".", "./", "new/x/..", "..", "../.."} {
-		for _, dir := range []string{".", "sub"} {
-			patch, err := v4a.Parse(envelope("*** Add File: " + name + "\n+x\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = commit(t, t.TempDir(), patch.In(dir))
-			if _, ok := errors.AsType[*v4a.PathError](err); !ok {
-				t.Errorf("%q in %q: error = %v", name, dir, err)
-			}
-		}
 	}
 }

@@ -1,6 +1,6 @@
 package v4a
 
-import "path"
+import "slices"
 
 // Op is what a section of a patch does to its file.
 type Op string
@@ -62,41 +62,31 @@ const (
 	Remove Kind = '-'
 )
 
-// old returns the lines that the hunk expects to find.
-func (h *Hunk) old() []string {
-	lines := make([]string, 0, len(h.Lines))
-	for _, l := range h.Lines {
+// oldLines returns what lines of a hunk expect to find.
+func oldLines(lines []Line) []string {
+	old := make([]string, 0, len(lines))
+	for _, l := range lines {
 		if l.Kind != Insert {
-			lines = append(lines, l.Text)
+			old = append(old, l.Text)
 		}
 	}
-	return lines
+	return old
 }
 
-// In returns the patch as it reads from the root when its paths are relative
-// to dir, a slash-separated path below that root. Paths that are refused from
-// any directory, as absolute ones are, stay what they are.
-func (p *Patch) In(dir string) *Patch {
-	if dir == "" || dir == "." {
-		return p
-	}
-	moved := &Patch{Environment: p.Environment, Sections: make([]Section, len(p.Sections))}
-	for i, s := range p.Sections {
-		s.Path = below(dir, s.Path)
+// Paths returns the paths that a patch names, in its order and spelling, each
+// one once. Where links lead, only the tree says.
+func Paths(p *Patch) []string {
+	var paths []string
+	for _, s := range p.Sections {
+		paths = append(paths, s.Path)
 		if s.MoveTo != "" {
-			s.MoveTo = below(dir, s.MoveTo)
+			paths = append(paths, s.MoveTo)
 		}
-		moved.Sections[i] = s
 	}
-	return moved
-}
-
-func below(dir, name string) string {
-	switch {
-	case name == "" || path.IsAbs(name):
-		return name
-	case namesDirectory(name):
-		return path.Join(dir, name) + "/"
-	}
-	return path.Join(dir, name)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(paths, func(name string) bool {
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
 }

@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -22,10 +23,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 	var notes []string
 	for i := range s.Hunks {
 		p, err := pl.place(i)
-		if ended := ctx.Err(); ended != nil {
-			return nil, nil, ended
-		}
-		if err != nil {
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, nil, err
 		}
 		if note := p.loose(t); note != "" {
@@ -46,13 +44,7 @@ func (p placement) appendTo(placed []placement, end int) []placement {
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
 		return append(placed, p)
 	}
-	old := 0
-	for _, l := range p.lines {
-		if l.Kind != Insert {
-			old++
-		}
-	}
-	if p.at+old < end {
+	if p.at+len(oldLines(p.lines)) < end {
 		return append(placed, p)
 	}
 	return append(placed, placement{p.at, p.lines[:tail]}, placement{end, p.lines[tail:]})
@@ -86,7 +78,7 @@ func (p *placer) seeking(h *Hunk) sought {
 	for _, c := range h.Context {
 		s.contexts = append(s.contexts, p.needle([]string{p.unmarked(c)}))
 	}
-	old := h.old()
+	old := oldLines(h.Lines)
 	if len(old) > 0 {
 		old[0] = p.unmarked(old[0])
 	}

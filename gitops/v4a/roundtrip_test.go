@@ -1,16 +1,12 @@
 package v4a_test
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/go-git/go-billy/v5/memfs"
-	"github.com/go-git/go-billy/v5/util"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -191,15 +187,21 @@ func (e edited) check(t rapid.TB, s style) {
 	if hunks == "" {
 		return
 	}
-	before, want, header := tree{"f": e.before}, tree{"f": e.after()}, "*** Update File: f\n"
+	before, want, header, moveTo := e.before, e.after(), "*** Update File: f\n", ""
 	if s&withMark != 0 {
-		before["f"], want["f"] = "\ufeff"+e.before, "\ufeff"+e.after()
+		before, want = "\ufeff"+before, "\ufeff"+want
 	}
 	if s&withMove != 0 {
-		want, header = tree{"g": want["f"]}, header+"*** Move to: g\n"
+		moveTo = "g"
+		header += "*** Move to: g\n"
 	}
-	if diff := cmp.Diff(want, applied(t, before, header+hunks)); diff != "" {
-		t.Fatalf("%q\n%s\n%s", e.before, hunks, diff)
+	patch := parsed(t, header+hunks)
+	got, err := text(before, patch)
+	if err != nil {
+		t.Fatalf("%v\n%q\n%s", err, e.before, hunks)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || patch.Sections[0].MoveTo != moveTo {
+		t.Fatalf("%q\n%s\nmoves to %q\n%s", e.before, hunks, patch.Sections[0].MoveTo, diff)
 	}
 }
 
@@ -231,36 +233,3 @@ func TestRoundTripOfRepeats(t *testing.T) {
 }
 
 func drawStyle(t *rapid.T) style { return style(rapid.ByteMax(byte(styles-1)).Draw(t, "style")) }
-
-// applied applies sections to files in memory.
-func applied(t rapid.TB, before tree, sections string) tree {
-	t.Helper()
-	after, err := tryOn(t, before, sections)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, sections)
-	}
-	return after
-}
-
-// tryOn returns what sections make of files in memory, and why they are refused.
-func tryOn(t rapid.TB, before tree, sections string) (tree, error) {
-	t.Helper()
-	fsys := memfs.New()
-	for name, text := range before {
-		if err := util.WriteFile(fsys, name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	patch, err := v4a.Parse(envelope(sections))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := v4a.NewPlan(context.Background(), v4a.OnBilly(fsys), patch)
-	if err != nil {
-		return before, err
-	}
-	if err := plan.Commit(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return readBilly(t, fsys), nil
-}

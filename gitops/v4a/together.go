@@ -1,66 +1,16 @@
 package v4a
 
 import (
-	"context"
 	"slices"
 	"strings"
 )
 
-// manySections is how many sections for one file in a row are worth an index of
-// the file, to place them without making the text that each leaves behind.
-const manySections = 8
-
-// updateTogether applies the first sections that update one file and do not
-// depend on each other, and returns how many; none when there is no point in it
-// or something is wrong, which applying them one by one then shows.
-func (p *planner) updateTogether(ctx context.Context, sections []Section) (int, error) {
-	if p.alone--; p.alone >= 0 {
-		return 0, nil
-	}
-	run := sameUpdates(sections)
-	if len(run) < manySections {
-		return 0, nil
-	}
-	f, err := p.find(run[0].Path, true)
-	if err != nil || !f.exists || !isPlain(f.content.text) {
-		return 0, err
-	}
-	t := newText(f.content.text)
-	placed, done := placeTogether(newFinder(ctx, t), run)
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	if done < manySections {
-		p.alone = manySections
-	}
-	f.content = f.content.edited(edits(t, placed, false))
-	return done, nil
-}
-
-// sameUpdates returns the first sections as far as they only update one file.
-func sameUpdates(sections []Section) []Section {
-	n := 0
-	for _, s := range sections {
-		if s.Op != Update || s.bare || s.MoveTo != "" || s.Path != sections[0].Path {
-			break
-		}
-		n++
-	}
-	return sections[:n]
-}
-
-// isPlain reports whether lines stay lines wherever others go or come: a CR alone
-// could end up before a LF. A byte order mark may go, too.
-func isPlain(text string) bool {
-	return strings.Count(text, "\r") == strings.Count(text, "\r\n") && !strings.HasPrefix(text, byteOrderMark)
-}
-
-// jointly places sections in a text that none of them has changed yet, as long as
+// jointPlacer places sections in a text that none of them has changed yet, as long as
 // each finds there what it would find after the ones before it. That is so when
 // its lines stand in the text byte for byte and away from earlier changes, and
 // when no earlier change can have made an equal run of lines: one that was not
 // there before has lines next to each other that were not, or an added line.
-type jointly struct {
+type jointPlacer struct {
 	*finder
 	near  map[int]bool       // the lines that earlier hunks touch
 	added map[string]bool    // the lines that they add
@@ -69,7 +19,7 @@ type jointly struct {
 
 // placeTogether places as many sections as can be, sorted by place.
 func placeTogether(f *finder, sections []Section) (placed []placement, done int) {
-	j := &jointly{finder: f, near: map[int]bool{}, added: map[string]bool{}, pairs: map[[2]string]bool{}}
+	j := &jointPlacer{finder: f, near: map[int]bool{}, added: map[string]bool{}, pairs: map[[2]string]bool{}}
 	placers := make([]*placer, len(sections))
 	for i := range sections {
 		placers[i] = newPlacer(f, &sections[i])
@@ -90,7 +40,7 @@ func placeTogether(f *finder, sections []Section) (placed []placement, done int)
 	return placed, done
 }
 
-func (j *jointly) place(pl *placer) ([]placement, bool) {
+func (j *jointPlacer) place(pl *placer) ([]placement, bool) {
 	var placed []placement
 	cursor := 0
 	for i, s := range pl.sought {
@@ -118,7 +68,7 @@ func (h *Hunk) addsPlain() bool {
 }
 
 // find looks for lines that no earlier change can have brought about.
-func (j *jointly) find(n *needle, from int) (int, bool) {
+func (j *jointPlacer) find(n *needle, from int) (int, bool) {
 	if len(n.lines) == 0 || (len(n.lines) == 1 && j.added[n.lines[0]]) {
 		return 0, false
 	}
@@ -138,7 +88,7 @@ func (j *jointly) find(n *needle, from int) (int, bool) {
 
 // clear reports whether lines are away from earlier changes and from both ends
 // of the text, which decide on endings.
-func (j *jointly) clear(from, to int) bool {
+func (j *jointPlacer) clear(from, to int) bool {
 	if from == 0 || to == j.text.lines() {
 		return false
 	}
@@ -151,7 +101,7 @@ func (j *jointly) clear(from, to int) bool {
 }
 
 // note remembers what a hunk changes.
-func (j *jointly) note(p placement) {
+func (j *jointPlacer) note(p placement) {
 	at, last, parted := p.at, j.text.line(p.at-1), false
 	next := func(line string, isNew bool) {
 		if isNew || parted {

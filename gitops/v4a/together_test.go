@@ -16,18 +16,18 @@ func TestSectionsTogether(t *testing.T) {
 		distinct := rapid.SampledFrom([]int{5, 50, 500}).Draw(t, "distinct lines")
 		line := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(1, distinct).Draw(t, "line")) })
 		ending := rapid.SampledFrom([]string{"\n", "\n", "\r\n", "\r"}).Draw(t, "ending")
-		text := strings.Join(rapid.SliceOfN(line, 30, 60).Draw(t, "lines"), ending) + ending
-		want, all, fits := text, "", true
+		before := strings.Join(rapid.SliceOfN(line, 30, 60).Draw(t, "lines"), ending) + ending
+		want, all, fits := before, "", true
 		for range rapid.IntRange(6, 14).Draw(t, "sections") {
 			section := drawUpdate(t, want, ending, line)
 			all += section
-			if want, fits = planOn(t, want, section); !fits {
+			if want, fits = updatedBy(t, want, section); !fits {
 				break
 			}
 		}
-		got, ok := planOn(t, text, all)
+		got, ok := updatedBy(t, before, all)
 		if ok != fits || ok && got != want {
-			t.Fatalf("%q\n%s\nis %q (%v), want %q (%v)", text, all, got, ok, want, fits)
+			t.Fatalf("%q\n%s\nis %q (%v), want %q (%v)", before, all, got, ok, want, fits)
 		}
 		if ok {
 			applied++
@@ -65,8 +65,8 @@ func drawUpdate(t *rapid.T, text, ending string, line *rapid.Generator[string]) 
 	return b.String()
 }
 
-// planOn returns what sections make of a file, unless they are refused.
-func planOn(t *rapid.T, text, sections string) (string, bool) {
-	after, err := tryOn(t, tree{"f": text}, sections)
-	return after["f"], err == nil
+// updatedBy returns what sections make of a text, unless they are refused.
+func updatedBy(t *rapid.T, before, sections string) (string, bool) {
+	after, err := text(before, parsed(t, sections))
+	return after, err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,13 +46,22 @@ func (j *journal) Started(s tools.Started) error {
 func (j *journal) Finished(f tools.Finished)    { j.last = f }
 func (b *bench) pipe(name string) (path string) { return mustPipe(b.T, filepath.Join(b.dir, name)) }
 
+// outputs is a Store in the folder of that path.
+type outputs string
+
+func (dir outputs) Create(name string) (io.WriteCloser, string, error) {
+	path := filepath.Join(string(dir), filepath.Base(name))
+	file, err := os.Create(path)
+	return file, path, err
+}
+
 func newBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	box := new(sandbox.Sandbox)
 	o := Options{
 		Sandbox: box, Dir: dir,
-		Outputs: &tools.Outputs{Store: tools.Folder(t.TempDir())},
+		Outputs: &tools.Outputs{Store: outputs(t.TempDir())},
 		Env:     []string{"PATH=" + os.Getenv("PATH"), "MARK=seen", "LC_ALL=de_DE.UTF-8"},
 	}
 	for _, c := range change {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -25,7 +26,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 	if err != nil {
 		return unfit(err), nil
 	}
-	return p.apply(ctx, patch.In(below), text)
+	return p.apply(ctx, tree.In(below, patch), text)
 }
 
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
@@ -37,7 +38,7 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	if err := p.visible(view, v4a.Paths(patch)); err != nil { // before anything of them is looked at
 		return rejected(err), nil
 	}
-	plan, err := v4a.NewPlan(ctx, p.tree(view), patch)
+	plan, err := tree.NewPlan(ctx, p.tree(view), patch)
 	switch hidden := hiddenIn(err); {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
@@ -57,7 +58,7 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	return p.commit(ctx, plan)
 }
 
-func (p *Patcher) commit(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
+func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	if p.options.Journal == nil {
 		return p.write(ctx, plan)
 	}
@@ -71,7 +72,7 @@ func (p *Patcher) commit(ctx context.Context, plan *v4a.Plan) (tools.Result, err
 }
 
 // changing are the paths that a plan puts, replaces or takes away.
-func changing(plan *v4a.Plan) []string {
+func changing(plan *tree.Plan) []string {
 	var paths []string
 	for _, change := range plan.Changes() {
 		paths = append(paths, change.Path)
@@ -82,10 +83,10 @@ func changing(plan *v4a.Plan) []string {
 	return paths
 }
 
-func (p *Patcher) write(ctx context.Context, plan *v4a.Plan) (tools.Result, error) {
+func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
 	done := tools.Result{Output: plan.Summary() + plan.Notes() + p.ignoredNote(plan), Detail: map[string]any{"files": files(plan)}}
-	var leftover *v4a.LeftoverError
+	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:
 		return done, nil
@@ -99,7 +100,7 @@ func (p *Patcher) write(ctx context.Context, plan *v4a.Plan) (tools.Result, erro
 }
 
 // ignoredNote tells of files that will not be in what is published.
-func (p *Patcher) ignoredNote(plan *v4a.Plan) string {
+func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 	if p.options.Ignored == nil {
 		return ""
 	}
@@ -172,18 +173,11 @@ func realPath(dir string) string {
 
 // permit asks Protect about the paths as the patch spells them and as the plan
 // found them: a link may have either end protected.
-func (p *Patcher) permit(patch *v4a.Patch, plan *v4a.Plan) error {
+func (p *Patcher) permit(patch *v4a.Patch, plan *tree.Plan) error {
 	if p.options.Protect == nil {
 		return nil
 	}
-	paths := v4a.Paths(patch)
-	for _, change := range plan.Changes() {
-		paths = append(paths, change.Path, change.MovedFrom)
-	}
-	for _, name := range paths {
-		if name == "" {
-			continue
-		}
+	for _, name := range append(v4a.Paths(patch), changing(plan)...) {
 		if reason := p.options.Protect(path.Clean(name)); reason != "" {
 			return fmt.Errorf("%s: %s", name, reason)
 		}
@@ -202,7 +196,7 @@ type file struct {
 
 var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
 
-func files(plan *v4a.Plan) []file {
+func files(plan *tree.Plan) []file {
 	changes := plan.Changes()
 	all := make([]file, len(changes))
 	for i, c := range changes {

@@ -1,6 +1,7 @@
 // Package patch owns apply_patch, by which a model changes files. It knows the
-// forms in which models call it and what they are told; the format and how
-// files are replaced is gitops/v4a's, which paths may change is the caller's.
+// forms in which models call it and what they are told; the format is
+// gitops/v4a's, how files are replaced gitops/v4a/tree's, and which paths may change
+// is the caller's.
 package patch
 
 import (

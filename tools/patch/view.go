@@ -3,12 +3,11 @@ package patch
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -44,7 +43,7 @@ func notVisible(name, why string) error { return fmt.Errorf("%s can't be read: %
 // don't see.
 func hiddenIn(err error) error {
 	var hidden *hiddenError
-	var named *v4a.PathError
+	var named *tree.PathError
 	if !errors.As(err, &hidden) || !errors.As(err, &named) {
 		return nil
 	}
@@ -54,17 +53,17 @@ func hiddenIn(err error) error {
 // seen is the tree as commands see it. It is asked for each element of a path
 // where links have led, before that is opened.
 type seen struct {
-	v4a.Dir
+	tree.Dir
 	view *sandbox.View
 	path string // absolute
 }
 
-func (p *Patcher) tree(view *sandbox.View) v4a.Dir {
-	tree := v4a.OnRoot(p.options.Root)
+func (p *Patcher) tree(view *sandbox.View) tree.Dir {
+	all := tree.OnRoot(p.options.Root)
 	if view == nil {
-		return tree
+		return all
 	}
-	return seen{tree, view, realPath(p.options.Dir)}
+	return seen{all, view, realPath(p.options.Dir)}
 }
 
 func (s seen) check(name string) error {
@@ -88,23 +87,21 @@ func (s seen) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func (s seen) Open(name string) (io.ReadCloser, error) {
+func (s seen) Open(name string) (*os.File, error) {
 	if _, err := s.Lstat(name); err != nil {
 		return nil, err
 	}
-	r, err := s.Dir.Open(name)
+	file, err := s.Dir.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	if file, ok := r.(*os.File); ok {
-		if why := s.view.HidesFile(file); why != "" {
-			return nil, errors.Join(&hiddenError{why}, r.Close())
-		}
+	if why := s.view.HidesFile(file); why != "" {
+		return nil, errors.Join(&hiddenError{why}, file.Close())
 	}
-	return r, nil
+	return file, nil
 }
 
-func (s seen) Sub(name string) (v4a.Dir, error) {
+func (s seen) Sub(name string) (tree.Dir, error) {
 	if _, err := s.Lstat(name); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package v4a_test
+package tree_test
 
 import (
 	"errors"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 )
 
 // meddled is a directory in which another program does something right before
 // the first change of a kind.
 type meddled struct {
-	v4a.Dir
+	tree.Dir
 	*meddling
 }
 
@@ -31,7 +32,7 @@ func (m *meddling) before(operation string) {
 	}
 }
 
-func (d meddled) Sub(name string) (v4a.Dir, error) {
+func (d meddled) Sub(name string) (tree.Dir, error) {
 	sub, err := d.Dir.Sub(name)
 	return meddled{sub, d.meddling}, err
 }
@@ -73,31 +74,31 @@ func TestLastMomentChanges(t *testing.T) {
 		sections, operation string
 		noLinks             bool
 		do                  func(dir string) error
-		want                tree
+		want                folder
 	}{
-		"a new file":             {"*** Add File: n\n+n\n", "link", false, write("n"), tree{"f": "x\n", "n": mine}},
-		"a file is written":      {"*** Update File: f\n@@\n-x\n+y\n", "link", false, write("f"), tree{"f": mine}},
-		"a file is replaced":     {"*** Update File: f\n@@\n-x\n+y\n", "link", false, replace("f"), tree{"f": mine}},
-		"set aside and written":  {"*** Update File: f\n@@\n-x\n+y\n", "rename", true, write("f"), tree{"f": mine}},
-		"a file is gone":         {"*** Update File: f\n@@\n-x\n+y\n", "link", false, func(dir string) error { return os.Remove(filepath.Join(dir, "f")) }, tree{}},
-		"a deletion is written":  {"*** Delete File: f\n", "rename", false, write("f"), tree{"f": mine}},
-		"a deletion is replaced": {"*** Delete File: f\n", "rename", false, replace("f"), tree{"f": mine}},
+		"a new file":             {"*** Add File: n\n+n\n", "link", false, write("n"), folder{"f": "x\n", "n": mine}},
+		"a file is written":      {"*** Update File: f\n@@\n-x\n+y\n", "link", false, write("f"), folder{"f": mine}},
+		"a file is replaced":     {"*** Update File: f\n@@\n-x\n+y\n", "link", false, replace("f"), folder{"f": mine}},
+		"set aside and written":  {"*** Update File: f\n@@\n-x\n+y\n", "rename", true, write("f"), folder{"f": mine}},
+		"a file is gone":         {"*** Update File: f\n@@\n-x\n+y\n", "link", false, func(dir string) error { return os.Remove(filepath.Join(dir, "f")) }, folder{}},
+		"a deletion is written":  {"*** Delete File: f\n", "rename", false, write("f"), folder{"f": mine}},
+		"a deletion is replaced": {"*** Delete File: f\n", "rename", false, replace("f"), folder{"f": mine}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			tree{"f": "x\n"}.write(t, dir)
+			folder{"f": "x\n"}.write(t, dir)
 			m := &meddling{operation: tt.operation, do: func() error { return tt.do(dir) }, noLinks: tt.noLinks}
 			patch, err := v4a.Parse(envelope(tt.sections))
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := v4a.NewPlan(t.Context(), meddled{v4a.OnRoot(openRoot(t, dir)), m}, patch)
+			plan, err := tree.NewPlan(t.Context(), meddled{tree.OnRoot(openRoot(t, dir)), m}, patch)
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = plan.Commit(t.Context())
-			if _, ok := errors.AsType[*v4a.ChangedError](err); !ok || m.err != nil {
+			if _, ok := errors.AsType[*tree.ChangedError](err); !ok || m.err != nil {
 				t.Errorf("error = %v, meddling: %v", err, m.err)
 			}
 			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
@@ -111,7 +112,7 @@ func TestLastMomentChanges(t *testing.T) {
 // the commit had written already.
 func TestUndoSparesOthers(t *testing.T) {
 	dir := t.TempDir()
-	tree{"z": "x\n"}.write(t, dir)
+	folder{"z": "x\n"}.write(t, dir)
 	const mine = "another's\n"
 	other := func(name string) error {
 		full := filepath.Join(dir, name)
@@ -126,15 +127,15 @@ func TestUndoSparesOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := v4a.NewPlan(t.Context(), meddled{v4a.OnRoot(openRoot(t, dir)), m}, patch)
+	plan, err := tree.NewPlan(t.Context(), meddled{tree.OnRoot(openRoot(t, dir)), m}, patch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = plan.Commit(t.Context())
-	if _, ok := errors.AsType[*v4a.ChangedError](err); !ok || m.err != nil {
+	if _, ok := errors.AsType[*tree.ChangedError](err); !ok || m.err != nil {
 		t.Errorf("error = %v, meddling: %v", err, m.err)
 	}
-	if diff := cmp.Diff(tree{"n": mine, "z": mine}, readTree(t, dir)); diff != "" {
+	if diff := cmp.Diff(folder{"n": mine, "z": mine}, readTree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,4 +1,4 @@
-package v4a
+package tree
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
 // Commit writes the plan: all of it, or nothing. New content goes to temporary
@@ -25,7 +27,7 @@ import (
 // a [*CommitError], or that of ctx. Only with a [*LeftoverError] the patch is
 // applied.
 func (p *Plan) Commit(ctx context.Context) error {
-	c := &commit{tree: p.tree, folders: map[string]*folder{}}
+	c := &commit{folders: map[string]*folder{".": {Dir: p.tree, path: "."}}}
 	for i := range p.changed {
 		c.addSteps(&p.changed[i])
 	}
@@ -38,9 +40,7 @@ func (p *Plan) Commit(ctx context.Context) error {
 
 // commit is a plan on its way into the tree.
 type commit struct {
-	tree    Dir
 	folders map[string]*folder
-	opened  []*folder // parents first
 	writes  []*step
 	removes []*step
 	undo    []undo
@@ -57,7 +57,7 @@ type step struct {
 }
 
 func (c *commit) addSteps(ch *change) {
-	if ch.Op == Delete {
+	if ch.Op == v4a.Delete {
 		c.removes = append(c.removes, &step{file: ch.file})
 		return
 	}
@@ -71,15 +71,14 @@ func (c *commit) addSteps(ch *change) {
 // first. What goes away does so before what comes, since the two may be one
 // name to a file system that ignores case.
 func (c *commit) run(ctx context.Context) error {
+	all := slices.Concat(c.removes, c.writes)
 	phases := [...]struct {
 		steps []*step
 		do    func(*step) error
 	}{
-		{c.removes, c.open},
-		{c.writes, c.openOrMake},
+		{all, c.locate},
 		{c.writes, c.stage},
-		{c.removes, c.compare},
-		{c.writes, c.compare},
+		{all, c.compare},
 		{c.removes, c.setAside},
 		{c.writes, c.replace},
 	}
@@ -103,12 +102,10 @@ func failedAt(name string, err error) error {
 	return &CommitError{Path: name, Err: err}
 }
 
-func (c *commit) open(s *step) error       { return c.locate(s, false) }
-func (c *commit) openOrMake(s *step) error { return c.locate(s, true) }
-
-func (c *commit) locate(s *step, wanted bool) (err error) {
+// locate opens the folder of a file, and makes it for one that is to be there.
+func (c *commit) locate(s *step) (err error) {
 	s.name = path.Base(s.file.path)
-	s.folder, err = c.folder(path.Dir(s.file.path), wanted)
+	s.folder, err = c.folder(path.Dir(s.file.path), s.file.exists)
 	return err
 }
 
@@ -121,7 +118,7 @@ func (c *commit) stage(s *step) error {
 	}
 	s.fresh = name
 	c.undo = append(c.undo, undo{path: path.Join(s.folder.path, name), litter: true, do: s.discardFresh})
-	_, err = io.WriteString(w, s.file.content.text)
+	_, err = io.WriteString(w, s.file.content.Text())
 	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}
@@ -154,18 +151,23 @@ func (c *commit) replace(s *step) error {
 	if err := c.keepOld(s); err != nil {
 		return err
 	}
+	return c.rename(s)
+}
+
+func (c *commit) rename(s *step) error {
 	if err := s.folder.Rename(s.fresh, s.name); err != nil {
 		return err
 	}
-	c.placed(s)
+	s.fresh = ""
+	if s.old == "" {
+		c.placed(s)
+	}
 	return nil
 }
 
+// placed has a file taken away again that is in the place of none.
 func (c *commit) placed(s *step) {
-	s.fresh = ""
-	if s.old == "" {
-		c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
-	}
+	c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
 }
 
 // keepOld gives the old file a second name, so that the path always leads to one
@@ -183,7 +185,7 @@ func (c *commit) keepOld(s *step) error {
 	case c.removedAs(s):
 		return nil
 	}
-	return s.changed("it is gone")
+	return s.changed(isGone)
 }
 
 // removedAs reports whether the patch itself removed the file under another
@@ -199,7 +201,7 @@ func (c *commit) removedAs(s *step) bool {
 func (c *commit) placeNew(s *step) error {
 	switch err := s.folder.Link(s.fresh, s.name); {
 	case err == nil:
-		c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
+		c.placed(s)
 		if err := s.folder.Remove(s.fresh); err != nil {
 			return err
 		}
@@ -211,11 +213,7 @@ func (c *commit) placeNew(s *step) error {
 	if err := c.compare(s); err != nil {
 		return err
 	}
-	if err := s.folder.Rename(s.fresh, s.name); err != nil {
-		return err
-	}
-	c.placed(s)
-	return nil
+	return c.rename(s)
 }
 
 // discardOld ends the commit: nothing is undone from here on.

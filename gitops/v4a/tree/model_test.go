@@ -1,4 +1,4 @@
-package v4a_test
+package tree_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -59,7 +60,7 @@ func allOrNothing(t *rapid.T, parent string) (outcome string) {
 
 // attempt plans and commits sections, and now and then changes a file of the
 // tree in between, of which it tells want.
-func attempt(t *rapid.T, dir string, sections []section, want tree) (outcome string, err error) {
+func attempt(t *rapid.T, dir string, sections []section, want folder) (outcome string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func attempt(t *rapid.T, dir string, sections []section, want tree) (outcome str
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := v4a.NewPlan(context.Background(), v4a.OnRoot(root), patch)
+	plan, err := tree.NewPlan(context.Background(), tree.OnRoot(root), patch)
 	if err != nil {
 		return "refused", err
 	}
@@ -81,14 +82,14 @@ func attempt(t *rapid.T, dir string, sections []section, want tree) (outcome str
 		}
 		return "applied", nil
 	}
-	if _, ok := err.(*v4a.ChangedError); !ok {
+	if _, ok := err.(*tree.ChangedError); !ok {
 		t.Fatalf("error = %v, want a ChangedError", err)
 	}
 	return "disturbed", err
 }
 
 // disturb writes one of the files that are to be changed.
-func disturb(t *rapid.T, dir string, changes []v4a.Change, want tree) bool {
+func disturb(t *rapid.T, dir string, changes []tree.Change, want folder) bool {
 	if len(changes) == 0 {
 		return false
 	}
@@ -96,15 +97,15 @@ func disturb(t *rapid.T, dir string, changes []v4a.Change, want tree) bool {
 	if strings.HasPrefix(want[name], "-> ") {
 		return false
 	}
-	tree{name: "not as it was\n"}.write(t, dir)
+	folder{name: "not as it was\n"}.write(t, dir)
 	want[name] = "not as it was\n"
 	return true
 }
 
 var someNames = []string{"a", "b", "d/a", "d/b", "d", "e/f/g", "link", "out", "d/../b", "../x", ".git/config"}
 
-func randomTree(t *rapid.T, dir string) tree {
-	files := tree{}
+func randomTree(t *rapid.T, dir string) folder {
+	files := folder{}
 	for _, name := range []string{"a", "b", "d/a", "e/f/g", ".git/config"} {
 		if rapid.Bool().Draw(t, "has "+name) {
 			files[name] = rapid.SampledFrom([]string{"", "x\n", "x\ny\n", "y\nx"}).Draw(t, "text")
@@ -157,7 +158,7 @@ func written(sections []section) string {
 }
 
 // applyTo is the model of a section that fits: files are entries of a map.
-func (s section) applyTo(files tree) {
+func (s section) applyTo(files folder) {
 	switch {
 	case s.op == "Add":
 		files[files.follow(s.path)] = addedText
@@ -180,7 +181,7 @@ func (s section) applyTo(files tree) {
 
 // follow is the file that a path leads to; of the links only one leads to a file
 // in the tree.
-func (files tree) follow(name string) string {
+func (files folder) follow(name string) string {
 	name = path.Clean(name)
 	if target, ok := strings.CutPrefix(files[name], "-> "); ok {
 		return target

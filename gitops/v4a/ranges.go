@@ -1,23 +1,17 @@
 package v4a
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // lineRange is a difference between two texts: whole lines, ended by LF, of the
 // old one that others of the new one replace.
 type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
-// differing returns what differs between a file in the tree and as it will be.
-func (f *file) differing() []lineRange {
-	base := f.content.base
-	if !f.exists {
-		return dropEqual(base, "", []lineRange{{oldTo: len(base)}})
-	}
-	return f.content.differing()
-}
-
 // differing follows from the pieces: what lies between two ranges of the base
 // has changed. The changes grow to whole lines; what grows together is one.
-func (c *content) differing() []lineRange {
+func (c *Content) differing() []lineRange {
 	var out []lineRange
 	for _, r := range c.gaps() {
 		r = c.extendLeft(r)
@@ -31,34 +25,28 @@ func (c *content) differing() []lineRange {
 }
 
 // gaps returns what is not taken over from the base, byte by byte.
-func (c *content) gaps() []lineRange {
+func (c *Content) gaps() []lineRange {
 	var out []lineRange
 	gap := lineRange{}
-	for _, p := range c.pieces {
-		if p.from < 0 {
+	end := piece{at: len(c.base)}
+	for _, p := range append(slices.Clip(c.pieces), end) {
+		if p.at < 0 {
 			gap.newTo += len(p.text)
 			continue
 		}
-		if p.from == p.to {
-			continue
-		}
-		gap.oldTo = p.from
+		gap.oldTo = p.at
 		if gap.oldTo > gap.oldFrom || gap.newTo > gap.newFrom {
 			out = append(out, gap)
 		}
-		end := gap.newTo + p.len()
-		gap = lineRange{p.to, p.to, end, end}
-	}
-	gap.oldTo = len(c.base)
-	if gap.oldTo > gap.oldFrom || gap.newTo > gap.newFrom {
-		out = append(out, gap)
+		oldEnd, newEnd := p.at+len(p.text), gap.newTo+len(p.text)
+		gap = lineRange{oldEnd, oldEnd, newEnd, newEnd}
 	}
 	return out
 }
 
 // extendLeft moves the start to that of its line in the base. What is passed
 // over on the way is the same in the text, unless another range is met.
-func (c *content) extendLeft(r lineRange) lineRange {
+func (c *Content) extendLeft(r lineRange) lineRange {
 	n := r.oldFrom - (strings.LastIndexByte(c.base[:r.oldFrom], '\n') + 1)
 	r.oldFrom -= n
 	r.newFrom -= n
@@ -66,7 +54,7 @@ func (c *content) extendLeft(r lineRange) lineRange {
 }
 
 // extendRight moves the end to where a line ends in both texts.
-func (c *content) extendRight(r lineRange) lineRange {
+func (c *Content) extendRight(r lineRange) lineRange {
 	if atLineStart(c.base, r.oldTo) && atLineStart(c.text, r.newTo) {
 		return r
 	}
@@ -86,7 +74,7 @@ func atLineStart(text string, at int) bool { return at == 0 || text[at-1] == '\n
 func dropEqual(old, text string, ranges []lineRange) []lineRange {
 	kept := ranges[:0]
 	for _, r := range ranges {
-		r = r.withoutEqualHead(old, text).withoutEqualTail(old, text)
+		r = r.withoutEqualEnds(old, text)
 		if r.oldFrom < r.oldTo || r.newFrom < r.newTo {
 			kept = append(kept, r)
 		}
@@ -94,7 +82,7 @@ func dropEqual(old, text string, ranges []lineRange) []lineRange {
 	return kept
 }
 
-func (r lineRange) withoutEqualHead(old, text string) lineRange {
+func (r lineRange) withoutEqualEnds(old, text string) lineRange {
 	for r.oldFrom < r.oldTo {
 		line := firstLine(old[r.oldFrom:r.oldTo])
 		if line != firstLine(text[r.newFrom:r.newTo]) {
@@ -103,10 +91,6 @@ func (r lineRange) withoutEqualHead(old, text string) lineRange {
 		r.oldFrom += len(line)
 		r.newFrom += len(line)
 	}
-	return r
-}
-
-func (r lineRange) withoutEqualTail(old, text string) lineRange {
 	for r.oldFrom < r.oldTo {
 		line := lastLineOf(old[r.oldFrom:r.oldTo])
 		if line != lastLineOf(text[r.newFrom:r.newTo]) {
@@ -138,35 +122,4 @@ func countLines(text string) int {
 		n++
 	}
 	return n
-}
-
-// contextBefore returns where the context above a line starts.
-func contextBefore(text string, at int) int {
-	for range contextLines {
-		at -= len(lastLineOf(text[:at]))
-	}
-	return at
-}
-
-// contextAfter returns where the context from a line on ends.
-func contextAfter(text string, at int) int {
-	for range contextLines {
-		at += len(firstLine(text[at:]))
-	}
-	return at
-}
-
-// similarity is how much of the larger text is common to both, in percent.
-func (c *content) similarity() int {
-	kept := 0
-	for _, p := range c.pieces {
-		if p.from >= 0 {
-			kept += p.len()
-		}
-	}
-	larger := max(len(c.base), len(c.text))
-	if larger == 0 {
-		return 100
-	}
-	return kept * 100 / larger
 }

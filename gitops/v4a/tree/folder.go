@@ -1,10 +1,9 @@
-package v4a
+package tree
 
 import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 )
 
 // folder is an open directory of the tree.
@@ -18,9 +17,6 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if f := c.folders[name]; f != nil {
 		return f, nil
 	}
-	if name == "." {
-		return c.keep(&folder{Dir: c.tree, path: name}), nil
-	}
 	parent, err := c.folder(path.Dir(name), wanted)
 	if err != nil {
 		return nil, err
@@ -33,7 +29,7 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 			return nil, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &ChangedError{Path: name, Reason: "it is gone"}
+		return nil, &ChangedError{Path: name, Reason: isGone}
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
@@ -43,14 +39,8 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{Dir: sub, path: name}
-	c.opened = append(c.opened, f)
-	return c.keep(f), nil
-}
-
-func (c *commit) keep(f *folder) *folder {
-	c.folders[f.path] = f
-	return f
+	c.folders[name] = &folder{Dir: sub, path: name}
+	return c.folders[name], nil
 }
 
 func (c *commit) makeFolder(parent *folder, element, name string) error {
@@ -64,7 +54,8 @@ func (c *commit) makeFolder(parent *folder, element, name string) error {
 // close lets go of directories that were only looked at: an error says nothing
 // about what was written.
 func (c *commit) close() {
-	for _, f := range slices.Backward(c.opened) {
+	delete(c.folders, ".") // the caller's
+	for _, f := range c.folders {
 		_ = f.Close()
 	}
 }

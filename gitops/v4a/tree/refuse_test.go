@@ -1,7 +1,6 @@
-package v4a_test
+package tree_test
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,8 +20,8 @@ func hostile(t *testing.T) (dir, outside string) {
 	t.Helper()
 	parent := t.TempDir()
 	dir, outside = filepath.Join(parent, "tree"), filepath.Join(parent, "outside")
-	tree{"f": "x\n", "d/g": "y\n", "new": "n\n", ".git/config": "c\n", "sub/.git": "gitdir: x\n"}.write(t, dir)
-	tree{"secret": "s\n", "d/g": "s\n"}.write(t, outside)
+	folder{"f": "x\n", "d/g": "y\n", "new": "n\n", ".git/config": "c\n", "sub/.git": "gitdir: x\n"}.write(t, dir)
+	folder{"secret": "s\n", "d/g": "s\n"}.write(t, outside)
 	for name, target := range map[string]string{
 		"out": "../outside", "out-file": "../outside/secret", "absolute": outside,
 		"git": ".git", "git-file": "d/../.git/config", "loop": "loop", "to-dir": "d", "d/up": "../../outside/secret",
@@ -58,7 +58,7 @@ func TestRefusedPaths(t *testing.T) {
 			t.Run(operation+" "+name, func(t *testing.T) {
 				text := "*** Add File: first\n+1\n" + strings.ReplaceAll(section, "PATH", name)
 				err := apply(t, dir, envelope(text))
-				bad, ok := errors.AsType[*v4a.PathError](err)
+				bad, ok := errors.AsType[*tree.PathError](err)
 				if !ok {
 					t.Errorf("error = %v, want a PathError", err)
 				} else if bad.Path != name || bad.Line == 0 {
@@ -91,10 +91,10 @@ func TestRefusedSections(t *testing.T) {
 	for name, sections := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			before := tree{"f": "x\n", "d/g": "y\n"}
+			before := folder{"f": "x\n", "d/g": "y\n"}
 			before.write(t, dir)
 			err := apply(t, dir, envelope(sections))
-			if _, ok := errors.AsType[*v4a.PathError](err); !ok {
+			if _, ok := errors.AsType[*tree.PathError](err); !ok {
 				t.Errorf("error = %v, want a PathError", err)
 			}
 			if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
@@ -112,7 +112,7 @@ func TestNotRefused(t *testing.T) {
 			if err := apply(t, dir, envelope("*** Add File: "+name+"\n+x\n")); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tree{name: "x\n"}, readTree(t, dir)); diff != "" {
+			if diff := cmp.Diff(folder{name: "x\n"}, readTree(t, dir)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -122,69 +122,69 @@ func TestNotRefused(t *testing.T) {
 func TestLinksInside(t *testing.T) {
 	tests := map[string]struct {
 		sections string
-		want     tree
+		want     folder
 		changes  []string
 	}{
 		"update through a link to a file": {
 			"*** Update File: l\n@@\n-x\n+y\n",
-			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update d/f"},
 		},
 		"update through a link to a directory": {
 			"*** Update File: e/f\n@@\n-x\n+y\n",
-			tree{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "y\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update d/f"},
 		},
 		"two names for one file": {
 			"*** Update File: e/f\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
-			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update d/f"},
 		},
 		"add through a dangling link": {
 			"*** Add File: dangling\n+n\n",
-			tree{"d/f": "x\n", "d/n": "n\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "x\n", "d/n": "n\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"add d/n"},
 		},
 		"delete a link": {
 			"*** Delete File: l\n",
-			tree{"d/f": "x\n", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "x\n", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"delete l"},
 		},
 		"delete a dangling link": {
 			"*** Delete File: dangling\n",
-			tree{"d/f": "x\n", "l": "-> d/f", "e": "-> d"},
+			folder{"d/f": "x\n", "l": "-> d/f", "e": "-> d"},
 			[]string{"delete dangling"},
 		},
 		"a file in place of a link": {
 			"*** Delete File: l\n*** Add File: l\n+n\n",
-			tree{"d/f": "x\n", "l": "n\n", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "x\n", "l": "n\n", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update l"},
 		},
 		"move by a link": {
 			"*** Update File: l\n*** Move to: m\n@@\n-x\n+y\n",
-			tree{"d/f": "x\n", "m": "y\n", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "x\n", "m": "y\n", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"delete l", "add m"},
 		},
 		"move of a link onto itself": {
 			"*** Update File: l\n*** Move to: ./l\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
-			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update d/f"},
 		},
 		"move onto a link to it": {
 			"*** Update File: d/f\n*** Move to: l\n@@\n-x\n+y\n*** Update File: l\n@@\n-y\n+z\n",
-			tree{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "z\n", "l": "-> d/f", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update d/f"},
 		},
 		"move onto what the link leads to": {
 			"*** Update File: l\n*** Move to: d/f\n@@\n-x\n+y\n",
-			tree{"d/f": "y\n", "e": "-> d", "dangling": "-> d/n"},
+			folder{"d/f": "y\n", "e": "-> d", "dangling": "-> d/n"},
 			[]string{"update d/f", "delete l"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			tree{"d/f": "x\n"}.write(t, dir)
+			folder{"d/f": "x\n"}.write(t, dir)
 			for link, target := range map[string]string{"l": "d/f", "e": "d", "dangling": "d/n"} {
 				if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 					t.Fatal(err)
@@ -208,13 +208,13 @@ func TestLinksInside(t *testing.T) {
 	}
 }
 
-func planned(t *testing.T, dir, sections string) *v4a.Plan {
+func planned(t *testing.T, dir, sections string) *tree.Plan {
 	t.Helper()
 	patch, err := v4a.Parse(envelope(sections))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := v4a.NewPlan(t.Context(), v4a.OnRoot(openRoot(t, dir)), patch)
+	plan, err := tree.NewPlan(t.Context(), tree.OnRoot(openRoot(t, dir)), patch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,15 +249,15 @@ func TestTreeChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
 			dir, outside := filepath.Join(parent, "tree"), filepath.Join(parent, "outside")
-			tree{"d/f": "x\n", "gone": "g\n", "other": "g\n", ".git/f": "x\n"}.write(t, dir)
-			tree{"secret": "x\n", "f": "x\n"}.write(t, outside)
+			folder{"d/f": "x\n", "gone": "g\n", "other": "g\n", ".git/f": "x\n"}.write(t, dir)
+			folder{"secret": "x\n", "f": "x\n"}.write(t, outside)
 			plan := planned(t, dir, "*** Add File: a/b\n+n\n*** Update File: d/f\n@@\n-x\n+y\n*** Add File: n\n+n\n*** Delete File: gone\n")
 			if err := change(dir); err != nil {
 				t.Fatal(err)
 			}
 			before, beforeOutside := readTree(t, dir), readTree(t, outside)
 			err := plan.Commit(t.Context())
-			if _, ok := errors.AsType[*v4a.ChangedError](err); !ok {
+			if _, ok := errors.AsType[*tree.ChangedError](err); !ok {
 				t.Errorf("error = %v, want a ChangedError", err)
 			}
 			if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
@@ -283,18 +283,18 @@ func TestLargeFileRefused(t *testing.T) {
 		"*** Update File: large\n@@\n-x\n+y\n", "*** Add File: large\n+y\n", "*** Delete File: large\n",
 	} {
 		err := apply(t, dir, envelope(sections))
-		if _, ok := errors.AsType[*v4a.PathError](err); !ok {
+		if _, ok := errors.AsType[*tree.PathError](err); !ok {
 			t.Errorf("error = %v, want a PathError", err)
 		}
 	}
 }
 
 // bloated is a directory whose files say that they are as large as they may be.
-type bloated struct{ v4a.Dir }
+type bloated struct{ tree.Dir }
 
 type bloatedInfo struct{ fs.FileInfo }
 
-func (bloatedInfo) Size() int64 { return v4a.MaxFileSize }
+func (bloatedInfo) Size() int64 { return tree.MaxFileSize }
 
 func (d bloated) Lstat(name string) (fs.FileInfo, error) {
 	info, err := d.Dir.Lstat(name)
@@ -304,7 +304,7 @@ func (d bloated) Lstat(name string) (fs.FileInfo, error) {
 // Files that are not too large each may be so together.
 func TestLargePlanRefused(t *testing.T) {
 	dir := t.TempDir()
-	files, sections := tree{}, ""
+	files, sections := folder{}, ""
 	for _, name := range []string{"1", "2", "3", "4", "5"} {
 		files[name] = ""
 		sections += "*** Delete File: " + name + "\n"
@@ -314,8 +314,8 @@ func TestLargePlanRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = v4a.NewPlan(t.Context(), bloated{v4a.OnRoot(openRoot(t, dir))}, patch)
-	bad, ok := errors.AsType[*v4a.PathError](err)
+	_, err = tree.NewPlan(t.Context(), bloated{tree.OnRoot(openRoot(t, dir))}, patch)
+	bad, ok := errors.AsType[*tree.PathError](err)
 	if !ok || bad.Path != "5" {
 		t.Errorf("error = %v, want one about the fifth file", err)
 	}
@@ -326,7 +326,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Skip("the superuser may write everywhere")
 	}
 	dir := t.TempDir()
-	before := tree{"f": "x\n", "d/g": "y\n"}
+	before := folder{"f": "x\n", "d/g": "y\n"}
 	before.write(t, dir)
 	plan := planned(t, dir, "*** Update File: f\n@@\n-x\n+z\n*** Add File: n/n\n+n\n*** Update File: d/g\n@@\n-y\n+z\n")
 	if err := os.Chmod(filepath.Join(dir, "d"), 0o500); err != nil {
@@ -344,127 +344,18 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-func TestMatchErrorTeaches(t *testing.T) {
-	text := "package a\n\nfunc f() {\n\tone()\n\ttwo()\n}\n\nfunc g() {\n\tone()\n\tthree()\n}\n"
-	tests := map[string]struct{ hunks, want string }{
-		"a line differs": {
-			"@@\n func g() {\n \tone()\n-\tthere()\n+\tfour()\n }\n",
-			"f: hunk 1 (line 6 of the patch) expects lines that are not in the file\n" +
-				"nearest place: line 8 (- expected by the patch, + in the file)\n func g() {\n \tone()\n-\tthere()\n+\tthree()\n }",
-		},
-		"a line was left out": {
-			"@@\n func f() {\n-\ttwo()\n",
-			"f: hunk 1 (line 5 of the patch) expects lines that are not in the file\n" +
-				"nearest place: line 3 (- expected by the patch, + in the file)\n func f() {\n+\tone()\n \ttwo()",
-		},
-		"only similar": {
-			"@@\n-\tthreee()\n",
-			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file\n" +
-				"nearest place: line 10 (- expected by the patch, + in the file)\n-\tthreee()\n+\tthree()",
-		},
-		"nothing like it": {
-			"@@\n-zzzzzzzz\n",
-			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file; the file has nothing like them. Expected:\n-zzzzzzzz",
-		},
-		"out of order": {
-			"@@\n-\tthree()\n@@\n-\ttwo()\n",
-			"f: hunk 2 (line 6 of the patch) expects lines that are not in the file below line 10, where the hunk or \"@@\" line before it is; they are at line 5: put hunks in the order of the file, and \"@@\" lines above what they are for",
-		},
-		"not at the end": {
-			"@@\n-\ttwo()\n*** End of File\n",
-			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file; they are at line 5, which is not the end of the file: leave \"*** End of File\" out",
-		},
-		"line numbers": {
-			"@@ -1,2 +1,2 @@\n-\ttwo()\n",
-			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"-1,2 +1,2 @@\"; \"@@\" takes no line numbers: a whole line of the file follows it, or nothing",
-		},
-		"part of a line": {
-			"@@ func g\n-\ttwo()\n",
-			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"func g\"; \"@@ \" takes a whole line of the file, and line 8 has more: \"func g() {\"",
-		},
-		"context above": {
-			"@@ func g() {\n@@ func f() {\n-\ttwo()\n",
-			"f: hunk 1 (line 4 of the patch) names a line that is not in the file below line 8, where the hunk or \"@@\" line before it is: \"func f() {\"; it is line 3: put hunks in the order of the file",
-		},
-		"context below an empty one": {
-			"@@\n@@ func f() {\n@@\n@@ func h() {\n-\ttwo()\n",
-			"f: hunk 1 (line 6 of the patch) names a line that is not in the file below line 3, where the hunk or \"@@\" line before it is: \"func h() {\"\n" +
-				"nearest place: line 8 (- expected by the patch, + in the file)\n-func h() {\n+func g() {",
-		},
-		"context differs": {
-			"@@ func gg() {\n-\ttwo()\n",
-			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"func gg() {\"\n" +
-				"nearest place: line 8 (- expected by the patch, + in the file)\n-func gg() {\n+func g() {",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := updated(t, text, tt.hunks)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// A difference far inside a long line is shown, on both sides, and no character
-// is cut in two.
-func TestMatchErrorShowsDifference(t *testing.T) {
-	long := strings.Repeat("é", 150)
-	line := "\t" + long + "ONE" + long
-	tests := map[string]struct{ hunks, want string }{
-		"a hunk": {
-			"@@\n- " + long + "TWO" + long + "\n",
-			"-…" + long[:40] + "TWO" + long[:116] + "…\n+…" + long[:40] + "ONE" + long[:116] + "…",
-		},
-		"a context": {
-			"@@ " + long + "TWO" + long + "\n-x\n",
-			"-…" + long[:40] + "TWO" + long[:116] + "…\n+…" + long[:40] + "ONE" + long[:116] + "…",
-		},
-		"more than a context": {
-			"@@ " + long + "\n-x\n", `line 1 has more: "…` + long[:40] + "ONE" + long[:116] + `…"`,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := updated(t, line+"\n", tt.hunks)
-			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
-				t.Errorf("error = %v\nwant the end %s", err, tt.want)
-			}
-		})
-	}
-}
-
-// An error stays short however long the lines and the hunk are.
-func TestMatchErrorIsShort(t *testing.T) {
-	long := strings.Repeat("long \xff", 10_000)
-	var hunk, file bytes.Buffer
-	for range 1000 {
-		hunk.WriteString("-" + long[1:] + "\n")
-		file.WriteString(long + "\n")
-	}
-	_, err := updated(t, file.String(), "@@\n"+hunk.String())
-	if err == nil || len(err.Error()) > 10_000 {
-		t.Errorf("error of %d bytes", len(err.Error()))
-	}
-}
-
 func TestErrorTexts(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want string
 	}{
-		"parse":      {&v4a.ParseError{Line: 2, Problem: "p"}, "line 2 of the patch: p"},
-		"path":       {&v4a.PathError{Path: "f", Line: 2, Problem: "p"}, "f (line 2 of the patch): p"},
-		"bare path":  {&v4a.PathError{Path: "f", Problem: "p"}, "f: p"},
-		"changed":    {&v4a.ChangedError{Path: "f", Reason: "r"}, "f changed while the patch was being applied (r): read it again and make a new patch"},
-		"commit":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission}, "write f: permission denied; nothing was changed"},
-		"unrestored": {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Unrestored: []string{"f", "g"}}, "write f: permission denied; could not be put back: f, g"},
-		"litter":     {&v4a.CommitError{Path: "f", Err: fs.ErrPermission, Leftover: []string{"t", "d"}}, "write f: permission denied; nothing was changed; could not be removed, so remove: t, d"},
-		"leftover":   {&v4a.LeftoverError{Paths: []string{"t"}, Err: fs.ErrPermission}, "the patch is applied, but old content could not be removed: permission denied; remove t"},
+		"path":       {&tree.PathError{Path: "f", Line: 2, Problem: "p"}, "f (line 2 of the patch): p"},
+		"bare path":  {&tree.PathError{Path: "f", Problem: "p"}, "f: p"},
+		"changed":    {&tree.ChangedError{Path: "f", Reason: "r"}, "f changed while the patch was being applied (r): read it again and make a new patch"},
+		"commit":     {&tree.CommitError{Path: "f", Err: fs.ErrPermission}, "write f: permission denied; nothing was changed"},
+		"unrestored": {&tree.CommitError{Path: "f", Err: fs.ErrPermission, Unrestored: []string{"f", "g"}}, "write f: permission denied; could not be put back: f, g"},
+		"litter":     {&tree.CommitError{Path: "f", Err: fs.ErrPermission, Leftover: []string{"t", "d"}}, "write f: permission denied; nothing was changed; could not be removed, so remove: t, d"},
+		"leftover":   {&tree.LeftoverError{Paths: []string{"t"}, Err: fs.ErrPermission}, "the patch is applied, but old content could not be removed: permission denied; remove t"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

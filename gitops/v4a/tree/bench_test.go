@@ -1,4 +1,4 @@
-package v4a_test
+package tree_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
 // repeatedHunks changes hunks lines of a file, evenly spread, with context.
@@ -33,7 +34,7 @@ func benchmark(b *testing.B, text, hunks string) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	tree := v4a.OnRoot(openRoot(b, dir))
+	work := tree.OnRoot(openRoot(b, dir))
 	b.SetBytes(int64(len(text) + len(hunks)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -41,7 +42,7 @@ func benchmark(b *testing.B, text, hunks string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := v4a.NewPlan(b.Context(), tree, patch); err != nil {
+		if _, err := tree.NewPlan(b.Context(), work, patch); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -85,13 +86,13 @@ func BenchmarkRefuse(b *testing.B) {
 			if err := os.WriteFile(filepath.Join(dir, "f"), []byte(equalLines(lines)), 0o600); err != nil {
 				b.Fatal(err)
 			}
-			tree := v4a.OnRoot(openRoot(b, dir))
+			work := tree.OnRoot(openRoot(b, dir))
 			patch, err := v4a.Parse(envelope("*** Update File: f\n@@\n" + strings.Repeat(" \treturn nil\n", 1000) + "-\treturn nill\n"))
 			if err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := v4a.NewPlan(b.Context(), tree, patch); err == nil {
+				if _, err := tree.NewPlan(b.Context(), work, patch); err == nil {
 					b.Fatal("applied")
 				}
 			}
@@ -102,7 +103,7 @@ func BenchmarkRefuse(b *testing.B) {
 func BenchmarkCommit(b *testing.B) {
 	text, hunks := repeatedHunks(200_000, 1000)
 	dir := b.TempDir()
-	tree := v4a.OnRoot(openRoot(b, dir))
+	work := tree.OnRoot(openRoot(b, dir))
 	patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
 	if err != nil {
 		b.Fatal(err)
@@ -113,7 +114,7 @@ func BenchmarkCommit(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		plan, err := v4a.NewPlan(b.Context(), tree, patch)
+		plan, err := tree.NewPlan(b.Context(), work, patch)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func BenchmarkDiff(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := v4a.NewPlan(b.Context(), v4a.OnRoot(openRoot(b, dir)), patch)
+	plan, err := tree.NewPlan(b.Context(), tree.OnRoot(openRoot(b, dir)), patch)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package v4a
+package tree
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
 // The limits bound the memory of a plan, in bytes: a file is held once as it is
@@ -19,47 +21,12 @@ const (
 	MaxTotalSize = 256 << 20 // of all these files together
 )
 
-// Plan is what a patch changes in a tree, ready to be written. It refers to the
-// tree as it was when the plan was made.
-type Plan struct {
-	tree    Dir
-	patch   *Patch
-	changed []change // sorted by path
-	notes   []string
-}
-
-// NewPlan reads the files that a patch names and computes what becomes of them;
-// it writes nothing. A path that leads through symbolic links stands for where
-// they lead, which must be inside the tree. The time that it takes grows with
-// the size of the patch and of the files; with that of a file for each of its
-// sections when they cannot be told to be independent of each other.
-//
-// An error is a [*PathError], a [*MatchError] or that of ctx.
-func NewPlan(ctx context.Context, tree Dir, patch *Patch) (*Plan, error) {
-	p := &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
-	for rest := patch.Sections; len(rest) > 0; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		p.section = &rest[0]
-		done, err := p.updateTogether(ctx, rest)
-		if done == 0 && err == nil {
-			done, err = 1, p.apply(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-		rest = rest[done:]
-	}
-	return &Plan{tree: tree, patch: patch, changed: p.changes(), notes: p.notes}, nil
-}
-
 // file is a file of the tree, in the state that the sections so far leave it in.
 type file struct {
 	path    string      // from the root, without links in it
 	before  fs.FileInfo // nil when it is not in the tree
 	exists  bool        // once the sections so far are applied
-	content *content
+	content *v4a.Content
 	like    fs.FileInfo // whose mode and owner it has; nil for a new file
 	from    *file       // which it was moved from; its content is based on that
 }
@@ -69,13 +36,12 @@ func (f *file) isLink() bool { return f.before != nil && f.before.Mode()&fs.Mode
 // planner applies sections one after the other to files in memory.
 type planner struct {
 	tree    Dir
-	section *Section
+	section *v4a.Section
 	files   map[string]*file
 	order   []*file
 	folders map[string]bool // directories that new files make necessary
 	loaded  int64           // bytes
 	notes   []string        // of hunks that were placed
-	alone   int             // how many sections are not tried together with others
 }
 
 func (p *planner) keep(f *file) *file {
@@ -100,10 +66,8 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	if err != nil {
 		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
 	}
-	return p.keep(&file{path: full, before: info, exists: true, content: unchanged(text), like: info}), nil
+	return p.keep(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), like: info}), nil
 }
-
-var errGrew = errors.New("it grew while it was read")
 
 func read(dir Dir, name string, size int64) (string, error) {
 	r, err := dir.Open(name)
@@ -114,19 +78,20 @@ func read(dir Dir, name string, size int64) (string, error) {
 	b.Grow(int(size))
 	n, err := io.Copy(&b, io.LimitReader(r, size+1))
 	if err == nil && n > size {
-		err = errGrew
+		err = errors.New("it grew while it was read")
 	}
 	return b.String(), errors.Join(err, r.Close())
 }
 
-func (p *planner) apply(ctx context.Context) error {
+// apply applies the current section, with the ones that update the same file.
+func (p *planner) apply(ctx context.Context, sections []v4a.Section) error {
 	switch p.section.Op {
-	case Add:
+	case v4a.Add:
 		return p.add()
-	case Delete:
+	case v4a.Delete:
 		return p.delete()
-	case Update:
-		return p.update(ctx)
+	case v4a.Update:
+		return p.update(ctx, sections)
 	}
 	return p.refuse(p.section.Path, fmt.Sprintf("unknown operation %q", p.section.Op), nil)
 }
@@ -136,19 +101,19 @@ func (p *planner) add() error {
 	if err != nil {
 		return err
 	}
-	p.write(f, rewritten(f.ownBase(), p.section.Content), nil)
+	p.write(f, f.rewritten(p.section.Content), nil)
 	return nil
 }
 
-// ownBase is what the tree has at the file's path.
-func (f *file) ownBase() string {
+// rewritten is new content over what the tree has at the file's path.
+func (f *file) rewritten(text string) *v4a.Content {
 	if f.before == nil {
-		return ""
+		return v4a.NewContent("").Rewritten(text)
 	}
-	return f.content.base
+	return f.content.Rewritten(text)
 }
 
-func (p *planner) write(f *file, c *content, from *file) {
+func (p *planner) write(f *file, c *v4a.Content, from *file) {
 	f.exists, f.content, f.from = true, c, from
 	for dir := path.Dir(f.path); dir != "." && !p.folders[dir]; dir = path.Dir(dir) {
 		p.folders[dir] = true
@@ -177,47 +142,35 @@ func (p *planner) remove(f *file) {
 	if p.files[f.path] == nil {
 		p.keep(f)
 	}
-	f.exists = false
+	f.exists, f.content = false, f.content.Rewritten("")
 }
 
-func (p *planner) update(ctx context.Context) error {
-	s := p.section
-	f, err := p.find(s.Path, true)
+func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
+	name := p.section.Path
+	f, err := p.find(name, true)
 	if err != nil {
 		return err
 	}
 	if !f.exists {
-		return p.refuse(s.Path, `there is no such file to update; paths start in the working directory, and "`+addMarker+`path" makes a new one`, fs.ErrNotExist)
+		return p.refuse(name, `there is no such file to update; paths start in the working directory, and "*** Add File: path" makes a new one`, fs.ErrNotExist)
 	}
-	c, err := p.edited(ctx, f)
+	c, notes, err := f.content.Updated(ctx, sections)
 	if err != nil {
 		return err
 	}
-	if s.MoveTo != "" {
+	for _, note := range notes {
+		p.notes = append(p.notes, name+": "+note)
+	}
+	if p.section.MoveTo != "" {
 		return p.move(f, c)
 	}
 	f.content = c
 	return nil
 }
 
-func (p *planner) edited(ctx context.Context, f *file) (*content, error) {
-	t := newText(f.content.text)
-	if p.section.bare {
-		t.splitBare(p.section.ending)
-	}
-	placed, notes, err := place(ctx, t, p.section)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range notes {
-		p.notes = append(p.notes, p.section.Path+": "+note)
-	}
-	return f.content.edited(edits(t, placed, p.section.bare)), nil
-}
-
 // move gives the content that an update made of a file to another path and
 // removes what the first path names, unless both are the same.
-func (p *planner) move(f *file, c *content) error {
+func (p *planner) move(f *file, c *v4a.Content) error {
 	dest, err := p.find(p.section.MoveTo, true)
 	if err != nil {
 		return err
@@ -236,7 +189,7 @@ func (p *planner) move(f *file, c *content) error {
 	case dest.before == nil && source == f && origin != nil:
 		p.write(dest, c, origin)
 	default:
-		p.write(dest, rewritten(dest.ownBase(), c.text), nil)
+		p.write(dest, dest.rewritten(c.Text()), nil)
 	}
 	dest.like = f.like
 	if source != dest && source.path != named.path {

@@ -1,4 +1,4 @@
-package v4a
+package tree
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 const (
 	cameIntoBeing = "it has come into being"
-	wasWritten    = "it was written"
+	isGone        = "it is gone"
 )
 
 // compare checks that the tree still has what the plan is made from, and that
@@ -21,13 +21,13 @@ func (c *commit) compare(s *step) error {
 	case errors.Is(err, fs.ErrNotExist) && before == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return s.changed("it is gone")
+		return s.changed(isGone)
 	case err != nil:
 		return err
 	case before == nil:
 		return s.changed(cameIntoBeing)
 	}
-	if err := s.compareWith(s.name, now); err != nil {
+	if err := s.compareWith(now); err != nil {
 		return err
 	}
 	return s.mayReplace(now)
@@ -39,18 +39,16 @@ func (s *step) compareOld() error {
 	if err != nil {
 		return err
 	}
-	return s.compareWith(s.old, now)
+	return s.compareWith(now)
 }
 
-func (s *step) compareWith(name string, now fs.FileInfo) error {
+func (s *step) compareWith(now fs.FileInfo) error {
 	before := s.file.before
 	switch {
 	case before.Mode() != now.Mode() || before.Size() != now.Size():
 		return s.changed("another size or mode")
-	case !identified(before):
-		return s.compareContent(name, now)
 	case !sameState(before, now):
-		return s.changed(wasWritten)
+		return s.changed("it was written")
 	}
 	return nil
 }
@@ -58,19 +56,6 @@ func (s *step) compareWith(name string, now fs.FileInfo) error {
 // sameState reports whether both are of one file that was not written between.
 func sameState(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
-}
-
-// compareContent serves file systems whose files have no identity and no time.
-func (s *step) compareContent(name string, now fs.FileInfo) error {
-	read := func() (string, error) { return read(s.folder, name, now.Size()) }
-	if s.file.isLink() {
-		read = func() (string, error) { return s.folder.Readlink(name) }
-	}
-	text, err := read()
-	if err == nil && text != s.file.content.base {
-		return s.changed(wasWritten)
-	}
-	return err
 }
 
 // mayReplace finds out what renaming would be refused for, before the file has

@@ -1,8 +1,11 @@
-package v4a
+package tree
 
 import (
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
 // elements checks a path as a patch spells it and splits it. The problem is
@@ -54,4 +57,29 @@ func passedOver(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// In returns a patch as it reads from the root when its paths are relative to
+// dir, a slash-separated path below that root. Paths that are refused from any
+// directory, as absolute ones are, stay what they are.
+func In(dir string, p *v4a.Patch) *v4a.Patch {
+	if dir == "" || dir == "." {
+		return p
+	}
+	moved := &v4a.Patch{Environment: p.Environment, Sections: slices.Clone(p.Sections)}
+	for i := range moved.Sections {
+		s := &moved.Sections[i]
+		s.Path, s.MoveTo = below(dir, s.Path), below(dir, s.MoveTo)
+	}
+	return moved
+}
+
+func below(dir, name string) string {
+	switch {
+	case name == "" || path.IsAbs(name):
+		return name
+	case namesDirectory(name):
+		return path.Join(dir, name) + "/"
+	}
+	return path.Join(dir, name)
 }

@@ -1,11 +1,10 @@
-package v4a
+package tree
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 )
 
@@ -17,14 +16,9 @@ type undo struct {
 	do     func() error
 }
 
-// litterError is an undo that left a temporary file behind, and all content
-// where it belongs.
-type litterError struct {
-	path string
-	err  error
-}
-
-func (e *litterError) Error() string { return e.err.Error() }
+// litterError is an undo that left the second name of a file behind, and all
+// content where it belongs.
+type litterError struct{ error }
 
 // rollBack undoes what was done, last thing first, and completes the error with
 // what could not be.
@@ -51,10 +45,10 @@ func (c *commit) rollBack(cause error) error {
 
 // add notes what could not be undone.
 func (e *CommitError) add(u undo, err error) {
-	litter := (*litterError)(nil)
+	_, isLitter := errors.AsType[litterError](err)
 	switch {
-	case errors.As(err, &litter):
-		e.Leftover = append(e.Leftover, fmt.Sprintf("%s (%v)", litter.path, litter.err))
+	case isLitter:
+		e.Leftover = append(e.Leftover, fmt.Sprintf("%s (%v)", u.old, err))
 	case u.litter:
 		e.Leftover = append(e.Leftover, fmt.Sprintf("%s (%v)", u.path, err))
 	case u.old == "":
@@ -84,7 +78,7 @@ func (s *step) removeNew() error {
 
 // isForeign reports whether a file is not the one that this step wrote.
 func (s *step) isForeign(now fs.FileInfo) bool {
-	return s.made == nil || identified(s.made) && !sameState(s.made, now)
+	return s.made == nil || !sameState(s.made, now)
 }
 
 var errForeign = errors.New("another program has put a file in its place")
@@ -116,7 +110,7 @@ func (s *step) isOld(now fs.FileInfo) bool {
 
 func (s *step) dropSecondName() error {
 	if err := s.folder.Remove(s.old); err != nil {
-		return &litterError{path.Join(s.folder.path, s.old), err}
+		return litterError{err}
 	}
 	s.old = ""
 	return nil

@@ -1,4 +1,4 @@
-package v4a
+package tree
 
 import (
 	"errors"
@@ -33,15 +33,18 @@ func (d rootDir) Close() error {
 	return d.root.Close()
 }
 
+var errNotRegular = errors.New("not a regular file")
+
 // Open compares what it opened with what it saw before, since the file may be
 // replaced by a link or a FIFO in between.
-func (d rootDir) Open(name string) (io.ReadCloser, error) {
+func (d rootDir) Open(name string) (*os.File, error) {
+	wrong := &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 	seen, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !seen.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+		return nil, wrong
 	}
 	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -49,7 +52,7 @@ func (d rootDir) Open(name string) (io.ReadCloser, error) {
 	}
 	opened, err := f.Stat()
 	if err == nil && !os.SameFile(seen, opened) {
-		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+		err = wrong
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -58,12 +61,13 @@ func (d rootDir) Open(name string) (io.ReadCloser, error) {
 }
 
 func (d rootDir) Sub(name string) (Dir, error) {
+	wrong := &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	seen, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+		return nil, wrong
 	}
 	sub, err := d.root.OpenRoot(name + "/") // which waits for no pipe that has come in its place
 	if err != nil {
@@ -71,7 +75,7 @@ func (d rootDir) Sub(name string) (Dir, error) {
 	}
 	opened, err := sub.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
-		err = &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+		err = wrong
 	}
 	if err != nil {
 		return nil, errors.Join(err, sub.Close())
@@ -97,14 +101,14 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 	return f, nil
 }
 
+// keptMode is what of a file's mode its new content keeps: not the rights of
+// another user, which the kernel takes from what is written, too.
+const keptMode = fs.ModePerm | fs.ModeSticky
+
 // resemble gives a file the owner and mode of another. An owner that may not be
 // given is no error: the file is then its writer's, as after any editor.
 func resemble(f *os.File, like fs.FileInfo) error {
-	now, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if uid, gid, ok := differingOwner(now, like); ok {
+	if uid, gid, known := owner(like); known {
 		_ = f.Chown(uid, gid)
 	}
 	mode := like.Mode() & keptMode

@@ -1,7 +1,6 @@
-package v4a
+package tree
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -15,7 +14,7 @@ type Dir interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
 	// Open reads a regular file; anything else is an error.
-	Open(name string) (io.ReadCloser, error)
+	Open(name string) (*os.File, error)
 	// Sub opens a directory, which the caller closes.
 	Sub(name string) (Dir, error)
 	Close() error
@@ -24,20 +23,11 @@ type Dir interface {
 	// Create makes a file that is not there yet. It gets the mode and, as far
 	// as that is allowed, the owner of like, or the usual ones when like is nil.
 	Create(name string, like fs.FileInfo) (io.WriteCloser, error)
-	// Link gives a file a second name, which is not there yet. A tree that
-	// cannot do that returns [errors.ErrUnsupported].
+	// Link gives a file a second name, which is not there yet. It fails where
+	// files have one name only.
 	Link(name, second string) error
 	// Rename replaces a file that already has the new name.
 	Rename(name, to string) error
 	// Remove removes a file, a link or an empty directory.
 	Remove(name string) error
 }
-
-var errNotRegular = errors.New("not a regular file")
-
-// keptMode is what of a file's mode its new content keeps: not the rights of
-// another user, which the kernel takes from what is written, too.
-const keptMode = fs.ModePerm | fs.ModeSticky
-
-// identified reports whether a FileInfo can be told from that of another file.
-func identified(info fs.FileInfo) bool { return os.SameFile(info, info) }

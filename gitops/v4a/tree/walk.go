@@ -1,4 +1,4 @@
-package v4a
+package tree
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
 // maxLinks is how many symbolic links one path may lead through.
@@ -102,7 +104,7 @@ func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	if w.planner.folders[full] {
 		return nil, w.refuse("this patch makes a directory of that name; name a file", nil)
 	}
-	return w.planner.keep(&file{path: full, content: unchanged("")}), nil
+	return w.planner.keep(&file{path: full, content: v4a.NewContent("")}), nil
 }
 
 func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*file, error) {
@@ -111,7 +113,7 @@ func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*fi
 		return nil, w.refuse(fmt.Sprintf("the link %s cannot be read: %v", full, err), err)
 	}
 	if itself {
-		return &file{path: full, before: info, exists: true, content: unchanged(target)}, nil
+		return &file{path: full, before: info, exists: true, content: v4a.NewContent(target)}, nil
 	}
 	if w.links++; w.links > maxLinks {
 		return nil, w.refuse("the path leads through too many links", nil)

@@ -1,4 +1,4 @@
-package v4a_test
+package tree_test
 
 import (
 	"bytes"
@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 )
 
-func diffOf(t testing.TB, plan *v4a.Plan) string {
+func diffOf(t testing.TB, plan *tree.Plan) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := plan.Diff(&b); err != nil {
@@ -28,11 +29,11 @@ func TestDiff(t *testing.T) {
 	}
 	n := func(i int) string { return strings.Repeat("n", i) }
 	tests := map[string]struct {
-		before         tree
+		before         folder
 		sections, want string
 	}{
 		"update": {
-			tree{"f": numbers.String()},
+			folder{"f": numbers.String()},
 			"*** Update File: f\n@@\n-" + n(10) + "\n+x\n+y\n@@\n-" + n(30) + "\n",
 			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -7,7 +7,8 @@\n " + n(7) + "\n " + n(8) + "\n " + n(9) + "\n-" + n(10) +
 				"\n+x\n+y\n " + n(11) + "\n " + n(12) + "\n " + n(13) + "\n@@ -27,4 +28,3 @@\n " + n(27) + "\n " + n(28) + "\n " + n(29) + "\n-" + n(30) + "\n",
@@ -42,23 +43,23 @@ func TestDiff(t *testing.T) {
 			"diff --git a/a b b/a b\nnew file mode 100644\n--- /dev/null\n+++ b/a b\t\n@@ -0,0 +1 @@\n+x\n",
 		},
 		"delete": {
-			tree{"f": "x\ny"},
+			folder{"f": "x\ny"},
 			"*** Delete File: f\n",
 			"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n\\ No newline at end of file\n",
 		},
 		"move": {
-			tree{"f": "x\ny\n"},
+			folder{"f": "x\ny\n"},
 			"*** Update File: f\n*** Move to: g\n@@\n x\n",
 			"diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
 		},
 		"a final newline": {
-			tree{"f": "x\ny"},
+			folder{"f": "x\ny"},
 			"*** Update File: f\n@@\n x\n",
 			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n x\n-y\n\\ No newline at end of file\n+y\n",
 		},
-		"nothing": {tree{"f": "x\n"}, "*** Update File: f\n@@\n-x\n+x\n", ""},
+		"nothing": {folder{"f": "x\n"}, "*** Update File: f\n@@\n-x\n+x\n", ""},
 		"only what differs of a whole file": {
-			tree{"f": "a\nb\nc\n"},
+			folder{"f": "a\nb\nc\n"},
 			"*** Add File: f\n+a\n+B\n+c\n",
 			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
 		},
@@ -90,8 +91,8 @@ func gitApply(t *testing.T, dir, diff string) {
 }
 
 // withoutEmpty drops directories without files: git knows none.
-func (files tree) withoutEmpty() tree {
-	kept := tree{}
+func (files folder) withoutEmpty() folder {
+	kept := folder{}
 	for name, text := range files {
 		if text != "/" {
 			kept[name] = text
@@ -103,20 +104,20 @@ func (files tree) withoutEmpty() tree {
 // git makes the same of a diff as Commit does of the plan.
 func TestDiffAppliesWithGit(t *testing.T) {
 	cases := map[string]struct {
-		before   tree
+		before   folder
 		sections string
 	}{
-		"odd names":     {tree{"a\tb\"c": "x\n", "é ü": "x\n"}, "*** Update File: a\tb\"c\n@@\n-x\n+y\n*** Update File: é ü\n*** Move to: e \\u\n@@\n-x\n+y\n"},
-		"empty files":   {tree{"e": ""}, "*** Delete File: e\n*** Add File: n\n"},
-		"CRLF":          {tree{"f": "a\r\nb\r\nc"}, "*** Update File: f\n@@\n-b\n+B\n"},
-		"CR":            {tree{"f": "a\rb\rc"}, "*** Update File: f\n@@\n-b\n+B\n"},
-		"two sections":  {tree{"f": "a\nb\nc\nd\ne\n"}, "*** Update File: f\n@@\n-b\n+x\n+y\n*** Update File: f\n@@\n-y\n-c\n@@\n-e\n+E\n*** Update File: f\n@@\n-a\n+A\n"},
-		"mark removed":  {tree{"f": "\ufeffa\nb\n"}, "*** Update File: f\n@@\n-\ufeffa\n+a\n"},
-		"moved, edited": {tree{"f": "a\nb\n", "g": "z\n"}, "*** Update File: f\n*** Move to: d/f\n@@\n-a\n*** Update File: d/f\n*** Move to: g\n@@\n b\n+c\n"},
+		"odd names":     {folder{"a\tb\"c": "x\n", "é ü": "x\n"}, "*** Update File: a\tb\"c\n@@\n-x\n+y\n*** Update File: é ü\n*** Move to: e \\u\n@@\n-x\n+y\n"},
+		"empty files":   {folder{"e": ""}, "*** Delete File: e\n*** Add File: n\n"},
+		"CRLF":          {folder{"f": "a\r\nb\r\nc"}, "*** Update File: f\n@@\n-b\n+B\n"},
+		"CR":            {folder{"f": "a\rb\rc"}, "*** Update File: f\n@@\n-b\n+B\n"},
+		"two sections":  {folder{"f": "a\nb\nc\nd\ne\n"}, "*** Update File: f\n@@\n-b\n+x\n+y\n*** Update File: f\n@@\n-y\n-c\n@@\n-e\n+E\n*** Update File: f\n@@\n-a\n+A\n"},
+		"mark removed":  {folder{"f": "\ufeffa\nb\n"}, "*** Update File: f\n@@\n-\ufeffa\n+a\n"},
+		"moved, edited": {folder{"f": "a\nb\n", "g": "z\n"}, "*** Update File: f\n*** Move to: d/f\n@@\n-a\n*** Update File: d/f\n*** Move to: g\n@@\n b\n+c\n"},
 	}
 	for name, tt := range patches {
 		cases[name] = struct {
-			before   tree
+			before   folder
 			sections string
 		}{tt.before, tt.sections}
 	}
@@ -140,7 +141,7 @@ func TestDiffAppliesWithGit(t *testing.T) {
 func TestDiffOfModesAndLinks(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	for _, dir := range []string{ours, theirs} {
-		tree{"run": "x\n", "to": "y\n"}.write(t, dir)
+		folder{"run": "x\n", "to": "y\n"}.write(t, dir)
 		if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +172,7 @@ func TestDiffOfModesAndLinks(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	dir := t.TempDir()
-	tree{"u": "a\nb\n", "m": "a\nb\n", "d": "a\n", "same": "a\n"}.write(t, dir)
+	folder{"u": "a\nb\n", "m": "a\nb\n", "d": "a\n", "same": "a\n"}.write(t, dir)
 	plan := planned(t, dir, strings.Join([]string{
 		"*** Add File: n", "+1", "+2",
 		"*** Delete File: d",
@@ -180,7 +181,7 @@ func TestChanges(t *testing.T) {
 		"*** Update File: same", "@@", " a",
 		"*** Add File: passing", "+a", "*** Delete File: passing", "",
 	}, "\n"))
-	want := []v4a.Change{
+	want := []tree.Change{
 		{Path: "d", Op: v4a.Delete, Removed: 1},
 		{Path: "n", Op: v4a.Add, Added: 2},
 		{Path: "u", Op: v4a.Update, Added: 2, Removed: 1},

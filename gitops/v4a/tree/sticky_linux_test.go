@@ -1,4 +1,4 @@
-package v4a_test
+package tree_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -52,7 +52,7 @@ func TestStickyDirectory(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "tree")
-			before := tree{"f": "x\n"}
+			before := folder{"f": "x\n"}
 			before.write(t, dir)
 			for name, mode := range map[string]fs.FileMode{"..": 0o777, ".": 0o777 | fs.ModeSticky, "f": 0o666} {
 				if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
@@ -62,7 +62,7 @@ func TestStickyDirectory(t *testing.T) {
 			plan := planned(t, dir, "*** Update File: f\n@@\n-x\n+y\n")
 			var err error
 			asUser(t, call, func() { err = plan.Commit(t.Context()) })
-			failed, ok := errors.AsType[*v4a.CommitError](err)
+			failed, ok := errors.AsType[*tree.CommitError](err)
 			if !ok || !errors.Is(err, fs.ErrPermission) || len(failed.Unrestored) > 0 {
 				t.Fatalf("error = %v", err)
 			}

@@ -1,4 +1,4 @@
-package v4a_test
+package tree_test
 
 import (
 	"context"
@@ -10,14 +10,8 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-billy/v5/memfs"
-	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/go-git/go-billy/v5/util"
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 var errFault = errors.New("no space left")
@@ -39,11 +33,11 @@ func (f *faults) check(operation string) error {
 
 // faulty is a directory whose changes fail now and then.
 type faulty struct {
-	v4a.Dir
+	tree.Dir
 	*faults
 }
 
-func (d faulty) Sub(name string) (v4a.Dir, error) {
+func (d faulty) Sub(name string) (tree.Dir, error) {
 	sub, err := d.Dir.Sub(name)
 	return faulty{sub, d.faults}, err
 }
@@ -109,15 +103,15 @@ func (f faultyFile) Close() error {
 }
 
 var (
-	fiveFiles = tree{"update": "a\n", "replace": "b\n", "d/delete": "c\n", "move": "d\n", "d/over": "e\n"}
+	fiveFiles = folder{"update": "a\n", "replace": "b\n", "d/delete": "c\n", "move": "d\n", "d/over": "e\n"}
 	fivePatch = "*** Update File: update\n@@\n-a\n+A\n*** Add File: replace\n+B\n*** Delete File: d/delete\n" +
 		"*** Update File: move\n*** Move to: d/over\n@@\n-d\n+D\n*** Add File: new/deep/add\n+F\n"
-	fiveAfter = tree{"update": "A\n", "replace": "B\n", "d/over": "D\n", "new/deep/add": "F\n"}
+	fiveAfter = folder{"update": "A\n", "replace": "B\n", "d/over": "D\n", "new/deep/add": "F\n"}
 )
 
 // applyFaulty applies the five-file patch and returns the tree and how many
 // changes were tried.
-func applyFaulty(t *testing.T, f *faults) (after tree, err error) {
+func applyFaulty(t *testing.T, f *faults) (after folder, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	fiveFiles.write(t, dir)
@@ -125,7 +119,7 @@ func applyFaulty(t *testing.T, f *faults) (after tree, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := v4a.NewPlan(t.Context(), faulty{v4a.OnRoot(openRoot(t, dir)), f}, patch)
+	plan, err := tree.NewPlan(t.Context(), faulty{tree.OnRoot(openRoot(t, dir)), f}, patch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +168,9 @@ func TestFaults(t *testing.T) {
 }
 
 // checkFault reports whether the patch was refused.
-func checkFault(t *testing.T, at int, after tree, err error) bool {
+func checkFault(t *testing.T, at int, after folder, err error) bool {
 	t.Helper()
-	if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
+	if left, ok := errors.AsType[*tree.LeftoverError](err); ok {
 		if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
 			t.Errorf("fault at %d: %v\n%s", at, err, diff)
 		}
@@ -188,7 +182,7 @@ func checkFault(t *testing.T, at int, after tree, err error) bool {
 		}
 		return false
 	}
-	failed, ok := errors.AsType[*v4a.CommitError](err)
+	failed, ok := errors.AsType[*tree.CommitError](err)
 	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored)+len(failed.Leftover) > 0 {
 		t.Errorf("fault at %d: error = %v", at, err)
 	}
@@ -208,13 +202,13 @@ func TestFaultsThatStay(t *testing.T) {
 			if f.seen < at {
 				break
 			}
-			if left, ok := errors.AsType[*v4a.LeftoverError](err); ok {
+			if left, ok := errors.AsType[*tree.LeftoverError](err); ok {
 				if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
 					t.Errorf("fault at %d: %v\n%s", at, err, diff)
 				}
 				continue
 			}
-			failed, ok := errors.AsType[*v4a.CommitError](err)
+			failed, ok := errors.AsType[*tree.CommitError](err)
 			if !ok || !errors.Is(err, errFault) {
 				t.Fatalf("fault at %d: error = %v", at, err)
 			}
@@ -224,9 +218,9 @@ func TestFaultsThatStay(t *testing.T) {
 }
 
 // checkAccounted checks that an error tells of everything that is not as it was.
-func checkAccounted(t *testing.T, failed *v4a.CommitError, after tree) {
+func checkAccounted(t *testing.T, failed *tree.CommitError, after folder) {
 	t.Helper()
-	want := tree{}
+	want := folder{}
 	for name, text := range fiveFiles {
 		want[name] = text
 	}
@@ -263,7 +257,7 @@ func TestUnrestored(t *testing.T) {
 		return renames > 3 && operation == "rename"
 	}
 	after, err := applyFaulty(t, f)
-	failed, ok := errors.AsType[*v4a.CommitError](err)
+	failed, ok := errors.AsType[*tree.CommitError](err)
 	if !ok || len(failed.Unrestored) == 0 {
 		t.Fatalf("error = %v", err)
 	}
@@ -294,7 +288,7 @@ func TestCommitEndsWithContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := v4a.NewPlan(ctx, faulty{v4a.OnRoot(openRoot(t, dir)), f}, patch)
+	plan, err := tree.NewPlan(ctx, faulty{tree.OnRoot(openRoot(t, dir)), f}, patch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +298,7 @@ func TestCommitEndsWithContext(t *testing.T) {
 	if diff := cmp.Diff(fiveFiles, readTree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := v4a.NewPlan(ctx, v4a.OnRoot(openRoot(t, dir)), patch); !errors.Is(err, context.Canceled) {
+	if _, err := tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), patch); !errors.Is(err, context.Canceled) {
 		t.Errorf("plan: error = %v", err)
 	}
 }
@@ -325,14 +319,14 @@ func (c *endsLater) Err() error {
 // A search through a large file ends with its context, wherever it is.
 func TestPlanEndsWithContext(t *testing.T) {
 	dir := t.TempDir()
-	tree{"f": strings.Repeat("line\n", 100_000)}.write(t, dir)
+	folder{"f": strings.Repeat("line\n", 100_000)}.write(t, dir)
 	for _, hunk := range []string{"@@\n line\n-lines\n", "@@ lin\n-line\n"} {
 		patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunk))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for looks := 0; ; looks = 2*looks + 1 {
-			_, err := v4a.NewPlan(&endsLater{t.Context(), looks}, v4a.OnRoot(openRoot(t, dir)), patch)
+			_, err := tree.NewPlan(&endsLater{t.Context(), looks}, tree.OnRoot(openRoot(t, dir)), patch)
 			if _, ok := errors.AsType[*v4a.MatchError](err); ok {
 				if looks < 31 {
 					t.Errorf("looked only %d times whether to go on", looks)
@@ -346,111 +340,7 @@ func TestPlanEndsWithContext(t *testing.T) {
 	}
 }
 
-func TestOnBilly(t *testing.T) {
-	systems := map[string]func(*testing.T) billy.Filesystem{
-		"memory": func(*testing.T) billy.Filesystem { return memfs.New() },
-		"bound":  func(t *testing.T) billy.Filesystem { return osfs.New(t.TempDir(), osfs.WithBoundOS()) },
-		"worktree": func(t *testing.T) billy.Filesystem {
-			repository, err := git.Init(memory.NewStorage(), osfs.New(t.TempDir(), osfs.WithBoundOS()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			worktree, err := repository.Worktree()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return worktree.Filesystem
-		},
-		"chroot": func(t *testing.T) billy.Filesystem { return osfs.New(t.TempDir()) },
-	}
-	for system, open := range systems {
-		for name, tt := range patches {
-			t.Run(system+" "+name, func(t *testing.T) {
-				fsys := open(t)
-				for name, text := range tt.before {
-					if err := util.WriteFile(fsys, name, []byte(text), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				patch, err := v4a.Parse(envelope(tt.sections))
-				if err != nil {
-					t.Fatal(err)
-				}
-				plan, err := v4a.NewPlan(t.Context(), v4a.OnBilly(fsys), patch)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := plan.Commit(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tt.want.withoutEmpty(), readBilly(t, fsys)); diff != "" {
-					t.Error(diff)
-				}
-			})
-		}
-	}
-}
-
-func readBilly(t rapid.TB, fsys billy.Filesystem) tree {
-	t.Helper()
-	files := tree{}
-	err := util.Walk(fsys, "", func(name string, info fs.FileInfo, err error) error {
-		if err != nil || info.IsDir() {
-			return err
-		}
-		text, err := util.ReadFile(fsys, name)
-		files[strings.TrimPrefix(name, "/")] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func TestOnBillyRefuses(t *testing.T) {
-	fsys := osfs.New(t.TempDir(), osfs.WithBoundOS())
-	if err := util.WriteFile(fsys, "f", []byte("x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := fsys.Symlink("../../f", "out"); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"out", "../f", ".git/config", "/f"} {
-		patch, err := v4a.Parse(envelope("*** Add File: " + name + "\n+y\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = v4a.NewPlan(t.Context(), v4a.OnBilly(fsys), patch)
-		if _, ok := errors.AsType[*v4a.PathError](err); !ok {
-			t.Errorf("%s: error = %v, want a PathError", name, err)
-		}
-	}
-}
-
-// A file of a tree without times is compared by its content.
-func TestOnBillyChanged(t *testing.T) {
-	fsys := memfs.New()
-	if err := util.WriteFile(fsys, "f", []byte("x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	patch, err := v4a.Parse(envelope("*** Update File: f\n@@\n-x\n+y\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := v4a.NewPlan(t.Context(), v4a.OnBilly(fsys), patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := util.WriteFile(fsys, "f", []byte("z\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := errors.AsType[*v4a.ChangedError](plan.Commit(t.Context())); !ok {
-		t.Error("the change went unnoticed")
-	}
-}
-
-func (files tree) without(names []string) tree {
+func (files folder) without(names []string) folder {
 	kept := maps.Clone(files)
 	for _, name := range names {
 		delete(kept, name)

@@ -1,0 +1,127 @@
+package v4a_test
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/google/go-cmp/cmp"
+)
+
+func hunksOf(c *v4a.Content) string {
+	var b strings.Builder
+	w := bufio.NewWriter(&b)
+	c.Diff().WriteHunks(w)
+	_ = w.Flush()
+	return b.String()
+}
+
+func TestDiffOfWholeTexts(t *testing.T) {
+	tests := map[string]struct{ before, after, want string }{
+		"the same":                 {"a\nb\n", "a\nb\n", ""},
+		"both ends are equal":      {"a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
+		"three lines around":       {"1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n6\n7\n8\n", "@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n"},
+		"from nothing":             {"", "a\n", "@@ -0,0 +1 @@\n+a\n"},
+		"to nothing":               {"a\nb\n", "", "@@ -1,2 +0,0 @@\n-a\n-b\n"},
+		"final newline comes":      {"a", "a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"},
+		"final newline goes":       {"a\nb\n", "a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n"},
+		"CR alone ends no line":    {"a\rb\n", "a\rB\n", "@@ -1 +1 @@\n-a\rb\n+a\rB\n"},
+		"lines of both are longer": {"a\nx\nx\n", "a\nx\n", "@@ -1,3 +1,2 @@\n a\n x\n-x\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := v4a.NewContent(tt.before).Rewritten(tt.after)
+			if diff := cmp.Diff(tt.want, hunksOf(c)); diff != "" {
+				t.Error(diff)
+			}
+			if c.Changed() != (tt.want != "") || c.Diff().Empty() != (tt.want == "") {
+				t.Errorf("changed: %v, empty: %v", c.Changed(), c.Diff().Empty())
+			}
+			added, removed := strings.Count(tt.want, "\n+"), strings.Count(tt.want, "\n-")
+			if d := c.Diff(); d.Added != added || d.Removed != removed {
+				t.Errorf("%d added, %d removed, want %d and %d", d.Added, d.Removed, added, removed)
+			}
+		})
+	}
+}
+
+// What several updates make of a text is one difference to what it started as.
+func TestDiffOfUpdates(t *testing.T) {
+	var lines strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&lines, "%d\n", i+1)
+	}
+	tests := map[string]struct{ sections, want string }{
+		"far apart": {
+			"*** Update File: f\n@@\n-2\n+two\n@@\n-19\n",
+			"@@ -1,5 +1,5 @@\n 1\n-2\n+two\n 3\n 4\n 5\n@@ -16,5 +16,4 @@\n 16\n 17\n 18\n-19\n 20\n",
+		},
+		"near each other": {
+			"*** Update File: f\n@@\n-2\n*** Update File: f\n@@\n-8\n+eight\n+more\n",
+			"@@ -1,11 +1,11 @@\n 1\n-2\n 3\n 4\n 5\n 6\n 7\n-8\n+eight\n+more\n 9\n 10\n 11\n",
+		},
+		"there and back": {"*** Update File: f\n@@\n-2\n+two\n*** Update File: f\n@@\n-two\n+2\n", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, _, err := v4a.NewContent(lines.String()).Updated(t.Context(), parsed(t, tt.sections).Sections)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, hunksOf(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSimilarity(t *testing.T) {
+	half, _, err := v4a.NewContent("a\nb\n").Updated(t.Context(), parsed(t, "*** Update File: f\n@@\n-b\n+c\n").Sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[int]*v4a.Content{100: v4a.NewContent(""), 50: half, 0: v4a.NewContent("a\n").Rewritten("b\n")} {
+		if got := c.Similarity(); got != want {
+			t.Errorf("%d%% of %q are similar, want %d%%", got, c.Text(), want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	tests := map[string]struct {
+		before, hunks string
+		want          []string
+	}{
+		"nothing to tell":      {"a\nb\n", "@@\n a\n+x\n", nil},
+		"indentation":          {"  a\nb\n", "@@\n a\n+x\n", []string{"a hunk fits line 1 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
+		"dashes":               {"b\na – c\n", "@@\n a - c\n+x\n", []string{"a hunk fits line 2 only with the kind of its dashes, quotes or spaces left aside; what it adds stands as the patch has it, so look at that."}},
+		"blanks at the end":    {"a  \nb\n", "@@\n a\n+x\n", nil},
+		"quotes":               {"x = “a”\n", "@@\n-x = \"a\"\n+x = \"b\"\n", []string{"a hunk fits line 1 only with the kind of its dashes, quotes or spaces left aside; what it adds stands as the patch has it, so look at that."}},
+		"tabs, second hunk":    {"a\n\tb\nc\n", "@@\n-a\n+A\n@@\n-  b\n+  B\n", []string{"a hunk fits line 2 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
+		"nothing is added":     {"  a\nb\n", "@@\n-a\n", nil},
+		"two places":           {"a\nb\na\n", "@@\n-a\n+x\n", []string{`a hunk without an "@@" line of its own fits line 1 and line 3; the first was changed.`}},
+		"two places, one said": {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
+		"each of two places":   {"a\nb\na\n", "@@\n-a\n+x\n@@\n-a\n+y\n", nil},
+		"the end of two":       {"a\nb\na\n", "@@\n-a\n+x\n*** End of File\n", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, notes, err := v4a.NewContent(tt.before).Updated(t.Context(), parsed(t, "*** Update File: f\n"+tt.hunks).Sections)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, notes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPaths(t *testing.T) {
+	patch := parsed(t, "*** Add File: b\n+x\n*** Update File: a\n*** Move to: ./b\n@@\n x\n*** Delete File: b\n*** Delete File: a\n")
+	if diff := cmp.Diff([]string{"b", "a", "./b"}, v4a.Paths(patch)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,126 @@
+package tree
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// Diff writes the plan in git's format, as `git apply` reads it. Files are
+// compared as text whatever they hold. A rename says where from; a path that
+// turns from a link into a file is deleted and created.
+func (p *Plan) Diff(w io.Writer) error {
+	d := &differ{bufio.NewWriter(w)}
+	for i := range p.changed {
+		d.change(&p.changed[i])
+	}
+	if err := d.Flush(); err != nil {
+		return fmt.Errorf("write diff: %w", err)
+	}
+	return nil
+}
+
+// differ writes diffs. Its writer keeps the first error.
+type differ struct{ *bufio.Writer }
+
+func (d *differ) change(c *change) {
+	f := c.file
+	switch {
+	case f.isLink() && f.exists:
+		d.deleted(c.Path, f.before, f.content.Rewritten("").Diff())
+		d.added(c.Path, f, v4a.NewContent("").Rewritten(f.content.Text()).Diff())
+	case c.Op == v4a.Add:
+		d.added(c.Path, f, c.diff)
+	case c.Op == v4a.Delete:
+		d.deleted(c.Path, f.before, c.diff)
+	default:
+		d.updated(c)
+	}
+}
+
+func (d *differ) updated(c *change) {
+	f, from := c.file, cmp.Or(c.MovedFrom, c.Path)
+	d.names(from, c.Path)
+	switch {
+	case c.MovedFrom != "":
+		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", f.content.Similarity(), quoted(from), quoted(c.Path))
+	case gitMode(f.modeBefore()) != gitMode(f.modeAfter()):
+		fmt.Fprintf(d, "old mode %s\nnew mode %s\n", gitMode(f.modeBefore()), gitMode(f.modeAfter()))
+	}
+	d.hunks(header("a/", from), header("b/", c.Path), c.diff)
+}
+
+func (d *differ) added(name string, f *file, diff v4a.Diff) {
+	d.names(name, name)
+	fmt.Fprintf(d, "new file mode %s\n", gitMode(f.modeAfter()))
+	d.hunks(noFile, header("b/", name), diff)
+}
+
+func (d *differ) deleted(name string, before fs.FileInfo, diff v4a.Diff) {
+	d.names(name, name)
+	fmt.Fprintf(d, "deleted file mode %s\n", gitMode(before.Mode()))
+	d.hunks(header("a/", name), noFile, diff)
+}
+
+func (d *differ) names(from, to string) {
+	fmt.Fprintf(d, "diff --git %s %s\n", quoted("a/"+from), quoted("b/"+to))
+}
+
+func (d *differ) hunks(from, to string, diff v4a.Diff) {
+	if diff.Empty() {
+		return
+	}
+	fmt.Fprintf(d, "--- %s\n+++ %s\n", from, to)
+	diff.WriteHunks(d.Writer)
+}
+
+// noFile stands in the place of a name on the side that has no file.
+const noFile = "/dev/null"
+
+// header is a name as "---" and "+++" lines have it: a blank in it is followed
+// by a tab, so that no reader takes the rest for a time.
+func header(prefix, name string) string {
+	name = quoted(prefix + name)
+	if strings.Contains(name, " ") {
+		name += "\t"
+	}
+	return name
+}
+
+// quoted is a name as git writes it, in C's way where it holds a control
+// character, a quote or a backslash.
+func quoted(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || r == '"' || r == '\\' }) {
+		return name
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case c < ' ' || c == 0x7F:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// gitMode is the mode that git's trees know.
+func gitMode(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "120000"
+	case mode&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
+}

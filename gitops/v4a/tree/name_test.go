@@ -1,0 +1,39 @@
+package tree_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestIn(t *testing.T) {
+	patch, err := v4a.Parse(envelope("*** Update File: a\n*** Move to: ../b\n@@\n-x\n*** Delete File: /c\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"d/e/a", "d/b", "/c"}, v4a.Paths(tree.In("d/e", patch))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a", "../b", "/c"}, v4a.Paths(tree.In(".", patch))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A path that can only be a directory's is refused from everywhere.
+func TestInKeepsRefusals(t *testing.T) {
+	for _, name := range []string{"new/", "new/.", "new/..", ".", "./", "new/x/..", "..", "../.."} {
+		for _, dir := range []string{".", "sub"} {
+			patch, err := v4a.Parse(envelope("*** Add File: " + name + "\n+x\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = commit(t, t.TempDir(), tree.In(dir, patch))
+			if _, ok := errors.AsType[*tree.PathError](err); !ok {
+				t.Errorf("%q in %q: error = %v", name, dir, err)
+			}
+		}
+	}
+}

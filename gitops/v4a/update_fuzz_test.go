@@ -1,0 +1,117 @@
+package v4a
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"testing"
+)
+
+// FuzzUpdate throws bytes at the parser of each dialect and, as what they are
+// then, at a text.
+func FuzzUpdate(f *testing.F) {
+	f.Add("*** Begin Patch\n*** Update File: f\n@@ a\n-b\n+c\n*** End Patch", "a\nb\n")
+	f.Add("*** Begin Patch\n*** Update File: f\n*** Move to: g\n@@\n b\n\n@@\n+x\n*** End of File\n*** Add File: f\n+f\n*** Delete File: g\n*** End Patch", "a\r\nb")
+	f.Add("<<'EOF'\n*** Begin Patch\n*** Update File: f\n@@\n a\n*** Update File: f\n@@\n+b\n*** End Patch\nEOF", "\ufeffa\r")
+	f.Add("@@ a\n-b\n+c\n@@\n \n*** End of File\n", "a\nb\n\n")
+	f.Add("+a\n+b\r\n", "")
+	f.Fuzz(func(t *testing.T, text, file string) {
+		if len(text) > 1<<16 || len(file) > 1<<16 {
+			t.Skip("enough is known of smaller ones")
+		}
+		if patch, err := Parse(text); err == nil {
+			checkUpdates(t, patch, file)
+		} else if _, ok := err.(*ParseError); !ok {
+			t.Errorf("error of Parse: %v", err)
+		}
+		for _, op := range [...]Op{Add, Update, Delete} {
+			if patch, err := ParseDiff(op, "f", text); err == nil {
+				checkUpdates(t, patch, file)
+			} else if _, ok := err.(*ParseError); !ok {
+				t.Errorf("error of ParseDiff: %v", err)
+			}
+		}
+	})
+}
+
+// checkUpdates applies the sections of a patch to a text, as if all were about
+// one file.
+func checkUpdates(t *testing.T, patch *Patch, file string) {
+	c := NewContent(file)
+	for i, s := range patch.Sections {
+		if s.Op != Update {
+			c = c.Rewritten(s.Content)
+			continue
+		}
+		updated, _, err := c.Updated(t.Context(), patch.Sections[i:i+1])
+		if err != nil {
+			checkMismatch(t, err)
+			return
+		}
+		c = updated
+		checkContent(t, c)
+	}
+	checkContent(t, c)
+	checkSize(t, c, patch)
+	c.Diff().WriteHunks(bufio.NewWriter(io.Discard))
+}
+
+func checkMismatch(t *testing.T, err error) {
+	if _, ok := err.(*MatchError); !ok {
+		t.Errorf("error of Updated: %v", err)
+	}
+	if n := len(err.Error()); n > 1<<17 {
+		t.Errorf("error of %d bytes", n)
+	}
+}
+
+// checkContent checks that the pieces make the text, and the differing lines
+// the text from the base.
+func checkContent(t *testing.T, c *Content) {
+	var pieces strings.Builder
+	for _, p := range c.pieces {
+		if p.at >= 0 && c.base[p.at:p.at+len(p.text)] != p.text {
+			t.Errorf("%q is not at %d of %q", p.text, p.at, c.base)
+		}
+		pieces.WriteString(p.text)
+	}
+	if pieces.String() != c.text {
+		t.Errorf("pieces make %q, not %q", pieces.String(), c.text)
+	}
+	var patched strings.Builder
+	at := 0
+	for _, r := range c.Diff().ranges {
+		patched.WriteString(c.base[at:r.oldFrom])
+		patched.WriteString(c.text[r.newFrom:r.newTo])
+		at = r.oldTo
+		if !atLineStart(c.base, r.oldFrom) || !atLineStart(c.text, r.newFrom) {
+			t.Errorf("%+v of %q and %q starts within a line", r, c.base, c.text)
+		}
+	}
+	patched.WriteString(c.base[at:])
+	if patched.String() != c.text {
+		t.Errorf("differing lines make %q of %q, not %q", patched.String(), c.base, c.text)
+	}
+}
+
+// checkSize checks that what a content holds grows with the file and the patch
+// and no faster: sections can only add what they say, with an ending for each line.
+func checkSize(t *testing.T, c *Content, patch *Patch) {
+	said, lines := 0, 1
+	for _, s := range patch.Sections {
+		said += 2*len(s.Content) + 2
+		lines += 2
+		for _, h := range s.Hunks {
+			for _, l := range h.Lines {
+				said += len(l.Text) + 2
+				lines += 2
+			}
+		}
+	}
+	if n := len(c.text); n > len(c.base)+said {
+		t.Errorf("it has %d bytes, from %d and a patch of %d", n, len(c.base), said)
+	}
+	if n := len(c.pieces); n > 2*lines {
+		t.Errorf("it has %d pieces, from %d lines of a patch", n, lines)
+	}
+}
