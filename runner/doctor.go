@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -139,8 +141,8 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
 		c.Level, c.Layers = string(level), layers
 	}
 	c.Processes = processesOf(layers)
-	if options.Mode == sandbox.DangerFullAccess {
-		options.Mode = sandbox.WorkspaceWrite
+	if options.Mode == grants.DangerFullAccess {
+		options.Mode = grants.WorkspaceWrite
 		d.note("confinement", unconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
 	}
 	c.Trials = sandbox.Trials(ctx, options)
@@ -180,7 +182,10 @@ func (d *Diagnosis) examineGit(ctx context.Context, r *run) {
 		return
 	}
 	g.Checkout, g.Base, g.Origin = r.checkout.Root(), strings.TrimSpace(r.base.Branch+" "+short(r.base.SHA)), r.redactor.Redact(r.checkout.Origin())
-	files, err := sandbox.GitCredentials(g.Checkout, r.scratch("credentials"))
+	if runtime.GOOS != "linux" {
+		return // nothing keeps credentials from commands there
+	}
+	files, err := guard.Credentials(g.Checkout)
 	if err != nil {
 		d.fault("git", sentence(err.Error())+".", "")
 		return
