@@ -33,11 +33,8 @@ func Open(_ context.Context, o Options) (*Sandbox, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Mode == grants.DangerFullAccess && o.Network == NetworkProxied {
-		return nil, unconfinedProxy(o)
-	}
-	if o.Mode == grants.DangerFullAccess && LevelNone.reaches(o.Require) {
-		return &Sandbox{AdoptOrphans: true}, nil
+	if o.Mode == grants.DangerFullAccess {
+		return openUnconfined(o)
 	}
 	return nil, &UnavailableError{
 		Reached: LevelNone, Asked: o.Require, Missing: []string{"this system has neither namespaces nor Landlock"},

@@ -102,19 +102,6 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	return nil, unavailable
 }
 
-func openUnconfined(o Options) (*Sandbox, error) {
-	if o.Network == NetworkProxied {
-		return nil, unconfinedProxy(o)
-	}
-	if !LevelNone.reaches(o.Require) {
-		return nil, &UnavailableError{
-			Reached: LevelNone, Asked: o.Require,
-			Remedy: fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", grants.DangerFullAccess),
-		}
-	}
-	return &Sandbox{AdoptOrphans: true}, nil
-}
-
 // openNamespaces confines by namespaces and seccomp, and by Landlock where
 // there is one.
 func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,16 +280,16 @@ func TestConfinedCommandsAreKilledAndInterrupted(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			box, o := confined(t, tier, nil)
 			for _, end := range []struct {
-				by   func(*Process)
+				by   syscall.Signal
 				want Status
-			}{{(*Process).Interrupt, Status{130, "interrupt"}}, {(*Process).Kill, Status{137, "killed"}}} {
+			}{{syscall.SIGINT, Status{130, "interrupt"}}, {syscall.SIGKILL, Status{137, "killed"}}} {
 				up := make(chan struct{})
 				p, err := box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
 				if err != nil {
 					t.Fatal(err)
 				}
 				<-up
-				end.by(p)
+				p.Signal(end.by)
 				if status, err := p.Wait(); err != nil || status != end.want {
 					t.Errorf("got %+v, %v", status, err)
 				}

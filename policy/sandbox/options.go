@@ -44,12 +44,12 @@ const (
 	LevelFull Level = "full"
 )
 
-// Levels lists the levels, the weakest first.
-func Levels() []Level { return []Level{LevelNone, LevelLandlock, LevelNamespaces, LevelFull} }
+// levels are all of them, the weakest first.
+var levels = []Level{LevelNone, LevelLandlock, LevelNamespaces, LevelFull}
 
 // reaches says whether l is as strong as required; an empty one is anything.
 func (l Level) reaches(required Level) bool {
-	return required == "" || slices.Index(Levels(), l) >= slices.Index(Levels(), required)
+	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
 // DefaultProcesses is how many processes a run may have at once.
@@ -143,13 +143,19 @@ const remedy = "Allow user namespaces or Landlock on this machine (" + opensName
 const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
 	"without a network namespace nothing holds commands to a list of hosts. Or give the network as loopback, none or full."
 
-// unconfinedProxy is why nothing is opened where a list of hosts is to hold
-// commands that nothing confines.
-func unconfinedProxy(o Options) error {
-	return &UnavailableError{
-		Reached: LevelNone, Asked: o.Require, Missing: []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"},
-		Remedy: "A list of hosts needs confinement: choose another mode, or give the network as full.",
+// openUnconfined opens what confines nothing, unless something is to.
+func openUnconfined(o Options) (*Sandbox, error) {
+	refused := &UnavailableError{Reached: LevelNone, Asked: o.Require}
+	switch {
+	case o.Network == NetworkProxied:
+		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
+		refused.Remedy = "A list of hosts needs confinement: choose another mode, or give the network as full."
+	case !LevelNone.reaches(o.Require):
+		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", grants.DangerFullAccess)
+	default:
+		return &Sandbox{AdoptOrphans: true}, nil
 	}
+	return nil, refused
 }
 
 // Probe finds out what Open would reach, by opening a sandbox and closing it.
@@ -184,7 +190,7 @@ func (o Options) check() error {
 		return errors.New("a network by a proxy has nobody who serves")
 	}
 	for _, level := range []Level{o.Require, o.At} {
-		if level != "" && !slices.Contains(Levels(), level) {
+		if level != "" && !slices.Contains(levels, level) {
 			return fmt.Errorf("sandbox level %q is not known", level)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // homeCredentials are files and folders below a user's folder that hold
@@ -69,7 +71,7 @@ func credentialsBy(by string, paths []string) []credential {
 func (f Folders) credentials() []credential {
 	all := credentialsBy(DeniedBy, f.DenyRead)
 	for _, name := range namedCredentials {
-		paths := slices.DeleteFunc(filepath.SplitList(f.variable(name)), func(path string) bool { return !filepath.IsAbs(path) })
+		paths := slices.DeleteFunc(filepath.SplitList(stage.Variable(f.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })
 		all = append(all, credentialsBy(name, paths)...)
 	}
 	return append(all, credentialsBy("", f.usualCredentials())...)
@@ -87,14 +89,14 @@ func (f Folders) usualCredentials() []string {
 			paths = append(paths, filepath.Join(home, name))
 		}
 	}
-	if temp := f.variable("RUNNER_TEMP"); filepath.IsAbs(temp) {
+	if temp := stage.Variable(f.Environ, "RUNNER_TEMP"); filepath.IsAbs(temp) {
 		paths = append(paths, temp)
 	}
 	for _, dir := range f.runnerFolders() {
 		paths = append(paths, matching(dir, runnerCredentials)...)
 	}
 	for name, folder := range movedFolders {
-		dir := f.variable(name)
+		dir := stage.Variable(f.Environ, name)
 		for _, credential := range homeCredentials {
 			if below, moved := strings.CutPrefix(credential, folder); moved && filepath.IsAbs(dir) {
 				paths = append(paths, filepath.Join(dir, below))
@@ -123,7 +125,7 @@ func (f Folders) homes() []string {
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
 		homes = append(homes, u.HomeDir)
 	}
-	for _, home := range []string{f.Home, f.variable("HOME")} {
+	for _, home := range []string{f.Home, stage.Variable(f.Environ, "HOME")} {
 		if filepath.IsAbs(home) && !slices.Contains(homes, home) {
 			homes = append(homes, home)
 		}
@@ -136,21 +138,11 @@ func (f Folders) homes() []string {
 func (f Folders) runnerFolders() []string {
 	var dirs []string
 	for _, name := range []string{"RUNNER_TEMP", "RUNNER_WORKSPACE"} {
-		if path := f.variable(name); filepath.IsAbs(path) {
+		if path := stage.Variable(f.Environ, name); filepath.IsAbs(path) {
 			dirs = append(dirs, filepath.Dir(filepath.Dir(path)))
 		}
 	}
 	return append(dirs, "/home/runner/actions-runner", "/home/runner/runners", "/actions-runner")
-}
-
-// variable is the last value of one in the environment, as programs have it.
-func (f Folders) variable(name string) string {
-	for _, v := range slices.Backward(f.Environ) {
-		if value, is := strings.CutPrefix(v, name+"="); is {
-			return value
-		}
-	}
-	return ""
 }
 
 // hostSockets are the named sockets of this network namespace. A read-only

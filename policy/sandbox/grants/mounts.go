@@ -25,7 +25,13 @@ func (p *Plan) Mounts() []stage.Mount {
 		}
 	}
 	if p.home != "" && !within(p.home, p.writable) {
-		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: p.homesBelow(), Optional: true})
+		var below []string // the changes of earlier sandboxes
+		for _, scratch := range f.Below {
+			if changes := filepath.Join(scratch, "home"); isFolder(changes) {
+				below = append(below, changes)
+			}
+		}
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: below, Optional: true})
 	}
 	for _, path := range p.readable {
 		p.putSource(stage.Readable, path, path)
@@ -45,17 +51,6 @@ func (p *Plan) Mounts() []stage.Mount {
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
-}
-
-// homesBelow are the changes of the user's folder by earlier sandboxes.
-func (p *Plan) homesBelow() []string {
-	var all []string
-	for _, scratch := range p.folders.Below {
-		if changes := filepath.Join(scratch, "home"); isFolder(changes) {
-			all = append(all, changes)
-		}
-	}
-	return all
 }
 
 func (p *Plan) put(m stage.Mount) { p.mounts[m.Path] = m }

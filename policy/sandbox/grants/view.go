@@ -196,15 +196,9 @@ func (e viewed) source(inside string) string {
 	last := e.sources[len(e.sources)-1]
 	for _, source := range e.sources[:len(e.sources)-1] {
 		info, err := os.Lstat(filepath.Join(source, inside))
-		switch {
-		case err != nil:
-			continue
-		case info.IsDir() && isFolder(filepath.Join(last, inside)):
-			continue
-		case info.Mode()&fs.ModeCharDevice != 0: // overlayfs: it is gone
-			return source
+		if err == nil && !(info.IsDir() && isFolder(filepath.Join(last, inside))) {
+			return source // also where it has a device, by which overlayfs says that the file is gone
 		}
-		return source
 	}
 	return last
 }
