@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -67,7 +68,7 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 // begin starts the process inside before it is known what it is to be told, for
 // the network that it will most likely be.
 func (o AloneOptions) begin() *sandbox.Begun {
-	if o.Mode == string(sandbox.DangerFullAccess) {
+	if o.Mode == string(grants.DangerFullAccess) {
 		return nil
 	}
 	return sandbox.Begin(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))

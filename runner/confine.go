@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -84,7 +86,7 @@ func (r *run) probeSetup(ctx context.Context) error {
 // confinementFailure is the outcome of a sandbox that cannot be opened.
 func confinementFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
-	var checkout *sandbox.CheckoutError
+	var checkout *guard.CheckoutError
 	switch {
 	case errors.As(err, &checkout):
 		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(checkout.Error())).Because(err)
@@ -114,13 +116,15 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 		p.network, p.key = policy.Network, "policy.network"
 	}
 	o := sandbox.Options{
-		Mode: sandbox.Mode(policy.Sandbox), Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
-		At:        sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
-		Workspace: p.root, Lent: p.lent, Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.rec.Path()),
-		Secrets:  r.hidden,
-		Readable: []string{r.rec.Join(record.OutputsFolder), r.rec.Join(programsFolder)},
-		Home:     r.env.Home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ,
-		Set: slices.Collect(maps.Keys(policy.Env.Set)), Begun: p.begun,
+		Network: sandbox.Network(p.network.Mode), Require: sandbox.Level(policy.Require),
+		At:    sandbox.Level(r.confined.Level), // once it is known: what the record says holds for all that come
+		Begun: p.begun,
+		Folders: grants.Folders{
+			Mode: grants.Mode(policy.Sandbox), Workspace: p.root, Lent: p.lent, Unlent: []string{guard.Alternates},
+			Writable: r.absolute(policy.Writable), DenyRead: append(r.absolute(policy.DenyRead), r.rec.Path()), Secrets: r.hidden,
+			Readable: []string{r.rec.Join(record.OutputsFolder), r.rec.Join(programsFolder)},
+			Home:     r.env.Home(), Scratch: r.scratch(p.scratch), Environ: r.options.Environ, Set: slices.Collect(maps.Keys(policy.Env.Set)),
+		},
 	}
 	if checkout := r.root(); p.root != checkout && !strings.HasPrefix(checkout, r.rec.Path()+string(filepath.Separator)) {
 		o.Twin = checkout // which the agent may have put anything into; the run directory is closed anyway
@@ -128,13 +132,24 @@ func (r *run) sandboxOptions(p place) sandbox.Options {
 	if p.network.Listed() {
 		o.Network, o.Serve = sandbox.NetworkProxied, r.serveHosts(p.key, p.network, p.scratch)
 	}
-	if o.Mode == sandbox.ReadOnly && p.scratch != agentScratch {
-		o.Mode = sandbox.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+	if o.Mode == grants.ReadOnly && p.scratch != agentScratch {
+		o.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
 	}
 	if _, err := os.Lstat(r.scratch(setupScratch)); err == nil && p.scratch != setupScratch {
 		o.Below = []string{r.scratch(setupScratch)}
 	}
+	o.Held = heldOfGit(o.Folders)
 	return o
+}
+
+// heldOfGit tells a sandbox what commands may not do with git's files.
+func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, error) {
+	return func(writable, homes []string) (grants.Held, error) {
+		held, err := guard.Checkout{
+			Root: f.Workspace, Writable: writable, Fleeting: f.Twin != "", Home: f.Home, Homes: homes, Environ: f.Environ,
+		}.Held()
+		return grants.Held(held), err
+	}
 }
 
 // absolute are paths of the job: below the repository's root, or below the
@@ -177,7 +192,7 @@ func (r *run) confinementWords() string {
 	switch {
 	case r.confined.Level == string(sandbox.LevelNone):
 		return "none: commands run with the rights of the user who started agent-ci"
-	case r.job.Policy.Sandbox == string(sandbox.ReadOnly):
+	case r.job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
 	return "workspace-write: commands may write in " + r.checkout.Root() + ", in $TMPDIR, and, for themselves, in the home folder; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -140,8 +142,8 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
 		c.Level, c.Layers = string(level), layers
 	}
 	c.Processes = processesOf(layers)
-	if options.Mode == sandbox.DangerFullAccess {
-		options.Mode = sandbox.WorkspaceWrite
+	if options.Mode == grants.DangerFullAccess {
+		options.Mode = grants.WorkspaceWrite
 		d.note("confinement", unconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
 	}
 	c.Trials = sandbox.Trials(ctx, options)
@@ -181,7 +183,10 @@ func (d *Diagnosis) examineGit(ctx context.Context, r *run) {
 		return
 	}
 	g.Checkout, g.Base, g.Origin = r.checkout.Root(), strings.TrimSpace(r.base.Branch+" "+gitops.Short(r.base.SHA)), r.rec.Redact(r.checkout.Origin())
-	files, err := sandbox.GitCredentials(g.Checkout, r.scratch("credentials"))
+	if runtime.GOOS != "linux" {
+		return // nothing keeps credentials from commands there
+	}
+	files, err := guard.Credentials(g.Checkout)
 	if err != nil {
 		d.fault("git", outcome.Sentence(err.Error())+".", "")
 		return

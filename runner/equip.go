@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/given"
@@ -144,8 +145,8 @@ func (r *run) openWorkDir(dir string) (*os.Root, error) {
 
 // commandView is what the agent's commands see of files, for the tools that
 // read them.
-func (r *run) commandView() func() (*sandbox.View, error) {
-	return sync.OnceValues(func() (*sandbox.View, error) {
+func (r *run) commandView() func() (*grants.View, error) {
+	return sync.OnceValues(func() (*grants.View, error) {
 		return sandbox.NewView(r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}), sandbox.Level(r.confined.Level))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -36,7 +37,7 @@ func (r *run) markGit(ctx context.Context) error {
 			return err
 		}
 	}
-	mark, err := sandbox.MarkGit(ctx, r.root(), sandbox.Level(r.confined.Level), submodules)
+	mark, err := guard.NewMark(ctx, r.root(), r.confined.Level == string(sandbox.LevelLandlock), submodules)
 	if err != nil || mark == nil {
 		return err
 	}

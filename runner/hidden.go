@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -23,7 +24,7 @@ const hiddenFile = record.StateFolder + "/hidden.json"
 // agent made since says nothing.
 func (r *run) hide(ctx context.Context) error {
 	switch {
-	case r.job.Policy.Sandbox == string(sandbox.DangerFullAccess):
+	case r.job.Policy.Sandbox == string(grants.DangerFullAccess):
 		return nil // nothing is kept from commands
 	case r.hidden == nil:
 		return r.findHidden(ctx)
@@ -34,7 +35,7 @@ func (r *run) hide(ctx context.Context) error {
 // findHidden looks for it, beside what was found before.
 func (r *run) findHidden(ctx context.Context) error {
 	o := r.sandboxOptions(place{scratch: agentScratch, root: r.root()}) // which is needed soon
-	found, err := sandbox.FindSecrets(ctx, o)
+	found, err := grants.FindSecrets(ctx, o.Folders)
 	if err != nil {
 		return confinementFailure(o, err)
 	}
@@ -47,8 +48,8 @@ func (r *run) findHidden(ctx context.Context) error {
 // useHidden makes the checkout leave out what is hidden in it, but for what the
 // base commit tracks: what somebody named ends the run, and what is only known by
 // its place is a file of the repository.
-func (r *run) useHidden(found *sandbox.Secrets) error {
-	kept := []sandbox.Secret{}
+func (r *run) useHidden(found *grants.Secrets) error {
+	kept := []grants.Secret{}
 	for _, secret := range found.Found {
 		path, tracked, err := r.tracksHidden(secret.Path)
 		switch {
@@ -109,12 +110,12 @@ func (r *run) tracksHidden(path string) (inside string, tracked bool, err error)
 }
 
 // hiddenTracked is the outcome of a secret that is at path in the base commit.
-func hiddenTracked(secret sandbox.Secret, path string) error {
+func hiddenTracked(secret grants.Secret, path string) error {
 	named, remedy := "", "take it out of the list"
 	if secret.Named != secret.Path {
 		named = fmt.Sprintf(" (as %s)", secret.Named)
 	}
-	if secret.By != sandbox.DeniedBy {
+	if secret.By != grants.DeniedBy {
 		remedy = "unset the variable for agent-ci"
 	}
 	return outcome.Stopf(outcome.InvalidInput, "deny_read_tracked",
@@ -129,7 +130,7 @@ func (r *run) hideAgain() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var known sandbox.Secrets
+	var known grants.Secrets
 	if err == nil {
 		err = json.Unmarshal(raw, &known)
 	}
@@ -147,13 +148,13 @@ func (r *run) hideAgain() error {
 // as what was there before. Where that can't be kept from commands, nothing more
 // is run.
 func (r *run) hideMore(ctx context.Context) error {
-	if r.job.Policy.Sandbox == string(sandbox.DangerFullAccess) {
+	if r.job.Policy.Sandbox == string(grants.DangerFullAccess) {
 		return nil
 	}
 	if err := r.findHidden(ctx); err != nil {
 		return err
 	}
-	there := slices.ContainsFunc(r.hidden.Found, func(s sandbox.Secret) bool { return s.There })
+	there := slices.ContainsFunc(r.hidden.Found, func(s grants.Secret) bool { return s.There })
 	if !there || r.confined.Level != string(sandbox.LevelLandlock) {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -42,7 +42,7 @@ type journalled struct {
 
 // journalPatch writes the journal of a patch to paths and closes it when the
 // patch is done.
-func (r *run) journalPatch(root *os.Root, view func() (*sandbox.View, error)) func(paths []string) (func(applied bool), error) {
+func (r *run) journalPatch(root *os.Root, view func() (*grants.View, error)) func(paths []string) (func(applied bool), error) {
 	return func(paths []string) (func(applied bool), error) {
 		r.rec.Remove(journalFolder)
 		shown, err := view()
@@ -89,7 +89,7 @@ func syncPatched(root *os.Root, paths []string) {
 	}
 }
 
-func (r *run) journalOne(root *os.Root, view *sandbox.View, name, content string) (journalled, error) {
+func (r *run) journalOne(root *os.Root, view *grants.View, name, content string) (journalled, error) {
 	file := journalled{Path: name}
 	info, err := root.Lstat(name)
 	switch {
@@ -117,7 +117,7 @@ func (r *run) journalOne(root *os.Root, view *sandbox.View, name, content string
 
 // readShown reads a file, but nothing that commands don't see and that a link
 // leads to which came in its place.
-func readShown(root *os.Root, view *sandbox.View, name string) ([]byte, error) {
+func readShown(root *os.Root, view *grants.View, name string) ([]byte, error) {
 	f, err := given.OpenIn(root, name)
 	if err != nil {
 		return nil, err

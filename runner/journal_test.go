@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,4 +160,4 @@ func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
 }
 
 // showAll is the view of commands that see everything.
-func showAll() (*sandbox.View, error) { return nil, nil }
+func showAll() (*grants.View, error) { return nil, nil }

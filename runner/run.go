@@ -10,9 +10,11 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -112,10 +114,10 @@ type run struct {
 	base     gitops.Base
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
-	gitMark  *sandbox.GitMark // to compare with; nil where commands can't write .git
-	hidden   *sandbox.Secrets // from commands, where they may write; nil until it was looked for
-	gitBad   bool             // it differs, and nothing of git is run on it
-	unread   bool             // objects differ, and none is read any more
+	gitMark  *guard.Mark     // to compare with; nil where commands can't write .git
+	hidden   *grants.Secrets // from commands, where they may write; nil until it was looked for
+	gitBad   bool            // it differs, and nothing of git is run on it
+	unread   bool            // objects differ, and none is read any more
 	branch   string
 
 	tools        *toolbox // while the agent works

@@ -39,6 +39,7 @@ var roomKnows = map[string][]string{
 	"policy/secrets":    nil,
 	"gitops/forge":      nil,
 	"gitops/github":     {"gitops/forge", "gitops/internal"},
+	"gitops/guard":      nil,
 	"gitops/remote":     {"gitops/internal"},
 	"gitops/rules":      nil,
 	"gitops/v4a":        nil,

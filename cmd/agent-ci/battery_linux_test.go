@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -94,7 +94,7 @@ func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {
 	t.Parallel()
 	s := newSiege(t, besiegers(t), "full", os.Getuid())
 	job := s.job(nil)
-	job["policy"].(map[string]any)["sandbox"] = string(sandbox.ReadOnly)
+	job["policy"].(map[string]any)["sandbox"] = string(grants.ReadOnly)
 	targets := s.targets()
 	s.play(job, some(readCalls(targets)), some(patchCalls(targets)))
 	for _, breach := range s.breaches() {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -40,7 +41,7 @@ func TestEveryTool(t *testing.T) {
 			"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
 		}
 		if confines() == sandbox.LevelNone {
-			cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
+			cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 		}
 		return cmd.CombinedOutput()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
@@ -98,10 +99,10 @@ func commandsIn(mode string, set *rules.Set) policy.Commands {
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd() // without one nothing is below it
 	level := sandbox.LevelFull
-	if sandbox.Mode(mode) == sandbox.DangerFullAccess {
+	if grants.Mode(mode) == grants.DangerFullAccess {
 		level = sandbox.LevelNone
 	}
-	o := sandbox.Options{Mode: cmp.Or(sandbox.Mode(mode), sandbox.WorkspaceWrite), Workspace: dir, Home: home}
+	o := sandbox.Options{Folders: grants.Folders{Mode: cmp.Or(grants.Mode(mode), grants.WorkspaceWrite), Workspace: dir, Home: home}}
 	return policy.Commands{Rules: set, Confined: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
 }
 

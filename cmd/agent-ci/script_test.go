@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
@@ -69,7 +70,7 @@ var confines = sync.OnceValue(func() sandbox.Level {
 })
 
 func probeIn(dir string) sandbox.Options {
-	return sandbox.Options{Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkLoopback, Workspace: dir, Home: dir, Scratch: filepath.Join(dir, "scratch")}
+	return sandbox.Options{Network: sandbox.NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: dir, Home: dir, Scratch: filepath.Join(dir, "scratch")}}
 }
 
 // What scripts do without must be the machine's doing.
@@ -146,7 +147,7 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		env.Setenv(name, value)
 	}
 	if confines() == sandbox.LevelNone {
-		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(sandbox.DangerFullAccess))
+		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(grants.DangerFullAccess))
 	}
 	return nil
 }

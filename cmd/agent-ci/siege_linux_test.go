@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
@@ -167,7 +168,7 @@ func (s *siege) job(more map[string]any) map[string]any {
 		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, "conf/cred.json", "keys")
 	}
 	if s.tier == unconfined {
-		policy["sandbox"] = string(sandbox.DangerFullAccess)
+		policy["sandbox"] = string(grants.DangerFullAccess)
 	}
 	job := map[string]any{
 		"version": 1, "name": "siege", "task": map[string]string{"prompt": "Hold."}, "policy": policy,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // workshop is a folder of a test that runs git and agent-ci itself, and the
@@ -22,7 +23,7 @@ func newWorkshop(t *testing.T, env ...string) workshop {
 	t.Helper()
 	dir := t.TempDir()
 	if confines() == sandbox.LevelNone {
-		env = append(env, "AGENT_CI_POLICY_SANDBOX="+string(sandbox.DangerFullAccess))
+		env = append(env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 	}
 	return workshop{t, dir, append([]string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
@@ -92,6 +93,7 @@ func runOuter() {
 	defer stop()
 	o.Options.without = o.Without
 	o.Options.Environ = os.Environ()
+	o.Options.Held = heldOfGit(o.Options.Folders)
 	all := attempts.All()
 	if o.Proxied {
 		all = append(all, proxyAttempts()...)
@@ -199,7 +201,10 @@ func newWorld(t *testing.T, tier string, user int) outer {
 		denied = append(denied, w.Hidden()...)
 	}
 	return outer{World: w, Program: in("bin/attempt"), Without: tiers[tier], Options: Options{
-		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: w.Workspace, Writable: []string{w.Extra}, Home: w.Home, Scratch: in("scratch"), DenyRead: denied,
+		Network: NetworkLoopback,
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: w.Workspace, Writable: []string{w.Extra}, Home: w.Home, Scratch: in("scratch"), DenyRead: denied,
+		},
 	}}
 }
 
@@ -247,7 +252,10 @@ func requireTier(t *testing.T, tier string) {
 	t.Helper()
 	base := t.TempDir()
 	box, err := Open(t.Context(), Options{
-		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: base, Scratch: t.TempDir(), Require: Level(tier), without: tiers[tier],
+		Network: NetworkNone, Require: Level(tier), without: tiers[tier],
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: base, Scratch: t.TempDir(),
+		},
 	})
 	if err != nil {
 		sandboxtest.SkipUnlessOffered(t, tier, err)

@@ -1,32 +1,115 @@
 package sandbox
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-func TestWhatOfAConfigurationOfGitIsACredential(t *testing.T) {
-	for _, test := range []struct {
-		name, config string
-		kept         bool
-	}{
-		{"a header", "[http]\n\textraheader = hunter22\n", false},
-		{"a password of mail", "[sendemail]\n\tsmtpPass = hunter22\n", false},
-		{"the password of imap-send", "[imap]\n\tpass = hunter22\n", false},
-		{"a key of somebody's API", "[tool]\n\tapiKey = hunter22\n", false},
-		{"a secret", "[tool \"x\"]\n\tclientSecret = hunter22\n", false},
-		{"a proxy without a scheme", "[remote \"x\"]\n\tproxy = user:hunter22@proxy.example.com:80\n", false},
-		{"a proxy", "[remote \"x\"]\n\tproxy = http://hunter22.example.com\n", true},
-		{"a key to sign with", "[user]\n\tsigningkey = hunter22\n", true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			cleaned, _, err := withoutCredentials([]byte(test.config))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if kept := cleaned == nil || strings.Contains(string(cleaned), "hunter22"); kept != test.kept {
-				t.Errorf("kept: %t, of it is left %q", kept, cleaned)
+// heldOfGit has a sandbox hold what a run has it hold of git.
+func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, error) {
+	return func(writable, homes []string) (grants.Held, error) {
+		held, err := guard.Checkout{Root: f.Workspace, Writable: writable, Home: f.Home, Homes: homes, Environ: f.Environ}.Held()
+		return grants.Held(held), err
+	}
+}
+
+// The repository that is worked in is read by git as ever, in every tier.
+func TestGitReadsItsRepository(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	for tier := range tiers {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) {
+				for _, args := range [][]string{
+					{"init", "-q"},
+					{"config", "user.name", "Script"},
+					{"config", "user.email", "script@example.invalid"},
+					{"commit", "-q", "--allow-empty", "-m", "begin"},
+				} {
+					cmd := exec.Command("git", args...)
+					cmd.Dir, cmd.Env = o.Workspace, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("git %v: %v\n%s", args, err, out)
+					}
+				}
+				put(t, filepath.Join(o.Workspace, "file"), "one\n", 0o644)
+				for _, args := range [][]string{{"add", "file"}, {"commit", "-q", "-m", "add a file"}} {
+					cmd := exec.Command("git", args...)
+					cmd.Dir = o.Workspace
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("git %v: %v\n%s", args, err, out)
+					}
+				}
+			})
+			got := run(t, box, o, `git config --global --get safe.directory >/dev/null; echo two >>file && git status --short && git diff --stat && git log --oneline && git blame -s file && git show --stat HEAD && git ls-files`)
+			for _, want := range []string{" M file", "1 insertion", "add a file", "begin", "1) one", "2) two"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not in\n%s", want, got)
+				}
 			}
 		})
+	}
+}
+
+func TestGitWithoutItsCredentials(t *testing.T) {
+	box, o := confined(t, "namespaces", func(o *Options) {
+		put(t, filepath.Join(o.Workspace, ".git/config"), "[core]\n\tbare = false\n[credential]\n\thelper = store\n[remote \"origin\"]\n\turl = https://user:"+secret+"@example.com/a.git\n"+
+			"[http \"https://example.com\"]\n\textraheader = AUTHORIZATION: basic "+secret+"\n[includeIf \"gitdir:/x\"]\n\tpath = creds\n", 0o644)
+		put(t, filepath.Join(o.Workspace, ".git/creds"), secret, 0o644)
+		put(t, filepath.Join(o.Workspace, ".git/modules/sub/config"), "[http]\n\textraheader = "+secret+"\n", 0o644)
+	})
+	got := run(t, box, o, "cat .git/config .git/creds .git/modules/sub/config")
+	if strings.Contains(got, secret) || !strings.Contains(got, "https://example.com/a.git") || !strings.Contains(got, "bare = false") || strings.Contains(got, "creds") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
+	home := t.TempDir()
+	put(t, filepath.Join(home, "store"), secret, 0o644)
+	put(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = A\n[credential]\n\thelper = store --file "+filepath.Join(home, "store")+
+		"\n[url \"https://x:"+secret+"@github.com/\"]\n\tinsteadOf = https://github.com/\n", 0o644)
+	put(t, filepath.Join(home, ".config/git/config"), "[[[ "+secret, 0o644)
+	for _, tier := range []string{"namespaces", "landlock"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
+			got := run(t, box, o, "cd "+home+"; cat .gitconfig store .config/git/config 2>&1; true")
+			if strings.Contains(got, secret) || tier == "namespaces" && !strings.Contains(got, "name = A") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
+	requireTier(t, "landlock")
+	workspace := t.TempDir()
+	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
+	o := Options{Network: NetworkNone, without: []string{layerNamespaces}, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}}
+	o.Held = heldOfGit(o.Folders)
+	_, err := Open(t.Context(), o)
+	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "). Check out without credentials (actions/checkout: persist-credentials: false), allow") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWorktreesGitFolderIsReadOnly(t *testing.T) {
+	repository := t.TempDir()
+	put(t, filepath.Join(repository, "config"), "[core]\n", 0o644)
+	put(t, filepath.Join(repository, "worktrees/w/commondir"), "../..\n", 0o644)
+	box, o := confined(t, "namespaces", func(o *Options) {
+		put(t, filepath.Join(o.Workspace, ".git"), "gitdir: "+filepath.Join(repository, "worktrees/w")+"\n", 0o644)
+	})
+	got := run(t, box, o, "cd "+repository+"; for f in worktrees/w/HEAD config hooks "+o.Workspace+"/.git; do touch $f 2>&1; done; cat config")
+	if strings.Count(got, "Read-only file system") != 4 || !strings.Contains(got, "[core]") {
+		t.Errorf("got %q", got)
 	}
 }

@@ -71,13 +71,14 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 	})
 	if err != nil {
 		ours.Close()
-		return nil, &insideError{"start in namespaces of its own", err.Error()}
+		return nil, &insideError{step: "start in namespaces of its own", why: err.Error()}
 	}
 	return in, nil
 }
 
-// insideError is what a process inside could not do.
-type insideError struct{ step, why string }
+// insideError is what a process inside could not do, and what helps against it, if
+// that is more than what always does.
+type insideError struct{ step, why, remedy string }
 
 func (e *insideError) Error() string { return e.step + ": " + e.why }
 
@@ -96,7 +97,7 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 	_ = in.socket.SetDeadline(time.Now().Add(in.startWait))
 	defer in.socket.SetDeadline(time.Time{})
 	if err := in.send(spec); err != nil {
-		return report, &insideError{"hand over what to confine", in.explain(err)}
+		return report, &insideError{step: "hand over what to confine", why: in.explain(err)}
 	}
 	if spec.ProxyPort == 0 {
 		err = in.receive(&report)
@@ -104,14 +105,14 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 		in.proxy, err = in.receiveListener(&report)
 	}
 	if err != nil {
-		return report, &insideError{"confine", in.explain(err)}
+		return report, &insideError{step: "confine", why: in.explain(err)}
 	}
 	if report.Failed != "" {
-		return report, &insideError{report.Failed, report.Error}
+		return report, &insideError{step: report.Failed, why: report.Error}
 	}
 	var ready stage.Event
 	if err := in.receive(&ready); err != nil {
-		return report, &insideError{"start the supervisor", in.explain(err)}
+		return report, &insideError{step: "start the supervisor", why: in.explain(err)}
 	}
 	return report, nil
 }

@@ -28,7 +28,10 @@ func Later(ctx context.Context, o Options) *Sandbox {
 
 // become makes s the sandbox that o describes.
 func (s *Sandbox) become(ctx context.Context, o Options) error {
-	if s.isClosed() {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
 		return ErrClosed
 	}
 	opened, err := Open(ctx, o)
@@ -44,18 +47,4 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 	defer s.mu.Unlock()
 	s.AdoptOrphans, s.confinement = opened.AdoptOrphans, opened.confinement
 	return nil
-}
-
-func (s *Sandbox) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
-
-// ready opens a sandbox of Later, once.
-func (s *Sandbox) ready() error {
-	if s.opened == nil {
-		return nil
-	}
-	return s.opened()
 }

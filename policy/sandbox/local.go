@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // localChild is a command that this program started itself, unconfined.
@@ -17,7 +19,7 @@ type localChild struct {
 }
 
 func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
-	path, err := LookPath(c.Argv[0], c.Dir, c.Env)
+	path, err := stage.LookPath(c.Argv[0], c.Dir, c.Env)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -34,7 +35,7 @@ const leastLandlock = 3
 // DangerFullAccess nothing is confined. Close ends it; Scratch stays.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	defer o.Begun.End() // unless it is taken
-	if o.Mode == DangerFullAccess {
+	if o.Mode == grants.DangerFullAccess {
 		return openUnconfined(o)
 	}
 	if err := o.check(); err != nil {
@@ -67,10 +68,7 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	o.Begun = o.begin()
 	defer o.Begun.End()
-	if err := makeScratch(o.Scratch); err != nil {
-		return nil, err
-	}
-	p, err := newPlan(o)
+	p, err := o.plan()
 	if err != nil {
 		return nil, err
 	}
@@ -78,17 +76,15 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	if o.Network == NetworkProxied {
 		unavailable.Remedy = remedyProxied
 	}
-	for _, try := range []func(*Sandbox, *plan) error{openNamespaces, openLandlock} {
+	for _, try := range []func(*Sandbox, Options, *grants.Plan) error{openNamespaces, openLandlock} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		s := new(Sandbox)
-		err := try(s, p)
+		err := try(s, o, p)
 		if refused := (*insideError)(nil); errors.As(err, &refused) {
 			unavailable.Missing = append(unavailable.Missing, refused.Error())
-			if mixed := (*inseparableError)(nil); errors.As(err, &mixed) {
-				unavailable.Remedy = mixed.remedy
-			}
+			unavailable.Remedy = cmp.Or(refused.remedy, unavailable.Remedy)
 			continue
 		}
 		if err != nil {
@@ -106,61 +102,24 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	return nil, unavailable
 }
 
-func openUnconfined(o Options) (*Sandbox, error) {
-	if o.Network == NetworkProxied {
-		return nil, unconfinedProxy(o)
-	}
-	if !LevelNone.reaches(o.Require) {
-		return nil, &UnavailableError{
-			Reached: LevelNone, Asked: o.Require,
-			Remedy: fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", DangerFullAccess),
-		}
-	}
-	return &Sandbox{AdoptOrphans: true}, nil
-}
-
-func makeScratch(dir string) error {
-	for _, name := range []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "git"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			return fmt.Errorf("make the sandbox's folders: %w", err)
-		}
-	}
-	for _, name := range []string{"tmp", "var-tmp"} {
-		if err := os.Chmod(filepath.Join(dir, name), 0o777|os.ModeSticky); err != nil {
-			return fmt.Errorf("make the sandbox's folders: %w", err)
-		}
-	}
-	return makeNothing(filepath.Join(dir, "nothing"))
-}
-
-// makeNothing makes the file that lies over those that are hidden.
-func makeNothing(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("make the sandbox's folders: %w", err)
-	}
-	return f.Close()
-}
-
 // openNamespaces confines by namespaces and seccomp, and by Landlock where
 // there is one.
-func openNamespaces(s *Sandbox, p *plan) error {
-	o := p.options
+func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if slices.Contains(o.without, layerNamespaces) {
-		return &insideError{layerNamespaces, "left out"}
+		return &insideError{step: layerNamespaces, why: "left out"}
 	}
 	programs, err := filters(filterOptions{inet: o.Network != NetworkNone, namespaced: true, connect: true})
 	if err != nil {
 		return err
 	}
-	mounts := p.namespaceMounts()
+	mounts := p.Mounts()
 	spec := stage.Spec{
 		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
-		Mounts: mounts, Nothing: filepath.Join(o.Scratch, "nothing"), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
+		Mounts: mounts, Nothing: o.Nothing(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
 	}
 	if abi := o.landlockABI(); abi > 0 {
 		spec.Landlock = &stage.Landlock{
-			Config: abi, Read: []string{"/"}, Write: p.writableInside(mounts), DenyNet: o.Network == NetworkNone,
+			Config: abi, Read: []string{"/"}, Write: grants.WritableAmong(mounts), DenyNet: o.Network == NetworkNone,
 			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
 		}
 	}
@@ -178,10 +137,7 @@ func openNamespaces(s *Sandbox, p *plan) error {
 		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
 	}
 	s.addCommonLayers(spec, report)
-	s.env = []string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}
-	if slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }) {
-		s.env = append(s.env, o.cacheVariables("/tmp/.cache")...)
-	}
+	s.env = p.Variables(!slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }))
 	if s.inside.proxy != nil {
 		s.stopServing = o.Serve(s.inside.proxy)
 		s.env = append(s.env, proxyVariables()...)
@@ -191,24 +147,28 @@ func openNamespaces(s *Sandbox, p *plan) error {
 }
 
 // openLandlock confines by Landlock and seccomp.
-func openLandlock(s *Sandbox, p *plan) error {
-	o := p.options
+func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	abi := o.landlockABI()
 	if o.Network == NetworkProxied {
-		return &insideError{layerLandlock, "it knows ports, not hosts"}
+		return &insideError{step: layerLandlock, why: "it knows ports, not hosts"}
 	}
 	if abi < leastLandlock {
-		return &insideError{layerLandlock, fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
+		return &insideError{step: layerLandlock, why: fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
 	}
 	programs, err := filters(filterOptions{inet: o.Network == NetworkFull, connect: o.Network == NetworkFull})
 	if err != nil {
 		return err
 	}
-	grants, err := p.landlockAlone(abi)
+	granted, err := p.Landlock()
+	if inseparable := (*grants.InseparableError)(nil); errors.As(err, &inseparable) {
+		remedy := inseparable.Remedy + ", allow user namespaces on this machine (" + opensNamespaces + "), or run without confinement by policy.sandbox: danger-full-access."
+		return &insideError{layerLandlock, inseparable.What, remedy}
+	}
 	if err != nil {
 		return err
 	}
-	spec := stage.Spec{Landlock: grants, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
+	granted.Config, granted.DenyNet = abi, o.Network != NetworkFull
+	spec := stage.Spec{Landlock: granted, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
 	report, err := s.enter(spec, beginHere(o.processes()))
 	if err != nil {
 		return err
@@ -218,9 +178,7 @@ func openLandlock(s *Sandbox, p *plan) error {
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
 	s.addCommonLayers(spec, report)
-	tmp := filepath.Join(o.Scratch, "tmp")
-	s.env = append([]string{"TMPDIR=" + tmp, "TMP=" + tmp, "TEMP=" + tmp}, o.cacheVariables(filepath.Join(o.Scratch, "cache"))...)
-	s.env = append(s.env, p.gitVariables()...)
+	s.env = p.LandlockVariables()
 	return nil
 }
 

@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -24,8 +26,10 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	t.Helper()
 	base := t.TempDir()
 	o := Options{
-		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"),
-		Home: os.Getenv("HOME"), Environ: os.Environ(), Require: Level(tier), without: tiers[tier],
+		Network: NetworkLoopback, Require: Level(tier), without: tiers[tier],
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"), Home: os.Getenv("HOME"), Environ: os.Environ(),
+		},
 	}
 	if err := os.Mkdir(o.Workspace, 0o755); err != nil {
 		t.Fatal(err)
@@ -33,6 +37,7 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	if change != nil {
 		change(&o)
 	}
+	o.Held = heldOfGit(o.Folders)
 	box, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
 		sandboxtest.SkipUnlessOffered(t, tier, err)
@@ -121,45 +126,6 @@ func TestSetCachesStay(t *testing.T) {
 	want := "/set " + filepath.Join(o.Scratch, "cache") + " " + filepath.Join(o.Scratch, "tmp") + "\n"
 	if diff := cmp.Diff(want, output.String()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// The repository that is worked in is read by git as ever, in every tier.
-func TestGitReadsItsRepository(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, func(o *Options) {
-				for _, args := range [][]string{
-					{"init", "-q"},
-					{"config", "user.name", "Script"},
-					{"config", "user.email", "script@example.invalid"},
-					{"commit", "-q", "--allow-empty", "-m", "begin"},
-				} {
-					cmd := exec.Command("git", args...)
-					cmd.Dir, cmd.Env = o.Workspace, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Fatalf("git %v: %v\n%s", args, err, out)
-					}
-				}
-				put(t, filepath.Join(o.Workspace, "file"), "one\n", 0o644)
-				for _, args := range [][]string{{"add", "file"}, {"commit", "-q", "-m", "add a file"}} {
-					cmd := exec.Command("git", args...)
-					cmd.Dir = o.Workspace
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Fatalf("git %v: %v\n%s", args, err, out)
-					}
-				}
-			})
-			got := run(t, box, o, `git config --global --get safe.directory >/dev/null; echo two >>file && git status --short && git diff --stat && git log --oneline && git blame -s file && git show --stat HEAD && git ls-files`)
-			for _, want := range []string{" M file", "1 insertion", "add a file", "begin", "1) one", "2) two"} {
-				if !strings.Contains(got, want) {
-					t.Errorf("%q is not in\n%s", want, got)
-				}
-			}
-		})
 	}
 }
 
@@ -314,16 +280,16 @@ func TestConfinedCommandsAreKilledAndInterrupted(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			box, o := confined(t, tier, nil)
 			for _, end := range []struct {
-				by   func(*Process)
+				by   syscall.Signal
 				want Status
-			}{{(*Process).Interrupt, Status{130, "interrupt"}}, {(*Process).Kill, Status{137, "killed"}}} {
+			}{{syscall.SIGINT, Status{130, "interrupt"}}, {syscall.SIGKILL, Status{137, "killed"}}} {
 				up := make(chan struct{})
 				p, err := box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
 				if err != nil {
 					t.Fatal(err)
 				}
 				<-up
-				end.by(p)
+				p.Signal(end.by)
 				if status, err := p.Wait(); err != nil || status != end.want {
 					t.Errorf("got %+v, %v", status, err)
 				}
@@ -393,7 +359,7 @@ func TestProcessesAreLimited(t *testing.T) {
 }
 
 func TestWhatIsRequiredMustBeThere(t *testing.T) {
-	o := Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: t.TempDir(), Scratch: t.TempDir()}
+	o := Options{Network: NetworkNone, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}}
 	for _, test := range []struct {
 		name    string
 		change  func(*Options)
@@ -401,7 +367,7 @@ func TestWhatIsRequiredMustBeThere(t *testing.T) {
 	}{
 		{"nothing is left", func(o *Options) { o.without = []string{layerNamespaces, layerLandlock} }, true},
 		{"more than there is", func(o *Options) { o.without, o.Require = []string{layerLandlock}, LevelFull }, true},
-		{"something of nothing", func(o *Options) { o.Mode, o.Require = DangerFullAccess, LevelLandlock }, true},
+		{"something of nothing", func(o *Options) { o.Mode, o.Require = grants.DangerFullAccess, LevelLandlock }, true},
 		{"a mode that is none", func(o *Options) { o.Mode = "x" }, false},
 		{"a network that is none", func(o *Options) { o.Network = "x" }, false},
 		{"a level that is none", func(o *Options) { o.Require = "x" }, false},
@@ -430,63 +396,13 @@ func TestALinkDoesNotGrantWhatItLeadsTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), Options{
-		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: t.TempDir(), Writable: []string{filepath.Join(workspace, "build")},
+		Network: NetworkNone,
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir(), Writable: []string{filepath.Join(workspace, "build")},
+		},
 	})
 	if err == nil || !strings.Contains(err.Error(), "leads out") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestGitWithoutItsCredentials(t *testing.T) {
-	box, o := confined(t, "namespaces", func(o *Options) {
-		put(t, filepath.Join(o.Workspace, ".git/config"), "[core]\n\tbare = false\n[credential]\n\thelper = store\n[remote \"origin\"]\n\turl = https://user:"+secret+"@example.com/a.git\n"+
-			"[http \"https://example.com\"]\n\textraheader = AUTHORIZATION: basic "+secret+"\n[includeIf \"gitdir:/x\"]\n\tpath = creds\n", 0o644)
-		put(t, filepath.Join(o.Workspace, ".git/creds"), secret, 0o644)
-		put(t, filepath.Join(o.Workspace, ".git/modules/sub/config"), "[http]\n\textraheader = "+secret+"\n", 0o644)
-	})
-	got := run(t, box, o, "cat .git/config .git/creds .git/modules/sub/config")
-	if strings.Contains(got, secret) || !strings.Contains(got, "https://example.com/a.git") || !strings.Contains(got, "bare = false") || strings.Contains(got, "creds") {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
-	home := t.TempDir()
-	put(t, filepath.Join(home, "store"), secret, 0o644)
-	put(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = A\n[credential]\n\thelper = store --file "+filepath.Join(home, "store")+
-		"\n[url \"https://x:"+secret+"@github.com/\"]\n\tinsteadOf = https://github.com/\n", 0o644)
-	put(t, filepath.Join(home, ".config/git/config"), "[[[ "+secret, 0o644)
-	for _, tier := range []string{"namespaces", "landlock"} {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
-			got := run(t, box, o, "cd "+home+"; cat .gitconfig store .config/git/config 2>&1; true")
-			if strings.Contains(got, secret) || tier == "namespaces" && !strings.Contains(got, "name = A") {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
-
-func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
-	requireTier(t, "landlock")
-	workspace := t.TempDir()
-	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
-	_, err := Open(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: t.TempDir(), without: []string{layerNamespaces}})
-	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "). Check out without credentials (actions/checkout: persist-credentials: false), allow") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestAWorktreesGitFolderIsReadOnly(t *testing.T) {
-	repository := t.TempDir()
-	put(t, filepath.Join(repository, "config"), "[core]\n", 0o644)
-	put(t, filepath.Join(repository, "worktrees/w/commondir"), "../..\n", 0o644)
-	box, o := confined(t, "namespaces", func(o *Options) {
-		put(t, filepath.Join(o.Workspace, ".git"), "gitdir: "+filepath.Join(repository, "worktrees/w")+"\n", 0o644)
-	})
-	got := run(t, box, o, "cd "+repository+"; for f in worktrees/w/HEAD config hooks "+o.Workspace+"/.git; do touch $f 2>&1; done; cat config")
-	if strings.Count(got, "Read-only file system") != 4 || !strings.Contains(got, "[core]") {
-		t.Errorf("got %q", got)
 	}
 }
 
@@ -494,7 +410,7 @@ func TestReadOnlyModeWritesNothing(t *testing.T) {
 	for tier := range tiers {
 		t.Run(tier, func(t *testing.T) {
 			box, o := confined(t, tier, func(o *Options) {
-				o.Mode = ReadOnly
+				o.Mode = grants.ReadOnly
 				put(t, filepath.Join(o.Workspace, "f"), "content\n", 0o644)
 			})
 			if got := run(t, box, o, "cat f; echo x >f || echo refused; echo y >$TMPDIR/y && echo written"); !strings.HasPrefix(got, "content\n") || !strings.HasSuffix(got, "refused\nwritten\n") {
@@ -544,7 +460,7 @@ func BenchmarkTrue(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		o := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: b.TempDir(), Scratch: b.TempDir(), Home: os.Getenv("HOME")}
+		o := Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: b.TempDir(), Scratch: b.TempDir(), Home: os.Getenv("HOME")}}
 		b.StartTimer()
 		box, err := Open(b.Context(), o)
 		if err != nil {
@@ -624,8 +540,10 @@ func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
 
 func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 	o := Options{
-		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir(),
-		At: LevelFull, without: []string{layerNamespaces}, // as if the kernel refused them this time
+		Network: NetworkLoopback, At: LevelFull, without: []string{layerNamespaces}, // as if the kernel refused them this time,
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir(),
+		},
 	}
 	box, err := Open(t.Context(), o)
 	if err == nil {
@@ -638,7 +556,7 @@ func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 
 func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 	workspace := filepath.Join(t.TempDir(), "not there yet")
-	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: workspace, Scratch: t.TempDir()})
+	s := Later(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}})
 	defer s.Close()
 	command := Command{Argv: []string{"/bin/true"}, Dir: "/"}
 	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
@@ -658,7 +576,7 @@ func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 
 func TestLaterLeavesNothingRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	s := Later(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: t.TempDir()})
+	s := Later(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}})
 	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Skip(err)
 	}
@@ -669,7 +587,7 @@ func TestLaterLeavesNothingRunning(t *testing.T) {
 }
 
 func TestLaterOpensAtTheFirstCommand(t *testing.T) {
-	unavailable := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "missing", "\x00")}
+	unavailable := Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "missing", "\x00")}}
 	s := Later(t.Context(), unavailable)
 	if _, err := s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()}); !errors.Is(err, ErrNotStarted) {
 		t.Errorf("a sandbox that cannot be opened starts a command: %v", err)

@@ -10,18 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// Mode says what commands may change.
-type Mode string
-
-const (
-	// ReadOnly leaves them nothing but their own /tmp.
-	ReadOnly Mode = "read-only"
-	// WorkspaceWrite gives them the workspace and what Options.Writable names.
-	WorkspaceWrite Mode = "workspace-write"
-	// DangerFullAccess confines nothing.
-	DangerFullAccess Mode = "danger-full-access"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // Network says what commands reach.
@@ -54,20 +44,20 @@ const (
 	LevelFull Level = "full"
 )
 
-// Levels lists the levels, the weakest first.
-func Levels() []Level { return []Level{LevelNone, LevelLandlock, LevelNamespaces, LevelFull} }
+// levels are all of them, the weakest first.
+var levels = []Level{LevelNone, LevelLandlock, LevelNamespaces, LevelFull}
 
 // reaches says whether l is as strong as required; an empty one is anything.
 func (l Level) reaches(required Level) bool {
-	return required == "" || slices.Index(Levels(), l) >= slices.Index(Levels(), required)
+	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
 // DefaultProcesses is how many processes a run may have at once.
 const DefaultProcesses = 4096
 
-// Options say how commands are confined. Paths are absolute.
+// Options say how commands are confined, and what they see and may write then.
 type Options struct {
-	Mode    Mode
+	grants.Folders
 	Network Network
 	Require Level // Open fails where less is reached; empty asks for any confinement
 	// At is the level that Probe found for the commands of the same run. Open
@@ -75,36 +65,6 @@ type Options struct {
 	// judges changes goes by that level. Empty leaves it open; else Require does
 	// not count.
 	At Level
-
-	// Workspace is the checkout. What git keeps of it is read-only: the folder
-	// .git, also where a file .git names another one.
-	Workspace string
-	// Twin is a folder in whose place commands find the workspace once more, so
-	// that what names it finds that; empty for none. Without namespaces it stays
-	// what it is.
-	Twin     string
-	Writable []string // more that may be changed; what does not exist is passed over
-	Readable []string // stays readable though it lies in something that is absent
-	DenyRead []string // absent, besides the credentials
-	// Lent are folders to read that are shown at empty folders of the workspace, by
-	// these, too: git's objects, in a tree that borrows them. Without namespaces
-	// they are readable where they are.
-	Lent map[string]string
-	// Secrets are what FindSecrets found of both in the folders that commands may
-	// write to, before they ran; nil to look for it.
-	Secrets *Secrets
-
-	// Home is the user's folder. Commands may change what is in it, but what
-	// they change is their own and gone with the sandbox. Where the kernel
-	// can't do that it is read-only, and caches are moved by the environment.
-	Home string
-	// Scratch is a folder that belongs to this sandbox alone: it keeps /tmp and
-	// the changes of Home. A later sandbox that is given it finds both.
-	// RemoveScratch removes it.
-	Scratch string
-	// Below are the scratch folders of sandboxes that were closed before, the
-	// latest first: their changes of Home are seen and stay as they are.
-	Below []string
 
 	// Serve answers the proxy's clients on a listener that it closes, until stop
 	// is called; of NetworkProxied. Commands find the proxy by the variables that
@@ -115,38 +75,41 @@ type Options struct {
 	// that is not what it needs.
 	Begun *Begun `json:"-"`
 
-	Environ   []string // of agent-ci; names further credentials
-	Set       []string // names of variables whose values are the operator's: where caches are moved, theirs stay
-	Processes int      // most processes at once; 0 means DefaultProcesses
+	Processes int // most processes at once; 0 means DefaultProcesses
 
 	without []string // layers to do without, for tests
 }
 
-// WritableAt are the folders that commands may write to at a level, as they are
-// named and with their links resolved. What they write in the user's folder and
-// in /tmp is their own.
+// WritableAt are the folders that commands may write to at a level.
 func (o Options) WritableAt(level Level) []string {
-	var paths []string
 	switch level {
 	case LevelNone:
 		return nil
 	case LevelLandlock:
-		paths = []string{filepath.Join(o.Scratch, "tmp"), filepath.Join(o.Scratch, "cache")}
-	default:
-		paths = []string{"/tmp", "/var/tmp", "/dev/shm"}
-		if o.Home != "" {
-			paths = append(paths, o.Home)
-		}
+		return o.WritableByLandlock()
 	}
-	if o.Mode == WorkspaceWrite {
-		paths = append(append(paths, o.Workspace), o.Writable...)
+	return o.WritableInNamespaces()
+}
+
+// NewView gives the view of the commands in a sandbox that reaches a level.
+func NewView(o Options, level Level) (*grants.View, error) {
+	if level == LevelNone {
+		return o.Unconfined(), nil
 	}
-	for _, path := range slices.Clone(paths) {
-		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-			paths = append(paths, real)
-		}
+	p, err := o.plan()
+	if err != nil {
+		return nil, fmt.Errorf("find what commands may read: %w", err)
 	}
-	return paths
+	if level == LevelLandlock {
+		return p.LandlockView(), nil
+	}
+	return p.View(), nil
+}
+
+// plan finds what commands see and may write.
+func (o Options) plan() (*grants.Plan, error) {
+	o.Resolver = o.Network == NetworkFull
+	return grants.NewPlan(o.Folders)
 }
 
 // UnavailableError says that commands can't be confined as was asked.
@@ -168,14 +131,6 @@ func (e *UnavailableError) Error() string {
 	return what + ". " + e.Remedy
 }
 
-// CheckoutError is a workspace whose git folder can't be kept from commands.
-type CheckoutError struct {
-	What   string
-	Remedy string // what to do
-}
-
-func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
-
 // opensNamespaces are the kernel's settings that let ordinary users make user
 // namespaces, each of some distributions.
 const opensNamespaces = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"
@@ -188,13 +143,19 @@ const remedy = "Allow user namespaces or Landlock on this machine (" + opensName
 const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
 	"without a network namespace nothing holds commands to a list of hosts. Or give the network as loopback, none or full."
 
-// unconfinedProxy is why nothing is opened where a list of hosts is to hold
-// commands that nothing confines.
-func unconfinedProxy(o Options) error {
-	return &UnavailableError{
-		Reached: LevelNone, Asked: o.Require, Missing: []string{"the mode " + string(DangerFullAccess) + " confines nothing"},
-		Remedy: "A list of hosts needs confinement: choose another mode, or give the network as full.",
+// openUnconfined opens what confines nothing, unless something is to.
+func openUnconfined(o Options) (*Sandbox, error) {
+	refused := &UnavailableError{Reached: LevelNone, Asked: o.Require}
+	switch {
+	case o.Network == NetworkProxied:
+		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
+		refused.Remedy = "A list of hosts needs confinement: choose another mode, or give the network as full."
+	case !LevelNone.reaches(o.Require):
+		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", grants.DangerFullAccess)
+	default:
+		return &Sandbox{AdoptOrphans: true}, nil
 	}
+	return nil, refused
 }
 
 // Probe finds out what Open would reach, by opening a sandbox and closing it.
@@ -222,9 +183,6 @@ func RemoveScratch(dir string) error {
 }
 
 func (o Options) check() error {
-	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, o.Mode) {
-		return fmt.Errorf("sandbox mode %q is not known", o.Mode)
-	}
 	if !slices.Contains([]Network{NetworkNone, NetworkLoopback, NetworkProxied, NetworkFull}, o.Network) {
 		return fmt.Errorf("network %q is not known", o.Network)
 	}
@@ -232,34 +190,9 @@ func (o Options) check() error {
 		return errors.New("a network by a proxy has nobody who serves")
 	}
 	for _, level := range []Level{o.Require, o.At} {
-		if level != "" && !slices.Contains(Levels(), level) {
+		if level != "" && !slices.Contains(levels, level) {
 			return fmt.Errorf("sandbox level %q is not known", level)
 		}
 	}
-	named := slices.Concat([]string{o.Workspace, o.Scratch}, o.Below, o.Writable, o.Readable, o.DenyRead)
-	if o.Home != "" {
-		named = append(named, o.Home)
-	}
-	for place, folder := range o.Lent {
-		named = append(named, place, folder)
-	}
-	for _, path := range named {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("path %q of a sandbox is not absolute", path)
-		}
-	}
-	return nil
-}
-
-// within says whether path is one of the folders or lies below one.
-func within(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool {
-		rel, err := filepath.Rel(folder, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
-}
-
-func isFolder(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
+	return o.Check()
 }

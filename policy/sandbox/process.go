@@ -43,8 +43,10 @@ type child interface {
 // Start starts c. The caller ends it with Kill or Close and sees its end
 // through Done.
 func (s *Sandbox) Start(c Command) (*Process, error) {
-	if err := s.ready(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	if s.opened != nil {
+		if err := s.opened(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+		}
 	}
 	child, err := s.child(c)
 	if err != nil {
@@ -201,15 +203,10 @@ func statusOf(wait syscall.WaitStatus) Status {
 
 // Kill ends every process of the command's group. It does not wait, and does
 // nothing once the command has ended.
-func (p *Process) Kill() { p.notify(syscall.SIGKILL) }
+func (p *Process) Kill() { p.Signal(syscall.SIGKILL) }
 
 // Signal sends a signal to the command's process group.
-func (p *Process) Signal(sig syscall.Signal) { p.notify(sig) }
-
-// Interrupt sends SIGINT to the command's process group.
-func (p *Process) Interrupt() { p.notify(syscall.SIGINT) }
-
-func (p *Process) notify(sig syscall.Signal) {
+func (p *Process) Signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {

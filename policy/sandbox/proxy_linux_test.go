@@ -22,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
@@ -312,12 +313,14 @@ func TestCommandsFindTheProxy(t *testing.T) {
 func TestAListNeedsANetworkNamespace(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"landlock alone": func(o *Options) { o.without = []string{layerNamespaces} },
-		"no confinement": func(o *Options) { o.Mode = DangerFullAccess },
+		"no confinement": func(o *Options) { o.Mode = grants.DangerFullAccess },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{
-				Mode: WorkspaceWrite, Network: NetworkProxied, Workspace: t.TempDir(), Scratch: t.TempDir(),
-				Serve: func(net.Listener) func() { t.Error("it serves"); return func() {} },
+				Network: NetworkProxied, Serve: func(net.Listener) func() { t.Error("it serves"); return func() {} },
+				Folders: grants.Folders{
+					Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir(),
+				},
 			}
 			change(&o)
 			_, err := Open(t.Context(), o)
@@ -327,7 +330,7 @@ func TestAListNeedsANetworkNamespace(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(t.Context(), Options{Mode: WorkspaceWrite, Network: NetworkProxied, Workspace: t.TempDir(), Scratch: t.TempDir()}); err == nil {
+	if _, err := Open(t.Context(), Options{Network: NetworkProxied, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}}); err == nil {
 		t.Error("it opens without anybody who serves")
 	}
 }

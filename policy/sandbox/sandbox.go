@@ -34,7 +34,7 @@ type Sandbox struct {
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
 
-	opened func() error // of Later; nil for others
+	opened func() error // opens a sandbox of Later, once; nil for others
 	confinement
 
 	mu       sync.Mutex

@@ -1,15 +1,12 @@
 package sandbox
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // What was hidden before the first command is so in each later sandbox, whatever
@@ -55,76 +52,6 @@ func TestWhatIsHiddenStaysHidden(t *testing.T) {
 	}
 }
 
-// Whoever owns a folder can lock it and open it again: what is hidden in it is so
-// before the first command, and after one that locked it.
-func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
-	base := place(t)
-	workspace := filepath.Join(base, "workspace")
-	put(t, filepath.Join(workspace, "conf/deep/cred"), secret, 0o644)
-	put(t, filepath.Join(workspace, "open/cred"), secret, 0o644)
-	if err := os.Symlink("conf/deep/cred", filepath.Join(workspace, "link")); err != nil {
-		t.Fatal(err)
-	}
-	conf, open := filepath.Join(workspace, "conf"), filepath.Join(workspace, "open")
-	if err := os.Chmod(conf, 0); err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Mode: WorkspaceWrite, Workspace: workspace, Home: conf, Scratch: filepath.Join(base, "scratch"), DenyRead: []string{filepath.Join(workspace, "link"), filepath.Join(open, "cred")}}
-	sandboxtest.Give(t, base, ordinaryUser())
-	asOrdinaryUser(t, func() error {
-		found, err := FindSecrets(t.Context(), o)
-		if err != nil {
-			return err
-		}
-		o.Secrets = found
-		for range 2 {
-			p, err := newPlan(o)
-			if err != nil {
-				return err
-			}
-			if within(p.home, p.hidden) {
-				t.Errorf("the home folder %s is shown, which is hidden", p.home)
-			}
-			for _, path := range []string{filepath.Join(conf, "deep/cred"), filepath.Join(open, "cred")} {
-				if !within(path, p.hidden) {
-					t.Errorf("%s is not below what is hidden: %q", path, p.hidden)
-				}
-			}
-			if err := errors.Join(os.Chmod(conf, 0o755), os.Chmod(open, 0)); err != nil {
-				return err
-			}
-		}
-		return os.Chmod(open, 0o755)
-	})
-}
-
-func ordinaryUser() int {
-	if user := os.Getuid(); user != 0 {
-		return user
-	}
-	return sandboxtest.Nobody
-}
-
-// asOrdinaryUser has f done by a thread that has no rights of user 0, and that ends
-// with it.
-func asOrdinaryUser(t *testing.T, f func() error) {
-	t.Helper()
-	ended := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		if user := ordinaryUser(); user != os.Geteuid() {
-			if _, _, err := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(user), ^uintptr(0)); err != 0 {
-				ended <- err
-				return
-			}
-		}
-		ended <- f()
-	}()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-}
-
 // withHidden are options of a workspace that a link leads through to a hidden
 // file, which has more names.
 func withHidden(t *testing.T, tier string) Options {
@@ -146,10 +73,12 @@ func withHidden(t *testing.T, tier string) Options {
 		t.Fatal(err)
 	}
 	o := Options{
-		Mode: WorkspaceWrite, Network: NetworkNone, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, without: tiers[tier],
-		DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool"), filepath.Join(workspace, "vault")},
+		Network: NetworkNone, without: tiers[tier],
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool"), filepath.Join(workspace, "vault")},
+		},
 	}
-	found, err := FindSecrets(t.Context(), o)
+	found, err := grants.FindSecrets(t.Context(), o.Folders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +102,7 @@ func TestTheWorkspaceStaysWhereItIs(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			requireTier(t, tier)
 			base := place(t)
-			o := Options{Mode: WorkspaceWrite, Network: NetworkNone, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}, without: tiers[tier]}
+			o := Options{Network: NetworkNone, without: tiers[tier], Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}}}
 			put(t, filepath.Join(o.Workspace, "file"), "x", 0o644)
 			box := openOne(t, o)
 			run(t, box, o, `cd ..; for way in "mv ../src ../other" "mv work other"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done; touch ../made made`)
@@ -186,7 +115,7 @@ func TestLandlockRefusesWhatComesToBeHidden(t *testing.T) {
 	box, o := confined(t, "landlock", nil)
 	o.DenyRead = []string{filepath.Join(o.Workspace, "made")}
 	run(t, box, o, "echo secret >made")
-	found, err := FindSecrets(t.Context(), o)
+	found, err := grants.FindSecrets(t.Context(), o.Folders)
 	if err != nil {
 		t.Fatal(err)
 	}

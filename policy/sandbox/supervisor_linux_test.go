@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // What a thread has is a thread's, and Go's runtime has several.
@@ -192,7 +194,10 @@ func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
 	rescue := time.AfterFunc(20*time.Second, func() { _ = unix.Kill(pid, unix.SIGKILL) })
 	defer rescue.Stop()
 	_, err := Open(t.Context(), Options{
-		Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: base, Scratch: filepath.Join(base, "scratch"), Require: LevelFull, Begun: begun,
+		Network: NetworkLoopback, Require: LevelFull, Begun: begun,
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch"),
+		},
 	})
 	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "confine: it did not answer") {
 		t.Errorf("it ends by %v", err)
@@ -230,7 +235,7 @@ func TestAProcessThatWasBegunServesWhateverIsAsked(t *testing.T) {
 		"another network":        {NetworkFull, nil, LevelFull},
 		"fewer processes":        {NetworkLoopback, func(o *Options) { o.Processes = 100 }, LevelFull},
 		"no namespaces":          {NetworkLoopback, func(o *Options) { o.Require, o.without = "", tiers["landlock"] }, LevelLandlock},
-		"no confinement":         {NetworkLoopback, func(o *Options) { o.Mode, o.Require = DangerFullAccess, "" }, LevelNone},
+		"no confinement":         {NetworkLoopback, func(o *Options) { o.Mode, o.Require = grants.DangerFullAccess, "" }, LevelNone},
 		"a level found before":   {NetworkLoopback, func(o *Options) { o.At = LevelFull }, LevelFull},
 		"one that is taken":      {NetworkLoopback, func(o *Options) { o.Begun.End() }, LevelFull},
 		"a folder that is there": {NetworkLoopback, func(o *Options) { o.Writable = []string{"/tmp"} }, LevelFull},
@@ -265,7 +270,7 @@ func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := t.TempDir()
-			o := Options{Mode: WorkspaceWrite, Network: NetworkLoopback, Workspace: base, Scratch: filepath.Join(base, "scratch"), Begun: Begin(NetworkLoopback)}
+			o := Options{Network: NetworkLoopback, Begun: Begin(NetworkLoopback), Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch")}}
 			use(&o)
 			if box, err := Open(t.Context(), o); err == nil {
 				_ = box.Close()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // What the view shows at a path, commands see there, in every tier.
@@ -53,7 +55,7 @@ func TestTheViewIsWhatCommandsSee(t *testing.T) {
 }
 
 // viewedContent reads through the view as the tools do.
-func viewedContent(v *View, path string) string {
+func viewedContent(v *grants.View, path string) string {
 	at, inside, err := v.Locate(path)
 	if err != nil {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // trues is how often a command that does nothing is run, with and without a
@@ -18,8 +19,10 @@ const trues = 200
 func BenchmarkTrueInSandbox(b *testing.B) {
 	base := b.TempDir()
 	box, err := sandbox.Open(b.Context(), sandbox.Options{
-		Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkLoopback, Require: sandbox.LevelFull,
-		Workspace: base, Home: os.Getenv("HOME"), Scratch: filepath.Join(b.TempDir(), "scratch"), Environ: os.Environ(),
+		Network: sandbox.NetworkLoopback, Require: sandbox.LevelFull,
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: base, Home: os.Getenv("HOME"), Scratch: filepath.Join(b.TempDir(), "scratch"), Environ: os.Environ(),
+		},
 	})
 	if err != nil {
 		b.Skip(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -58,7 +59,7 @@ func New(o Options) *Tools {
 	}
 	t := &Tools{options: o, shell: "sh"}
 	t.env = append(append(t.env, o.Env...), forced...)
-	if _, err := sandbox.LookPath("bash", o.Dir, t.env); err == nil {
+	if _, err := stage.LookPath("bash", o.Dir, t.env); err == nil {
 		t.shell = "bash"
 	}
 	return t

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -92,7 +93,7 @@ func (s *session) write(ctx context.Context, chars string, until time.Time) erro
 	case chars == "":
 		return nil
 	case !s.tty:
-		s.process.Interrupt()
+		s.process.Signal(syscall.SIGINT)
 		return nil
 	}
 	ctx, stop := context.WithDeadline(ctx, until)

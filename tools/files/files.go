@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
@@ -25,7 +25,7 @@ type Options struct {
 	Checkout Checkout // that Dir is in
 	// View is what commands see outside of Dir, and what they don't see in it. It
 	// is asked when it is first needed; nil shows nothing outside.
-	View func() (*sandbox.View, error)
+	View func() (*grants.View, error)
 }
 
 // Checkout says what git ignores. The zero value knows the .gitignore files

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 )
@@ -53,11 +54,11 @@ func hiding(t *testing.T, dir string, paths ...string) place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	o := sandbox.Options{Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkNone, Workspace: dir, Scratch: t.TempDir()}
+	o := sandbox.Options{Network: sandbox.NetworkNone, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: dir, Scratch: t.TempDir()}}
 	for _, path := range paths {
 		o.DenyRead = append(o.DenyRead, filepath.Join(dir, path))
 	}
-	view := func() (*sandbox.View, error) { return sandbox.NewView(o, sandbox.LevelFull) }
+	view := func() (*grants.View, error) { return sandbox.NewView(o, sandbox.LevelFull) }
 	registry := tools.New(files.New(files.Options{Dir: dir, Root: root, View: sync.OnceValues(view)})...)
 	return place{dir: dir, d: &tools.Dispatcher{Registry: registry, Outputs: new(tools.Outputs)}}
 }

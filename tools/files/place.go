@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
@@ -19,7 +19,7 @@ type place struct {
 	root     *os.Root
 	outputs  string
 	checkout Checkout
-	view     func() (*sandbox.View, error)
+	view     func() (*grants.View, error)
 }
 
 // refusal is why a file is not opened, in words for the model.
@@ -36,7 +36,7 @@ type spot struct {
 	// base is where shown starts, for what is neither relative nor in the working
 	// directory; root is then the spot's own.
 	base string
-	view *sandbox.View
+	view *grants.View
 }
 
 func (s spot) close() {
@@ -61,7 +61,7 @@ func (p place) find(name string) (spot, error) {
 		}
 		return spot{root: root, inside: inside, shown: inside, name: inside, base: p.outputs}, nil
 	}
-	var view *sandbox.View
+	var view *grants.View
 	if p.view != nil {
 		var err error
 		if view, err = p.view(); err != nil {
@@ -86,10 +86,10 @@ func (p place) find(name string) (spot, error) {
 }
 
 // outside finds what commands see at a path outside of the working directory.
-func (p place) outside(view *sandbox.View, path, name string) (spot, error) {
+func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	at, inside, err := view.Locate(path)
-	if why, hidden := sandbox.NotShown(err); hidden {
-		return spot{}, refusal(fmt.Sprintf("%s can't be read: %s", name, why))
+	if hidden := (*grants.NotShownError)(nil); errors.As(err, &hidden) {
+		return spot{}, refusal(fmt.Sprintf("%s can't be read: %s", name, hidden.Why))
 	}
 	if err != nil {
 		return spot{}, refusal(notOpened("file", name, err))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
@@ -18,8 +19,8 @@ const hiddenWords = "hidden words\n"
 // hiding is a workplace of which a run hides conf/cred and vault.
 func hiding(t *testing.T, name string) workplace {
 	t.Helper()
-	var view func() (*sandbox.View, error)
-	w := newWorkplace(t, patch.Options{View: func() (*sandbox.View, error) { return view() }})
+	var view func() (*grants.View, error)
+	w := newWorkplace(t, patch.Options{View: func() (*grants.View, error) { return view() }})
 	for _, name := range []string{"conf/cred", "vault/inner"} {
 		w.put(t, name, hiddenWords)
 	}
@@ -28,10 +29,12 @@ func hiding(t *testing.T, name string) workplace {
 		t.Fatal(err)
 	}
 	o := sandbox.Options{
-		Mode: sandbox.WorkspaceWrite, Network: sandbox.NetworkNone, Workspace: w.dir, Scratch: t.TempDir(),
-		DenyRead: []string{filepath.Join(w.dir, "conf/cred"), filepath.Join(w.dir, "vault"), filepath.Join(w.dir, "none/there")},
+		Network: sandbox.NetworkNone,
+		Folders: grants.Folders{
+			Mode: grants.WorkspaceWrite, Workspace: w.dir, Scratch: t.TempDir(), DenyRead: []string{filepath.Join(w.dir, "conf/cred"), filepath.Join(w.dir, "vault"), filepath.Join(w.dir, "none/there")},
+		},
 	}
-	view = sync.OnceValues(func() (*sandbox.View, error) { return sandbox.NewView(o, sandbox.LevelFull) })
+	view = sync.OnceValues(func() (*grants.View, error) { return sandbox.NewView(o, sandbox.LevelFull) })
 	return w
 }
 

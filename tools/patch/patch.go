@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -23,7 +23,7 @@ type Options struct {
 	Root  *os.Root   // of Dir; the caller closes it when no call runs any more
 	Offer tools.Form // in which the model is told to call
 	// View is what commands see: a patch touches nothing else. It may be nil.
-	View func() (*sandbox.View, error)
+	View func() (*grants.View, error)
 	// Protect says in words for the model why a path, slash-separated and
 	// relative to Dir, must not change; empty means that it may. It may be nil.
 	Protect func(path string) string

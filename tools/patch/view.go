@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // hiddenError is a file that commands don't see.
@@ -17,7 +17,7 @@ type hiddenError struct{ why string }
 func (e *hiddenError) Error() string { return "it can't be read: " + e.why }
 
 // view is what commands see, nil for all there is.
-func (p *Patcher) view() (*sandbox.View, error) {
+func (p *Patcher) view() (*grants.View, error) {
 	if p.options.View == nil {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func (p *Patcher) view() (*sandbox.View, error) {
 
 // visible refuses names, relative to Dir, that commands don't see, whether
 // something is there or not.
-func (p *Patcher) visible(view *sandbox.View, names []string) error {
+func (p *Patcher) visible(view *grants.View, names []string) error {
 	dir := realPath(p.options.Dir)
 	for _, name := range names {
 		if why := view.Hides(filepath.Join(dir, filepath.FromSlash(name))); why != "" {
@@ -54,11 +54,11 @@ func hiddenIn(err error) error {
 // where links have led, before that is opened.
 type seen struct {
 	tree.Dir
-	view *sandbox.View
+	view *grants.View
 	path string // absolute
 }
 
-func (p *Patcher) tree(view *sandbox.View) tree.Dir {
+func (p *Patcher) tree(view *grants.View) tree.Dir {
 	all := tree.OnRoot(p.options.Root)
 	if view == nil {
 		return all

@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// LookPath finds the program name as a command with env in dir would. Relative
-// folders in PATH are passed over. The error is an exec.ErrNotFound.
+// LookPath finds the program name as a command with env in dir would, so that
+// agent-ci's own PATH does not decide what runs. Relative folders in PATH are
+// passed over: they would let the checkout decide. The error is an
+// exec.ErrNotFound.
 func LookPath(name, dir string, env []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -19,7 +22,7 @@ func LookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return filepath.Join(dir, name), nil
 	}
-	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
+	for _, folder := range filepath.SplitList(Variable(env, "PATH")) {
 		if !filepath.IsAbs(folder) {
 			continue
 		}
@@ -31,9 +34,10 @@ func LookPath(name, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
 }
 
-func variable(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
+// Variable is the last value of one in an environment, as programs have it.
+func Variable(env []string, name string) string {
+	for _, v := range slices.Backward(env) {
+		if value, is := strings.CutPrefix(v, name+"="); is {
 			return value
 		}
 	}

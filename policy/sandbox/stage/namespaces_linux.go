@@ -130,8 +130,6 @@ func (t trees) clone(m Mount) (fd int, err error) {
 			return t.emptyFile()
 		}
 		return newTmpfs("0555") // sealed when all have their places: some may be in it
-	case Empty:
-		return newTmpfs("1777")
 	case Overlay:
 		return newOverlay(m)
 	case Readable:

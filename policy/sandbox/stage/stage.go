@@ -64,8 +64,6 @@ type MountKind string
 const (
 	// Hidden shows an empty read-only folder or an empty file.
 	Hidden MountKind = "hidden"
-	// Empty is a new empty tmpfs that commands can write to.
-	Empty MountKind = "empty"
 	// Readable shows Source, read-only.
 	Readable MountKind = "readable"
 	// Writable shows Source.

@@ -10,14 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // opener opens what is below a folder.
 type opener struct {
 	root *os.Root
 	dir  *os.File // the same folder
-	view *sandbox.View
+	view *grants.View
 }
 
 // Content is an open file or folder. It is used by one goroutine at a time.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // Rules say what is left out. The zero value leaves out what the .gitignore
@@ -24,7 +24,7 @@ type Rules struct {
 	// in each case.
 	Hidden []string
 	// View also leaves out what is not shown under any name; nil for nothing.
-	View *sandbox.View
+	View *grants.View
 }
 
 // Into gives the rules for a tree that starts at a folder of this one, which

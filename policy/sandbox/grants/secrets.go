@@ -1,4 +1,4 @@
-package sandbox
+package grants
 
 import (
 	"context"
@@ -7,18 +7,67 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 )
 
-// FindSecrets looks for what is kept from commands in the folders of o that they
-// may write to, and for further names of its files there.
-func FindSecrets(ctx context.Context, o Options) (*Secrets, error) {
-	o.Secrets = nil
-	if err := makeScratch(o.Scratch); err != nil {
-		return nil, err
+// Secrets are what is kept from commands in the folders that they may write to.
+// They are found before commands of an agent run, and hold for all sandboxes
+// after that: what an agent makes is no secret, and a link that it makes hides
+// nothing of what others need.
+type Secrets struct {
+	Within []string `json:"within"` // the folders, as they are named and without links
+	Found  []Secret `json:"found"`
+}
+
+// Secret is one path of them.
+type Secret struct {
+	Path  string `json:"path"`         // absolute; as it is named, or without links
+	By    string `json:"by,omitempty"` // what names it: DeniedBy or a variable; empty for one that is known by its place
+	Named string `json:"named"`        // as it is named
+	There bool   `json:"there"`        // something was there, and no link led to it
+}
+
+// DeniedBy says that Folders.DenyRead names a secret.
+const DeniedBy = "policy.deny_read"
+
+// Paths are the paths of all of them.
+func (s *Secrets) Paths() []string {
+	if s == nil {
+		return nil
 	}
-	p, err := newPlan(o)
+	paths := make([]string, len(s.Found))
+	for i, secret := range s.Found {
+		paths[i] = secret.Path
+	}
+	return paths
+}
+
+// Join adds what was found later.
+func (s *Secrets) Join(later *Secrets) {
+	for _, secret := range later.Found {
+		s.add(secret)
+	}
+}
+
+func (s *Secrets) add(secret Secret) {
+	i := slices.IndexFunc(s.Found, func(known Secret) bool { return known.Path == secret.Path })
+	if i < 0 {
+		s.Found = append(s.Found, secret)
+		return
+	}
+	s.Found[i].There = s.Found[i].There || secret.There
+}
+
+// FindSecrets looks for what is kept from commands in the folders that they may
+// write to, and for further names of its files there.
+func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
+	if runtime.GOOS != "linux" {
+		return &Secrets{}, nil // nothing keeps anything from commands there
+	}
+	f.Secrets = nil
+	p, err := NewPlan(f)
 	if err != nil {
 		return nil, fmt.Errorf("look for what is kept from commands: %w", err)
 	}
@@ -34,11 +83,11 @@ func FindSecrets(ctx context.Context, o Options) (*Secrets, error) {
 
 // findSecrets takes from all credentials those that lie in a folder that
 // commands may write to, or that a link in one leads to.
-func (o Options) findSecrets(all []credential) *Secrets {
-	s := &Secrets{Within: o.folders(), Found: []Secret{}}
+func (f Folders) findSecrets(all []credential) *Secrets {
+	s := &Secrets{Within: f.shared(), Found: []Secret{}}
 	for _, c := range all {
 		path, real := filepath.Clean(c.path), c.leadsTo()
-		there := len(existingForms(real)) > 0
+		there := len(existing(real)) > 0
 		if !s.concern(path, real) || c.by == "" && !there {
 			continue
 		}
@@ -61,7 +110,7 @@ func (c credential) leadsTo() string {
 	if c.by != "" {
 		return whereItWouldBe(filepath.Clean(c.path))
 	}
-	if real := existingForms(c.path); len(real) > 0 {
+	if real := existing(c.path); len(real) > 0 {
 		return real[0]
 	}
 	return filepath.Clean(c.path)
@@ -87,14 +136,14 @@ func (s *Secrets) hides(all []credential) []string {
 		if !secret.There {
 			continue
 		}
-		if slices.Contains(existingForms(secret.Path), secret.Path) {
+		if slices.Contains(existing(secret.Path), secret.Path) {
 			paths = append(paths, secret.Path)
 		} else if folder := lockedFolder(secret.Path); folder != "" && within(secret.Path, []string{folder}) {
 			paths = append(paths, folder)
 		}
 	}
 	for _, c := range all {
-		if real := existingForms(c.path); !s.concern(append(real, filepath.Clean(c.path))...) {
+		if real := existing(c.path); !s.concern(append(real, filepath.Clean(c.path))...) {
 			paths = append(paths, real...)
 		}
 	}

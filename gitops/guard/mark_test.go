@@ -1,4 +1,4 @@
-package sandbox
+package guard
 
 import (
 	"encoding/json"
@@ -94,9 +94,9 @@ func TestGitMark(t *testing.T) {
 }
 
 // kept is a mark as a run that goes on reads it.
-func kept(t *testing.T, dir string) *GitMark {
+func kept(t *testing.T, dir string) *Mark {
 	t.Helper()
-	mark, err := MarkGit(t.Context(), dir, LevelLandlock, nil)
+	mark, err := NewMark(t.Context(), dir, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func kept(t *testing.T, dir string) *GitMark {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again GitMark
+	var again Mark
 	if err := json.Unmarshal(raw, &again); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mark, err := MarkGit(t.Context(), dir, LevelFull, nil); mark != nil || err != nil {
+	if mark, err := NewMark(t.Context(), dir, false, nil); mark != nil || err != nil {
 		t.Errorf("without submodules: %v, %v", mark, err)
 	}
 	for name, content := range map[string]string{
@@ -149,7 +149,7 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, name), content, 0o644)
 	}
-	mark, err := MarkGit(t.Context(), dir, LevelFull, []string{"lib", "unnamed", "../out"})
+	mark, err := NewMark(t.Context(), dir, false, []string{"lib", "unnamed", "../out"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,5 +176,17 @@ func TestGitMarkOfSubmodules(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+func put(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	must(os.MkdirAll(filepath.Dir(path), 0o755))
+	must(os.WriteFile(path, []byte(content), mode))
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package grants
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // homeCredentials are files and folders below a user's folder that hold
@@ -66,35 +68,35 @@ func credentialsBy(by string, paths []string) []credential {
 
 // credentials are the paths that no command may read, those first that somebody
 // names.
-func (o Options) credentials() []credential {
-	all := credentialsBy(DeniedBy, o.DenyRead)
+func (f Folders) credentials() []credential {
+	all := credentialsBy(DeniedBy, f.DenyRead)
 	for _, name := range namedCredentials {
-		paths := slices.DeleteFunc(filepath.SplitList(variable(o.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })
+		paths := slices.DeleteFunc(filepath.SplitList(stage.Variable(f.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })
 		all = append(all, credentialsBy(name, paths)...)
 	}
-	return append(all, credentialsBy("", o.usualCredentials())...)
+	return append(all, credentialsBy("", f.usualCredentials())...)
 }
 
 // usualCredentials are known by their places.
-func (o Options) usualCredentials() []string {
+func (f Folders) usualCredentials() []string {
 	paths := slices.Clone(machineCredentials)
 	for _, pattern := range credentialPatterns {
 		found, _ := filepath.Glob(pattern)
 		paths = append(paths, found...)
 	}
-	for _, home := range o.homes() {
+	for _, home := range f.homes() {
 		for _, name := range homeCredentials {
 			paths = append(paths, filepath.Join(home, name))
 		}
 	}
-	if temp := variable(o.Environ, "RUNNER_TEMP"); filepath.IsAbs(temp) {
+	if temp := stage.Variable(f.Environ, "RUNNER_TEMP"); filepath.IsAbs(temp) {
 		paths = append(paths, temp)
 	}
-	for _, dir := range o.runnerFolders() {
+	for _, dir := range f.runnerFolders() {
 		paths = append(paths, matching(dir, runnerCredentials)...)
 	}
 	for name, folder := range movedFolders {
-		dir := variable(o.Environ, name)
+		dir := stage.Variable(f.Environ, name)
 		for _, credential := range homeCredentials {
 			if below, moved := strings.CutPrefix(credential, folder); moved && filepath.IsAbs(dir) {
 				paths = append(paths, filepath.Join(dir, below))
@@ -116,32 +118,14 @@ func matching(dir string, patterns []string) []string {
 	return paths
 }
 
-// userGitFiles are the configurations of git that are not a repository's, the
-// system's first.
-func (o Options) userGitFiles() []string {
-	files := []string{"/etc/gitconfig"}
-	for _, home := range o.homes() {
-		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
-	}
-	if dir := variable(o.Environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		files = append(files, filepath.Join(dir, "git/config"))
-	}
-	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
-		if file := variable(o.Environ, name); filepath.IsAbs(file) && file != os.DevNull {
-			files = append(files, file)
-		}
-	}
-	return files
-}
-
 // homes are the user's folders: the one that the environment names may be
 // another than the one that programs find by the user's number.
-func (o Options) homes() []string {
+func (f Folders) homes() []string {
 	var homes []string
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
 		homes = append(homes, u.HomeDir)
 	}
-	for _, home := range []string{o.Home, variable(o.Environ, "HOME")} {
+	for _, home := range []string{f.Home, stage.Variable(f.Environ, "HOME")} {
 		if filepath.IsAbs(home) && !slices.Contains(homes, home) {
 			homes = append(homes, home)
 		}
@@ -151,23 +135,14 @@ func (o Options) homes() []string {
 
 // runnerFolders are where an Actions runner may be installed: the folder above
 // its work folder, which holds the workspace, and the one of its tools.
-func (o Options) runnerFolders() []string {
+func (f Folders) runnerFolders() []string {
 	var dirs []string
 	for _, name := range []string{"RUNNER_TEMP", "RUNNER_WORKSPACE"} {
-		if path := variable(o.Environ, name); filepath.IsAbs(path) {
+		if path := stage.Variable(f.Environ, name); filepath.IsAbs(path) {
 			dirs = append(dirs, filepath.Dir(filepath.Dir(path)))
 		}
 	}
 	return append(dirs, "/home/runner/actions-runner", "/home/runner/runners", "/actions-runner")
-}
-
-func variable(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }
 
 // hostSockets are the named sockets of this network namespace. A read-only

@@ -1,4 +1,4 @@
-package sandbox
+package guard
 
 import (
 	"compress/zlib"
@@ -22,13 +22,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gitObject is a file in which git keeps objects. Git itself never writes into
+// object is a file in which git keeps objects. Git itself never writes into
 // one, and each says what has to be in it: the name of a loose object, the sum at
 // the end of a pack, and of what belongs to it.
-type gitObject struct {
+type object struct {
 	Stat string `json:"stat,omitempty"` // nobody wrote the file as long as this stays; empty for one too young to tell
 	Link string `json:"link,omitempty"` // where a symbolic link leads
 	Sum  string `json:"sum,omitempty"`  // at its end; of what has none the digest; empty for a loose object
+
+	changed time.Time // last
 }
 
 // coarsestTime is more than the difference that two times of writing have, as
@@ -46,17 +48,17 @@ var (
 )
 
 // markObjects notes the objects of a repository that lies in the workspace.
-func (m *GitMark) markObjects(ctx context.Context) error {
+func (m *Mark) markObjects(ctx context.Context) error {
 	folder := filepath.Join(m.Workspace, ".git", "objects")
-	if !isFolder(filepath.Dir(folder)) {
+	if info, err := os.Lstat(filepath.Dir(folder)); err != nil || !info.IsDir() {
 		return nil
 	}
-	m.Store, m.Objects = folder, make(map[string]gitObject)
+	m.Store, m.Objects = folder, make(map[string]object)
 	now := time.Now()
 	return eachObject(ctx, folder, func(path, below string) error {
 		o, err := lookAtObject(path, below)
 		if err == nil {
-			m.Objects[path] = o.trusted(path, now)
+			m.Objects[path] = o.trusted(now)
 		}
 		return err
 	})
@@ -65,7 +67,7 @@ func (m *GitMark) markObjects(ctx context.Context) error {
 // ChangedObjects looks again at the objects of the workspace's repository, and
 // names the files that are not as they were, or not what they say: what is new
 // has to be a loose object that is what its name says.
-func (m *GitMark) ChangedObjects(ctx context.Context) ([]string, error) {
+func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	if m.Store == "" {
 		return nil, nil
 	}
@@ -91,7 +93,7 @@ func (m *GitMark) ChangedObjects(ctx context.Context) ([]string, error) {
 const mostInflated = 4 << 30
 
 type objectComparison struct {
-	mark    *GitMark
+	mark    *Mark
 	now     time.Time
 	seen    map[string]bool
 	left    int64
@@ -129,7 +131,7 @@ func (c *objectComparison) look(ctx context.Context) func(path, below string) er
 		case err != nil:
 			c.tell(path, "was changed: "+err.Error())
 		case known:
-			c.mark.Objects[path] = is.trusted(path, c.now)
+			c.mark.Objects[path] = is.trusted(c.now)
 		}
 		return nil
 	}
@@ -157,7 +159,7 @@ func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string
 		return errors.New("it is no object")
 	}
 	sum := sha1cd.New()
-	n, err := io.Copy(sum, io.LimitReader(withContext{ctx, content}, c.left))
+	n, err := io.Copy(sum, io.LimitReader(until{ctx, content}, c.left))
 	c.left -= n
 	switch {
 	case err != nil:
@@ -176,26 +178,13 @@ func isSummed(ctx context.Context, f *os.File, sum string) error {
 		return err
 	}
 	found := sha1cd.New()
-	if _, err := io.Copy(found, io.LimitReader(withContext{ctx, f}, info.Size()-sha1cd.Size)); err != nil {
+	if _, err := io.Copy(found, io.LimitReader(until{ctx, f}, info.Size()-sha1cd.Size)); err != nil {
 		return err
 	}
 	if hex.EncodeToString(found.Sum(nil)) != sum {
 		return errors.New("its content has another sum")
 	}
 	return nil
-}
-
-// withContext ends what reads when ctx does.
-type withContext struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r withContext) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.Reader.Read(p)
 }
 
 // eachObject visits the files of an objects folder that git reads objects by.
@@ -224,11 +213,11 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 	})
 }
 
-func lookAtObject(path, below string) (o gitObject, err error) {
+func lookAtObject(path, below string) (o object, err error) {
 	if o.Link, err = os.Readlink(path); err != nil {
 		o.Link = "" // it is none
 	}
-	if o.Stat, err = statOf(path); err != nil {
+	if o.Stat, o.changed, err = statOf(path); err != nil {
 		return o, err
 	}
 	if !looseName.MatchString(below) {
@@ -261,40 +250,39 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// openRegular opens a regular file, and waits for nobody who would write a pipe.
-// What is wrong with the file is no fs.PathError.
+// openRegular is openPlain for what is told of a file. What is wrong with the file
+// is no fs.PathError.
 func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openPlain(path)
 	switch {
+	case err == nil:
+		return f, nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("it can't be read")
-	case err != nil:
+	case errors.As(err, new(*fs.PathError)):
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is no regular file"), f.Close())
-	}
-	return f, nil
+	return nil, errors.New("it is no regular file")
 }
 
-// statOf tells a file, and each time that it is written, from all others.
-func statOf(path string) (string, error) {
+// statOf tells a file, and each time that it is written, from all others, and when
+// the file was changed last. It is empty for a link that leads nowhere.
+func statOf(path string) (stat string, changed time.Time, err error) {
 	var s unix.Stat_t
-	err := unix.Stat(path, &s)
+	err = unix.Stat(path, &s)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "nothing", nil // a link that leads nowhere
+		return "", changed, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("look at %s: %w", path, err)
+		return "", changed, fmt.Errorf("look at %s: %w", path, err)
 	}
-	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), nil
+	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), time.Unix(0, s.Ctim.Nano()), nil
 }
 
 // trusted is the object without its stat data where the file was changed so
 // shortly before that it could change again within the same time.
-func (o gitObject) trusted(path string, now time.Time) gitObject {
-	var s unix.Stat_t
-	if unix.Stat(path, &s) != nil || now.Sub(time.Unix(0, s.Ctim.Nano())) < coarsestTime {
+func (o object) trusted(now time.Time) object {
+	if now.Sub(o.changed) < coarsestTime {
 		o.Stat = ""
 	}
 	return o

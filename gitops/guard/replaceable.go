@@ -1,7 +1,6 @@
-package sandbox
+package guard
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,20 +8,19 @@ import (
 	"strings"
 )
 
-// mustHoldGit refuses a checkout whose .git, or what that leads to, commands could
+// mustHold refuses a checkout whose .git, or what that leads to, commands could
 // put another in the place of. What is read-only itself lies in folders that can
 // be renamed; so all of git must be where commands can't write, but for .git, a
-// folder right in the workspace: that is a mount, or it is compared afterwards.
-func (p *plan) mustHoldGit() error {
-	dotGit := filepath.Join(p.workspace, ".git")
-	if _, err := os.Lstat(dotGit); errors.Is(err, fs.ErrNotExist) || p.options.Twin != "" {
-		return nil // a tree of the run's own lasts as long as its checks
+// folder right in the checkout: that is a mount, or it is compared afterwards.
+func (c Checkout) mustHold(root string, l layout) error {
+	if l == (layout{}) || c.Fleeting {
+		return nil
 	}
-	for _, path := range gitPlaces(dotGit) {
+	for _, path := range waysTo(l.dotGit) {
 		for _, place := range trail(path) {
-			if p.replaceable(place) {
+			if c.replaceable(place, root, l.dotGit) {
 				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
-				if place != p.workspace && within(p.workspace, []string{place}) {
+				if place != root && within(root, []string{place}) {
 					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
 				}
 				return &CheckoutError{fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place), remedy}
@@ -34,10 +32,9 @@ func (p *plan) mustHoldGit() error {
 
 // replaceable says whether commands could put another file in the place of one.
 // What they are given whole they can't rename.
-func (p *plan) replaceable(place string) bool {
-	dotGit := filepath.Join(p.workspace, ".git")
-	for _, folder := range p.writable {
-		held := within(p.workspace, []string{folder}) && (place == p.workspace || within(place, []string{dotGit}))
+func (c Checkout) replaceable(place, root, dotGit string) bool {
+	for _, folder := range c.Writable {
+		held := within(root, []string{folder}) && (place == root || within(place, []string{dotGit}))
 		if place != folder && within(place, []string{folder}) && !held {
 			return true
 		}
@@ -45,24 +42,24 @@ func (p *plan) replaceable(place string) bool {
 	return false
 }
 
-// gitPlaces are the paths by which git comes to a repository: .git, the folder
+// waysTo are the paths by which git comes to a repository: .git, the folder
 // that it names as a file, the one that this shares with other worktrees, the
 // folders that objects are borrowed from, and links in these folders. Hooks may
 // lie in the work tree by their user's wish.
-func gitPlaces(dotGit string) []string {
-	places, gitDir := []string{dotGit}, dotGit
+func waysTo(dotGit string) []string {
+	ways, gitDir := []string{dotGit}, dotGit
 	if named, err := nameIn(dotGit, "gitdir: "); err == nil {
-		places, gitDir = append(places, named, filepath.Clean(named)), named
+		ways, gitDir = append(ways, named, filepath.Clean(named)), named
 	}
 	commonDir := gitDir
 	if named, err := nameIn(filepath.Join(gitDir, "commondir"), ""); err == nil {
-		places, commonDir = append(places, named, filepath.Clean(named)), named
+		ways, commonDir = append(ways, named, filepath.Clean(named)), named
 	}
 	objects := filepath.Join(commonDir, "objects")
 	for _, folder := range []string{gitDir, commonDir, objects} {
-		places = append(places, linksIn(folder)...)
+		ways = append(ways, linksIn(folder)...)
 	}
-	return append(places, alternatesOf(objects, 0)...)
+	return append(ways, alternatesOf(objects, 0)...)
 }
 
 func linksIn(folder string) []string {
@@ -74,27 +71,6 @@ func linksIn(folder string) []string {
 		}
 	}
 	return links
-}
-
-// alternatesOf are the folders that an objects folder borrows from, and those
-// that these do (gitrepository-layout(5)).
-func alternatesOf(objects string, depth int) []string {
-	const deepest = 5 // as in git
-	raw, err := readSmall(filepath.Join(objects, "info", "alternates"))
-	if err != nil || depth > deepest {
-		return nil
-	}
-	var found []string
-	for line := range strings.SplitSeq(string(raw), "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if !filepath.IsAbs(line) {
-			line = objects + "/" + line
-		}
-		found = append(append(found, line, filepath.Clean(line)), alternatesOf(line, depth+1)...)
-	}
-	return found
 }
 
 // mostLinks are followed for one path, as Linux does (path_resolution(7)).

@@ -1,7 +1,6 @@
-package sandbox
+package grants
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,12 +8,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 // View is what commands see of the file system, for who reads files outside of
 // the sandbox on their behalf. It is made when the sandbox is, and knows no
-// credential that appears later. A nil View
-// hides nothing.
+// credential that appears later. A nil View hides nothing.
 type View struct {
 	entries []viewed        // of a path the deepest counts
 	secrets map[fileID]bool // files and folders that are not shown, under whatever name
@@ -47,27 +47,89 @@ const (
 	whyOthers = "it belongs to the machine, and commands don't see it"
 )
 
-// errNotShown wraps why a path can't be read.
-var errNotShown = errors.New("not shown")
+// NotShownError says that commands don't see a path.
+type NotShownError struct{ Why string }
 
-// NewView gives the view of the commands in a sandbox that reaches level.
-func NewView(o Options, level Level) (*View, error) {
-	v := &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
-	if level != LevelNone {
-		if err := v.confine(o, level); err != nil {
-			return nil, fmt.Errorf("find what commands may read: %w", err)
-		}
-	}
-	for _, path := range []string{"/proc", "/sys", "/dev", "/run", "/var/run"} {
-		v.add(viewed{path: path, why: whyKernel})
-	}
-	for _, folder := range o.folders() {
-		if level == LevelNone && v.at(folder).why != "" {
+func (e *NotShownError) Error() string { return "not shown: " + e.Why }
+
+// Unconfined gives the view of commands that nothing confines.
+func (f Folders) Unconfined() *View {
+	v := newView()
+	v.addKernel()
+	for _, folder := range f.shared() {
+		if v.at(folder).why != "" {
 			v.add(viewed{path: folder, shown: true, sources: []string{folder}})
 		}
 	}
+	return v.sorted()
+}
+
+// View gives the view of commands in namespaces.
+func (p *Plan) View() *View {
+	v := newView()
+	for _, m := range p.Mounts() {
+		e := viewed{path: m.Path, shown: true, sources: []string{m.Source}}
+		switch m.Kind {
+		case stage.Hidden:
+			e = viewed{path: m.Path, why: whyHidden}
+		case stage.Overlay:
+			e.sources = nil
+			for _, changes := range append([]string{m.Source}, m.Below...) {
+				e.sources = append(e.sources, filepath.Join(changes, "upper"))
+			}
+			e.sources = append(e.sources, m.Path)
+		}
+		v.add(e)
+	}
+	return v.withSecrets(p)
+}
+
+// LandlockView gives the view where there are no namespaces, and paths are what
+// they are outside.
+func (p *Plan) LandlockView() *View {
+	v := newView()
+	for _, path := range []string{"/tmp", "/var/tmp"} {
+		v.add(viewed{path: path, why: whyOthers, walked: true})
+	}
+	for _, path := range p.unreadable() {
+		v.add(viewed{path: path, why: whyHidden})
+	}
+	for _, path := range slices.Concat(p.readable, []string{p.workspace}, p.writable, p.folders.ownFolders()) {
+		for _, real := range existing(path) {
+			v.add(viewed{path: real, shown: true, sources: []string{real}})
+		}
+	}
+	return v.withSecrets(p)
+}
+
+func newView() *View {
+	return &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
+}
+
+// withSecrets hides what is kept from commands, there or not, and what is there
+// under any name.
+func (v *View) withSecrets(p *Plan) *View {
+	for _, path := range p.secrets.Paths() {
+		v.add(viewed{path: path, why: whyHidden})
+	}
+	for _, path := range p.hidden {
+		if info, err := os.Lstat(path); err == nil {
+			v.secrets[idOf(info)] = true
+		}
+	}
+	v.addKernel()
+	return v.sorted()
+}
+
+func (v *View) addKernel() {
+	for _, path := range []string{"/proc", "/sys", "/dev", "/run", "/var/run"} {
+		v.add(viewed{path: path, why: whyKernel})
+	}
+}
+
+func (v *View) sorted() *View {
 	slices.SortFunc(v.entries, func(a, b viewed) int { return strings.Compare(b.path, a.path) })
-	return v, nil
+	return v
 }
 
 func (v *View) add(e viewed) {
@@ -103,7 +165,7 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 			}
 		}
 		if !e.shown {
-			return "", "", fmt.Errorf("%w: %s", errNotShown, e.why)
+			return "", "", &NotShownError{e.why}
 		}
 		inside, err := filepath.Rel(e.path, path)
 		if err != nil {
@@ -125,7 +187,7 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 		}
 		path = real
 	}
-	return "", "", fmt.Errorf("%w: too many links", errNotShown)
+	return "", "", &NotShownError{"too many links"}
 }
 
 // source is the folder that has inside: a change of the user's folder goes
@@ -134,15 +196,9 @@ func (e viewed) source(inside string) string {
 	last := e.sources[len(e.sources)-1]
 	for _, source := range e.sources[:len(e.sources)-1] {
 		info, err := os.Lstat(filepath.Join(source, inside))
-		switch {
-		case err != nil:
-			continue
-		case info.IsDir() && isFolder(filepath.Join(last, inside)):
-			continue
-		case info.Mode()&fs.ModeCharDevice != 0: // overlayfs: it is gone
-			return source
+		if err == nil && !(info.IsDir() && isFolder(filepath.Join(last, inside))) {
+			return source // also where it has a device, by which overlayfs says that the file is gone
 		}
-		return source
 	}
 	return last
 }
@@ -195,19 +251,6 @@ func (v *View) HidesID(device, inode uint64) bool {
 	return v != nil && v.secrets[fileID{device, inode}]
 }
 
-// addSecrets hides what is kept from commands, there or not, and what is there
-// under any name.
-func (v *View) addSecrets(secrets *Secrets, there []string) {
-	for _, path := range secrets.Paths() {
-		v.add(viewed{path: path, why: whyHidden})
-	}
-	for _, path := range there {
-		if info, err := os.Lstat(path); err == nil {
-			v.secrets[idOf(info)] = true
-		}
-	}
-}
-
 // hidden says why commands don't see what lies at the entry's path outside:
 // nothing is shown there, or something else.
 func (e viewed) hidden() (why string) {
@@ -224,18 +267,9 @@ func (v *View) HiddenBelow(dir string) []string {
 	}
 	var hidden []string
 	for _, e := range v.entries {
-		if below, err := filepath.Rel(dir, e.path); err == nil && filepath.IsLocal(below) && below != "." && e.hidden() != "" {
-			hidden = append(hidden, filepath.ToSlash(below))
+		if inside, is := below(dir, e.path); is && inside != "." && e.hidden() != "" {
+			hidden = append(hidden, filepath.ToSlash(inside))
 		}
 	}
 	return hidden
-}
-
-// NotShown says whether an error of Locate means that commands don't see the
-// path, and in which words.
-func NotShown(err error) (why string, is bool) {
-	if !errors.Is(err, errNotShown) {
-		return "", false
-	}
-	return strings.TrimPrefix(err.Error(), errNotShown.Error()+": "), true
 }

@@ -1,7 +1,6 @@
-package sandbox
+package guard
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,36 +15,31 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// configLimit is the size of a configuration that is read.
-const configLimit = 1 << 20
-
-// GitMark is what git keeps of a workspace and what of it a program that runs
-// there later would obey: where the level lets commands write it, it is compared
+// Mark is what git keeps of a workspace and what of it a program that runs
+// there later would obey: where commands can write it, it is compared
 // afterwards. It can be kept as JSON.
-type GitMark struct {
-	Workspace string               `json:"workspace"`
-	Folders   []string             `json:"folders"` // every .git that is compared, and those elsewhere that it names
-	Entries   map[string]string    `json:"entries"` // absolute path to what is there
-	New       bool                 `json:"new"`     // a .git that is not among them counts, too
-	Store     string               `json:"store,omitempty"`
-	Objects   map[string]gitObject `json:"objects,omitempty"` // files of the store, by absolute path
+type Mark struct {
+	Workspace string            `json:"workspace"`
+	Folders   []string          `json:"folders"` // every .git that is compared, and those elsewhere that it names
+	Entries   map[string]string `json:"entries"` // absolute path to what is there
+	New       bool              `json:"new"`     // a .git that is not among them counts, too
+	Store     string            `json:"store,omitempty"`
+	Objects   map[string]object `json:"objects,omitempty"` // files of the store, by absolute path
 }
 
-// MarkGit looks at what commands could write of git where a level is all that
-// confines them: at the level of Landlock every .git of the workspace, and the
-// objects of its own, else those of submodules, in which git of the repository
-// above runs. submodules are the paths that the repository has some at, besides
-// those that .gitmodules names. It is nil when there is nothing to compare.
-func MarkGit(ctx context.Context, workspace string, level Level, submodules []string) (*GitMark, error) {
+// NewMark looks at what commands could write of git. Where all of the workspace is
+// theirs to write, that is every .git there, and the objects of its own; else it is
+// those of submodules, in which git of the repository above runs. submodules are the
+// paths that the repository has some at, besides those that .gitmodules names. The
+// mark is nil when there is nothing to compare.
+func NewMark(ctx context.Context, workspace string, all bool, submodules []string) (*Mark, error) {
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
-	m := &GitMark{Workspace: workspace, Entries: make(map[string]string), New: level == LevelLandlock}
+	m := &Mark{Workspace: workspace, Entries: make(map[string]string), New: all}
 	if err := m.findFolders(ctx, submodules); err != nil || len(m.Folders) == 0 && !m.New {
 		return nil, err
 	}
@@ -57,12 +51,14 @@ func MarkGit(ctx context.Context, workspace string, level Level, submodules []st
 	return m, m.look(ctx)
 }
 
-func (m *GitMark) findFolders(ctx context.Context, submodules []string) (err error) {
+func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	var below []string
 	if m.New {
-		if m.Folders, err = gitFolders(m.Workspace); err != nil {
+		l, err := layoutOf(m.Workspace)
+		if err != nil {
 			return err
 		}
+		m.Folders = l.folders()
 		if below, err = m.repositories(ctx); err != nil {
 			return err
 		}
@@ -78,7 +74,7 @@ func (m *GitMark) findFolders(ctx context.Context, submodules []string) (err err
 
 // follow adds the folders that a file .git below the workspace's own names, as
 // far as commands can write them: what is there, and what may come to be there.
-func (m *GitMark) follow(dotGit string) {
+func (m *Mark) follow(dotGit string) {
 	for file, prefix := dotGit, "gitdir: "; ; prefix = "" {
 		named, err := nameIn(file, prefix)
 		if err != nil {
@@ -103,7 +99,7 @@ func (m *GitMark) follow(dotGit string) {
 
 // look notes what is there now. Folders stay those that were found first: who
 // could change what names them would lead elsewhere.
-func (m *GitMark) look(ctx context.Context) error {
+func (m *Mark) look(ctx context.Context) error {
 	for _, folder := range m.Folders {
 		if err := m.lookAt(ctx, folder); err != nil {
 			return fmt.Errorf("look at git's folder: %w", err)
@@ -113,7 +109,7 @@ func (m *GitMark) look(ctx context.Context) error {
 }
 
 // repositories are the .git below the workspace's own.
-func (m *GitMark) repositories(ctx context.Context) ([]string, error) {
+func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -133,7 +129,7 @@ func (m *GitMark) repositories(ctx context.Context) ([]string, error) {
 }
 
 // submodules are the .git of submodules, there or not, and of theirs.
-func (m *GitMark) submodules(paths []string) []string {
+func (m *Mark) submodules(paths []string) []string {
 	found := submodulesOf(m.Workspace)
 	for _, path := range paths {
 		below := filepath.Join(m.Workspace, filepath.FromSlash(path))
@@ -145,46 +141,7 @@ func (m *GitMark) submodules(paths []string) []string {
 	return found
 }
 
-// submodulesOf are the .git of the submodules that .gitmodules names, and of
-// theirs.
-func submodulesOf(workspace string) []string {
-	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
-	if err != nil {
-		return nil
-	}
-	c := config.New()
-	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
-		return nil
-	}
-	var found []string
-	for _, s := range c.Section("submodule").Subsections {
-		if path := filepath.FromSlash(s.Option("path")); path != "" && path != "." && filepath.IsLocal(path) {
-			below := filepath.Join(workspace, path)
-			found = append(append(found, filepath.Join(below, ".git")), submodulesOf(below)...)
-		}
-	}
-	return found
-}
-
-func readSmall(path string) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, configLimit))
-}
-
-// skip goes on behind an entry, which is nil for a folder that the walk could not
-// even begin with.
-func skip(entry fs.DirEntry) error {
-	if entry != nil && entry.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
-}
-
-func (m *GitMark) lookAt(ctx context.Context, folder string) error {
+func (m *Mark) lookAt(ctx context.Context, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -286,23 +243,10 @@ func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, err
 	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// until is a file that is read as long as ctx lasts.
-type until struct {
-	ctx  context.Context
-	file *os.File
-}
-
-func (u until) Read(p []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
-	}
-	return u.file.Read(p)
-}
-
 // Changed looks again and names what differs, each with how, paths relative to
 // the workspace where they lie in it. Nothing of git is run or obeyed for it.
-func (m *GitMark) Changed(ctx context.Context) ([]string, error) {
-	now := &GitMark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
+func (m *Mark) Changed(ctx context.Context) ([]string, error) {
+	now := &Mark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
 	if err := now.look(ctx); err != nil {
 		return nil, err
 	}
@@ -336,7 +280,7 @@ func (m *GitMark) Changed(ctx context.Context) ([]string, error) {
 }
 
 // shown is a path for people, quoted where it has in it what cannot be seen.
-func (m *GitMark) shown(path string) string {
+func (m *Mark) shown(path string) string {
 	if below, err := filepath.Rel(m.Workspace, path); err == nil && filepath.IsLocal(below) {
 		path = filepath.ToSlash(below)
 	}
@@ -344,58 +288,4 @@ func (m *GitMark) shown(path string) string {
 		return quoted
 	}
 	return path
-}
-
-// gitFolders are the .git of a workspace, the folder that it names if it is a
-// file, and the one that this one shares with other worktrees; none where there
-// is no .git.
-func gitFolders(workspace string) ([]string, error) {
-	dotGit := filepath.Join(workspace, ".git")
-	info, err := os.Lstat(dotGit)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("look at .git: %w", err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, &CheckoutError{dotGit + " is a symbolic link, which commands could replace", "make it a folder, or a file that names one"}
-	}
-	folders := []string{dotGit}
-	gitDir := dotGit
-	if !info.IsDir() {
-		if gitDir, err = namedFolder(dotGit, "gitdir: "); err != nil {
-			return nil, err
-		}
-		folders = append(folders, gitDir)
-	}
-	if shared, err := namedFolder(filepath.Join(gitDir, "commondir"), ""); err == nil {
-		folders = append(folders, shared)
-	}
-	return folders, nil
-}
-
-// namedFolder is the folder that a file names after prefix, links resolved.
-func namedFolder(file, prefix string) (string, error) {
-	name, err := nameIn(file, prefix)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(name)
-}
-
-// nameIn is the path that a file names after prefix, as it is written: behind a
-// link ".." leads elsewhere than it seems.
-func nameIn(file, prefix string) (string, error) {
-	raw, err := readSmall(file)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
-	}
-	name, ok := strings.CutPrefix(strings.TrimRight(string(raw), "\r\n"), prefix)
-	if !ok || name == "" {
-		return "", fmt.Errorf("%s does not name a git folder", file)
-	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Dir(file) + "/" + name
-	}
-	return name, nil
 }

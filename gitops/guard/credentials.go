@@ -1,0 +1,245 @@
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// Credentials names the files of a work tree's git configuration that hold
+// credentials, and those that it includes or that hold some for it.
+func Credentials(root string) ([]string, error) {
+	l, err := layoutOf(root)
+	if err != nil {
+		return nil, err
+	}
+	c := newConfigurations()
+	if err := c.read(l.configurations()...); err != nil {
+		return nil, err
+	}
+	files := slices.Collect(maps.Keys(c.cleaned))
+	for _, file := range c.secret {
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			files = append(files, real)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// configurations are what several files of git's settings come to.
+type configurations struct {
+	cleaned map[string][]byte // those with credentials, and what is left of each without them
+	secret  []string          // files that they include, or ask for credentials
+}
+
+func newConfigurations() *configurations {
+	return &configurations{cleaned: make(map[string][]byte)}
+}
+
+// read adds files, as far as they are there.
+func (c *configurations) read(files ...string) error {
+	for _, file := range files {
+		raw, err := readSmall(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read git configuration: %w", err)
+		}
+		if len(raw) > smallLimit {
+			return fmt.Errorf("%s has more than %d bytes", file, smallLimit)
+		}
+		cleaned, named, err := withoutCredentials(raw)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		for _, path := range named {
+			c.secret = append(c.secret, besides(file, path))
+		}
+		if cleaned != nil {
+			c.cleaned[file] = cleaned
+		}
+	}
+	return nil
+}
+
+// readOrHide adds files; one that is no configuration, or may not be read, is
+// taken for secret as a whole.
+func (c *configurations) readOrHide(files ...string) error {
+	for _, file := range files {
+		err := c.read(file)
+		if errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		if err != nil {
+			c.secret = append(c.secret, file)
+		}
+	}
+	return nil
+}
+
+// userConfigurations are the files that are not a repository's, the system's first.
+func (c Checkout) userConfigurations() []string {
+	files := []string{systemConfiguration}
+	for _, home := range c.Homes {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
+	}
+	if dir := c.variable("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		files = append(files, filepath.Join(dir, "git/config"))
+	}
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+		if file := c.variable(name); filepath.IsAbs(file) && file != os.DevNull {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+const systemConfiguration = "/etc/gitconfig"
+
+// variables lead git around configurations that it may not read: it ends when it
+// meets one.
+func (c Checkout) variables(user *configurations) map[string]string {
+	leading := make(map[string]string)
+	for name, files := range map[string][]string{
+		"GIT_CONFIG_SYSTEM": {systemConfiguration},
+		"GIT_CONFIG_GLOBAL": {
+			filepath.Join(c.Home, ".gitconfig"), filepath.Join(c.variable("XDG_CONFIG_HOME"), "git/config"), filepath.Join(c.Home, ".config/git/config"),
+		},
+	} {
+		for _, file := range files {
+			if _, cleaned := user.cleaned[file]; cleaned {
+				leading[name] = file
+				break
+			}
+			if slices.Contains(user.secret, file) {
+				leading[name] = os.DevNull
+				break
+			}
+		}
+	}
+	return leading
+}
+
+// variable is the last value of one in the environment, as programs have it.
+func (c Checkout) variable(name string) string {
+	for _, v := range slices.Backward(c.Environ) {
+		if value, is := strings.CutPrefix(v, name+"="); is {
+			return value
+		}
+	}
+	return ""
+}
+
+// besides is a path of a configuration file, which may start at the user's
+// folder or at the file's.
+func besides(file, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
+
+// withoutCredentials is a git configuration without the keys that hold
+// credentials, run helpers that know them, or include other files, which may
+// hold some; nil when there are none. named are the files that it includes and
+// the stores of helpers.
+func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) {
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
+		return nil, nil, err
+	}
+	changed := false
+	for _, section := range c.Sections {
+		for _, options := range optionLists(section) {
+			kept := slices.DeleteFunc(slices.Clone(*options), func(o *config.Option) bool {
+				if isInclude(section) {
+					named = append(named, o.Value)
+				}
+				if store := storeFile.FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
+					named = append(named, store[1])
+				}
+				return isInclude(section) || holdsCredential(section.Name, o)
+			})
+			for _, o := range kept {
+				if plain, ok := withoutUserinfo(o.Value); ok {
+					o.Value, changed = plain, true
+				}
+			}
+			changed = changed || len(kept) < len(*options)
+			*options = kept
+		}
+		for _, sub := range section.Subsections {
+			if plain, ok := withoutUserinfo(sub.Name); ok {
+				sub.Name, changed = plain, true
+			}
+		}
+	}
+	if !changed {
+		return nil, named, nil
+	}
+	b := bytes.NewBuffer([]byte{}) // not nil when nothing is left
+	err = config.NewEncoder(b).Encode(c)
+	return b.Bytes(), named, err
+}
+
+// storeFile is the file of a credential helper (git-credential-store(1)).
+var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
+
+func optionLists(section *config.Section) []*config.Options {
+	lists := []*config.Options{&section.Options}
+	for _, sub := range section.Subsections {
+		lists = append(lists, &sub.Options)
+	}
+	return lists
+}
+
+func isInclude(section *config.Section) bool {
+	return section.IsName("include") || section.IsName("includeif")
+}
+
+func holdsCredential(section string, o *config.Option) bool {
+	key := strings.ToLower(o.Key)
+	switch strings.ToLower(section) {
+	case "credential":
+		return true
+	case "http":
+		return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert", "proxysslkey"}, key)
+	}
+	if key == "proxy" && strings.Contains(o.Value, "@") && !strings.Contains(o.Value, "://") {
+		return true // user:password@host, which is no URL
+	}
+	return key == "pass" || slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(key, word) })
+}
+
+// credentialWords give away a key whose value is a credential.
+var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
+
+// withoutUserinfo takes name and password out of a URL.
+func withoutUserinfo(text string) (string, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil || u.Host == "" {
+		return "", false
+	}
+	if _, secret := u.User.Password(); !secret && u.Scheme != "https" && u.Scheme != "http" {
+		return "", false // git@host is no secret
+	}
+	u.User = nil
+	return u.String(), true
+}

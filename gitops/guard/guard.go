@@ -1,0 +1,74 @@
+// Package guard owns what commands could change of a repository: which files of
+// git's a checkout depends on, which of them commands must not write or see as
+// they are, and whether commands changed one all the same. It runs no git and
+// obeys nothing that it reads; it refuses to know how commands are confined.
+package guard
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Checkout is a work tree, and who works in it.
+type Checkout struct {
+	Root     string   // of the work tree
+	Writable []string // folders that commands may write to, links resolved
+	Fleeting bool     // the tree lasts as long as its commands, so that none comes after who put another repository there
+	Home     string   // of the user
+	Homes    []string // the user's folders, by whatever name; Home may be among them
+	Environ  []string // that the user's git has
+}
+
+// Held is what commands may not do with the files of git that a checkout depends
+// on. Paths are absolute.
+type Held struct {
+	ReadOnly []string // folders and files that commands may read and not change
+	// Cleaned are the repository's configurations that hold credentials, and what
+	// is left of each without them; UserCleaned are those of the user and of the
+	// system.
+	Cleaned, UserCleaned map[string][]byte
+	// Remedy is what to do where commands can't be shown other content than a file
+	// of Cleaned has: the beginning of a sentence.
+	Remedy string
+	Secret []string // files that commands may not read
+	// Variables lead git around files that it may not read, by their names: to the
+	// copy of a file of UserCleaned, or to another file.
+	Variables map[string]string
+}
+
+// CheckoutError is a work tree whose git folder can't be kept from commands.
+type CheckoutError struct {
+	What   string
+	Remedy string // what to do
+}
+
+func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
+
+// Held looks at the files as they are now. The error is a CheckoutError where
+// commands could put another repository in the place of the checkout's.
+func (c Checkout) Held() (Held, error) {
+	root, err := filepath.EvalSymlinks(c.Root)
+	if err != nil {
+		return Held{}, fmt.Errorf("find the workspace: %w", err)
+	}
+	l, err := layoutOf(root)
+	if err != nil {
+		return Held{}, err
+	}
+	own := newConfigurations()
+	if err := own.read(l.configurations()...); err != nil {
+		return Held{}, err
+	}
+	if err := c.mustHold(root, l); err != nil {
+		return Held{}, err
+	}
+	user := newConfigurations()
+	if err := user.readOrHide(c.userConfigurations()...); err != nil {
+		return Held{}, err
+	}
+	return Held{
+		ReadOnly: l.folders(), Cleaned: own.cleaned, UserCleaned: user.cleaned,
+		Remedy: "Check out without credentials (actions/checkout: persist-credentials: false)",
+		Secret: append(own.secret, user.secret...), Variables: c.variables(user),
+	}, nil
+}

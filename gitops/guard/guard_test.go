@@ -1,0 +1,105 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A worktree of a repository elsewhere, whose configuration and the user's hold
+// credentials.
+func TestHeld(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	must(err)
+	in := func(name string) string { return filepath.Join(base, name) }
+	for name, content := range map[string]string{
+		"work/.git":            "gitdir: ../main/.git/worktrees/w\n",
+		"main/.git/config":     "[core]\n\tbare = false\n[include]\n\tpath = more\n[http]\n\textraheader = hunter22\n",
+		"main/.git/config.old": "[http]\n\textraheader = hunter22\n", "main/.git/worktrees/w/commondir": "../..\n",
+		"main/.git/worktrees/w/config.worktree": "[user]\n\tname = A\n", "main/.git/modules/sub/config": "[credential]\n\thelper = store --file /store\n",
+		"home/.gitconfig": "[user]\n\tname = A\n[url \"https://x:hunter22@example.com/\"]\n\tinsteadOf = https://example.com/\n",
+		"xdg/git/config":  "[[[ hunter22", "home/global": "[core]\n",
+	} {
+		put(t, in(name), content, 0o644)
+	}
+	held, err := Checkout{
+		Root: in("work"), Writable: []string{in("work")}, Home: in("home"), Homes: []string{in("home")},
+		Environ: []string{"XDG_CONFIG_HOME=" + in("elsewhere"), "XDG_CONFIG_HOME=" + in("xdg"), "GIT_CONFIG_GLOBAL=" + in("home/global"), "GIT_CONFIG_SYSTEM=/dev/null"},
+	}.Held()
+	must(err)
+	if d := cmp.Diff([]string{in("work/.git"), in("main/.git/worktrees/w"), in("main/.git")}, held.ReadOnly); d != "" {
+		t.Error(d)
+	}
+	for _, c := range []struct {
+		file    string
+		from    map[string][]byte
+		cleaned bool
+		stays   string
+	}{
+		{in("main/.git/config"), held.Cleaned, true, "bare = false"},
+		{in("main/.git/modules/sub/config"), held.Cleaned, true, ""},
+		{in("main/.git/worktrees/w/config.worktree"), held.Cleaned, false, ""},
+		{in("main/.git/config.old"), held.Cleaned, false, ""},
+		{in("home/.gitconfig"), held.UserCleaned, true, "https://example.com/"},
+		{in("home/global"), held.UserCleaned, false, ""},
+	} {
+		cleaned, is := c.from[c.file]
+		if is != c.cleaned || strings.Contains(string(cleaned), "hunter22") || strings.Contains(string(cleaned), "/store") || !strings.Contains(string(cleaned), c.stays) {
+			t.Errorf("of %s is left %q", c.file, cleaned)
+		}
+	}
+	for _, file := range []string{in("main/.git/more"), "/store", in("xdg/git/config")} {
+		if !slices.Contains(held.Secret, file) {
+			t.Errorf("%s is not secret: %q", file, held.Secret)
+		}
+	}
+	if got := held.Variables["GIT_CONFIG_GLOBAL"]; got != in("home/.gitconfig") {
+		t.Errorf("git is led to %s", got)
+	}
+	must(os.Remove(in("home/.gitconfig")))
+	held, err = Checkout{Root: in("home"), Home: in("home"), Homes: []string{in("home")}, Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Held()
+	must(err)
+	if len(held.ReadOnly) > 0 || len(held.Cleaned) > 0 || held.Variables["GIT_CONFIG_GLOBAL"] != os.DevNull {
+		t.Errorf("without a repository: %+v", held)
+	}
+}
+
+// A configuration that can't be read as one ends the run where it is the
+// repository's: git would end, too.
+func TestConfigurationsThatAreNone(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"another language", "[[[", "read "},
+		{"too large", strings.Repeat("#", smallLimit+1), "has more than 1048576 bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, filepath.Join(dir, ".git/config"), c.content, 0o644)
+			if _, err := (Checkout{Root: dir}).Held(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := Credentials(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(err)
+	if files, err := Credentials(dir); len(files) > 0 || err != nil {
+		t.Errorf("without a repository: %q, %v", files, err)
+	}
+	put(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n", 0o644)
+	put(t, filepath.Join(dir, ".git/real"), "[core]\n", 0o644)
+	must(os.Symlink("real", filepath.Join(dir, ".git/there")))
+	files, err := Credentials(dir)
+	must(err)
+	if d := cmp.Diff([]string{filepath.Join(dir, ".git/config"), filepath.Join(dir, ".git/real")}, files); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// layout is where git's folders of a work tree lie; the zero value has none.
+type layout struct {
+	dotGit    string // right in the work tree
+	gitDir    string // dotGit, or what that names as a file
+	commonDir string // that gitDir shares with other worktrees, or gitDir
+}
+
+// layoutOf finds them.
+func layoutOf(root string) (layout, error) {
+	dotGit := filepath.Join(root, ".git")
+	info, err := os.Lstat(dotGit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return layout{}, nil
+	case err != nil:
+		return layout{}, fmt.Errorf("look at .git: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return layout{}, &CheckoutError{dotGit + " is a symbolic link, which commands could replace", "make it a folder, or a file that names one"}
+	}
+	l := layout{dotGit: dotGit, gitDir: dotGit}
+	if !info.IsDir() {
+		if l.gitDir, err = namedFolder(dotGit, "gitdir: "); err != nil {
+			return layout{}, err
+		}
+	}
+	if l.commonDir, err = namedFolder(filepath.Join(l.gitDir, "commondir"), ""); err != nil {
+		l.commonDir = l.gitDir // it shares nothing
+	}
+	return l, nil
+}
+
+func (l layout) folders() []string {
+	if l == (layout{}) {
+		return nil
+	}
+	return slices.Compact([]string{l.dotGit, l.gitDir, l.commonDir})
+}
+
+// configurations are those of the repository and of its submodules.
+func (l layout) configurations() []string {
+	if l == (layout{}) {
+		return nil
+	}
+	files := []string{filepath.Join(l.commonDir, "config"), filepath.Join(l.gitDir, "config.worktree"), filepath.Join(l.commonDir, "config.worktree")}
+	_ = filepath.WalkDir(filepath.Join(l.commonDir, "modules"), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil
+		case entry.IsDir() && (entry.Name() == "objects" || entry.Name() == "refs" || entry.Name() == "logs"):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && (entry.Name() == "config" || entry.Name() == "config.worktree"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
+}
+
+// submodulesOf are the .git of the submodules that .gitmodules names, and of
+// theirs.
+func submodulesOf(workspace string) []string {
+	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
+	if err != nil {
+		return nil
+	}
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
+		return nil
+	}
+	var found []string
+	for _, s := range c.Section("submodule").Subsections {
+		if path := filepath.FromSlash(s.Option("path")); path != "" && path != "." && filepath.IsLocal(path) {
+			below := filepath.Join(workspace, path)
+			found = append(append(found, filepath.Join(below, ".git")), submodulesOf(below)...)
+		}
+	}
+	return found
+}
+
+// Alternates is the file of an objects folder that lists the folders which it
+// borrows from, by its path in that (gitrepository-layout(5)).
+const Alternates = "info/alternates"
+
+// alternatesOf are the folders that an objects folder borrows from, and those
+// that these do.
+func alternatesOf(objects string, depth int) []string {
+	const deepest = 5 // as in git
+	raw, err := readSmall(filepath.Join(objects, Alternates))
+	if err != nil || depth > deepest {
+		return nil
+	}
+	var found []string
+	for line := range strings.SplitSeq(string(raw), "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if !filepath.IsAbs(line) {
+			line = objects + "/" + line
+		}
+		found = append(append(found, line, filepath.Clean(line)), alternatesOf(line, depth+1)...)
+	}
+	return found
+}
+
+// namedFolder is the folder that a file names after prefix, links resolved.
+func namedFolder(file, prefix string) (string, error) {
+	name, err := nameIn(file, prefix)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(name)
+}
+
+// nameIn is the path that a file names after prefix, as it is written: behind a
+// link ".." leads elsewhere than it seems.
+func nameIn(file, prefix string) (string, error) {
+	raw, err := readSmall(file)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", filepath.Base(file), err)
+	}
+	name, ok := strings.CutPrefix(strings.TrimRight(string(raw), "\r\n"), prefix)
+	if !ok || name == "" {
+		return "", fmt.Errorf("%s does not name a git folder", file)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Dir(file) + "/" + name
+	}
+	return name, nil
+}

@@ -1,0 +1,127 @@
+package guard
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// whereGitLies are ways in which git's folder can lie, below BASE.
+var whereGitLies = []struct {
+	name     string
+	make     func(t *testing.T, base string) // ws is the workspace
+	writable []string
+	want     string // of the error; empty: it is held
+}{
+	{"plain", func(t *testing.T, base string) { repositoryAt(t, base, "ws/.git") }, nil, ""},
+	{"none", func(t *testing.T, base string) { must(os.Mkdir(filepath.Join(base, "ws"), 0o755)) }, nil, ""},
+	{"a file that names a folder outside", func(t *testing.T, base string) {
+		repositoryAt(t, base, "real")
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n", 0o644)
+	}, nil, ""},
+	{"a worktree of a repository outside", func(t *testing.T, base string) {
+		repositoryAt(t, base, "main/.git")
+		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n", 0o644)
+	}, nil, ""},
+	{"a file that names a folder of the workspace", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/sub/real")
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ./sub/real\n", 0o644)
+	}, nil, "reached through BASE/ws/sub,"},
+	{"a file that leads through a link of the workspace", func(t *testing.T, base string) {
+		repositoryAt(t, base, "real")
+		must(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
+		must(os.Symlink("../real", filepath.Join(base, "ws/link")))
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: link\n", 0o644)
+	}, nil, "reached through BASE/ws/link,"},
+	{"links outside that lead through the workspace", func(t *testing.T, base string) {
+		repositoryAt(t, base, "real")
+		must(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
+		must(os.Symlink(filepath.Join(base, "ws/link"), filepath.Join(base, "first")))
+		must(os.Symlink("../real", filepath.Join(base, "ws/link")))
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../first\n", 0o644)
+	}, nil, "reached through BASE/ws/link,"},
+	{"what is shared lies in the workspace", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/common")
+		repositoryAt(t, base, "real")
+		put(t, filepath.Join(base, "real/commondir"), "../ws/common\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n", 0o644)
+	}, nil, "reached through BASE/ws/common,"},
+	{"a link", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/real")
+		must(os.Symlink("real", filepath.Join(base, "ws/.git")))
+	}, nil, "is a symbolic link"},
+	{"objects as a link", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/.git")
+		must(os.Rename(filepath.Join(base, "ws/.git/objects"), filepath.Join(base, "ws/objects")))
+		must(os.Symlink("../objects", filepath.Join(base, "ws/.git/objects")))
+	}, nil, "reached through BASE/ws/objects,"},
+	{"hooks as a link", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/.git")
+		must(os.Symlink("../hooks", filepath.Join(base, "ws/.git/hooks")))
+	}, nil, ""},
+	{"objects that are borrowed from outside", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/.git")
+		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), "# theirs\n../../../lent/objects\n", 0o644)
+	}, nil, ""},
+	{"objects that are borrowed from the workspace", func(t *testing.T, base string) {
+		repositoryAt(t, base, "ws/.git")
+		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), filepath.Join(base, "lent/objects")+"\n", 0o644)
+		put(t, filepath.Join(base, "lent/objects/info/alternates"), "../../ws/lent\n", 0o644)
+	}, nil, "reached through BASE/ws/lent,"},
+	{"a folder in policy.writable", func(t *testing.T, base string) {
+		repositoryAt(t, base, "w/real")
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../w/real\n", 0o644)
+	}, []string{"w"}, "reached through BASE/w/real,"},
+	{"a worktree of a repository in policy.writable", func(t *testing.T, base string) {
+		repositoryAt(t, base, "main/.git")
+		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n", 0o644)
+	}, []string{"main"}, "reached through BASE/main/.git,"},
+	{"a workspace right in policy.writable", func(t *testing.T, base string) { repositoryAt(t, base, "ws/.git") }, []string{"."}, ""},
+}
+
+// A git folder that commands could put another in the place of is refused, whatever
+// level there is.
+func TestGitFoldersThatCanNotBeHeld(t *testing.T) {
+	for _, c := range whereGitLies {
+		t.Run(c.name, func(t *testing.T) {
+			base, err := filepath.EvalSymlinks(t.TempDir())
+			must(err)
+			c.make(t, base)
+			checkout := Checkout{Root: filepath.Join(base, "ws"), Writable: []string{filepath.Join(base, "ws")}}
+			for _, name := range c.writable {
+				checkout.Writable = append(checkout.Writable, filepath.Join(base, name))
+			}
+			_, err = checkout.Held()
+			var refused *CheckoutError
+			want := strings.ReplaceAll(c.want, "BASE", base)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), want)):
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+	t.Run("a workspace deep in policy.writable", func(t *testing.T) {
+		base, err := filepath.EvalSymlinks(t.TempDir())
+		must(err)
+		repositoryAt(t, base, "deep/ws/.git")
+		root := filepath.Join(base, "deep/ws")
+		_, err = Checkout{Root: root, Writable: []string{root, base}}.Held()
+		var refused *CheckoutError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "reached through "+base+"/deep,") || !strings.Contains(refused.Remedy, "narrower folders") {
+			t.Errorf("got %#v", err)
+		}
+	})
+}
+
+func repositoryAt(t *testing.T, base, name string) {
+	t.Helper()
+	for _, file := range []string{"HEAD", "config", "objects/info/x", "refs/heads/main"} {
+		put(t, filepath.Join(base, name, file), "\n", 0o644)
+	}
+}

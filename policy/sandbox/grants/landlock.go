@@ -1,0 +1,88 @@
+package grants
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// Landlock are the grants where there are no namespaces: what is not granted is
+// refused, so that what must not be read is left out folder by folder around it. An
+// error is an InseparableError.
+func (p *Plan) Landlock() (*stage.Landlock, error) {
+	if err := p.mustBeSeparable(); err != nil {
+		return nil, err
+	}
+	denied := append([]string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf"}, p.unreadable()...)
+	l := &stage.Landlock{
+		Read: append(around("/", denied), p.readable...),
+		Use:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"},
+	}
+	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
+	for _, folder := range p.lent {
+		l.Read = append(l.Read, around(folder, p.hidden)...)
+	}
+	l.Write = append(append(l.Write, p.writable...), p.folders.ownFolders()...)
+	if shared, err := os.ReadDir("/dev/shm"); err == nil && len(shared) == 0 {
+		l.Write = append(l.Write, "/dev/shm") // multiprocessing needs it; where others use it, it is theirs
+	}
+	return l, nil
+}
+
+// unreadable is what commands can't be shown with other content and so not at all.
+func (p *Plan) unreadable() []string {
+	paths := slices.Clone(p.hidden)
+	for file := range p.userCopies {
+		paths = append(paths, existing(file)...)
+	}
+	return paths
+}
+
+// InseparableError is what Landlock alone can't keep from commands: it grants a
+// folder with all that is in it.
+type InseparableError struct {
+	What   string
+	Remedy string // the beginning of a sentence
+}
+
+func (e *InseparableError) Error() string { return e.What }
+
+func (p *Plan) mustBeSeparable() error {
+	for _, path := range p.hidden {
+		if within(path, append(p.writable, p.workspace)) {
+			return &InseparableError{path + " lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there"}
+		}
+	}
+	for file := range p.copies {
+		return &InseparableError{file + " holds credentials, and without namespaces they can't be kept from commands", p.held.Remedy}
+	}
+	return nil
+}
+
+// around lists the paths that together are all of dir but the denied ones.
+func around(dir string, denied []string) []string {
+	holds := false
+	for _, path := range denied {
+		if path == dir {
+			return nil
+		}
+		holds = holds || within(path, []string{dir})
+	}
+	if !holds {
+		return []string{dir}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, entry := range entries {
+		if entry.Type()&os.ModeSymlink != 0 {
+			continue // what it leads to is granted where that lies, or not
+		}
+		paths = append(paths, around(filepath.Join(dir, entry.Name()), denied)...)
+	}
+	return paths
+}

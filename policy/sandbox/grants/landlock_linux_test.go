@@ -1,0 +1,128 @@
+package grants
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+func grantsOf(t *testing.T, f Folders) (*Plan, *stage.Landlock) {
+	t.Helper()
+	p, err := NewPlan(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.Landlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, l
+}
+
+func TestAroundWhatIsDenied(t *testing.T) {
+	base, _ := folders(t, map[string]string{"a/one": "x", "a/two/deep": "x", "a/two/other": "x", "b": "x"})
+	link(t, "a", filepath.Join(base, "link"))
+	in := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(base, name))
+		}
+		return paths
+	}
+	for _, c := range []struct {
+		name         string
+		denied, want []string
+	}{
+		{"nothing", nil, []string{base}},
+		{"what lies elsewhere", []string{"/elsewhere"}, []string{base}},
+		{"all", []string{base}, nil},
+		{"a file", in("b"), in("a", "home", "workspace")},
+		{"deep in it", in("a/two/deep"), in("a/one", "a/two/other", "b", "home", "workspace")},
+		{"what is not there", in("a/none"), in("a/one", "a/two", "b", "home", "workspace")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, around(base, c.denied)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestLandlockGrantsNoMoreThanThePlan(t *testing.T) {
+	base, f := folders(t, map[string]string{"store/a": "x", "store/secret": "x", "workspace/place/empty": "", "extra/file": "x", "home/settings": "x"})
+	settings := filepath.Join(f.Home, "settings")
+	f.Writable, f.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "store/secret")}
+	f.Lent = map[string]string{filepath.Join(f.Workspace, "place"): filepath.Join(base, "store")}
+	f.Held = held(Held{UserCleaned: map[string][]byte{settings: []byte("y")}, Variables: map[string]string{"SETTINGS": settings, "OTHER": "/dev/null"}})
+	p, l := grantsOf(t, f)
+	for path, want := range map[string]bool{
+		f.Workspace: true, filepath.Join(base, "store/a"): true, filepath.Join(base, "store"): false, filepath.Join(base, "store/secret"): false,
+		filepath.Join(f.Scratch, "copies"): true, settings: false, "/tmp": false, "/run": false, "/": false, "/usr": true,
+	} {
+		if got := slices.Contains(l.Read, path); got != want {
+			t.Errorf("%s may be read: %t", path, got)
+		}
+	}
+	for path, want := range map[string]bool{f.Workspace: true, filepath.Join(base, "extra"): true, filepath.Join(f.Scratch, "tmp"): true, f.Home: false, "/tmp": false} {
+		if got := slices.Contains(l.Write, path); got != want {
+			t.Errorf("%s may be written: %t", path, got)
+		}
+	}
+	variables := p.LandlockVariables()
+	for _, want := range []string{"TMPDIR=" + filepath.Join(f.Scratch, "tmp"), "SETTINGS=" + filepath.Join(f.Scratch, "copies/user-0"), "OTHER=/dev/null", "GOCACHE=" + filepath.Join(f.Scratch, "cache/go-build")} {
+		if !slices.Contains(variables, want) {
+			t.Errorf("%s is not among %q", want, variables)
+		}
+	}
+}
+
+func TestWhatLandlockCanNotKeepIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Folders)
+		want   InseparableError // below WORKSPACE
+	}{
+		{"a secret in the workspace", func(f *Folders) { f.DenyRead = []string{filepath.Join(f.Workspace, "secret")} }, InseparableError{
+			"WORKSPACE/secret lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there",
+		}},
+		{"a file that is to be cleaned", func(f *Folders) {
+			f.Held = held(Held{Cleaned: map[string][]byte{filepath.Join(f.Workspace, "secret"): nil}, Remedy: "Clean it"})
+		}, InseparableError{"WORKSPACE/secret holds credentials, and without namespaces they can't be kept from commands", "Clean it"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, f := folders(t, map[string]string{"workspace/secret": "x"})
+			c.change(&f)
+			p, err := NewPlan(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.Landlock()
+			var got *InseparableError
+			if !errors.As(err, &got) {
+				t.Fatalf("got %v", err)
+			}
+			c.want.What = strings.ReplaceAll(c.want.What, "WORKSPACE", f.Workspace)
+			if d := cmp.Diff(c.want, *got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestCachesLieWhereCommandsWrite(t *testing.T) {
+	_, f := folders(t, nil)
+	f.Set = []string{"GOCACHE"}
+	p, _ := grantsOf(t, f)
+	if d := cmp.Diff([]string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}, p.Variables(true)); d != "" {
+		t.Error(d)
+	}
+	moved := p.Variables(false)
+	if !slices.Contains(moved, "XDG_CACHE_HOME=/tmp/.cache") || slices.Contains(moved, "GOCACHE=/tmp/.cache/go-build") {
+		t.Errorf("got %q", moved)
+	}
+}

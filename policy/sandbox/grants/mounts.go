@@ -1,0 +1,181 @@
+package grants
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// Mounts are those that make the plan true in namespaces, parents first.
+func (p *Plan) Mounts() []stage.Mount {
+	f := p.folders
+	p.put(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: f.scratch("tmp")})
+	for _, own := range []stage.Mount{
+		{Kind: stage.Writable, Path: "/var/tmp", Source: f.scratch("var-tmp")},
+		{Kind: stage.Hidden, Path: "/run"},
+		{Kind: stage.Hidden, Path: "/var/run"},
+	} {
+		if isFolder(own.Path) {
+			p.put(own)
+		}
+	}
+	if p.home != "" && !within(p.home, p.writable) {
+		var below []string // the changes of earlier sandboxes
+		for _, scratch := range f.Below {
+			if changes := filepath.Join(scratch, "home"); isFolder(changes) {
+				below = append(below, changes)
+			}
+		}
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: below, Optional: true})
+	}
+	for _, path := range p.readable {
+		p.putSource(stage.Readable, path, path)
+	}
+	p.putSource(stage.Readable, p.workspace, p.workspace)
+	for _, path := range p.writable {
+		p.putSource(stage.Writable, path, path)
+	}
+	p.protect()
+	p.lend()
+	p.putTwin()
+	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && within(resolver, replaced) {
+		p.putSource(stage.Readable, resolver, resolver)
+	}
+	p.hide()
+	p.holdPlaces()
+	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+func (p *Plan) put(m stage.Mount) { p.mounts[m.Path] = m }
+
+func (p *Plan) putSource(kind stage.MountKind, path, source string) {
+	if info, err := os.Stat(source); err == nil {
+		p.put(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
+	}
+}
+
+// putTwin shows the workspace and what is read-only in it at another place too,
+// and nothing of what stands there.
+func (p *Plan) putTwin() {
+	twin, err := filepath.EvalSymlinks(p.folders.Twin)
+	if err != nil || p.folders.Twin == "" || within(p.workspace, []string{twin}) || within(twin, []string{p.workspace}) {
+		return
+	}
+	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{twin}) })
+	for path, m := range maps.Clone(p.mounts) {
+		if rel, is := below(p.workspace, path); is {
+			m.Path = filepath.Join(twin, rel)
+			p.put(m)
+		}
+	}
+}
+
+// protect makes read-only what is held, and shows the copies of what is cleaned.
+func (p *Plan) protect() {
+	for _, path := range p.held.ReadOnly {
+		p.putSource(stage.Readable, path, path)
+	}
+	for _, copies := range []map[string]string{p.userCopies, p.copies} {
+		for path, copied := range copies {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				p.putSource(stage.Readable, real, copied)
+			}
+		}
+	}
+}
+
+// lend shows what is lent, where it is and in the workspace, there without what is
+// not to be lent and what is hidden.
+func (p *Plan) lend() {
+	for place, folder := range p.lent {
+		p.putSource(stage.Readable, folder, folder)
+		p.putSource(stage.Readable, place, folder)
+		without := slices.Clone(p.hidden)
+		for _, name := range p.folders.Unlent {
+			without = append(without, filepath.Join(folder, name))
+		}
+		for _, path := range without {
+			rel, is := below(folder, path)
+			if info, err := os.Stat(path); is && err == nil {
+				p.put(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
+			}
+		}
+	}
+}
+
+// hide covers what commands must not read, where it would be seen.
+func (p *Plan) hide() {
+	for _, path := range slices.Concat(p.hidden, p.sockets) {
+		info, err := os.Stat(path)
+		if err != nil || p.unseen(path) || within(path, []string{"/proc", "/sys", "/dev"}) {
+			continue
+		}
+		p.put(stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()})
+	}
+}
+
+// holdPlaces keeps commands from moving the workspace and what is shown or covered
+// in a folder that they may write to: each folder above is mounted on itself, and
+// what is mounted can't be renamed. A later sandbox would else look in vain.
+func (p *Plan) holdPlaces() {
+	for path := range maps.Clone(p.mounts) {
+		if slices.Contains(p.writable, path) && path != p.workspace {
+			continue // it is passed over where it is not there
+		}
+		var between []string
+		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+			top, mounted := p.mounts[dir]
+			if !mounted {
+				between = append(between, dir)
+				continue
+			}
+			if top.Kind == stage.Writable {
+				p.putBelow(top, between)
+			}
+			break
+		}
+	}
+}
+
+// putBelow mounts folders of a writable one on themselves.
+func (p *Plan) putBelow(top stage.Mount, folders []string) {
+	for _, dir := range folders {
+		if rel, err := filepath.Rel(top.Path, dir); err == nil {
+			p.putSource(stage.Writable, dir, filepath.Join(top.Source, rel))
+		}
+	}
+}
+
+// unseen says whether path lies in something that shows nothing of it.
+func (p *Plan) unseen(path string) bool {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		m, mounted := p.mounts[dir]
+		switch {
+		case mounted && (m.Kind == stage.Hidden || m.Source != dir && m.Kind != stage.Overlay):
+			return true
+		case mounted:
+			return false
+		case dir == "/":
+			return false
+		}
+	}
+}
+
+// WritableAmong are the paths that Landlock lets commands write to in namespaces
+// with such mounts. Which of them are read-only, the mounts say.
+func WritableAmong(mounts []stage.Mount) []string {
+	paths := []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts"}
+	for _, m := range mounts {
+		if m.Kind == stage.Writable || m.Kind == stage.Overlay {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,151 @@
+package grants
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// mountsOf are the mounts of a plan, by their paths.
+func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
+	t.Helper()
+	p, err := NewPlan(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]stage.Mount)
+	for _, m := range p.Mounts() {
+		for path := range all {
+			if within(path, []string{m.Path}) {
+				t.Errorf("%s is mounted before %s", path, m.Path)
+			}
+		}
+		all[m.Path] = m
+	}
+	return all
+}
+
+// held has a workspace hold some of its files and some of the user's.
+func held(h Held) func(writable, homes []string) (Held, error) {
+	return func([]string, []string) (Held, error) { return h, nil }
+}
+
+func wantKinds(t *testing.T, mounts map[string]stage.Mount, want map[string]stage.MountKind) {
+	t.Helper()
+	got := make(map[string]stage.MountKind)
+	for path := range want {
+		got[path] = mounts[path].Kind
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTheWorkspaceIsMountedByTheMode(t *testing.T) {
+	base, f := folders(t, map[string]string{"extra/file": "x"})
+	f.Writable = []string{filepath.Join(base, "extra")}
+	for mode, want := range map[Mode]map[string]stage.MountKind{
+		WorkspaceWrite: {f.Workspace: stage.Writable, f.Writable[0]: stage.Writable, f.Home: stage.Overlay, "/tmp": stage.Writable},
+		ReadOnly:       {f.Workspace: stage.Readable, f.Writable[0]: "", f.Home: stage.Overlay, "/tmp": stage.Writable},
+	} {
+		f.Mode = mode
+		mounts := mountsOf(t, f)
+		wantKinds(t, mounts, want)
+		if got := mounts["/tmp"].Source; got != filepath.Join(f.Scratch, "tmp") {
+			t.Errorf("%s: /tmp is %s", mode, got)
+		}
+	}
+}
+
+func TestWhatIsHeldCanNotBeWritten(t *testing.T) {
+	_, f := folders(t, map[string]string{"workspace/kept/settings": "token = x\n", "workspace/kept/other": "x", "home/settings": "token = y\n", "workspace/store": "z"})
+	settings, user, store := filepath.Join(f.Workspace, "kept/settings"), filepath.Join(f.Home, "settings"), filepath.Join(f.Workspace, "store")
+	f.Held = held(Held{
+		ReadOnly: []string{filepath.Join(f.Workspace, "kept")}, Secret: []string{store, filepath.Join(f.Workspace, "missing")},
+		Cleaned: map[string][]byte{settings: []byte("token\n")}, UserCleaned: map[string][]byte{user: []byte("user\n"), filepath.Join(f.Home, "missing"): nil},
+	})
+	mounts := mountsOf(t, f)
+	wantKinds(t, mounts, map[string]stage.MountKind{
+		filepath.Join(f.Workspace, "kept"): stage.Readable, settings: stage.Readable, user: stage.Readable, store: stage.Hidden,
+		filepath.Join(f.Home, "missing"): "", filepath.Join(f.Workspace, "missing"): "",
+	})
+	for path, want := range map[string]string{settings: "token\n", user: "user\n"} {
+		if got, err := os.ReadFile(mounts[path].Source); err != nil || string(got) != want {
+			t.Errorf("at %s commands read %q, %v", path, got, err)
+		}
+	}
+}
+
+func TestWhatIsLentIsShownWithoutWhatIsHidden(t *testing.T) {
+	base, f := folders(t, map[string]string{"store/a": "x", "store/deep/secret": "x", "store/list": "x", "workspace/place/empty": ""})
+	store, place := filepath.Join(base, "store"), filepath.Join(f.Workspace, "place")
+	f.Lent, f.Unlent, f.DenyRead = map[string]string{place: store}, []string{"list", "missing"}, []string{filepath.Join(store, "deep")}
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{
+		store: stage.Readable, place: stage.Readable, filepath.Join(place, "list"): stage.Hidden, filepath.Join(place, "missing"): "",
+		filepath.Join(store, "list"): "", filepath.Join(store, "deep"): stage.Hidden, filepath.Join(place, "deep"): stage.Hidden,
+	})
+	f.DenyRead = []string{store}
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{place: ""})
+	f.DenyRead, f.Lent = nil, map[string]string{filepath.Join(base, "home"): store}
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: ""})
+}
+
+func TestATwinIsTheWorkspaceOnceMore(t *testing.T) {
+	base, f := folders(t, map[string]string{"workspace/secret": "x", "twin/secret": "x", "twin/other": "x"})
+	f.Twin = filepath.Join(base, "twin")
+	f.DenyRead = []string{filepath.Join(f.Workspace, "secret")}
+	f.Readable = []string{filepath.Join(f.Twin, "other")}
+	mounts := mountsOf(t, f)
+	wantKinds(t, mounts, map[string]stage.MountKind{
+		f.Workspace: stage.Writable, f.Twin: stage.Writable, filepath.Join(f.Twin, "other"): "", filepath.Join(f.Workspace, "secret"): stage.Hidden,
+	})
+	if got := mounts[f.Twin].Source; got != f.Workspace {
+		t.Errorf("the twin shows %s", got)
+	}
+	f.Twin = base // which holds the workspace
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{base: ""})
+}
+
+func TestTheHomeFolderIsCommandsOwn(t *testing.T) {
+	base, f := folders(t, map[string]string{"first/home/upper/tool": "x"})
+	f.Below = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
+	mount := mountsOf(t, f)[f.Home]
+	want := stage.Mount{Kind: stage.Overlay, Path: f.Home, Source: filepath.Join(f.Scratch, "home"), Below: []string{filepath.Join(base, "first/home")}, Optional: true}
+	if d := cmp.Diff(want, mount); d != "" {
+		t.Error(d)
+	}
+	f.Writable = []string{f.Home}
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: stage.Writable})
+	f.Writable, f.DenyRead = nil, []string{f.Home}
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: ""})
+}
+
+// What is hidden in a folder that commands may write to stays where it is: the
+// folders above are mounts, too.
+func TestFoldersAboveWhatIsHiddenAreHeld(t *testing.T) {
+	base, f := folders(t, map[string]string{"workspace/a/b/secret": "x", "workspace/a/c/file": "x", "unseen/secret": "x"})
+	in := func(name string) string { return filepath.Join(f.Workspace, name) }
+	f.DenyRead = []string{in("a/b/secret"), filepath.Join(base, "unseen/secret")}
+	mounts := mountsOf(t, f)
+	wantKinds(t, mounts, map[string]stage.MountKind{in("a/b/secret"): stage.Hidden, in("a/b"): stage.Writable, in("a"): stage.Writable, in("a/c"): ""})
+	if !mounts[in("a/b/secret")].File || mounts[in("a/b")].File {
+		t.Error("files and folders are mixed up")
+	}
+	if strings.HasPrefix(base, "/tmp/") { // where nothing of it is shown
+		wantKinds(t, mounts, map[string]stage.MountKind{filepath.Join(base, "unseen/secret"): ""})
+	}
+}
+
+func TestLandlockGetsWhatIsMountedToBeWritten(t *testing.T) {
+	got := WritableAmong([]stage.Mount{
+		{Kind: stage.Writable, Path: "/w"}, {Kind: stage.Readable, Path: "/r"}, {Kind: stage.Hidden, Path: "/h"}, {Kind: stage.Overlay, Path: "/o"},
+	})
+	if d := cmp.Diff([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/w", "/o"}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,155 @@
+package grants
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// replaced are the folders that commands have of their own, with nothing in
+// them that is not put there. The stage makes those of the kernel.
+var replaced = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
+
+// Plan is what commands see of the file system, as that was when the plan was made.
+// The paths in it have no links.
+type Plan struct {
+	folders    Folders
+	workspace  string
+	writable   []string // with the workspace
+	readable   []string
+	all        []credential
+	secrets    *Secrets
+	hidden     []string // what is there of the credentials and denied paths
+	sockets    []string
+	lent       map[string]string
+	held       Held
+	copies     map[string]string // of the files that are Held.Cleaned, with what is left of them
+	userCopies map[string]string // of those that are Held.UserCleaned
+	home       string
+	mounts     map[string]stage.Mount
+}
+
+// NewPlan looks at the file system as it is now, and makes the scratch folder.
+func NewPlan(f Folders) (*Plan, error) {
+	if err := f.makeScratch(); err != nil {
+		return nil, err
+	}
+	p := &Plan{folders: f, mounts: make(map[string]stage.Mount)}
+	if err := p.resolveGrants(); err != nil {
+		return nil, err
+	}
+	if err := p.hold(); err != nil {
+		return nil, err
+	}
+	p.all = inLocked(append(f.credentials(), credentialsBy("", p.held.Secret)...))
+	if p.secrets = f.Secrets; p.secrets == nil {
+		p.secrets = f.findSecrets(p.all)
+	}
+	p.hidden = p.secrets.hides(p.all)
+	p.lent = p.resolveLent()
+	for _, path := range hostSockets() {
+		p.sockets = append(p.sockets, existing(path)...)
+	}
+	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(replaced, home) && !within(home, p.hidden) {
+		p.home = home
+	}
+	return p, nil
+}
+
+func (p *Plan) resolveGrants() (err error) {
+	f := p.folders
+	if p.workspace, err = filepath.EvalSymlinks(f.Workspace); err != nil {
+		return fmt.Errorf("find the workspace: %w", err)
+	}
+	if f.Mode == WorkspaceWrite {
+		p.writable = append(p.writable, p.workspace)
+		for _, path := range f.Writable {
+			real, err := p.resolveGrant(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			p.writable = append(p.writable, real)
+		}
+	}
+	self, err := os.Executable() // the supervisor is this program, and commands know it as apply_patch
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	for _, path := range append([]string{self}, f.Readable...) {
+		p.readable = append(p.readable, existing(path)...)
+	}
+	return nil
+}
+
+// resolveGrant follows the links of a path that commands may write to. One in
+// the workspace was perhaps made by them.
+func (p *Plan) resolveGrant(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if within(path, []string{p.folders.Workspace, p.workspace}) && !within(real, []string{p.workspace}) {
+		return "", fmt.Errorf("the writable path %s leads out of the workspace, to %s", path, real)
+	}
+	if real == "/" {
+		return "", fmt.Errorf("the writable path %s is the whole file system; use the mode %s instead", path, DangerFullAccess)
+	}
+	return real, nil
+}
+
+// hold asks what is held, and writes down what commands see in place of the files
+// that are cleaned.
+func (p *Plan) hold() (err error) {
+	f := p.folders
+	if f.Held == nil {
+		return nil
+	}
+	if p.held, err = f.Held(p.writable, f.homes()); err != nil {
+		return err
+	}
+	if p.copies, err = f.writeCopies("own", p.held.Cleaned); err != nil {
+		return err
+	}
+	p.userCopies, err = f.writeCopies("user", p.held.UserCleaned)
+	return err
+}
+
+// resolveLent follows the links of what is lent, and leaves out what is kept from
+// commands.
+func (p *Plan) resolveLent() map[string]string {
+	lent := make(map[string]string)
+	for place, folder := range p.folders.Lent {
+		place, errPlace := filepath.EvalSymlinks(place)
+		folder, err := filepath.EvalSymlinks(folder)
+		if errors.Join(errPlace, err) == nil && within(place, []string{p.workspace}) && !p.keeps(folder) {
+			lent[place] = folder
+		}
+	}
+	return lent
+}
+
+// keeps says whether a folder to lend lies in one that is kept from commands. A
+// twin may lie in one and is shown, and a workspace among folders of its run.
+func (p *Plan) keeps(folder string) bool {
+	above, twin := p.hiddenAbove(folder), []string{p.folders.Twin}
+	inTwin := within(folder, twin) && !within(above, twin)
+	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
+}
+
+// hiddenAbove is the deepest that is hidden and holds path; empty for none.
+func (p *Plan) hiddenAbove(path string) (deepest string) {
+	for _, hidden := range p.hidden {
+		if within(path, []string{hidden}) && len(hidden) > len(deepest) {
+			deepest = hidden
+		}
+	}
+	return deepest
+}

@@ -1,0 +1,167 @@
+package grants
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+)
+
+// What is kept from commands is found by its own name, by links and by further
+// names, in the folders that they may write to and in no others.
+func TestFindSecrets(t *testing.T) {
+	base, f := folders(t, map[string]string{
+		"workspace/conf/cred": "x", "workspace/vault/inner": "x", "workspace/.netrc": "x", "workspace/plain": "x", "home/.netrc": "x", "elsewhere/cred": "x", "elsewhere/far": "x",
+	})
+	in := func(name string) string { return filepath.Join(base, name) }
+	for second, first := range map[string]string{"workspace/second": "workspace/conf/cred", "workspace/third": "workspace/vault/inner", "workspace/fourth": "elsewhere/far"} {
+		if err := os.Link(in(first), in(second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(t, "conf", in("workspace/link"))
+	f.DenyRead = []string{in("workspace/link/cred"), in("workspace/vault"), in("workspace/to-come"), in("elsewhere/cred")}
+	f.Environ = []string{"NETRC=" + in("elsewhere/far"), "HOME=" + in("workspace")}
+	found, err := FindSecrets(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Secret{
+		{in("workspace/conf/cred"), DeniedBy, in("workspace/link/cred"), true},
+		{in("workspace/fourth"), "NETRC", in("elsewhere/far"), true},
+		{in("workspace/link/cred"), DeniedBy, in("workspace/link/cred"), false},
+		{in("workspace/.netrc"), "", in("workspace/.netrc"), true},
+		{in("workspace/second"), DeniedBy, in("workspace/link/cred"), true},
+		{in("workspace/third"), "", in("workspace/vault"), true},
+		{in("workspace/to-come"), DeniedBy, in("workspace/to-come"), false},
+		{in("workspace/vault"), DeniedBy, in("workspace/vault"), true},
+		{in("workspace/vault/inner"), "", in("workspace/vault"), true},
+	}
+	byPath := cmpopts.SortSlices(func(a, b Secret) bool { return a.Path < b.Path })
+	if d := cmp.Diff(want, found.Found, byPath); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{f.Workspace}, found.Within); d != "" {
+		t.Error(d)
+	}
+}
+
+// A plan that is given secrets hides them as they were found, whatever stands at
+// the paths by now.
+func TestSecretsStayThoseThatWereFound(t *testing.T) {
+	base, f := folders(t, map[string]string{"workspace/was": "x", "workspace/later": "x", "outside": "x"})
+	in := func(name string) string { return filepath.Join(base, name) }
+	f.DenyRead = []string{in("workspace/later"), in("outside")}
+	f.Secrets = &Secrets{Within: []string{f.Workspace}, Found: []Secret{{Path: in("workspace/was"), There: true}, {Path: in("workspace/gone"), There: true}}}
+	p, err := NewPlan(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{in("workspace/was"): true, in("outside"): true, in("workspace/later"): false, in("workspace/gone"): false} {
+		if got := slices.Contains(p.hidden, path); got != want {
+			t.Errorf("%s is hidden: %t", path, got)
+		}
+	}
+}
+
+func TestLookingForSecretsEndsWithItsContext(t *testing.T) {
+	base, f := folders(t, map[string]string{"workspace/cred": "x"})
+	if err := os.Link(filepath.Join(base, "workspace/cred"), filepath.Join(base, "workspace/second")); err != nil {
+		t.Fatal(err)
+	}
+	f.DenyRead = []string{filepath.Join(base, "workspace/cred")}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := FindSecrets(ctx, f); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whoever owns a folder can lock it and open it again: what is hidden in it is so
+// before the first command, and after one that locked it.
+func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
+	base := sandboxtest.Place(t, os.RemoveAll)
+	workspace := filepath.Join(base, "workspace")
+	put(t, filepath.Join(workspace, "conf/deep/cred"), "secret")
+	put(t, filepath.Join(workspace, "open/cred"), "secret")
+	if err := os.Symlink("conf/deep/cred", filepath.Join(workspace, "link")); err != nil {
+		t.Fatal(err)
+	}
+	conf, open := filepath.Join(workspace, "conf"), filepath.Join(workspace, "open")
+	if err := os.Chmod(conf, 0); err != nil {
+		t.Fatal(err)
+	}
+	f := Folders{Mode: WorkspaceWrite, Workspace: workspace, Home: conf, Scratch: filepath.Join(base, "scratch"), DenyRead: []string{filepath.Join(workspace, "link"), filepath.Join(open, "cred")}}
+	sandboxtest.Give(t, base, ordinaryUser())
+	asOrdinaryUser(t, func() error {
+		found, err := FindSecrets(t.Context(), f)
+		if err != nil {
+			return err
+		}
+		f.Secrets = found
+		for range 2 {
+			p, err := NewPlan(f)
+			if err != nil {
+				return err
+			}
+			if within(p.home, p.hidden) {
+				t.Errorf("the home folder %s is shown, which is hidden", p.home)
+			}
+			for _, path := range []string{filepath.Join(conf, "deep/cred"), filepath.Join(open, "cred")} {
+				if !within(path, p.hidden) {
+					t.Errorf("%s is not below what is hidden: %q", path, p.hidden)
+				}
+			}
+			if err := errors.Join(os.Chmod(conf, 0o755), os.Chmod(open, 0)); err != nil {
+				return err
+			}
+		}
+		return os.Chmod(open, 0o755)
+	})
+}
+
+func ordinaryUser() int {
+	if user := os.Getuid(); user != 0 {
+		return user
+	}
+	return sandboxtest.Nobody
+}
+
+// asOrdinaryUser has f done by a thread that has no rights of user 0, and that ends
+// with it.
+func asOrdinaryUser(t *testing.T, f func() error) {
+	t.Helper()
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if user := ordinaryUser(); user != os.Geteuid() {
+			if _, _, err := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(user), ^uintptr(0)); err != 0 {
+				ended <- err
+				return
+			}
+		}
+		ended <- f()
+	}()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
