@@ -58,7 +58,7 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	r.confined = Confinement{string(a.box.Level()), a.box.Layers()}
+	r.confined = record.Confinement{Level: string(a.box.Level()), Layers: a.box.Layers()}
 	if err := r.markGit(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

@@ -43,7 +43,7 @@ type PublishOptions struct {
 // request. It runs no command of the repository and does not touch the work
 // tree. What the bundle says is data: the rules come from the base commit, the
 // job file and the environment of this half.
-func Publish(ctx context.Context, o PublishOptions) Result {
+func Publish(ctx context.Context, o PublishOptions) record.Result {
 	r := newRun(Options{
 		JobFile: o.JobFile, Dir: o.Dir, Set: o.Set, Quiet: o.Quiet, Publish: publishGitHub,
 		Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Step: o.Step,
@@ -54,7 +54,7 @@ func Publish(ctx context.Context, o PublishOptions) Result {
 	return result
 }
 
-func (r *run) wholeBundle(ctx context.Context, runDir string) Result {
+func (r *run) wholeBundle(ctx context.Context, runDir string) record.Result {
 	r.maskSecrets()
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {

@@ -61,15 +61,15 @@ func (r *run) confine(ctx context.Context) error {
 }
 
 // probe finds out how commands with a network can be confined.
-func (r *run) probe(ctx context.Context, network job.Network) (Confinement, error) {
+func (r *run) probe(ctx context.Context, network job.Network) (record.Confinement, error) {
 	o := r.sandboxOptions(place{scratch: "probe", root: r.checkout.Root(), network: network})
 	o.At = "" // what there is, it finds out
 	level, layers, err := sandbox.Probe(ctx, o)
 	r.removeScratch("probe")
 	if err != nil {
-		return Confinement{}, confinementFailure(o, err)
+		return record.Confinement{}, confinementFailure(o, err)
 	}
-	return Confinement{string(level), layers}, nil
+	return record.Confinement{Level: string(level), Layers: layers}, nil
 }
 
 // probeSetup finds out whether setup commands that have a list of hosts can be

@@ -19,7 +19,7 @@ func TestSandboxesAreHeldToTheLevelOnRecord(t *testing.T) {
 	if o := r.sandboxOptions(at); o.At != "" || o.Require != sandbox.LevelLandlock {
 		t.Errorf("before anything was tried, at %q and requiring %q", o.At, o.Require)
 	}
-	r.confined = Confinement{Level: string(sandbox.LevelFull)}
+	r.confined = record.Confinement{Level: string(sandbox.LevelFull)}
 	if o := r.sandboxOptions(at); o.At != sandbox.LevelFull {
 		t.Errorf("after full was reached, at %q", o.At)
 	}

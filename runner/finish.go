@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -55,7 +54,7 @@ const salvageTime = 20 * time.Second
 
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
-func (r *run) finish(ctx context.Context, err error) Result {
+func (r *run) finish(ctx context.Context, err error) record.Result {
 	stop := cmp.Or(r.objectFailure(err), r.outcomeOf(ctx, err))
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
@@ -234,27 +233,22 @@ func (r *run) endProcesses() {
 	r.tools = nil
 }
 
-func (r *run) result(stop *outcome.Stop, err error) Result {
-	result := Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
-		RunID: r.rec.ID, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
-		PullRequest: r.published.pullRequest(),
-		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.rec.Warnings(),
-		Sandbox: r.confined, Denied: int(r.denied.Load()),
-		Worked: r.snapshot != nil, Directory: r.rec.Path(), File: record.ResultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
-	}
-	if result.Plan == nil {
-		result.Plan = []transcript.PlanStep{}
-	}
-	if result.Warnings == nil {
-		result.Warnings = []transcript.Warning{}
-	}
+func (r *run) result(stop *outcome.Stop, err error) record.Result {
+	result := record.NewResult(r.rec.ID, stop)
+	result.BaseSHA, result.HeadSHA, result.Branch = r.base.SHA, r.published.commit, r.published.branch
+	result.PullRequest = r.published.pullRequest()
+	result.Plan = append(result.Plan, r.plan.Steps...)
+	result.Verify = verifyRows(r.table.Rows)
+	result.Warnings = append(result.Warnings, r.rec.Warnings()...)
+	result.Sandbox, result.Denied = r.confined, int(r.denied.Load())
+	result.Worked, result.Directory, result.File = r.snapshot != nil, r.rec.Path(), record.ResultFile
+	result.BodyFile, result.Summary, result.Output = r.bodyFile, r.summary, r.outputFile
 	if r.conversation != nil {
 		result.Usage = transcript.Usage(r.conversation.Spent().Usage)
 		result.CostUSD = r.cost()
 	}
 	if !r.changes.Empty() {
-		result.Changes = &ChangeSummary{len(r.changes.Files), r.changes.Insertions, r.changes.Deletions}
+		result.Changes = &record.ChangeSummary{Files: len(r.changes.Files), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions}
 		result.Stat = r.shownFiles()
 	}
 	var problems job.Problems
@@ -266,17 +260,17 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 	return result
 }
 
-func verifyRows(rows []transcript.VerifyRow) []VerifyRow {
-	list := make([]VerifyRow, 0, len(rows))
+func verifyRows(rows []transcript.VerifyRow) []record.VerifyRow {
+	list := make([]record.VerifyRow, 0, len(rows))
 	for _, row := range rows {
-		list = append(list, VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
+		list = append(list, record.VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
 	}
 	return list
 }
 
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
-func (r *run) conclude(result *Result, files []transcript.FileDigest) {
+func (r *run) conclude(result *record.Result, files []transcript.FileDigest) {
 	if !r.departure.concludes() {
 		return
 	}
@@ -332,7 +326,7 @@ func (r *run) conclude(result *Result, files []transcript.FileDigest) {
 }
 
 // recordEnd writes the last event, and makes the result what that tells of it.
-func (r *run) recordEnd(event transcript.RunFinished, result *Result) error {
+func (r *run) recordEnd(event transcript.RunFinished, result *record.Result) error {
 	raw, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("write transcript: %w", err)
@@ -352,14 +346,8 @@ func (r *run) recordEnd(event transcript.RunFinished, result *Result) error {
 }
 
 // unrecorded is the result of a run that could not even make its directory.
-func (r *run) unrecorded(err error) Result {
-	stop := cmp.Or(r.objectFailure(err), outcome.Of(context.Background(), err))
-	return Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
-		RunID: r.rec.ID, PullRequest: PullRequest{Operation: "none"},
-		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
-	}
+func (r *run) unrecorded(err error) record.Result {
+	return record.NewResult(r.rec.ID, cmp.Or(r.objectFailure(err), outcome.Of(context.Background(), err)))
 }
 
 func (r *run) close() {

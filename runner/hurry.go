@@ -8,9 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // hurryTime is how long a run may take to end that is told to hurry. A cancelled
@@ -51,12 +49,12 @@ func (d *departure) leaves() bool {
 // attended does work until it has its result. Once hurry has ended it is waited for
 // a moment more: whatever it is busy with then, the run leaves a result, and its
 // process ends. hurry may be nil.
-func (r *run) attended(ctx, hurry context.Context, work func() Result) Result {
+func (r *run) attended(ctx, hurry context.Context, work func() record.Result) record.Result {
 	if hurry == nil {
 		defer r.close()
 		return work()
 	}
-	done := make(chan Result, 1)
+	done := make(chan record.Result, 1)
 	go func() {
 		defer r.close()
 		done <- work()
@@ -78,17 +76,13 @@ func (r *run) attended(ctx, hurry context.Context, work func() Result) Result {
 }
 
 // result is that of a run which is left as one that was killed: it can go on.
-func (d *departure) result(ctx context.Context) Result {
+func (d *departure) result(ctx context.Context) record.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
 	errors.As(context.Cause(ctx), &stop)
-	result := Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, ExitCode: stop.ExitCode(),
-		PullRequest: PullRequest{Operation: "none"}, Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
-		Message: "The run was cancelled, and again before it had put its work aside: the checkout is as the agent left it.",
-	}
+	result := record.NewResult("", stop)
+	result.Message = "The run was cancelled, and again before it had put its work aside: the checkout is as the agent left it."
 	if d.rec == nil {
 		return result
 	}

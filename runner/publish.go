@@ -40,11 +40,11 @@ type published struct {
 	operation string // on the pull request
 }
 
-func (p published) pullRequest() PullRequest {
+func (p published) pullRequest() record.PullRequest {
 	if p.pull == nil {
-		return PullRequest{Operation: "none"}
+		return record.PullRequest{Operation: "none"}
 	}
-	return PullRequest{Number: p.pull.Number, URL: p.pull.URL, Operation: p.operation}
+	return record.PullRequest{Number: p.pull.Number, URL: p.pull.URL, Operation: p.operation}
 }
 
 // publishMode is --publish, or GitHub where a token and a repository are known.

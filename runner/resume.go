@@ -44,18 +44,18 @@ const redactedMark = "[secret "
 // Resume goes on with a run that was killed or stopped, from its last event.
 // Before it has begun to, what fails leaves the run directory as it is, so that
 // it can be tried again.
-func Resume(ctx context.Context, o ResumeOptions) Result {
+func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRun(Options{
 		Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step, Hurry: o.Hurry,
 	}, "", time.Now())
-	return r.attended(ctx, o.Hurry, func() Result {
+	return r.attended(ctx, o.Hurry, func() record.Result {
 		result := r.again(ctx, o)
 		r.tellStep(&result)
 		return result
 	})
 }
 
-func (r *run) again(ctx context.Context, o ResumeOptions) Result {
+func (r *run) again(ctx context.Context, o ResumeOptions) record.Result {
 	err := r.guarded(ctx, func(ctx context.Context) error { return r.reopen(ctx, o) })
 	if r.history != nil && r.history.Finished != nil && !r.rec.Has(record.ResultFile) {
 		return r.concludeAgain()
@@ -103,9 +103,9 @@ func (r *run) reopen(ctx context.Context, o ResumeOptions) error {
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
-func (r *run) concludeAgain() Result {
+func (r *run) concludeAgain() record.Result {
 	end := r.history.Finished
-	result := Result{Worked: r.history.worked(), Directory: r.rec.Path(), File: record.ResultFile, Summary: end.Summary}
+	result := record.Result{Worked: r.history.worked(), Directory: r.rec.Path(), File: record.ResultFile, Summary: end.Summary}
 	if err := json.Unmarshal(end.Result, &result); err != nil {
 		return r.unrecorded(fmt.Errorf("read the last event: %w", err))
 	}

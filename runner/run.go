@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -57,18 +56,18 @@ type Options struct {
 // Run does one run and gives its result, whatever happens. A run directory with
 // transcript and result.json is there afterwards, unless not even that could
 // be made; the result's message then says so.
-func Run(ctx context.Context, o Options) Result {
+func Run(ctx context.Context, o Options) record.Result {
 	began := time.Now()
 	r := newRun(o, record.NewID(began), began)
-	r.confined = Confinement{string(sandbox.LevelNone), []string{}}
-	return r.attended(ctx, o.Hurry, func() Result {
+	r.confined = record.Unconfined()
+	return r.attended(ctx, o.Hurry, func() record.Result {
 		result := r.whole(ctx)
 		r.tellStep(&result)
 		return result
 	})
 }
 
-func (r *run) whole(ctx context.Context) Result {
+func (r *run) whole(ctx context.Context) record.Result {
 	if err := r.openDirectory(); err != nil {
 		return r.unrecorded(err)
 	}
@@ -121,7 +120,7 @@ type run struct {
 	branch   string
 
 	tools        *toolbox // while the agent works
-	confined     Confinement
+	confined     record.Confinement
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string

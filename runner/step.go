@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -60,7 +61,7 @@ func (r *run) fold(kind transcript.Type) {
 
 // tellStep gives the result to the job: outputs, summary and annotations. What
 // cannot be given is told in the result.
-func (r *run) tellStep(result *Result) {
+func (r *run) tellStep(result *record.Result) {
 	step := r.options.Step
 	if step == nil {
 		return
@@ -86,7 +87,7 @@ var Outputs = []string{
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "run-directory",
 }
 
-func (r *run) setOutputs(step *actions.Step, result Result) error {
+func (r *run) setOutputs(step *actions.Step, result record.Result) error {
 	plan, err := json.Marshal(result.Plan)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (r *run) setOutputs(step *actions.Step, result Result) error {
 // summaryLimit is how much of a job summary one run takes, in UTF-16 units.
 const summaryLimit = 100_000
 
-func (r *run) jobSummary(result Result) string {
+func (r *run) jobSummary(result record.Result) string {
 	head := "## agent-ci: " + string(result.Outcome) + "\n\n"
 	if link := r.safeLink(result.PullRequest.URL); link != "" {
 		head += "[Pull request #" + strconv.Itoa(result.PullRequest.Number) + "](" + link + ") " + result.PullRequest.Operation + "\n\n"
@@ -151,7 +152,7 @@ var levels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoCha
 
 // annotations are the messages beside the run: how it ended, its warnings, and
 // where the failed checks point at.
-func (r *run) annotations(result Result) []actions.Annotation {
+func (r *run) annotations(result record.Result) []actions.Annotation {
 	level := levels[result.Outcome]
 	if level == "" {
 		level = "error"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -21,7 +22,7 @@ func TestNoOutputIsHalfAnObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "output")
 			plan := []transcript.PlanStep{{Step: strings.Repeat("x", c.length), Status: "completed"}}
-			err := (&run{}).setOutputs(&actions.Step{OutputFile: file}, Result{Plan: plan, Summary: "Done."})
+			err := (&run{}).setOutputs(&actions.Step{OutputFile: file}, record.Result{Plan: plan, Summary: "Done."})
 			if (err == nil) != c.whole {
 				t.Error(err)
 			}

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // showResult tells a person how a run ended: the result on out, what is wrong
 // on errs as well.
-func showResult(out, errs io.Writer, r runner.Result) {
+func showResult(out, errs io.Writer, r record.Result) {
 	for _, problem := range r.Problems {
 		fmt.Fprintln(errs, runner.Printable(problem))
 	}
@@ -44,14 +45,14 @@ func showResult(out, errs io.Writer, r runner.Result) {
 }
 
 // confinement says under what the run's commands ran.
-func confinement(c runner.Confinement) string {
+func confinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"
 	}
 	return "were confined: " + c.Level + " (" + strings.Join(c.Layers, ", ") + ")"
 }
 
-func showChange(out io.Writer, r runner.Result) {
+func showChange(out io.Writer, r record.Result) {
 	if r.Branch != "" {
 		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", runner.Printable(r.Branch), r.HeadSHA)
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // variable is the value of a variable of the process.
@@ -107,7 +107,7 @@ func failOnWords() []string {
 }
 
 // status is the exit status for a result.
-func (f failOn) status(r runner.Result) int {
+func (f failOn) status(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:
 		return exitOK

@@ -1,6 +1,7 @@
-package runner
+package record
 
 import (
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -41,6 +42,15 @@ type Result struct {
 	Stat             []transcript.ChangeFile `json:"-"`
 }
 
+// NewResult is the result of a run of which nothing but its end is known yet.
+func NewResult(id string, stop *outcome.Stop) Result {
+	return Result{
+		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
+		RunID: id, PullRequest: PullRequest{Operation: "none"},
+		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
+	}
+}
+
 // PullRequest is what became of the pull request.
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
@@ -62,6 +72,10 @@ type Confinement struct {
 	Level  string   `json:"level"`
 	Layers []string `json:"layers"`
 }
+
+// Unconfined is the confinement of commands that nothing confines, and of a run that
+// has started none.
+func Unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}} }
 
 // ChangeSummary counts the change set.
 type ChangeSummary struct {
