@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
@@ -13,6 +14,10 @@ import (
 func newRun(o Options, id string, began time.Time) *run {
 	env := settings.Environment(o.Environ)
 	r := &run{options: o, env: env, began: began, rec: record.New(id, settings.Secrets(env, nil))}
+	r.watch = &progress.Watch{Events: o.Events, Step: o.Step}
+	if !o.Quiet {
+		r.watch.Lines = o.Progress
+	}
 	r.source = &settings.Source{Warn: r.rec.Warn, Given: settings.Given{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set,
 		Env: env, Reserved: o.Reserved, Stdin: o.Stdin,

@@ -30,7 +30,7 @@ func (r *run) openDirectory() error {
 		return err
 	}
 	defer r.departure.from(r.rec)
-	return r.rec.Make(path, r.showEvent)
+	return r.rec.Make(path, r.watch.Show)
 }
 
 // directoryPath is where the run's files go, absolute.

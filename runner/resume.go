@@ -80,7 +80,7 @@ func (r *run) reopen(ctx context.Context, o ResumeOptions) error {
 	if err := r.rec.Lock(); err != nil {
 		return err
 	}
-	if r.torn, err = r.rec.Reopen(r.showEvent); err != nil {
+	if r.torn, err = r.rec.Reopen(r.watch.Show); err != nil {
 		return cannotResume("%s", outcome.Trimmed(err)).Because(err)
 	}
 	if r.history, err = r.readHistory(); err != nil {

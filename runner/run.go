@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -148,17 +149,15 @@ type run struct {
 	kept         bool     // the change set is written to the run directory
 	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
-	drift        drift                           // of the base, while the work was done
-	pins         pins                            // of the second half alone
-	key          *sshsig.Key                     // that the commit is signed with; nil for none
-	progress     atomic.Pointer[progressComment] // while it is shown
-	progressID   int64                           // of the comment, once it is there
-	progressLike []forge.Comment                 // that may be an earlier run's progress
-	group        string                          // the part of the log that is open
-	shownAs      string                          // folder of the transcript that the body names; empty for its own
-	bodyFile     string                          // of the pull request, once it is written
-	notes        []string                        // that the body of the pull request tells, see tell
-	doubts       []string                        // for which it is a draft, see doubt
+	drift        drift       // of the base, while the work was done
+	pins         pins        // of the second half alone
+	key          *sshsig.Key // that the commit is signed with; nil for none
+	watch        *progress.Watch
+	progressLike []forge.Comment // that may be an earlier run's progress
+	shownAs      string          // folder of the transcript that the body names; empty for its own
+	bodyFile     string          // of the pull request, once it is written
+	notes        []string        // that the body of the pull request tells, see tell
+	doubts       []string        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/progress"
 )
 
 // described is an input or output of action.yml.
@@ -90,7 +90,7 @@ func TestActionIsDocumented(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("docs/action.md (-action.yml +docs):\n%s", diff)
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(runner.Outputs)), slices.Sorted(slices.Values(outputs))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(progress.Outputs)), slices.Sorted(slices.Values(outputs))); diff != "" {
 		t.Errorf("outputs (-set +action.yml):\n%s", diff)
 	}
 	for name, out := range output {

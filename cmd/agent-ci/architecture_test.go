@@ -32,6 +32,7 @@ var roomKnows = map[string][]string{
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,
+	"runner/progress":   {"runner/actions", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
 	"runner/record":     {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
 	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/progress"
 )
 
 func doctorCommand() command {
@@ -166,7 +167,7 @@ func showFindings(to io.Writer, problems []runner.Problem) {
 		return
 	}
 	for _, p := range problems {
-		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, runner.Printable(p.Message))
+		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, progress.Printable(p.Message))
 		if p.Remedy != "" {
 			fmt.Fprintf(to, "  %s\n", p.Remedy)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/progress"
 )
 
 // eventCommands make the forge's issues into events, as GitHub Actions gives
@@ -252,7 +252,7 @@ func checkOutput(ts *testscript.TestScript, neg bool, args []string) {
 	if matched := set && regexp.MustCompile("^(?s:"+args[1]+")$").MatchString(value); matched == neg {
 		ts.Fatalf("the output %s is %q (set: %v), want %q (not: %v)", args[0], value, set, args[1], neg)
 	}
-	if len(found) != len(runner.Outputs) {
+	if len(found) != len(progress.Outputs) {
 		ts.Fatalf("the outputs are %v", slices.Sorted(maps.Keys(found)))
 	}
 }

@@ -26,7 +26,7 @@ func (f forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	done, tries := progress(items)
+	done, tries := stepsDone(items)
 	if !strings.HasSuffix(r.URL.Path, "/responses/compact") {
 		f.answer(w, done, tries, perItem*len(items))
 		return

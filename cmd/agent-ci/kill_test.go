@@ -29,7 +29,7 @@ func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	done, tries := progress(items)
+	done, tries := stepsDone(items)
 	steps.answer(w, done, tries, 10)
 }
 
@@ -52,8 +52,8 @@ func inputOf(r *http.Request) ([]inputItem, error) {
 	return body.Input, err
 }
 
-// progress is how many steps are done, and how many calls that took.
-func progress(items []inputItem) (done, tries int) {
+// stepsDone is how many steps are done, and how many calls that took.
+func stepsDone(items []inputItem) (done, tries int) {
 	for _, item := range items {
 		if item.Type == "compaction" {
 			_, _ = fmt.Sscanf(item.Encrypted, "%d %d", &done, &tries)

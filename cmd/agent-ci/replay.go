@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -65,7 +66,7 @@ func replay(ctx context.Context, p process, args []string) int {
 	}
 	fmt.Fprintf(p.stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))
 	if replayed.Outcome != "" {
-		fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, runner.Printable(replayed.Message))
+		fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, progress.Printable(replayed.Message))
 	}
 	for _, d := range replayed.Differences {
 		fmt.Fprintf(p.stdout, "\n%s\n--- recorded\n%s\n+++ replayed\n%s\n", markdown.Show(d.What), markdown.Show(d.Recorded), markdown.Show(d.Replayed))

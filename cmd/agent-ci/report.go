@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -69,10 +69,10 @@ func verifyRun(ctx context.Context, p process, dir string) int {
 	}
 	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", checked.Head)
 	for _, note := range checked.Notes {
-		fmt.Fprintln(p.stderr, runner.Printable(note))
+		fmt.Fprintln(p.stderr, progress.Printable(note))
 	}
 	for _, wrong := range checked.Wrong {
-		fmt.Fprintln(p.stderr, runner.Printable(wrong))
+		fmt.Fprintln(p.stderr, progress.Printable(wrong))
 	}
 	if len(checked.Wrong) > 0 {
 		return exitFailed
@@ -93,6 +93,6 @@ func showRun(dir, format string) (string, error) {
 }
 
 func failed(p process, name string, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, runner.Printable(err.Error()))
+	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, progress.Printable(err.Error()))
 	return exitFailed
 }

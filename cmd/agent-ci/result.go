@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -16,19 +16,19 @@ import (
 // on errs as well.
 func showResult(out, errs io.Writer, r record.Result) {
 	for _, problem := range r.Problems {
-		fmt.Fprintln(errs, runner.Printable(problem))
+		fmt.Fprintln(errs, progress.Printable(problem))
 	}
 	for _, problem := range r.Errors {
-		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", runner.Printable(problem))
+		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", progress.Printable(problem))
 	}
-	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, runner.Printable(r.Message))
+	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, progress.Printable(r.Message))
 	showChange(out, r)
 	if r.Directory == "" {
 		return
 	}
 	line := func(name, value string) { fmt.Fprintf(out, "%-13s %s\n", name+":", value) }
 	if r.PullRequest.URL != "" {
-		line("pull request", fmt.Sprintf("%s (%s)", runner.Printable(r.PullRequest.URL), r.PullRequest.Operation))
+		line("pull request", fmt.Sprintf("%s (%s)", progress.Printable(r.PullRequest.URL), r.PullRequest.Operation))
 	}
 	if r.BodyFile != "" {
 		line("body", filepath.Join(r.Directory, r.BodyFile))
@@ -54,7 +54,7 @@ func confinement(c record.Confinement) string {
 
 func showChange(out io.Writer, r record.Result) {
 	if r.Branch != "" {
-		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", runner.Printable(r.Branch), r.HeadSHA)
+		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", progress.Printable(r.Branch), r.HeadSHA)
 	}
 	if r.Changes == nil {
 		return

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -100,7 +100,7 @@ func check(ctx context.Context, file string) (job.Problems, error) {
 
 func showProblems(p process, file string, problems job.Problems) {
 	for _, problem := range problems {
-		fmt.Fprintln(p.stdout, runner.Printable(problem.String()))
+		fmt.Fprintln(p.stdout, progress.Printable(problem.String()))
 	}
 	if len(problems) == 0 {
 		fmt.Fprintf(p.stdout, "%s: ok\n", markdown.FileName(file))

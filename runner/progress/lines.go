@@ -1,4 +1,4 @@
-package runner
+package progress
 
 import (
 	"bytes"
@@ -6,48 +6,61 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// harmlessJSON writes the bracket of an old workflow command as its escape, which
-// means the same in a string of JSON.
-func (r *run) harmlessJSON(line []byte) []byte {
-	if r.options.Step == nil {
-		return line
-	}
-	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
+// Watch shows the events of a run to who looks on: as lines of JSON, in words, as
+// the parts of a step's log, and in a comment. Its fields are nil where nobody does.
+type Watch struct {
+	Events io.Writer // gets each event as a line of JSON
+	Lines  io.Writer // gets lines for a person
+	Step   *actions.Step
+
+	group   string                  // the part of the log that is open
+	comment atomic.Pointer[comment] // while it is shown
 }
 
-// showEvent shows an event to who watches: as a line of JSON, or in words.
-func (r *run) showEvent(e transcript.Event) {
-	if w := r.options.Events; w != nil {
+// Show is the sink of a transcript.
+func (w *Watch) Show(e transcript.Event) {
+	if w.Events != nil {
 		line, err := e.Line()
 		if err == nil {
-			_, err = w.Write(append(r.harmlessJSON(line), '\n'))
+			_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
 		}
 		if err != nil {
-			r.options.Events = nil // nobody reads any more
+			w.Events = nil // nobody reads any more
 		}
 	}
-	r.fold(e.Type)
-	if p := r.progress.Load(); p != nil {
-		p.take(e)
+	w.fold(e.Type)
+	if c := w.comment.Load(); c != nil {
+		c.take(e)
 	}
-	if w := r.options.Progress; w != nil && !r.options.Quiet {
-		if line := progressLine(e); line != "" {
-			if _, err := io.WriteString(w, "agent-ci: "+line+"\n"); err != nil {
-				r.options.Progress = nil
+	if w.Lines != nil {
+		if line := Line(e); line != "" {
+			if _, err := io.WriteString(w.Lines, "agent-ci: "+line+"\n"); err != nil {
+				w.Lines = nil
 			}
 		}
 	}
 }
 
-// progressLines put an event into words. What is not here is not shown.
-var progressLines = map[transcript.Type]func(json.RawMessage) string{
-	transcript.TypeRunStarted: line(func(d transcript.RunStarted) string {
+// harmlessJSON writes the bracket of an old workflow command as its escape, which
+// means the same in a string of JSON.
+func (w *Watch) harmlessJSON(line []byte) []byte {
+	if w.Step == nil {
+		return line
+	}
+	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
+}
+
+// lines put an event into words. What is not here is not shown.
+var lines = map[transcript.Type]func(json.RawMessage) string{
+	transcript.TypeRunStarted: words(func(d transcript.RunStarted) string {
 		words := "run " + d.RunID
 		if d.Key != "" {
 			words += " of " + d.Key
@@ -57,40 +70,40 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return words
 	}),
-	transcript.TypeWorkspace: line(func(d transcript.Workspace) string {
+	transcript.TypeWorkspace: words(func(d transcript.Workspace) string {
 		return strings.TrimSpace("base is " + d.Base + " " + gitops.Short(d.BaseSHA))
 	}),
-	transcript.TypePolicy: line(func(d transcript.Policy) string {
+	transcript.TypePolicy: words(func(d transcript.Policy) string {
 		if len(d.Layers) == 0 {
 			return "WARNING: commands run unconfined, with all rights of this user"
 		}
 		return fmt.Sprintf("commands are confined: %s (%s)", d.Level, strings.Join(d.Layers, ", "))
 	}),
-	transcript.TypeSetup: line(func(d transcript.Setup) string {
+	transcript.TypeSetup: words(func(d transcript.Setup) string {
 		return fmt.Sprintf("setup %s: exit %d after %.1f s", d.Name, d.ExitCode, d.Seconds)
 	}),
-	transcript.TypeNetwork: line(func(d transcript.Network) string {
+	transcript.TypeNetwork: words(func(d transcript.Network) string {
 		if d.Allowed {
 			return ""
 		}
 		return fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
 	}),
-	transcript.TypeModelRetry: line(func(d transcript.ModelRetry) string {
+	transcript.TypeModelRetry: words(func(d transcript.ModelRetry) string {
 		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)
 	}),
-	transcript.TypeModelResponse: line(func(d transcript.ModelResponse) string {
+	transcript.TypeModelResponse: words(func(d transcript.ModelResponse) string {
 		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
 	}),
-	transcript.TypeToolStarted: line(func(d transcript.ToolStarted) string {
+	transcript.TypeToolStarted: words(func(d transcript.ToolStarted) string {
 		return strings.TrimRight("  "+d.Tool+" "+transcript.Topic(d.Input), " ")
 	}),
-	transcript.TypeToolFinished: line(func(d transcript.ToolFinished) string {
+	transcript.TypeToolFinished: words(func(d transcript.ToolFinished) string {
 		if !d.Failed {
 			return ""
 		}
 		return fmt.Sprintf("  %s failed after %.1f s", d.Tool, d.Seconds)
 	}),
-	transcript.TypePlan: line(func(d transcript.Plan) string {
+	transcript.TypePlan: words(func(d transcript.Plan) string {
 		done := 0
 		for _, step := range d.Steps {
 			if step.Status == "completed" {
@@ -99,7 +112,7 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return fmt.Sprintf("  plan: %d of %d steps done", done, len(d.Steps))
 	}),
-	transcript.TypeVerify: line(func(d transcript.Verify) string {
+	transcript.TypeVerify: words(func(d transcript.Verify) string {
 		var rows []string
 		for _, row := range d.Rows {
 			if d.Attempt == 0 {
@@ -113,7 +126,7 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return "verified: " + strings.Join(rows, ", ")
 	}),
-	transcript.TypePublish: line(func(d transcript.Publish) string {
+	transcript.TypePublish: words(func(d transcript.Publish) string {
 		switch d.Step {
 		case "commit":
 			return fmt.Sprintf("committed %s on %s", gitops.Short(d.HeadSHA), d.Branch)
@@ -122,26 +135,27 @@ var progressLines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),
-	transcript.TypeWarning: line(func(d transcript.Warning) string { return "warning: " + d.Message }),
+	transcript.TypeWarning: words(func(d transcript.Warning) string { return "warning: " + d.Message }),
 }
 
-// line reads the data of one type of event.
-func line[T any](words func(T) string) func(json.RawMessage) string {
+// words reads the data of one type of event.
+func words[T any](of func(T) string) func(json.RawMessage) string {
 	return func(raw json.RawMessage) string {
 		var data T
 		if json.Unmarshal(raw, &data) != nil {
 			return ""
 		}
-		return words(data)
+		return of(data)
 	}
 }
 
-func progressLine(e transcript.Event) string {
-	words, shown := progressLines[e.Type]
+// Line puts an event into words, on one line; empty for what is not shown.
+func Line(e transcript.Event) string {
+	describe, shown := lines[e.Type]
 	if !shown {
 		return ""
 	}
-	return Printable(words(e.Data))
+	return Printable(describe(e.Data))
 }
 
 // Printable is text as one line for a terminal or a log, which it cannot steer and

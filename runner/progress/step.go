@@ -1,4 +1,4 @@
-package runner
+package progress
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -19,14 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// maskSecrets keeps the run's keys and tokens out of the log, of later steps
-// too. A log that is redirected to a file would hold them.
-func (r *run) maskSecrets() {
-	if r.options.Step == nil || !r.options.Step.Masks {
+// Mask keeps values out of the log, of later steps too. A log that is redirected
+// to a file would hold them.
+func (w *Watch) Mask(hidden []secrets.Value) {
+	if w.Step == nil || !w.Step.Masks {
 		return
 	}
-	for _, each := range r.env.Secrets() {
-		_ = r.options.Step.Log.Mask(each.Secret) // of a log that cannot be written nothing is left to mask
+	for _, each := range hidden {
+		_ = w.Step.Log.Mask(each.Secret) // of a log that cannot be written nothing is left to mask
 	}
 }
 
@@ -44,40 +45,41 @@ var groups = map[transcript.Type]string{
 }
 
 // fold begins the part of the log that an event belongs to.
-func (r *run) fold(kind transcript.Type) {
+func (w *Watch) fold(kind transcript.Type) {
 	title, begins := groups[kind]
-	if r.options.Step == nil || !begins || title == r.group {
+	if w.Step == nil || !begins || title == w.group {
 		return
 	}
-	log := r.options.Step.Log
-	if r.group != "" {
+	log := w.Step.Log
+	if w.group != "" {
 		_ = log.EndGroup() // progress is a help; its loss is no failure of the run
 	}
 	if title != "" {
 		_ = log.Group(title)
 	}
-	r.group = title
+	w.group = title
 }
 
-// tellStep gives the result to the job: outputs, summary and annotations. What
-// cannot be given is told in the result.
-func (r *run) tellStep(result *record.Result) {
-	step := r.options.Step
-	if step == nil {
-		return
+// Told is what a step is told of a run.
+type Told struct {
+	Result record.Result
+	Record *record.Record
+	Checks []transcript.VerifyRow
+	Folder string // slash-separated, of the checkout, in which the checks ran
+	Server string // with which the address of a pull request begins
+}
+
+// TellStep gives the result to the job: outputs, summary and annotations.
+func (w *Watch) TellStep(t Told) error {
+	if w.Step == nil {
+		return nil
 	}
-	if r.rec.Redactor() == nil { // there is no run directory
-		r.redact()
+	w.fold(transcript.TypeRunFinished)
+	err := errors.Join(t.setOutputs(w.Step), w.Step.AddSummary(t.summary()))
+	for _, a := range t.annotations() {
+		err = errors.Join(err, w.Step.Log.Annotate(a))
 	}
-	r.fold(transcript.TypeRunFinished)
-	err := r.setOutputs(step, *result)
-	err = errors.Join(err, step.AddSummary(r.jobSummary(*result)))
-	for _, a := range r.annotations(*result) {
-		err = errors.Join(err, step.Log.Annotate(a))
-	}
-	if err != nil {
-		result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
-	}
+	return err
 }
 
 // Outputs are the names of the outputs of a step, in the order in which
@@ -87,7 +89,8 @@ var Outputs = []string{
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "run-directory",
 }
 
-func (r *run) setOutputs(step *actions.Step, result record.Result) error {
+func (t Told) setOutputs(step *actions.Step) error {
+	result := t.Result
 	plan, err := json.Marshal(result.Plan)
 	if err != nil {
 		return err
@@ -105,7 +108,7 @@ func (r *run) setOutputs(step *actions.Step, result record.Result) error {
 		values["cost-usd"] = strconv.FormatFloat(*result.CostUSD, 'f', -1, 64)
 	}
 	if result.Output != "" {
-		output, unread := r.rec.Read(result.Output)
+		output, unread := t.Record.Read(result.Output)
 		values["structured-output"], err = string(output), errors.Join(err, unread)
 	}
 	for _, name := range []string{"plan", "structured-output"} {
@@ -123,13 +126,14 @@ func (r *run) setOutputs(step *actions.Step, result record.Result) error {
 // summaryLimit is how much of a job summary one run takes, in UTF-16 units.
 const summaryLimit = 100_000
 
-func (r *run) jobSummary(result record.Result) string {
+func (t Told) summary() string {
+	result := t.Result
 	head := "## agent-ci: " + string(result.Outcome) + "\n\n"
-	if link := r.safeLink(result.PullRequest.URL); link != "" {
+	if link := t.safeLink(result.PullRequest.URL); link != "" {
 		head += "[Pull request #" + strconv.Itoa(result.PullRequest.Number) + "](" + link + ") " + result.PullRequest.Operation + "\n\n"
 	}
-	if r.rec != nil {
-		if view, err := r.rec.View(); err == nil && view.Task.Text != "" {
+	if t.Record.Directory != nil {
+		if view, err := t.Record.View(); err == nil && view.Task.Text != "" {
 			return head + body.Outline(view, summaryLimit)
 		}
 	}
@@ -140,8 +144,8 @@ func (r *run) jobSummary(result record.Result) string {
 var pullPage = regexp.MustCompile(`^https?://[\w.:-]+/[\w.-]+/[\w.-]+/pull/\d+$`)
 
 // safeLink is an address that can stand in Markdown as it is, else "".
-func (r *run) safeLink(address string) string {
-	if !pullPage.MatchString(address) || !strings.HasPrefix(address, r.repo.serverURL+"/") {
+func (t Told) safeLink(address string) string {
+	if !pullPage.MatchString(address) || !strings.HasPrefix(address, t.Server+"/") {
 		return ""
 	}
 	return address
@@ -152,7 +156,8 @@ var levels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoCha
 
 // annotations are the messages beside the run: how it ended, its warnings, and
 // where the failed checks point at.
-func (r *run) annotations(result record.Result) []actions.Annotation {
+func (t Told) annotations() []actions.Annotation {
+	result := t.Result
 	level := levels[result.Outcome]
 	if level == "" {
 		level = "error"
@@ -161,9 +166,9 @@ func (r *run) annotations(result record.Result) []actions.Annotation {
 	for _, w := range result.Warnings {
 		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
 	}
-	for _, row := range r.table.Rows {
+	for _, row := range t.Checks {
 		if !row.Passed && row.After != "" && row.Log != "" {
-			all = append(all, r.placesIn(row)...)
+			all = append(all, t.placesIn(row)...)
 		}
 	}
 	return all
@@ -180,14 +185,14 @@ const mostPlaces = 9
 
 // placesIn reads the end of a failed check's log for places in files of the
 // change or the base.
-func (r *run) placesIn(row transcript.VerifyRow) []actions.Annotation {
-	tail, err := r.rec.Tail(row.Log, 256<<10)
+func (t Told) placesIn(row transcript.VerifyRow) []actions.Annotation {
+	tail, err := t.Record.Tail(row.Log, 256<<10)
 	if err != nil {
 		return nil
 	}
 	var all []actions.Annotation
 	for _, m := range foundAt().FindAllStringSubmatch(tail, -1) {
-		file := path.Join(r.job.Repository.Path, path.Clean(m[1]))
+		file := path.Join(t.Folder, path.Clean(m[1]))
 		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == mostPlaces {
 			continue
 		}

@@ -1,4 +1,4 @@
-package runner
+package progress
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func TestNoOutputIsHalfAnObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "output")
 			plan := []transcript.PlanStep{{Step: strings.Repeat("x", c.length), Status: "completed"}}
-			err := (&run{}).setOutputs(&actions.Step{OutputFile: file}, record.Result{Plan: plan, Summary: "Done."})
+			err := Told{Result: record.Result{Plan: plan, Summary: "Done."}}.setOutputs(&actions.Step{OutputFile: file})
 			if (err == nil) != c.whole {
 				t.Error(err)
 			}

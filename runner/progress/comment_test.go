@@ -1,4 +1,4 @@
-package runner
+package progress
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
-	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // board is where a comment is written in a test, with the time that passes.
@@ -29,8 +28,8 @@ func (b *board) write(_ context.Context, body string) error {
 	return b.err
 }
 
-func (b *board) comment() *progressComment {
-	return &progressComment{write: b.write, now: func() time.Time { return b.now }, stage: "starting"}
+func (b *board) comment() *comment {
+	return &comment{write: b.write, now: func() time.Time { return b.now }, stage: "starting"}
 }
 
 func planned(t *testing.T, status string) transcript.Event {
@@ -61,9 +60,9 @@ func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
 		p.take(step.event)
 	}
 	want := []string{
-		progressMark + "agent-ci is starting.\n",
-		progressMark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
-		progressMark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
+		Mark + "agent-ci is starting.\n",
+		Mark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
+		Mark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
 	}
 	if diff := cmp.Diff(want, b.bodies); diff != "" {
 		t.Error(diff)
@@ -99,28 +98,20 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 // mostUnits is how long GitHub lets a comment be, in UTF-16 code units.
 const mostUnits = 65_536
 
-func TestCommentsFitWhateverTheAgentWrites(t *testing.T) {
+func TestACommentFitsWhateverTheAgentWrites(t *testing.T) {
 	long := strings.Repeat("@", 20_000)
-	var plan transcript.Plan
-	var questions []question.Question
-	for range 200 {
-		plan.Steps = append(plan.Steps, transcript.PlanStep{Step: long, Status: "in_progress"})
-		options := slices.Repeat([]question.Option{{Label: long, Description: long}}, 50)
-		questions = append(questions, question.Question{Question: long, Options: options})
-	}
+	plan := transcript.Plan{Steps: slices.Repeat([]transcript.PlanStep{{Step: long, Status: "in_progress"}}, 200)}
 	b := &board{now: time.Unix(1000, 0)}
-	r := &run{plan: plan}
-	r.progress.Store(b.comment())
-	r.endProgress(t.Context(), outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long))
-	for name, body := range map[string]string{"progress": b.bodies[0], "questions": questionsComment(questions)} {
-		if units := markdown.Units(body); units > mostUnits {
-			t.Errorf("%s has %d units", name, units)
-		}
-		if !strings.Contains(body, " more ") {
-			t.Errorf("%s does not say that there is more:\n%s", name, body[len(body)-200:])
-		}
+	var w Watch
+	w.comment.Store(b.comment())
+	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long), Plan: plan}); err != nil {
+		t.Fatal(err)
 	}
-	if body := questionsComment(questions[:1]); !strings.Contains(body, "1. @") {
-		t.Errorf("the only question is not shown:\n%s", body)
+	body := b.bodies[0]
+	if units := markdown.Units(body); units > mostUnits {
+		t.Errorf("it has %d units", units)
+	}
+	if !strings.Contains(body, " more ") {
+		t.Errorf("it does not say that there is more:\n%s", body[len(body)-200:])
 	}
 }

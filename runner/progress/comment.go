@@ -1,0 +1,157 @@
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// Mark begins the comment that shows how far a run is.
+const Mark = "<!-- agent-ci: progress -->\n"
+
+const (
+	progressEvery = 15 * time.Second // between two edits of it
+	progressWait  = 10 * time.Second // for one edit: it holds up the run
+)
+
+// How much of a plan and of a message it has room for, in UTF-16 code units;
+// eight of them may stand for one of the message.
+const (
+	progressPlan    = 24_000
+	progressMessage = 4_000
+)
+
+// comment is the one comment on an issue or pull request that shows how
+// far the run on it is.
+type comment struct {
+	write func(ctx context.Context, body string) error
+	now   func() time.Time
+	link  string
+
+	plan  transcript.Plan
+	stage string
+	trace string    // for a later run, not for people
+	shown string    // the text that stands there
+	last  time.Time // when the last edit was over
+	fails int       // edits that failed since one that did not
+	err   error     // of the last edit
+}
+
+// stages are what a run is doing, by the events that tell of it.
+var stages = map[transcript.Type]string{
+	transcript.TypeSetup:        "setting up",
+	transcript.TypeModelRequest: "at work",
+	transcript.TypeChange:       "checking the change",
+	transcript.TypePublish:      "publishing the change",
+}
+
+// take notes what an event tells and shows it, if the last edit is long enough
+// ago: longer each time that one failed, since a server that does not answer
+// holds up the run. The next event shows what was not.
+func (c *comment) take(e transcript.Event) {
+	if e.Type == transcript.TypePlan {
+		_ = json.Unmarshal(e.Data, &c.plan) // written by this process
+	}
+	if stage, known := stages[e.Type]; known {
+		c.stage = stage
+	}
+	now := c.now()
+	if c.last.IsZero() || now.Sub(c.last) < progressEvery<<min(c.fails, 5) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
+	defer cancel()
+	c.show(ctx, c.running())
+}
+
+func (c *comment) running() string {
+	return fmt.Sprintf("agent-ci is %s%s.\n", c.stage, c.run())
+}
+
+func (c *comment) run() string {
+	if c.link == "" {
+		return ""
+	}
+	return " ([run](" + c.link + "))"
+}
+
+// show replaces what stands there, unless it is the same.
+func (c *comment) show(ctx context.Context, state string) {
+	text := Mark + state
+	if steps := body.Checklist(c.plan, progressPlan); steps != "" {
+		text += "\n" + steps
+	}
+	text += c.trace
+	if text == c.shown {
+		return
+	}
+	c.err = c.write(ctx, text)
+	c.last = c.now()
+	if c.fails++; c.err == nil {
+		c.shown, c.fails = text, 0
+	}
+}
+
+// Thread is the issue or pull request on which a comment shows how far a run is.
+type Thread struct {
+	Repository forge.Repository
+	Number     int
+	Earlier    int64  // comment of an earlier run, which is taken over; 0 for none
+	Link       string // page of the run; empty for none
+}
+
+func (t *Thread) write(ctx context.Context, body string) error {
+	if t.Earlier != 0 {
+		return t.Repository.EditComment(ctx, t.Earlier, body)
+	}
+	written, err := t.Repository.CreateComment(ctx, t.Number, body)
+	if err == nil {
+		t.Earlier = written.ID
+	}
+	return err
+}
+
+// Comment puts the comment there.
+func (w *Watch) Comment(ctx context.Context, on Thread) {
+	c := &comment{write: on.write, now: time.Now, link: on.Link, stage: "starting"}
+	c.show(ctx, c.running())
+	w.comment.Store(c)
+}
+
+// End is how a run ended, for the comment.
+type End struct {
+	Stop        *outcome.Stop
+	Plan        transcript.Plan
+	PullRequest record.PullRequest
+	Trace       string // that the comment keeps for a later run, not for people; see Trace
+}
+
+// Conclude says how the run ended, where a comment shows it. That it could not be
+// written is no failure of the run.
+func (w *Watch) Conclude(ctx context.Context, end End) error {
+	c := w.comment.Swap(nil)
+	if c == nil {
+		return nil
+	}
+	c.plan, c.trace = end.Plan, end.Trace
+	said := markdown.Text(markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
+	if pull := end.PullRequest; pull.Number > 0 {
+		said = fmt.Sprintf("#%d was %s.\n", pull.Number, pull.Operation)
+	}
+	c.show(ctx, fmt.Sprintf("agent-ci ended as **%s**%s: %s", markdown.Text(string(end.Stop.Outcome)), c.run(), said))
+	return c.err
+}
+
+// Trace says in a comment that an input came to nothing on a base: no branch tells
+// a later run of it.
+func Trace(input, base string) string {
+	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", input, base)
+}
