@@ -22,18 +22,11 @@ type Checkout struct {
 // Held is what commands may not do with the files of git that a checkout depends
 // on. Paths are absolute.
 type Held struct {
-	ReadOnly []string // folders and files that commands may read and not change
-	// Cleaned are the repository's configurations that hold credentials, and what
-	// is left of each without them; UserCleaned are those of the user and of the
-	// system.
-	Cleaned, UserCleaned map[string][]byte
-	// Remedy is what to do where commands can't be shown other content than a file
-	// of Cleaned has: the beginning of a sentence.
-	Remedy string
-	Secret []string // files that commands may not read
-	// Variables lead git around files that it may not read, by their names: to the
-	// copy of a file of UserCleaned, or to another file.
-	Variables map[string]string
+	ReadOnly             []string          // git's folders, and a file .git
+	Cleaned, UserCleaned map[string][]byte // configurations with credentials, the repository's and others, and what is left without
+	Remedy               string            // where nothing can be shown in place of a file of Cleaned: the beginning of a sentence
+	Secret               []string          // files that commands may not read
+	Variables            map[string]string // that lead git around these: to a file, or to what is left of it in UserCleaned
 }
 
 // CheckoutError is a work tree whose git folder can't be kept from commands.

@@ -236,11 +236,14 @@ func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, err
 		return "", err
 	}
 	defer f.Close()
+	digest, err := digestOf(until{ctx, f})
+	return fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), digest), err
+}
+
+func digestOf(r io.Reader) (string, error) {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(until{ctx, f}, longestCompared)); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil
+	_, err := io.Copy(sum, io.LimitReader(r, longestCompared))
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // Changed looks again and names what differs, each with how, paths relative to

@@ -3,7 +3,6 @@ package guard
 import (
 	"compress/zlib"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -245,9 +244,7 @@ func sumOf(path string) (string, error) {
 		_, err := f.ReadAt(end, info.Size()-sha1cd.Size)
 		return hex.EncodeToString(end), err
 	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, io.LimitReader(f, longestCompared))
-	return hex.EncodeToString(sum.Sum(nil)), err
+	return digestOf(f)
 }
 
 // openRegular is openPlain for what is told of a file. What is wrong with the file

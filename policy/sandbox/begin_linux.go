@@ -24,7 +24,7 @@ type Begun struct {
 
 // Begin starts one for a sandbox with such a network. Open takes it by
 // Options.Begun; End ends one that was not taken.
-func Begin(network Network) *Begun { return beginNamespaces(network, DefaultProcesses) }
+func Begin(network Network) *Begun { return beginNamespaces(network, defaultProcesses) }
 
 func beginNamespaces(network Network, processes int) *Begun {
 	b := &Begun{ownNetwork: network != NetworkFull, processes: processes}

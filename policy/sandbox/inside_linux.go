@@ -32,7 +32,7 @@ var errGone = errors.New("the sandbox's supervisor is gone")
 // inside is the outer end of a supervisor.
 type inside struct {
 	supervisor *supervisor
-	socket     *os.File
+	socket     *net.UnixConn
 	gone       chan struct{} // closed when nothing more comes from inside
 	empty      chan struct{} // closed when the supervisor says that nothing lives
 	proxy      net.Listener  // that the spec asked for; nil without
@@ -82,13 +82,18 @@ type insideError struct{ step, why, remedy string }
 
 func (e *insideError) Error() string { return e.step + ": " + e.why }
 
-func socketPair() (ours, theirs *os.File, err error) {
+func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	_ = unix.SetNonblock(fds[0], true) // so that reading it is the poller's
-	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), nil
+	control, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
+	defer control.Close() // the connection has a descriptor of its own
+	conn, err := net.FileConn(control)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return conn.(*net.UnixConn), theirs, nil
 }
 
 // build hands over the spec and waits until the supervisor serves. The error is
@@ -145,32 +150,19 @@ func (in *inside) send(message any, descriptors ...*os.File) error {
 	}
 	in.sending.Lock()
 	defer in.sending.Unlock()
-	if len(descriptors) == 0 {
-		_, err := in.socket.Write(frame)
-		return err
-	}
-	n, err := in.sendWith(frame, descriptors)
-	if err != nil {
+	n := 0
+	failed := withNumbers(descriptors, nil, func(fds []int) {
+		var rights []byte
+		if len(fds) > 0 {
+			rights = unix.UnixRights(fds...)
+		}
+		n, _, err = in.socket.WriteMsgUnix(frame, rights, nil)
+	})
+	if err := errors.Join(failed, err); err != nil || n == len(frame) {
 		return err
 	}
 	_, err = in.socket.Write(frame[n:])
 	return err
-}
-
-func (in *inside) sendWith(frame []byte, descriptors []*os.File) (n int, err error) {
-	conn, err := in.socket.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var sent error
-	failed := withNumbers(descriptors, nil, func(fds []int) {
-		rights := unix.UnixRights(fds...)
-		err = conn.Write(func(socket uintptr) bool {
-			n, sent = unix.SendmsgN(int(socket), frame, rights, nil, unix.MSG_NOSIGNAL)
-			return !errors.Is(sent, unix.EAGAIN)
-		})
-	})
-	return n, errors.Join(failed, err, sent)
 }
 
 // withNumbers calls use with the numbers of files, which stay theirs meanwhile.
@@ -270,7 +262,7 @@ func (in *inside) lose() {
 // drain has the supervisor end all that it started, and says whether nothing of
 // it lives.
 func (in *inside) drain() bool {
-	in.finish()
+	_ = in.socket.CloseWrite() // no more requests come
 	patience := time.NewTimer(closeWait)
 	defer patience.Stop()
 	select {
@@ -286,16 +278,9 @@ func (in *inside) drain() bool {
 	}
 }
 
-// finish tells the supervisor that no more requests come.
-func (in *inside) finish() {
-	if conn, err := in.socket.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
-	}
-}
-
 // close ends the supervisor and with it all that it started.
 func (in *inside) close() {
-	in.finish()
+	_ = in.socket.CloseWrite()
 	patience := time.AfterFunc(closeWait, in.supervisor.kill)
 	in.supervisor.wait()
 	patience.Stop()

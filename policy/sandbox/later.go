@@ -32,7 +32,7 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
-		return ErrClosed
+		return errClosed
 	}
 	opened, err := Open(ctx, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Sandbox) become(ctx context.Context, o Options) error {
 	if s.closed {
 		s.mu.Unlock()
 		_ = opened.Close() // nothing was started in it
-		return ErrClosed
+		return errClosed
 	}
 	defer s.mu.Unlock()
 	s.AdoptOrphans, s.confinement = opened.AdoptOrphans, opened.confinement

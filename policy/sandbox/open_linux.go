@@ -213,12 +213,7 @@ func (s *Sandbox) enter(spec stage.Spec, b *Begun) (stage.Report, error) {
 	return report, nil
 }
 
-func (o Options) processes() int {
-	if o.Processes > 0 {
-		return o.Processes
-	}
-	return DefaultProcesses
-}
+func (o Options) processes() int { return cmp.Or(o.mostProcesses, defaultProcesses) }
 
 func (o Options) landlockABI() int {
 	if slices.Contains(o.without, layerLandlock) {
@@ -301,7 +296,7 @@ func ownPIDMax() bool {
 func machineProcesses() int {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
-		return DefaultProcesses
+		return defaultProcesses
 	}
 	return int(info.Procs)
 }

@@ -316,7 +316,7 @@ func TestCloseEndsAllInside(t *testing.T) {
 				f.Close()
 				t.Error("a process is left")
 			}
-			if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, ErrClosed) {
+			if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, errClosed) {
 				t.Errorf("after Close: %v", err)
 			}
 		})
@@ -351,7 +351,7 @@ func TestArgumentsNeedNotBeText(t *testing.T) {
 }
 
 func TestProcessesAreLimited(t *testing.T) {
-	box, o := confined(t, "namespaces", func(o *Options) { o.Processes = 400 }) // the kernel takes no fewer than 301
+	box, o := confined(t, "namespaces", func(o *Options) { o.mostProcesses = 400 }) // the kernel takes no fewer than 301
 	got := run(t, box, o, `i=0; while test $i -lt 500; do (sleep 3600 & ) 2>/dev/null || { echo refused; break; }; i=$((i+1)); done; true`)
 	if !strings.Contains(got, "refused") && !strings.Contains(got, "fork") && !strings.Contains(got, "Resource") {
 		t.Errorf("500 processes were started: %q", got)
@@ -630,7 +630,7 @@ func TestFoldersTakeSetgidWhereNoProcessIsLeft(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}
-	box, o := confined(t, "full", func(o *Options) { o.Processes = 400 })
+	box, o := confined(t, "full", func(o *Options) { o.mostProcesses = 400 })
 	run(t, box, o, `mkdir folder && python3 -ISc '
 import os, signal
 children = []

@@ -52,8 +52,8 @@ func (l Level) reaches(required Level) bool {
 	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
-// DefaultProcesses is how many processes a run may have at once.
-const DefaultProcesses = 4096
+// defaultProcesses is how many processes a run may have at once.
+const defaultProcesses = 4096
 
 // Options say how commands are confined, and what they see and may write then.
 type Options struct {
@@ -75,9 +75,8 @@ type Options struct {
 	// that is not what it needs.
 	Begun *Begun `json:"-"`
 
-	Processes int // most processes at once; 0 means DefaultProcesses
-
-	without []string // layers to do without, for tests
+	mostProcesses int      // at once, for tests; 0 means defaultProcesses
+	without       []string // layers to do without, for tests
 }
 
 // WritableAt are the folders that commands may write to at a level.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -29,11 +28,11 @@ func proxyVariables() []string {
 // receiveListener receives a message and the listener that comes with it.
 func (in *inside) receiveListener(to any) (net.Listener, error) {
 	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4))
-	n, rights, err := in.receiveRights(header, oob)
+	n, size, _, _, err := in.socket.ReadMsgUnix(header, oob)
 	if err != nil {
 		return nil, err
 	}
-	passed, err := descriptorIn(rights)
+	passed, err := descriptorIn(oob[:size])
 	if err != nil {
 		return nil, err
 	}
@@ -44,23 +43,6 @@ func (in *inside) receiveListener(to any) (net.Listener, error) {
 		return nil, err
 	}
 	return net.FileListener(passed)
-}
-
-// receiveRights reads the first bytes of a message, which descriptors come with.
-func (in *inside) receiveRights(header, oob []byte) (n int, rights []byte, err error) {
-	conn, err := in.socket.SyscallConn()
-	if err != nil {
-		return 0, nil, err
-	}
-	var failed error
-	size := 0
-	err = conn.Read(func(fd uintptr) bool {
-		for failed = unix.EINTR; errors.Is(failed, unix.EINTR); {
-			n, size, _, _, failed = unix.Recvmsg(int(fd), header, oob, unix.MSG_CMSG_CLOEXEC)
-		}
-		return !errors.Is(failed, unix.EAGAIN)
-	})
-	return n, oob[:max(size, 0)], errors.Join(err, failed)
 }
 
 // descriptorIn is the descriptor in a control message, nil for none.

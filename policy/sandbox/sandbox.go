@@ -1,6 +1,7 @@
 // Package sandbox owns how a run's commands are started, confined and ended.
-// It knows argv, folders, environment and process trees; it knows nothing of
-// tools, models or rules about which command may run.
+// It knows argv, environment, layers of the kernel and process trees; which files
+// commands see and may write is package grants'. It knows nothing of tools, models
+// or rules about which command may run.
 //
 // Open finds out by trying what the kernel gives and confines the commands of a
 // run with it: namespaces, Landlock, seccomp; Level and Layers say how far it
@@ -104,8 +105,8 @@ type Status struct {
 var (
 	// ErrNotStarted wraps what kept a command from starting.
 	ErrNotStarted = errors.New("command did not start")
-	// ErrClosed is why a Sandbox starts nothing more.
-	ErrClosed = errors.New("the sandbox is closed")
+	// errClosed is why a Sandbox starts nothing more.
+	errClosed = errors.New("the sandbox is closed")
 )
 
 const (
@@ -217,7 +218,7 @@ func (s *Sandbox) add(p *Process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if s.live == nil {
 		s.live = make(map[*Process]struct{})

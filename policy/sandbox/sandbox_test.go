@@ -159,7 +159,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 	if err := box.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := box.Start(script(t, "true", nil)); !errors.Is(err, ErrClosed) || !errors.Is(err, ErrNotStarted) {
+	if _, err := box.Start(script(t, "true", nil)); !errors.Is(err, errClosed) || !errors.Is(err, ErrNotStarted) {
 		t.Errorf("after Close: got %v", err)
 	}
 }

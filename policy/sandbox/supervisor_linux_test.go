@@ -233,7 +233,7 @@ func TestAProcessThatWasBegunServesWhateverIsAsked(t *testing.T) {
 	}{
 		"what it was begun for":  {NetworkLoopback, nil, LevelFull},
 		"another network":        {NetworkFull, nil, LevelFull},
-		"fewer processes":        {NetworkLoopback, func(o *Options) { o.Processes = 100 }, LevelFull},
+		"fewer processes":        {NetworkLoopback, func(o *Options) { o.mostProcesses = 100 }, LevelFull},
 		"no namespaces":          {NetworkLoopback, func(o *Options) { o.Require, o.without = "", tiers["landlock"] }, LevelLandlock},
 		"no confinement":         {NetworkLoopback, func(o *Options) { o.Mode, o.Require = grants.DangerFullAccess, "" }, LevelNone},
 		"a level found before":   {NetworkLoopback, func(o *Options) { o.At = LevelFull }, LevelFull},

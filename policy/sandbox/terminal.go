@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoTerminal is why nothing can be typed into a command.
-var ErrNoTerminal = errors.New("the command has no terminal")
+// errNoTerminal is why nothing can be typed into a command.
+var errNoTerminal = errors.New("the command has no terminal")
 
 // openTerminal opens both ends of a pseudo-terminal.
 func openTerminal(size Window) (ours, theirs *os.File, err error) {
@@ -53,7 +53,7 @@ func nonBlocking(f *os.File) (*os.File, error) {
 // the rest is not typed. One call at a time.
 func (p *Process) Type(ctx context.Context, keys string) error {
 	if p.terminal == nil {
-		return ErrNoTerminal
+		return errNoTerminal
 	}
 	_ = p.terminal.SetWriteDeadline(time.Time{})
 	interrupted := make(chan struct{})
@@ -77,7 +77,7 @@ func (p *Process) Type(ctx context.Context, keys string) error {
 // Resize gives the command's terminal another size.
 func (p *Process) Resize(size Window) error {
 	if p.terminal == nil {
-		return ErrNoTerminal
+		return errNoTerminal
 	}
 	if err := pty.Setsize(p.terminal, &pty.Winsize{Rows: size.Rows, Cols: size.Columns}); err != nil {
 		return fmt.Errorf("resize the terminal: %w", err)

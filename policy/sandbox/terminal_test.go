@@ -132,7 +132,7 @@ func TestNothingIsTypedWithoutATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Type(t.Context(), "x"); !errors.Is(err, ErrNoTerminal) {
+	if err := p.Type(t.Context(), "x"); !errors.Is(err, errNoTerminal) {
 		t.Errorf("got %v", err)
 	}
 	<-p.Done()

@@ -61,7 +61,7 @@ type Folders struct {
 	// latest first: their changes of Home are seen and stay as they are.
 	Below []string
 	// Resolver is whether commands see the file by which names are resolved, though
-	// it lies in a folder of the machine's.
+	// it lies in a folder of the machine's. Package sandbox sets it by the network.
 	Resolver bool
 
 	Environ []string // of agent-ci; names further credentials

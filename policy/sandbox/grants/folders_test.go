@@ -31,6 +31,16 @@ func folders(t *testing.T, files map[string]string) (base string, f Folders) {
 	}
 }
 
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func link(t *testing.T, to, from string) {
 	t.Helper()
 	if err := os.Symlink(to, from); err != nil {

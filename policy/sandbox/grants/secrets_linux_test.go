@@ -155,13 +155,3 @@ func asOrdinaryUser(t *testing.T, f func() error) {
 		t.Fatal(err)
 	}
 }
-
-func put(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
