@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -15,9 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
-
-// progressMark begins the comment that shows how far a run is.
-const progressMark = "<!-- agent-ci: progress -->\n"
 
 const (
 	progressEvery = 15 * time.Second // between two edits of it
@@ -145,37 +140,6 @@ func (r *run) lookForProgress(ctx context.Context, number int) {
 		r.progressLike = slices.DeleteFunc(on.Comments, func(c forge.Comment) bool { return !isProgress(c) })
 	}
 }
-
-// ownProgress is the comment of an earlier run among those that look like one.
-func (r *run) ownProgress(ctx context.Context) *forge.Comment {
-	own := r.ownsComments(ctx)
-	for i, c := range slices.Backward(r.progressLike) {
-		if own(c) {
-			return &r.progressLike[i]
-		}
-	}
-	return nil
-}
-
-// ownsComments says of comments whether they are an App's or of the token's own
-// account, which is asked for once.
-func (r *run) ownsComments(ctx context.Context) func(forge.Comment) bool {
-	account := sync.OnceValue(func() string {
-		viewer, _ := r.forge.Viewer(ctx) // an App's token belongs to nobody
-		return viewer.Login
-	})
-	return func(c forge.Comment) bool {
-		return c.Author.Bot || account() != "" && strings.EqualFold(c.Author.Login, account())
-	}
-}
-
-// trace says in the progress comment that this input came to nothing on this
-// base: no branch tells a later run of it.
-func (r *run) trace() string {
-	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", r.task.snapshot, r.base.SHA)
-}
-
-func isProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, progressMark) }
 
 func (r *run) writeProgress(ctx context.Context, body string) error {
 	if r.progressID != 0 {
