@@ -3,17 +3,12 @@ package runner
 import (
 	"context"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
-
-// progressMark begins the comment that shows how far a run is.
-const progressMark = progress.Mark
 
 // beginProgress puts the comment there once nothing stands in the way of the
 // run's work, taking the one of an earlier run over.
@@ -37,8 +32,6 @@ func (r *run) endProgress(ctx context.Context, stop *outcome.Stop) {
 		r.rec.Warn("progress_comment", "The progress could not be shown in a comment: %v", err)
 	}
 }
-
-func (r *run) trace() string { return progress.Trace(r.task.snapshot, r.base.SHA) }
 
 // tellStep gives the result to the job. What cannot be given is told in the result.
 func (r *run) tellStep(result *record.Result) {
@@ -83,28 +76,3 @@ func (r *run) lookForProgress(ctx context.Context, number int) {
 		r.progressLike = slices.DeleteFunc(on.Comments, func(c forge.Comment) bool { return !isProgress(c) })
 	}
 }
-
-// ownProgress is the comment of an earlier run among those that look like one.
-func (r *run) ownProgress(ctx context.Context) *forge.Comment {
-	own := r.ownsComments(ctx)
-	for i, c := range slices.Backward(r.progressLike) {
-		if own(c) {
-			return &r.progressLike[i]
-		}
-	}
-	return nil
-}
-
-// ownsComments says of comments whether they are an App's or of the token's own
-// account, which is asked for once.
-func (r *run) ownsComments(ctx context.Context) func(forge.Comment) bool {
-	account := sync.OnceValue(func() string {
-		viewer, _ := r.forge.Viewer(ctx) // an App's token belongs to nobody
-		return viewer.Login
-	})
-	return func(c forge.Comment) bool {
-		return c.Author.Bot || account() != "" && strings.EqualFold(c.Author.Login, account())
-	}
-}
-
-func isProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, progress.Mark) }

@@ -18,11 +18,8 @@ const (
 	committerEmail = "agent-ci@noreply.invalid"
 )
 
-// The trailers by which a later run knows the commits of this one.
-const (
-	trailerTranscript = "Agent-CI-Transcript"
-	trailerInput      = "Agent-CI-Input" // digest of what people wrote for the task
-)
+// trailerTranscript names in a commit the transcript that it was made by.
+const trailerTranscript = "Agent-CI-Transcript"
 
 // commitChange makes the commit of the change set. Its message carries the
 // head of the transcript's chain at this moment.

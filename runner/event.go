@@ -10,9 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// runBranches is where the branches of runs are, unless a job names another.
-const runBranches = "agent-ci/"
-
 // readEvent reads what started the workflow. Whether that matters, the job will
 // tell.
 func (r *run) readEvent(ctx context.Context) {

@@ -3,8 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -66,42 +64,4 @@ func serverOf(api string) string {
 	}
 	u.Host = strings.TrimPrefix(u.Host, "api.")
 	return u.Scheme + "://" + u.Host
-}
-
-func defaultBranch(ctx context.Context, of forge.Repository) (string, error) {
-	branch, err := of.DefaultBranch(ctx)
-	return branch, forgeFailureOrNil("The default branch of "+of.Name()+" cannot be asked for", err)
-}
-
-func lookUpBranch(ctx context.Context, in forge.Repository, branch string) (*forge.Commit, error) {
-	commit, err := in.Branch(ctx, branch)
-	return commit, forgeFailureOrNil("The branch "+branch+" cannot be looked up", err)
-}
-
-func readPullRequest(ctx context.Context, in forge.Repository, number int) (*forge.PullRequest, error) {
-	pull, err := in.PullRequest(ctx, number)
-	return pull, forgeFailureOrNil(fmt.Sprintf("Pull request #%d cannot be read", number), err)
-}
-
-// forgeFailure is the outcome that an error of GitHub's API stands for.
-func forgeFailure(what string, err error) error {
-	said := outcome.Trimmed(err)
-	var answer *forge.Error
-	switch {
-	case errors.As(err, &answer): // which may be a connection that timed out
-		said = answer.Message // what was being done is said already
-		if answer.Remedy != "" {
-			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
-		}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	}
-	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, said).Because(err)
-}
-
-func forgeFailureOrNil(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return forgeFailure(what, err)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
@@ -34,7 +34,7 @@ func (r *run) taskImages(ctx context.Context) (images []agent.Image, missing []s
 	}
 	addresses := append([]string(nil), r.job.Task.Images...)
 	if r.task.source != "prompt" && r.task.source != "job" && r.job.Task.Attachments == "images" {
-		addresses = append(addresses, intake.Images(r.task.text)...)
+		addresses = append(addresses, clean.Images(r.task.text)...)
 	}
 	left := max(len(addresses)-mostImages, 0)
 	addresses = addresses[:len(addresses)-left]

@@ -8,17 +8,10 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
-
-// joins says that the run goes on with a person's pull request: its change
-// becomes one commit on top of that person's, pushed only if it is next.
-// Configuration stays that of the branch that the pull request goes to.
-func (r *run) joins() bool {
-	return r.pull != nil && !strings.HasPrefix(r.pull.Head, runBranches)
-}
 
 // mayJoin ends a run that would push where more than a pull request hangs on
 // it, or that leaves the push to another one, which knows of no person's branch.
@@ -56,7 +49,7 @@ func (r *run) readJoinTask(ctx context.Context) (input, error) {
 		title = r.pullTitle()
 	}
 	described = r.pullTitle() + "\n\n" + described
-	in := input{title: title, parts: []intake.Part{
+	in := input{title: title, parts: []clean.Part{
 		{Kind: "pull_request", Author: pull.Author.Login, Text: described},
 		{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf(
 			"The checkout holds the branch of this pull request with its commits; it goes to %s. Your change becomes one commit on top of them. Add what is asked for below, and leave the rest as its author made it.", pull.Base)},
@@ -106,10 +99,6 @@ func (r *run) standOn(ctx context.Context, sha string) error {
 	}
 	return err
 }
-
-// joinMark begins the comment that tells of a commit, by which a later run knows
-// that no person said it.
-const joinMark = "<!-- agent-ci: commit -->\n"
 
 // joinPullRequest tells of the commit in a comment: title, text and state of the
 // pull request are its author's.

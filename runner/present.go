@@ -54,16 +54,9 @@ func (r *run) title(view *transcript.View) string {
 	return body.Title(view)
 }
 
-// Marks that no page shows, at the start of the body. A draft that a run made may
-// be made ready by a later one: a draft that a person wants stays one. The commit
-// is the one that the body and its comments were finished for.
-const (
-	draftMark      = "<!-- agent-ci: draft -->\n"
-	unfinishedMark = "<!-- agent-ci: commit unfinished -->\n"
-	aloneMark      = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
-)
-
-func commitMark(sha string) string { return "<!-- agent-ci: commit " + sha + " -->\n" }
+// draftMark begins the body of a draft that a run made, which a later run may make
+// ready: a draft that a person wants stays one.
+const draftMark = "<!-- agent-ci: draft -->\n"
 
 // compose lays the run out for its pull request. There are comments only where
 // they can be written: before that the body stands alone.
@@ -186,13 +179,6 @@ func (r *run) saysAll(open *forge.PullRequest) bool {
 		return false
 	}
 	return !strings.Contains(open.Body, strings.TrimSpace(commitMark(r.published.commit))) || draftOfRun(open) == r.draft()
-}
-
-// isFinished says whether a body tells of the commit with all that goes with it.
-// A body without a mark is a person's, which stays while nothing changes.
-func isFinished(body, commit string) bool {
-	_, rest, marked := strings.Cut(body, "<!-- agent-ci: commit ")
-	return !marked || strings.HasPrefix(rest, commit+" -->")
 }
 
 func draftOfRun(pull *forge.PullRequest) bool {

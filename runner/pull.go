@@ -4,20 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
-
-// issueInBranch is the issue that a run's branch was made for.
-var issueInBranch = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
 // readPullTask takes the task from what was said on a pull request: for one of a
 // run the issue that it was made for, and the words that ask for more.
@@ -43,7 +39,7 @@ func (r *run) pullInput(ctx context.Context) (input, error) {
 		return r.readJoinTask(ctx)
 	}
 	pull := r.pull
-	in := input{title: r.pullTitle(), parts: []intake.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+	in := input{title: r.pullTitle(), parts: []clean.Part{{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
 		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)}}}
 	if m := issueInBranch.FindStringSubmatch(strings.TrimPrefix(pull.Head, runBranches)); m != nil {
 		number, _ := strconv.Atoi(m[1]) // digits alone match
@@ -59,7 +55,7 @@ func (r *run) pullInput(ctx context.Context) (input, error) {
 }
 
 // saidOnPull are the comments below the pull request that count.
-func (r *run) saidOnPull(ctx context.Context) ([]intake.Part, error) {
+func (r *run) saidOnPull(ctx context.Context) ([]clean.Part, error) {
 	repository := r.eventRepository()
 	ref := job.Issue{Repository: repository.Name(), Number: r.pull.Number}
 	pull, err := repository.Issue(ctx, r.pull.Number)
@@ -118,16 +114,16 @@ func (r *run) originalIssue(ctx context.Context, number int) (input, error) {
 // after what was said on lines of the diff: by the review that asks, and by who
 // counts before it. Their numbers of lines are left out: they change with the
 // branch, and the same input would be another one.
-func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
+func (r *run) requestParts(ctx context.Context) ([]clean.Part, error) {
 	q := r.request
 	repository := r.eventRepository()
 	comments, err := repository.ReviewComments(ctx, q.Number)
 	if err != nil {
 		return nil, forgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
 	}
-	var earlier, asking []intake.Part
+	var earlier, asking []clean.Part
 	for _, c := range comments {
-		part := intake.Part{Kind: "comment", Author: c.Author.Login, Text: fmt.Sprintf("On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}
+		part := clean.Part{Kind: "comment", Author: c.Author.Login, Text: fmt.Sprintf("On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}
 		if r.event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
 			part.Kind = "request"
 			asking = append(asking, part)
@@ -149,7 +145,7 @@ func (r *run) requestParts(ctx context.Context) ([]intake.Part, error) {
 		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, markdown.FileName(on.Path), on.DiffHunk, words)
 	}
 	if strings.TrimSpace(words) != "" {
-		asking = append([]intake.Part{{Kind: "request", Author: q.Actor.Login, Text: words}}, asking...)
+		asking = append([]clean.Part{{Kind: "request", Author: q.Actor.Login, Text: words}}, asking...)
 	}
 	return append(earlier, asking...), nil
 }

@@ -46,10 +46,6 @@ func (h *history) askedPeople() bool {
 	return h.job.Task.Questions == "ask" && !slices.ContainsFunc(h.Warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
 }
 
-// questionsMark begins the comment with the questions, by which a later run
-// knows it.
-const questionsMark = "<!-- agent-ci: questions -->\n"
-
 // How much of each part of a question is shown, in UTF-16 code units.
 const (
 	mostOfQuestion = 2_000

@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
@@ -21,15 +21,15 @@ import (
 // input is what people wrote for a task, as it was when it was asked for.
 type input struct {
 	title   string
-	parts   []intake.Part // as written
-	removed intake.Removed
+	parts   []clean.Part // as written
+	removed clean.Removed
 }
 
 // digest names the input: the same words of the same people have the same.
 func (in *input) digest() (string, error) {
 	raw, err := json.Marshal(struct {
 		Title string
-		Parts []intake.Part
+		Parts []clean.Part
 	}{in.title, in.parts})
 	if err != nil {
 		return "", fmt.Errorf("encode the task's input: %w", err)
@@ -41,18 +41,18 @@ func (in *input) digest() (string, error) {
 // text is the input for the model: what can be seen, marked where more than one
 // part could be taken for another.
 func (in *input) text() string {
-	parts := make([]intake.Part, 0, len(in.parts))
+	parts := make([]clean.Part, 0, len(in.parts))
 	for _, p := range in.parts {
-		cleaned, removed := intake.Clean(p.Text)
+		cleaned, removed := clean.Text(p.Text)
 		in.removed.Add(removed)
 		if cleaned != "" {
-			parts = append(parts, intake.Part{Kind: p.Kind, Author: p.Author, Text: cleaned})
+			parts = append(parts, clean.Part{Kind: p.Kind, Author: p.Author, Text: cleaned})
 		}
 	}
-	if len(parts) == 1 && parts[0].Kind == "issue" && !intake.HoldsMark(parts[0].Text) {
+	if len(parts) == 1 && parts[0].Kind == "issue" && !clean.HoldsMark(parts[0].Text) {
 		return parts[0].Text
 	}
-	return intake.Marked(parts)
+	return clean.Marked(parts)
 }
 
 // takeInput makes the task's words of an input, and tells what was left out of
@@ -62,7 +62,7 @@ func (r *run) takeInput(in input, where string) error {
 	if err != nil {
 		return err
 	}
-	title, removed := intake.Clean(in.title)
+	title, removed := clean.Text(in.title)
 	in.removed.Add(removed)
 	r.task.title, r.task.text, r.task.snapshot = strings.Join(strings.Fields(title), " "), in.text(), digest
 	if in.removed.Any() {
@@ -85,7 +85,7 @@ func (r *run) readEventTask(ctx context.Context) error {
 	q := r.request
 	r.task = task{source: "event", name: "event " + r.event.Name, trigger: q.Trigger, actor: q.Actor.Login, actorID: q.Actor.ID}
 	if q.Prompt != "" {
-		return r.takeInput(input{parts: []intake.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
+		return r.takeInput(input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}
 	if q.OnPull {
 		return r.readPullTask(ctx)
@@ -100,7 +100,7 @@ func (r *run) readEventTask(ctx context.Context) error {
 		return err
 	}
 	if q.Words != "" {
-		in.parts = append(in.parts, intake.Part{Kind: "request", Author: q.Actor.Login, Text: q.Words})
+		in.parts = append(in.parts, clean.Part{Kind: "request", Author: q.Actor.Login, Text: q.Words})
 	}
 	r.adoptIssue(ref, issue)
 	return r.takeInput(in, ref.String())
@@ -119,7 +119,7 @@ func (r *run) issueInput(ctx context.Context, ref job.Issue, issue *forge.Issue)
 			r.rec.Warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
 		}
 	}
-	in := input{title: title, parts: []intake.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}}
+	in := input{title: title, parts: []clean.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}}
 	comments, err := r.commentsThatCount(ctx, ref, issue)
 	in.parts = append(in.parts, comments...)
 	return in, err
@@ -145,8 +145,8 @@ func (r *run) asItWas(ref job.Issue) *actions.Issue {
 // commentsThatCount are the comments of who is trusted, and the questions of
 // earlier runs, that were there when the task was asked for and were not edited
 // since.
-func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue) ([]intake.Part, error) {
-	var kept []intake.Part
+func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue) ([]clean.Part, error) {
+	var kept []clean.Part
 	repository, asked := r.forge.Repository(ref.Repository), r.ownQuestions(ctx)
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
@@ -160,7 +160,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge
 			late++
 			continue
 		case asked(c):
-			kept = append(kept, intake.Part{Kind: "question", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
+			kept = append(kept, clean.Part{Kind: "question", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
 			continue
 		}
 		counts, err := r.commentCounts(ctx, repository, c)
@@ -171,7 +171,7 @@ func (r *run) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge
 			untrusted++
 			continue
 		}
-		kept = append(kept, intake.Part{Kind: "comment", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
+		kept = append(kept, clean.Part{Kind: "comment", Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, questionsMark)})
 	}
 	if issue.MoreComments > 0 {
 		r.rec.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(issue.MoreComments, "comment"), ref, forge.MaxComments)

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/url"
 	"strings"
@@ -12,25 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
-
-// task is what the run is asked to do.
-type task struct {
-	source string // prompt, job, issue, event
-	name   string // for the agent: "issue o/r#7"
-	title  string
-	text   string
-	key    string
-	url    string
-	issue  *job.Issue
-	author *forge.User // who wrote the issue
-
-	snapshot string // digest of what people wrote for it
-	trigger  string // of an event
-	actor    string // who asked for it
-	actorID  int64
-}
 
 // repositoryName is OWNER/REPO from the job, the issue, Actions or the
 // checkout's origin, in this order.
@@ -164,20 +144,4 @@ func issueFailure(ref job.Issue, err error) error {
 			"The issue %s is not there, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
 	}
 	return forgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
-}
-
-// recordTask writes the task as the model will get it.
-func (r *run) recordTask() error {
-	sum := sha256.Sum256([]byte(r.task.text))
-	event := transcript.Task{
-		Source: r.task.source, Title: r.task.title, Text: r.task.text, URL: r.task.url, SHA256: hex.EncodeToString(sum[:]),
-		Snapshot: r.task.snapshot, Trigger: r.task.trigger, Actor: r.task.actor, ActorID: r.task.actorID,
-	}
-	if r.task.issue != nil {
-		event.Issue = r.task.issue.String()
-	}
-	if author := r.task.author; author != nil && !author.Bot {
-		event.Author, event.AuthorID = author.Login, author.ID
-	}
-	return r.rec.Append(transcript.TypeTask, event)
 }

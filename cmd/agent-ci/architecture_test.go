@@ -26,13 +26,18 @@ var mayImport = map[string][]string{
 // roomKnows says the same of rooms that are to know less than their part may: what
 // docs/architecture.md has them refuse to know, they cannot import.
 var roomKnows = map[string][]string{
-	"runner/actions":    {"runner/given"},
-	"runner/agent":      {"runner/model", "runner/outcome", "runner/transcript", "tools"},
-	"runner/intake":     {"runner/transcript/markdown"},
+	"runner/actions": {"runner/given"},
+	"runner/agent":   {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/intake": {
+		"runner/actions", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops/forge",
+	},
+	"runner/intake/clean": {
+		"runner/transcript/markdown",
+	},
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,
-	"runner/progress":   {"runner/actions", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
+	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
 	"runner/record":     {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
 	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},

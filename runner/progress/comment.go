@@ -14,9 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// Mark begins the comment that shows how far a run is.
-const Mark = "<!-- agent-ci: progress -->\n"
-
 const (
 	progressEvery = 15 * time.Second // between two edits of it
 	progressWait  = 10 * time.Second // for one edit: it holds up the run
@@ -131,7 +128,7 @@ type End struct {
 	Stop        *outcome.Stop
 	Plan        transcript.Plan
 	PullRequest record.PullRequest
-	Trace       string // that the comment keeps for a later run, not for people; see Trace
+	Trace       string // that the comment keeps for a later run, not for people
 }
 
 // Conclude says how the run ended, where a comment shows it. That it could not be
@@ -148,10 +145,4 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	}
 	c.show(ctx, fmt.Sprintf("agent-ci ended as **%s**%s: %s", markdown.Text(string(end.Stop.Outcome)), c.run(), said))
 	return c.err
-}
-
-// Trace says in a comment that an input came to nothing on a base: no branch tells
-// a later run of it.
-func Trace(input, base string) string {
-	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", input, base)
 }

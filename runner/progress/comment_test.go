@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -60,9 +61,9 @@ func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
 		p.take(step.event)
 	}
 	want := []string{
-		Mark + "agent-ci is starting.\n",
-		Mark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
-		Mark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
+		intake.ProgressMark + "agent-ci is starting.\n",
+		intake.ProgressMark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
+		intake.ProgressMark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
 	}
 	if diff := cmp.Diff(want, b.bodies); diff != "" {
 		t.Error(diff)

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -142,17 +143,17 @@ func (w *wall) EditComment(_ context.Context, id int64, body string) error {
 }
 
 func TestOneCommentShowsTheWholeRun(t *testing.T) {
-	trace := Trace("digest", "base")
+	trace := intake.FruitlessMark("digest", "base")
 	for name, c := range map[string]struct {
 		earlier int64
 		end     End
 		want    map[int64]string
 	}{
 		"a new one": {0, End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "Nothing."), Trace: trace}, map[int64]string{
-			1: "Somebody's.", 2: Mark + "agent-ci ended as **no_changes** ([run](https://x/1)): Nothing.\n" + trace,
+			1: "Somebody's.", 2: intake.ProgressMark + "agent-ci ended as **no_changes** ([run](https://x/1)): Nothing.\n" + trace,
 		}},
 		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), PullRequest: record.PullRequest{Number: 9, Operation: "created"}}, map[int64]string{
-			1: Mark + "agent-ci ended as **changed** ([run](https://x/1)): #9 was created.\n",
+			1: intake.ProgressMark + "agent-ci ended as **changed** ([run](https://x/1)): #9 was created.\n",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package intake
+package clean
 
 import (
 	"bytes"
@@ -25,13 +25,13 @@ func (r *Removed) Add(more Removed) {
 // Any says whether anything was removed.
 func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 
-// Clean is text as somebody sees it who looks at its page. Characters go by
+// Text is text as somebody sees it who looks at its page. Characters go by
 // their Unicode category, not by a list: format (Cf), control (Cc) but for line
 // breaks and tabs, private use (Co), not assigned (Cn), and variation selectors.
 // Comments go wherever they stand, also in code: what is code is for GitHub's
 // parser to say, and another parser's opinion would be a way in. Line endings
 // become "\n".
-func Clean(text string) (string, Removed) {
+func Text(text string) (string, Removed) {
 	text, characters := visible(text)
 	text, comments := withoutComments(text)
 	return strings.TrimSpace(text), Removed{Characters: characters, Comments: comments}

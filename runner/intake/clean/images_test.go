@@ -1,11 +1,11 @@
-package intake_test
+package clean_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/intake/clean"
 )
 
 func TestImages(t *testing.T) {
@@ -25,7 +25,7 @@ func TestImages(t *testing.T) {
 		"another tag":  {`<imgx src="` + a + `"><a src="` + a + `">`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, intake.Images(c.text)); diff != "" {
+			if diff := cmp.Diff(c.want, clean.Images(c.text)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,0 +1,48 @@
+package intake
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+// The marks that begin comments of runs. No page shows them; a later run knows by
+// them that no person said it.
+const (
+	ProgressMark  = "<!-- agent-ci: progress -->\n"  // how far a run is
+	QuestionsMark = "<!-- agent-ci: questions -->\n" // what an agent asks
+	JoinMark      = "<!-- agent-ci: commit -->\n"    // a commit on a person's branch
+)
+
+// The marks in the body of a run's pull request that is not finished, in the
+// place of FinishedMark.
+const (
+	UnfinishedMark  = "<!-- agent-ci: commit unfinished -->\n"
+	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
+)
+
+// InputTrailer names in a commit the digest of what people wrote for its task.
+const InputTrailer = "Agent-CI-Input"
+
+const finishedStart = "<!-- agent-ci: commit "
+
+// FinishedMark tells in the body of a pull request for which commit the body and
+// its comments were finished.
+func FinishedMark(commit string) string { return finishedStart + commit + " -->\n" }
+
+// IsFinished says whether a body tells of the commit with all that goes with it.
+// A body without a mark is a person's, which stays while nothing changes.
+func IsFinished(body, commit string) bool {
+	_, rest, marked := strings.Cut(body, finishedStart)
+	return !marked || strings.HasPrefix(rest, commit+" -->")
+}
+
+// FruitlessMark ends the progress comment of a run whose input came to nothing on
+// its base: no branch tells a later run of it.
+func FruitlessMark(snapshot, baseSHA string) string {
+	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", snapshot, baseSHA)
+}
+
+// IsProgress says whether a comment looks like a run's progress.
+func IsProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, ProgressMark) }
