@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -112,26 +110,6 @@ func (r *run) rebase(ctx context.Context, tip string, relation forge.Relation) e
 	return r.keepChanges(ctx)
 }
 
-// keepWork keeps the objects of the change as it was made, beside those of the
-// one that follows the base: a run that goes on begins on its own base again.
-func (r *run) keepWork() error {
-	if r.bundled() {
-		return nil
-	}
-	if err := r.rec.Root().Rename(record.PackFile, record.WorkPackFile); err != nil {
-		return fmt.Errorf("keep %s: %w", record.PackFile, err)
-	}
-	return nil
-}
-
-// workPack is the file with the objects of the change as it was made.
-func workPack(d *record.Directory) string {
-	if d.Has(record.WorkPackFile) {
-		return record.WorkPackFile
-	}
-	return record.PackFile
-}
-
 // followRules makes the second half go by the configuration of the new base:
 // the old one is whatever commit of the branch the bundle names.
 func (r *run) followRules(ctx context.Context) error {
@@ -174,27 +152,6 @@ func andMore(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", n)
-}
-
-// fetchCommit makes sure that a commit of the repository is here, beside the
-// checkout. alone says that it has nothing to do with what is here.
-func (r *run) fetchCommit(ctx context.Context, sha string, alone bool) error {
-	if r.checkout.HasCommit(sha) {
-		return nil
-	}
-	options := remote.FetchOptions{Commit: sha, Shallow: r.checkout.ShallowCommits(), Alone: alone}
-	if r.base.SHA != "" {
-		options.Have = []string{r.base.SHA}
-	}
-	err := patiently(ctx, func() error {
-		return remote.Fetch(ctx, r.remote(), options, func(pack io.Reader, shallow []string) error {
-			return r.checkout.AddPack(ctx, pack, shallow)
-		})
-	})
-	if err != nil {
-		return remoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), r.remote().Name()), err)
-	}
-	return nil
 }
 
 // verifyOnNewBase runs the checks on the change as it is on its new base, where

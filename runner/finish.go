@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/runner/record"
 
@@ -125,8 +123,8 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if r.checkout == nil {
 		return ""
 	}
-	if r.gitSpoiled(ctx) {
-		return r.keepSpoiled(ctx)
+	if r.ws().GitSpoiled(ctx, r.published.commit != "") {
+		return r.ws().KeepSpoiled(ctx, r.collected)
 	}
 	if err := r.checkout.DropLocks(); err != nil {
 		r.rec.Warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
@@ -184,25 +182,6 @@ func (r *run) publishedSoFar(stop *outcome.Stop) string {
 		p.notPushed = "the run ended before that"
 	}
 	return p.sentence(r.checkoutName())
-}
-
-func nameOf(b gitops.Base) string {
-	if b.Branch == "" {
-		return "commit " + gitops.Short(b.SHA)
-	}
-	return b.Branch
-}
-
-// checkoutName is the checkout for a person, who knows their own and looks for
-// nothing in it after a replay.
-func (r *run) checkoutName() string {
-	switch {
-	case r.cloned:
-		return r.checkout.Root()
-	case r.replayed() != nil:
-		return "the replay's tree"
-	}
-	return "the checkout"
 }
 
 // collect takes the change set of a run that did not come to it.
@@ -365,24 +344,4 @@ func (r *run) shownFiles() []transcript.ChangeFile {
 		files[i].Path = r.rec.Redact(files[i].Path)
 	}
 	return files
-}
-
-func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile {
-	files := make([]transcript.ChangeFile, 0, len(c.Files))
-	for _, f := range c.Files {
-		files = append(files, transcript.ChangeFile{
-			Path: jsonPath(f.Path), Status: string(f.Status), OldMode: f.OldMode, NewMode: f.NewMode, OldID: f.OldID, NewID: f.NewID,
-			Binary: f.Binary, Insertions: f.Insertions, Deletions: f.Deletions,
-		})
-	}
-	return files
-}
-
-// jsonPath is a path for JSON, which holds Unicode only: one that is not UTF-8
-// is quoted like a string of Go.
-func jsonPath(path string) string {
-	if utf8.ValidString(path) {
-		return path
-	}
-	return strconv.Quote(path)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agent-ci/agent-ci/runner/workspace"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -19,28 +21,23 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// markFile holds what gitops must know to go on with the checkout.
 const markFile = record.StateFolder + "/checkout.json"
 
-// keptUntracked is the folder of what was not tracked before the first turn,
-// for verification.
 const keptUntracked = record.StateFolder + "/untracked"
 
-// awayFile stands in the run directory while the work so far is not in the
-// checkout, or not all of it. It says what has it.
 const awayFile = record.StateFolder + "/away"
 
 // What has the work that is not in the checkout.
 const (
-	inChange  = "change"  // the objects of the last change set
-	inPatches = "patches" // the patches that the agent sent, as far as they did it
+	inChange  = workspace.InChange
+	inPatches = workspace.InPatches
 )
 
 // resumeCheckout opens the checkout. Where the work so far does not stand in it,
 // moveIn puts it there.
 func (r *run) resumeCheckout(ctx context.Context) error {
 	dir := r.checkoutAgain()
-	if err := r.gitUnchangedSince(ctx, dir); err != nil {
+	if err := r.ws().GitUnchangedSince(ctx, dir); err != nil {
 		return err
 	}
 	if err := r.openCheckout(ctx, dir); err != nil {
@@ -135,16 +132,6 @@ func (r *run) takeOut(ctx context.Context) error {
 	}
 	r.rec.Remove(journalFolder)
 	return r.checkout.Restore(ctx, half)
-}
-
-func (r *run) useBase() error {
-	w := r.history.Workspace
-	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: w.Base, SHA: w.BaseSHA})
-	if err != nil {
-		return checkoutFailure(err)
-	}
-	r.base = base
-	return nil
 }
 
 // sameBase makes sure that the checkout is clean and on the run's base commit.
@@ -264,19 +251,6 @@ func (r *run) applyPatches(ctx context.Context) error {
 	}
 	return nil
 }
-
-// keepMark writes what Resume needs of the checkout.
-func (r *run) keepMark() error {
-	raw, err := r.checkout.Mark(r.snapshot)
-	if err != nil {
-		return err
-	}
-	return r.rec.Write(markFile, raw)
-}
-
-// leaveAway notes that the work is about to leave the checkout: a run that is
-// killed while it does must not take what is left for all of it.
-func (r *run) leaveAway() error { return r.rec.Write(awayFile, []byte(inChange)) }
 
 // dropState removes the working files of a run that has ended. One whose work
 // stays in the checkout, to go on there, leaves the mark by which it is known, and

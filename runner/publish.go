@@ -2,13 +2,9 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -236,51 +232,6 @@ func foreignCommit(branch string, t *tip) error {
 // origin is the remote of the checkout.
 func (r *run) origin() remote.Remote { return remote.Remote{URL: r.checkout.Origin()} }
 
-// keepChanges writes the change set to the run directory: as a patch for
-// people, as a pack for `publish`.
-func (r *run) keepChanges(ctx context.Context) error {
-	digest, err := r.writePatch(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.writePack(ctx, record.PackFile, ""); err != nil {
-		return err
-	}
-	r.kept = true
-	if r.movedTo() == "" {
-		r.rec.Remove(record.WorkPackFile)
-	}
-	return r.rec.Append(transcript.TypeChange, transcript.Change{
-		TreeSHA: string(r.changes.Tree), Files: changeFiles(r.changes), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions,
-		Patch: record.PatchFile, SHA256: digest, BaseSHA: r.movedTo(),
-	})
-}
-
-func (r *run) writePatch(ctx context.Context) (digest string, err error) {
-	f, err := r.rec.Create(record.PatchFile)
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", record.PatchFile, err)
-	}
-	sum := sha256.New()
-	err = r.checkout.WritePatch(ctx, r.changes, io.MultiWriter(f, sum))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("write %s: %w", record.PatchFile, err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func (r *run) writePack(ctx context.Context, name, commit string) error {
-	f, err := r.rec.Create(name)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	err = r.checkout.WritePack(ctx, r.changes, commit, f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
-}
-
 // publishChange commits, pushes and opens the pull request, as far as the
 // publish mode goes.
 func (r *run) publishChange(ctx context.Context) error {
@@ -399,38 +350,12 @@ func (r *run) takeOverTip(ctx context.Context) error {
 	return r.restoreCheckout(ctx)
 }
 
-// restoreCheckout puts the checkout back to where it was before the run.
-func (r *run) restoreCheckout(ctx context.Context) error {
-	if err := r.leaveAway(); err != nil {
-		return err
-	}
-	return r.checkout.Restore(ctx, r.inCheckout())
-}
-
 // switchToPushed puts the checkout on the branch that was pushed.
 func (r *run) switchToPushed(ctx context.Context, commit string) error {
 	if err := r.fetchCommit(ctx, commit, false); err != nil { // it is here unless GitHub made it
 		return err
 	}
 	return r.switchCheckout(ctx, commit)
-}
-
-func (r *run) switchCheckout(ctx context.Context, commit string) error {
-	if err := r.endGitMark(ctx); err != nil {
-		return err
-	}
-	if err := r.checkout.DropLocks(); err != nil {
-		return fmt.Errorf("remove the locks that the run's commands left: %w", err)
-	}
-	err := r.checkout.Switch(ctx, r.branch, commit, r.changes)
-	var foreign *gitops.ForeignCommitError
-	switch {
-	case errors.As(err, &foreign):
-		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", outcome.Sentence(err.Error())).Because(err)
-	case err != nil:
-		return fmt.Errorf("switch the checkout to %s: %w", r.branch, err)
-	}
-	return nil
 }
 
 // publishedAlready ends a run whose change stands on the branch since an
@@ -498,24 +423,6 @@ func (r *run) pushOnce(ctx context.Context, to remote.Remote, options remote.Pus
 	return remote.Push(ctx, to, options)
 }
 
-// patiently does again what a git server could not be reached for: a push under
-// a lease and a fetch can be done twice.
-func patiently(ctx context.Context, do func() error) error {
-	for pause := time.Second; ; pause *= 2 {
-		err := do()
-		if !errors.Is(err, remote.ErrUnreachable) || pause > longestPause {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
-}
-
-const longestPause = 4 * time.Second
-
 func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, error) {
 	name := record.StateFolder + "/push.pack"
 	if err := r.writePack(ctx, name, commit); err != nil {
@@ -526,35 +433,4 @@ func (r *run) packForPush(ctx context.Context, commit string) (io.ReadCloser, er
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return f, nil
-}
-
-// remoteFailure is the outcome that an error of a git server stands for.
-func remoteFailure(what string, err error) error {
-	var ended *outcome.Stop
-	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
-		return err
-	}
-	if errors.As(err, new(*gitops.ObjectError)) { // of what was to be sent
-		return err
-	}
-	var lease *remote.LeaseError
-	var rejected *remote.RejectedError
-	stop := func(o outcome.Outcome, reason string) error {
-		return outcome.Stopf(o, reason, "%s: %s.", what, outcome.Trimmed(err)).Because(err)
-	}
-	switch {
-	case errors.As(err, &lease):
-		return stop(outcome.Conflict, "branch_moved")
-	case errors.As(err, &rejected):
-		return stop(outcome.ForgeFailed, "push_refused")
-	case errors.Is(err, remote.ErrAuth):
-		return stop(outcome.ForgeFailed, "bad_token")
-	case errors.Is(err, remote.ErrNotFound):
-		return stop(outcome.ForgeFailed, "not_found")
-	case errors.Is(err, remote.ErrUnreachable):
-		return stop(outcome.ForgeFailed, "unavailable")
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // not of a connection
-		return err
-	}
-	return stop(outcome.ForgeFailed, "git")
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -23,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -108,16 +108,14 @@ type run struct {
 	forge    forge.Forge
 	model    model.Responder
 	profile  model.Profile // of the model
+	space    *workspace.Workspace
 	checkout *gitops.Checkout
 	openErr  error // why there is no checkout
 	cloned   bool
 	base     gitops.Base
 	begunAt  gitops.Base // where the checkout stood before the run
 	snapshot *gitops.Snapshot
-	gitMark  *guard.Mark     // to compare with; nil where commands can't write .git
 	hidden   *grants.Secrets // from commands, where they may write; nil until it was looked for
-	gitBad   bool            // it differs, and nothing of git is run on it
-	unread   bool            // objects differ, and none is read any more
 	branch   string
 
 	tools        *toolbox // while the agent works

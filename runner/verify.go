@@ -1,11 +1,9 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -63,33 +61,6 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	return nil
 }
 
-func (r *run) takeSnapshot(ctx context.Context) error {
-	snapshot, err := r.checkout.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("look at the checkout before the first turn: %w", err)
-	}
-	r.snapshot = snapshot
-	return r.keepMark()
-}
-
-// unchangedBy makes sure that commands of the job, which ran in the checkout
-// before the agent, left tracked files alone.
-func (r *run) unchangedBy(ctx context.Context, commands string) error {
-	if err := r.gitUnchanged(ctx); err != nil {
-		return err
-	}
-	dirty, err := r.checkout.Dirty(ctx)
-	if err != nil {
-		return fmt.Errorf("look for what the %s commands changed: %w", commands, err)
-	}
-	if len(dirty) == 0 {
-		return nil
-	}
-	return outcome.Stopf(outcome.InvalidInput, commands+"_changed_files",
-		"The %s commands changed tracked files (%s), which would count as the agent's work; commit these changes, or let the commands leave the files alone.",
-		commands, some(dirty))
-}
-
 // takeBaseline runs the verify commands on the base commit, so that red can be
 // told from red before, and remembers the checkout as the agent gets it.
 func (r *run) takeBaseline(ctx context.Context) error {
@@ -120,18 +91,6 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	}
 	r.table = transcript.Verify{Rows: r.baseline, Passed: true}
 	return r.rec.Append(transcript.TypeVerify, r.table)
-}
-
-// keepUntracked keeps what is not tracked before the first turn for checks that
-// run on a fresh tree.
-func (r *run) keepUntracked(ctx context.Context) error {
-	if len(r.job.Verify) == 0 || !r.verifiesClean() {
-		return nil
-	}
-	if err := r.checkout.KeepUntracked(ctx, r.snapshot, r.rec.Join(keptUntracked)); err != nil {
-		return fmt.Errorf("keep the untracked files for verification: %w", err)
-	}
-	return nil
 }
 
 // verifiesClean says that checks run on a fresh tree, not in the checkout.
@@ -279,36 +238,6 @@ func (r *run) giveBack() error {
 			row.Name, row.After, row.Before, row.Run, r.rec.Join(row.Log), shown)
 	}
 	return r.conversation.Tell(s.String())
-}
-
-// takeChanges looks at what the agent changed and keeps it in the run
-// directory before anything else is done with it.
-func (r *run) takeChanges(ctx context.Context) error {
-	violation := r.gitUnchanged(ctx)
-	if violation != nil && (r.unread || !isViolation(violation)) {
-		return violation
-	}
-	changes, err := r.checkout.Changes(ctx, r.snapshot)
-	if err == nil {
-		changes, err = r.withoutDropped(ctx, changes)
-	}
-	switch {
-	case err != nil && violation != nil:
-		return violation
-	case errors.Is(err, fs.ErrPermission):
-		return unreadable(r.checkout.Root(), err)
-	case err != nil:
-		return fmt.Errorf("find what changed: %w", err)
-	}
-	r.changes = changes
-	return cmp.Or(r.keepChanges(ctx), violation)
-}
-
-// unreadable is the outcome of a checkout in which commands of the run have left
-// nothing that may be read, or of a folder of it.
-func unreadable(folder string, err error) *outcome.Stop {
-	return outcome.Stopf(outcome.PolicyViolation, "change",
-		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, outcome.RootCause(err)).Because(err)
 }
 
 // judgeLeftOut refuses a run whose work is all such that it cannot be part of a

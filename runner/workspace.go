@@ -16,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // findCheckout opens the checkout that --repo names. That there is none, or
@@ -32,41 +31,6 @@ func (r *run) findCheckout(ctx context.Context) error {
 		}
 		r.openErr = err
 	}
-	return nil
-}
-
-func (r *run) openCheckout(ctx context.Context, dir string) error {
-	state, err := r.rec.MakeFolder(record.StateFolder)
-	if err != nil {
-		return err
-	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: r.findGit(dir), State: state})
-	if err != nil {
-		return err
-	}
-	r.checkout = checkout
-	if err := r.chooseBase(ctx, r.eventBase()); err != nil {
-		return err
-	}
-	r.begunAt = r.base
-	return nil
-}
-
-// findGit finds the git program for the checkout that dir lies in, and none that
-// lies in it: commands may have put it there.
-func (r *run) findGit(dir string) string {
-	root, _ := workTreeOf(dir)
-	return gitops.FindGit(r.env.Get("PATH"), root)
-}
-
-// chooseBase puts the checkout on the base that the work starts from: branch,
-// or the one that is checked out.
-func (r *run) chooseBase(ctx context.Context, branch string) error {
-	base, err := r.checkout.SetBase(ctx, gitops.BaseSpec{Branch: branch})
-	if err != nil {
-		return err
-	}
-	r.base = base
 	return nil
 }
 
@@ -116,9 +80,6 @@ func (r *run) findWorkDir() error {
 	return outcome.Stopf(outcome.InvalidInput, "no_such_path",
 		"repository.path is %s, which is no folder on %s; correct the path.", r.job.Repository.Path, r.baseName())
 }
-
-// baseName is the base for a person.
-func (r *run) baseName() string { return nameOf(r.base) }
 
 // wantsClone says whether the run works on another repository than the
 // checkout's or on another base than it is on, or there is no checkout.
@@ -176,45 +137,6 @@ func (r *run) clone(ctx context.Context) error {
 		return checkoutFailure(err)
 	}
 	return r.readJob(ctx)
-}
-
-func (r *run) remote() remote.Remote {
-	return remote.Remote{URL: r.repo.gitURL(), Token: r.env.Token()}
-}
-
-// checkoutFailure is the outcome of a checkout that cannot be worked in.
-func checkoutFailure(err error) error {
-	for _, known := range []struct {
-		err    error
-		reason string
-	}{
-		{gitops.ErrNotRepository, "no_checkout"},
-		{gitops.ErrBare, "bare_repository"},
-		{gitops.ErrNoCommit, "no_commit"},
-	} {
-		if errors.Is(err, known.err) {
-			return outcome.Stopf(outcome.InvalidInput, known.reason, "%s.", outcome.Sentence(err.Error())).Because(err)
-		}
-	}
-	var damaged *gitops.ObjectError
-	var unsupported *gitops.UnsupportedError
-	var unknown *gitops.UnknownBaseError
-	var dirty *gitops.DirtyError
-	var obstructed *gitops.ObstructedError
-	var used *gitops.InUseError
-	switch {
-	case errors.As(err, &damaged):
-		return damagedRepository(damaged, err)
-	case errors.As(err, &unsupported):
-		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(err.Error())).Because(err)
-	case errors.As(err, &used):
-		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
-	case errors.As(err, &unknown):
-		return outcome.Stopf(outcome.InvalidInput, "unknown_base", "%s.", outcome.Sentence(err.Error())).Because(err)
-	case errors.As(err, &dirty), errors.As(err, &obstructed):
-		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout", "%s.", outcome.Sentence(err.Error())).Because(err)
-	}
-	return fmt.Errorf("open the checkout: %w", err)
 }
 
 // findBaseBranch makes sure that the base is a branch that a change can go to:
@@ -278,23 +200,11 @@ func (r *run) usualBase(ctx context.Context, after *gitops.CommitInfo) (string, 
 	return r.checkout.DefaultBranch(), nil
 }
 
-func checkoutFailureOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return checkoutFailure(err)
-}
-
 func (r *run) branchName() string {
 	if name := r.job.PullRequest.Branch; name != "" {
 		return name
 	}
 	return runBranches + r.task.key
-}
-
-// workDir is where the agent and the verify commands start.
-func (r *run) workDir() string {
-	return filepath.Join(r.checkout.Root(), filepath.FromSlash(r.job.Repository.Path))
 }
 
 // begin writes the first events of the run.
@@ -336,13 +246,4 @@ func (r *run) start() error {
 		event.Job = raw
 	}
 	return r.rec.Begin(event)
-}
-
-// some are the first of several paths, for a message.
-func some(paths []string) string {
-	const shown = 3
-	if len(paths) > shown {
-		return strings.Join(markdown.FileNames(paths[:shown]), ", ") + ", …"
-	}
-	return strings.Join(markdown.FileNames(paths), ", ")
 }

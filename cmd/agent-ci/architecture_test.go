@@ -41,6 +41,7 @@ var roomKnows = map[string][]string{
 	"runner/record":     {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
 	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},
+	"runner/workspace":  {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
 	"policy/sandbox":    nil,
 	"policy/secrets":    nil,
 	"gitops/forge":      nil,

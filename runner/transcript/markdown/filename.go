@@ -32,3 +32,12 @@ func FileNames(paths []string) []string {
 	}
 	return names
 }
+
+// SomeFiles are the first of several paths, for a message.
+func SomeFiles(paths []string) string {
+	const shown = 3
+	if len(paths) > shown {
+		return strings.Join(FileNames(paths[:shown]), ", ") + ", …"
+	}
+	return strings.Join(FileNames(paths), ", ")
+}

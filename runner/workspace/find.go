@@ -1,15 +1,23 @@
-package runner
+package workspace
 
 import (
 	"os"
 	"path/filepath"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// outsideCheckout refuses a run directory that would become a part of the
-// change: one in the checkout that dir is in.
-func outsideCheckout(path, dir string) error {
+// FindGit finds the git program on a PATH for the checkout that dir lies in, and
+// none that lies in it: commands may have put it there.
+func FindGit(path, dir string) string {
+	root, _ := workTreeOf(dir)
+	return gitops.FindGit(path, root)
+}
+
+// OutsideCheckout refuses a run directory that would become a part of the change:
+// one in the checkout that dir is in.
+func OutsideCheckout(path, dir string) error {
 	root, ok := workTreeOf(dir)
 	if !ok {
 		return nil

@@ -1,0 +1,154 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Changes are what differs from the base since the snapshot.
+func (w *Workspace) Changes(ctx context.Context) (*gitops.ChangeSet, error) {
+	return w.checkout.Changes(ctx, w.snapshot)
+}
+
+// TakeChange looks at what the agent changed and keeps it in the run directory
+// before anything else is done with it. leaveOut may make it smaller. The change
+// set is there beside an error where that came after it.
+func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error)) (*gitops.ChangeSet, error) {
+	violation := w.GitUnchanged(ctx)
+	if violation != nil && (w.unread || !isViolation(violation)) {
+		return nil, violation
+	}
+	change, err := w.Changes(ctx)
+	if err == nil {
+		change, err = leaveOut(ctx, change)
+	}
+	switch {
+	case err != nil && violation != nil:
+		return nil, violation
+	case errors.Is(err, fs.ErrPermission):
+		return nil, unreadable(w.root, err)
+	case err != nil:
+		return nil, fmt.Errorf("find what changed: %w", err)
+	}
+	return change, cmp.Or(w.Keep(ctx, change, ""), violation)
+}
+
+// unreadable is the outcome of a checkout in which commands of the run have left
+// nothing that may be read, or of a folder of it.
+func unreadable(folder string, err error) *outcome.Stop {
+	return outcome.Stopf(outcome.PolicyViolation, "change",
+		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, outcome.RootCause(err)).Because(err)
+}
+
+// OpenWorkDir opens the working directory. Before a snapshot was taken no command
+// of the agent can have made it unreadable.
+func (w *Workspace) OpenWorkDir(path string) (*os.Root, error) {
+	dir := w.WorkDir(path)
+	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
+	if errors.Is(err, fs.ErrPermission) && w.Worked() {
+		return nil, unreadable(dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the working directory: %w", err)
+	}
+	return root, nil
+}
+
+// Keep writes a change set to the run directory: as a patch for people, as a pack
+// for `publish`. movedTo is the commit of its base where that is not the one that
+// the work began on.
+func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
+	digest, err := w.WritePatch(ctx, change)
+	if err != nil {
+		return err
+	}
+	if err := w.WritePack(ctx, change, record.PackFile, ""); err != nil {
+		return err
+	}
+	w.kept = true
+	if movedTo == "" {
+		w.rec.Remove(record.WorkPackFile)
+	}
+	return w.rec.Append(transcript.TypeChange, transcript.Change{
+		TreeSHA: string(change.Tree), Files: ChangeFiles(change), Insertions: change.Insertions, Deletions: change.Deletions,
+		Patch: record.PatchFile, SHA256: digest, BaseSHA: movedTo,
+	})
+}
+
+// KeepWork keeps the pack of the change as it was made beside the one that follows
+// the base: a run that goes on begins on its own base again.
+func (w *Workspace) KeepWork() error {
+	if err := w.rec.Root().Rename(record.PackFile, record.WorkPackFile); err != nil {
+		return fmt.Errorf("keep %s: %w", record.PackFile, err)
+	}
+	return nil
+}
+
+// WorkPack is the file with the objects of the change as it was made.
+func WorkPack(d *record.Directory) string {
+	if d.Has(record.WorkPackFile) {
+		return record.WorkPackFile
+	}
+	return record.PackFile
+}
+
+// WritePatch writes a change as a patch, and gives its SHA-256.
+func (w *Workspace) WritePatch(ctx context.Context, change *gitops.ChangeSet) (digest string, err error) {
+	sum := sha256.New()
+	err = w.writeFile(record.PatchFile, func(f io.Writer) error {
+		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum))
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// WritePack writes the objects of a change to a file of the run directory, and those
+// of a commit of it, if one is named.
+func (w *Workspace) WritePack(ctx context.Context, change *gitops.ChangeSet, name, commit string) error {
+	return w.writeFile(name, func(f io.Writer) error { return w.checkout.WritePack(ctx, change, commit, f) })
+}
+
+func (w *Workspace) writeFile(name string, write func(io.Writer) error) error {
+	f, err := w.rec.Create(name)
+	if err == nil {
+		err = errors.Join(write(f), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// ChangeFiles are the files of a change as the transcript tells of them.
+func ChangeFiles(c *gitops.ChangeSet) []transcript.ChangeFile {
+	files := make([]transcript.ChangeFile, 0, len(c.Files))
+	for _, f := range c.Files {
+		files = append(files, transcript.ChangeFile{
+			Path: JSONPath(f.Path), Status: string(f.Status), OldMode: f.OldMode, NewMode: f.NewMode, OldID: f.OldID, NewID: f.NewID,
+			Binary: f.Binary, Insertions: f.Insertions, Deletions: f.Deletions,
+		})
+	}
+	return files
+}
+
+// JSONPath is a path for JSON, which holds Unicode only: one that is not UTF-8
+// is quoted like a string of Go.
+func JSONPath(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strconv.Quote(path)
+}

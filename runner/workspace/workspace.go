@@ -1,0 +1,209 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// Workspace is the checkout of a run, or a plain folder in which commands run that
+// belong to no run. It is used by one goroutine at a time.
+type Workspace struct {
+	rec      *record.Record
+	root     string
+	checkout *gitops.Checkout // nil for a plain folder
+	cloned   bool
+	base     gitops.Base // zero until one is set
+	begunAt  gitops.Base
+	snapshot *gitops.Snapshot // nil before setup commands and the agent
+	kept     bool             // the run directory has the change as it is
+
+	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
+	gitBad  bool        // commands changed that, and nothing of git is run here
+	unread  bool        // they changed objects, and none is read any more
+}
+
+// Options say which checkout is opened.
+type Options struct {
+	Dir    string // the checkout, or a folder in it
+	Path   string // the PATH that the git program is looked for on
+	Cloned bool   // by the run itself
+}
+
+// Open opens a checkout. Its base is set by StartOn. The caller closes it.
+func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error) {
+	state, err := rec.MakeFolder(record.StateFolder)
+	if err != nil {
+		return nil, err
+	}
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state})
+	if err != nil {
+		return nil, err
+	}
+	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned}, nil
+}
+
+// Folder is a workspace without git.
+func Folder(rec *record.Record, dir string) *Workspace { return &Workspace{rec: rec, root: dir} }
+
+// Close lets go of the checkout.
+func (w *Workspace) Close() error {
+	if w.checkout == nil {
+		return nil
+	}
+	return w.checkout.Close()
+}
+
+// Checkout is what git knows of the workspace; nil for a plain folder.
+func (w *Workspace) Checkout() *gitops.Checkout { return w.checkout }
+
+// Root is the folder that commands may change, absolute.
+func (w *Workspace) Root() string { return w.root }
+
+// WorkDir is a folder of the workspace, absolute: path is repository.path.
+func (w *Workspace) WorkDir(path string) string {
+	return filepath.Join(w.root, filepath.FromSlash(path))
+}
+
+// Cloned says whether the run made the checkout itself.
+func (w *Workspace) Cloned() bool { return w.cloned }
+
+// Name is the workspace for a person, who knows their own checkout.
+func (w *Workspace) Name() string {
+	if w.cloned {
+		return w.root
+	}
+	return "the checkout"
+}
+
+// Base is what the work starts from; the zero Base before StartOn.
+func (w *Workspace) Base() gitops.Base { return w.base }
+
+// BegunAt is the base that StartOn set, where the checkout stood before the run.
+func (w *Workspace) BegunAt() gitops.Base { return w.begunAt }
+
+// BaseName is a base for a person.
+func BaseName(b gitops.Base) string {
+	if b.Branch == "" {
+		return "commit " + gitops.Short(b.SHA)
+	}
+	return b.Branch
+}
+
+// Commit is the base commit for who reads what configures a run.
+func (w *Workspace) Commit() settings.Commit {
+	return settings.Commit{Checkout: w.checkout, SHA: w.base.SHA}
+}
+
+// StartOn puts a checkout that was just opened on its first base: a branch, or
+// where HEAD stands.
+func (w *Workspace) StartOn(ctx context.Context, branch string) error {
+	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: branch}); err != nil {
+		return err
+	}
+	w.begunAt = w.base
+	return nil
+}
+
+// SetBase puts the checkout on another base.
+func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) error {
+	return w.takeBase(w.checkout.SetBase(ctx, spec))
+}
+
+// UseBase sets the base and leaves the files of the checkout where they are.
+func (w *Workspace) UseBase(spec gitops.BaseSpec) error {
+	return w.takeBase(w.checkout.UseBase(spec))
+}
+
+func (w *Workspace) takeBase(base gitops.Base, err error) error {
+	if err == nil {
+		w.base = base
+	}
+	return err
+}
+
+// Worked says whether commands may have changed something: a snapshot was taken.
+func (w *Workspace) Worked() bool { return w.snapshot != nil }
+
+// TakeSnapshot remembers the checkout as it is before the first turn.
+func (w *Workspace) TakeSnapshot(ctx context.Context) error {
+	snapshot, err := w.checkout.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("look at the checkout before the first turn: %w", err)
+	}
+	w.snapshot = snapshot
+	return w.keepMark()
+}
+
+// markFile holds what gitops must know to go on with the checkout.
+const markFile = record.StateFolder + "/checkout.json"
+
+func (w *Workspace) keepMark() error {
+	raw, err := w.checkout.Mark(w.snapshot)
+	if err != nil {
+		return err
+	}
+	return w.rec.Write(markFile, raw)
+}
+
+// untrackedFolder holds what was not tracked before the first turn.
+const untrackedFolder = record.StateFolder + "/untracked"
+
+// UntrackedDir is the folder of what was not tracked before the first turn.
+func (w *Workspace) UntrackedDir() string { return w.rec.Join(untrackedFolder) }
+
+// KeepUntracked copies what was not tracked before the first turn, for checks that
+// run on a fresh tree.
+func (w *Workspace) KeepUntracked(ctx context.Context) error {
+	if err := w.checkout.KeepUntracked(ctx, w.snapshot, w.UntrackedDir()); err != nil {
+		return fmt.Errorf("keep the untracked files for verification: %w", err)
+	}
+	return nil
+}
+
+// UnchangedBy makes sure that commands of the job, which ran in the checkout before
+// the agent, left tracked files alone. commands is "setup" or "verify".
+func (w *Workspace) UnchangedBy(ctx context.Context, commands string) error {
+	if err := w.GitUnchanged(ctx); err != nil {
+		return err
+	}
+	dirty, err := w.checkout.Dirty(ctx)
+	if err != nil {
+		return fmt.Errorf("look for what the %s commands changed: %w", commands, err)
+	}
+	if len(dirty) == 0 {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, commands+"_changed_files",
+		"The %s commands changed tracked files (%s), which would count as the agent's work; commit these changes, or let the commands leave the files alone.",
+		commands, markdown.SomeFiles(dirty))
+}
+
+// WarnOfOwner warns where confined commands of root cannot write in a checkout of
+// another user: they have none of root's privileges.
+func (w *Workspace) WarnOfOwner(level sandbox.Level) {
+	if level == sandbox.LevelNone || os.Geteuid() != 0 {
+		return
+	}
+	info, err := os.Stat(w.root)
+	if err != nil {
+		return
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	mode := info.Mode().Perm()
+	if !ok || stat.Uid == 0 || mode&0o002 != 0 || stat.Gid == 0 && mode&0o020 != 0 {
+		return
+	}
+	w.rec.Warn("checkout_owner", "The checkout belongs to the user %d, and commands of the agent, which run as root without its privileges, may not write there; "+
+		"run agent-ci as that user, or in a checkout of root's.", stat.Uid)
+}
