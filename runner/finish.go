@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -240,7 +240,7 @@ func (r *run) result(stop *outcome.Stop, err error) Result {
 		RunID: r.rec.ID, BaseSHA: r.base.SHA, HeadSHA: r.published.commit, Branch: r.published.branch,
 		PullRequest: r.published.pullRequest(),
 		Plan:        r.plan.Steps, Verify: verifyRows(r.table.Rows), Warnings: r.rec.Warnings(),
-		Sandbox: r.confined, Denied: int(r.denied.Load()),
+		Sandbox: r.confined, Denied: r.denied(),
 		Worked: r.snapshot != nil, Directory: r.rec.Path(), File: record.ResultFile, BodyFile: r.bodyFile, Summary: r.summary, Output: r.outputFile,
 	}
 	if result.Plan == nil {
@@ -358,7 +358,7 @@ func (r *run) unrecorded(err error) Result {
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
 		RunID: r.rec.ID, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
+		Sandbox: confine.Unconfined(),
 	}
 }
 

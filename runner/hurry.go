@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -86,7 +86,7 @@ func (d *departure) result(ctx context.Context) Result {
 	result := Result{
 		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, ExitCode: stop.ExitCode(),
 		PullRequest: PullRequest{Operation: "none"}, Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{},
-		Sandbox: Confinement{string(sandbox.LevelNone), []string{}},
+		Sandbox: confine.Unconfined(),
 		Message: "The run was cancelled, and again before it had put its work aside: the checkout is as the agent left it.",
 	}
 	if d.rec == nil {

@@ -57,12 +57,6 @@ type VerifyRow struct {
 	Log     string  `json:"log"` // below the run directory
 }
 
-// Confinement says how commands were confined.
-type Confinement struct {
-	Level  string   `json:"level"`
-	Layers []string `json:"layers"`
-}
-
 // ChangeSummary counts the change set.
 type ChangeSummary struct {
 	Files      int `json:"files"`

@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -60,7 +60,7 @@ type Options struct {
 func Run(ctx context.Context, o Options) Result {
 	began := time.Now()
 	r := newRun(o, record.NewID(began), began)
-	r.confined = Confinement{string(sandbox.LevelNone), []string{}}
+	r.confined = confine.Unconfined()
 	return r.attended(ctx, o.Hurry, func() Result {
 		result := r.whole(ctx)
 		r.tellStep(&result)
@@ -89,8 +89,6 @@ type run struct {
 	rules   *rules.Set          // on commands
 	asked   []question.Question // that the agent put to people
 	askedIn int64               // comment with them; 0 while there is none
-	denied  atomic.Int64        // commands and hosts that the policy refused
-	hosts   hosts               // that commands asked for
 
 	event       *actions.Event
 	eventErr    error            // why there is no event
@@ -122,6 +120,7 @@ type run struct {
 
 	tools        *toolbox // while the agent works
 	confined     Confinement
+	boxes        *confine.Sandboxes // once commands can be confined
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string

@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 var roomKnows = map[string][]string{
 	"runner/actions":    {"runner/given"},
 	"runner/agent":      {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/confine":    {"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools"},
 	"runner/intake":     {"runner/transcript/markdown"},
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},
