@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -133,8 +134,9 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
 	c.Settings, c.Layers = sandbox.Settings(), []string{}
-	options := r.sandboxOptions(place{scratch: "probe", root: r.root()})
-	defer r.removeScratch("probe")
+	place := confine.Place{Scratch: confine.ProbeScratch}
+	options := r.boxes.Options(place)
+	defer r.boxes.Remove(place)
 	level, layers, err := sandbox.Probe(ctx, options)
 	if err != nil {
 		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
@@ -144,7 +146,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
 	c.Processes = processesOf(layers)
 	if options.Mode == grants.DangerFullAccess {
 		options.Mode = grants.WorkspaceWrite
-		d.note("confinement", unconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
+		d.note("confinement", confine.UnconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
 	}
 	c.Trials = sandbox.Trials(ctx, options)
 	for _, s := range c.Settings {

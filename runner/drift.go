@@ -176,7 +176,7 @@ func (r *run) verifyOnNewBase(ctx context.Context, old gitops.Base) error {
 		return err
 	}
 	for i := range r.baseline {
-		r.baseline[i].Before = results[i].color()
+		r.baseline[i].Before = results[i].Color()
 	}
 	return r.verify(ctx, attempt+2)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -105,10 +105,10 @@ func (r *run) equip(ctx context.Context) error {
 	}
 	suits, ignored := toolsetOf(r.profile, r.job.Model.Tools), r.ignored(ctx)
 	outputs := &tools.Outputs{Store: outputStore{r.rec.Directory}, Redact: r.rec.Redact}
-	box := sandbox.Later(ctx, r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}))
-	view := r.commandView()
+	box := sandbox.Later(ctx, r.boxes.Options(confine.Agent()))
+	view := r.boxes.View()
 	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: suits.patch, View: view, Protect: r.whyProtected, Ignored: ignoredFile(ignored, dir), Keep: r.keepPatch, Journal: r.journalPatch(root, view)})
-	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.agentEnv(), Programs: r.rec.Join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.judge()})
+	commands := command.New(command.Options{Sandbox: box, Outputs: outputs, Dir: dir, Env: r.boxes.AgentEnv(), Programs: r.rec.Join(programsFolder), Shell: suits.shell, Patch: r.patchInCommand(patcher), Judge: r.boxes.Judge()})
 	var all []tools.Tool
 	all = append(all, plan.New(r.takePlan))
 	all = append(all, files.New(files.Options{Dir: dir, Root: root, Outputs: r.rec.Join(record.OutputsFolder), Checkout: ignored, View: view})...)
@@ -124,7 +124,7 @@ func (r *run) equip(ctx context.Context) error {
 	}
 	r.tools.dispatcher = &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: r.conversation, Offered: suits.offered(r.offeredBesides())}
 	if r.job.Policy.Network.Listed() {
-		r.tools.dispatcher.Hooks = append(r.tools.dispatcher.Hooks, &r.hosts)
+		r.tools.dispatcher.Hooks = append(r.tools.dispatcher.Hooks, r.boxes.Hosts())
 	}
 	r.conversation.Tools = r.tools.dispatcher
 	return nil
@@ -141,14 +141,6 @@ func (r *run) openWorkDir(dir string) (*os.Root, error) {
 		return nil, fmt.Errorf("open the working directory: %w", err)
 	}
 	return root, nil
-}
-
-// commandView is what the agent's commands see of files, for the tools that
-// read them.
-func (r *run) commandView() func() (*grants.View, error) {
-	return sync.OnceValues(func() (*grants.View, error) {
-		return sandbox.NewView(r.sandboxOptions(place{scratch: agentScratch, root: r.checkout.Root()}), sandbox.Level(r.confined.Level))
-	})
 }
 
 // ignored says what searches and listings leave out: what git would not commit.
@@ -192,36 +184,6 @@ func (r *run) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, te
 			return tools.Refuse(words), nil
 		}
 		return p.Apply(ctx, dir, text)
-	}
-}
-
-// programsFolder holds what the agent's commands find at the end of their PATH.
-var programsFolder = filepath.Join(record.StateFolder, "bin")
-
-// agentEnv is the environment of the agent's commands, which find apply_patch
-// where nothing else has that name.
-func (r *run) agentEnv() []string {
-	env := r.commandEnv()
-	folder := r.rec.Join(programsFolder)
-	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
-	if i >= 0 && !strings.ContainsRune(folder, os.PathListSeparator) {
-		env[i] += string(os.PathListSeparator) + folder
-	}
-	return env
-}
-
-// linkPatchTool puts this program, which knows its other name, where commands
-// find it. They have other ways to change files if that fails.
-func (r *run) linkPatchTool() {
-	program, err := os.Executable()
-	if err == nil {
-		_, err = r.rec.MakeFolder(programsFolder)
-	}
-	if err == nil {
-		err = r.rec.Root().Symlink(program, filepath.Join(programsFolder, patchTool))
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		r.rec.Warn("no_apply_patch", "Commands of the agent do not find apply_patch: %v.", err)
 	}
 }
 

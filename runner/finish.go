@@ -219,7 +219,7 @@ func (r *run) result(stop *outcome.Stop, err error) record.Result {
 	result.Plan = append(result.Plan, r.plan.Steps...)
 	result.Verify = verifyRows(r.table.Rows)
 	result.Warnings = append(result.Warnings, r.rec.Warnings()...)
-	result.Sandbox, result.Denied = r.confined, int(r.denied.Load())
+	result.Sandbox, result.Denied = r.confined, r.denied()
 	result.Worked, result.Directory, result.File = r.snapshot != nil, r.rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = r.bodyFile, r.summary, r.outputFile
 	if r.conversation != nil {

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -18,32 +16,6 @@ import (
 // hiddenFile is what was kept from commands in the folders that they may write
 // to, before any of the agent ran, for a run that goes on.
 const hiddenFile = record.StateFolder + "/hidden.json"
-
-// hide finds what is kept from commands in the checkout and in the folders of
-// policy.writable. A run that goes on keeps to what was found first: what the
-// agent made since says nothing.
-func (r *run) hide(ctx context.Context) error {
-	switch {
-	case r.job.Policy.Sandbox == string(grants.DangerFullAccess):
-		return nil // nothing is kept from commands
-	case r.hidden == nil:
-		return r.findHidden(ctx)
-	}
-	return r.useHidden(r.hidden)
-}
-
-// findHidden looks for it, beside what was found before.
-func (r *run) findHidden(ctx context.Context) error {
-	o := r.sandboxOptions(place{scratch: agentScratch, root: r.root()}) // which is needed soon
-	found, err := grants.FindSecrets(ctx, o.Folders)
-	if err != nil {
-		return confinementFailure(o, err)
-	}
-	if r.hidden != nil {
-		found.Join(r.hidden)
-	}
-	return r.useHidden(found)
-}
 
 // useHidden makes the checkout leave out what is hidden in it, but for what the
 // base commit tracks: what somebody named ends the run, and what is only known by
@@ -142,22 +114,4 @@ func (r *run) hideAgain() error {
 		r.leaveOutHidden()
 	}
 	return nil
-}
-
-// hideMore looks again after setup commands: what they made or fetched is hidden
-// as what was there before. Where that can't be kept from commands, nothing more
-// is run.
-func (r *run) hideMore(ctx context.Context) error {
-	if r.job.Policy.Sandbox == string(grants.DangerFullAccess) {
-		return nil
-	}
-	if err := r.findHidden(ctx); err != nil {
-		return err
-	}
-	there := slices.ContainsFunc(r.hidden.Found, func(s grants.Secret) bool { return s.There })
-	if !there || r.confined.Level != string(sandbox.LevelLandlock) {
-		return nil
-	}
-	_, err := r.probe(ctx, r.job.Policy.Network)
-	return err
 }

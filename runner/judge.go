@@ -9,46 +9,14 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
-	"github.com/agent-ci/agent-ci/tools"
 )
-
-// commandJudge decides on the agent's commands and counts what it refuses.
-type commandJudge struct {
-	commands policy.Commands
-	denied   *atomic.Int64
-}
-
-// judge is the judge of this run's commands.
-func (r *run) judge() tools.Judge { return commandJudge{r.commandRules(), &r.denied} }
-
-// commandRules decide on the agent's commands, by the level that was reached
-// and what the sandbox lets them write.
-func (r *run) commandRules() policy.Commands {
-	level := sandbox.Level(r.confined.Level)
-	return policy.Commands{
-		Rules: r.rules, Confined: level != sandbox.LevelNone, Home: r.env.Home(),
-		Writable: r.sandboxOptions(place{scratch: agentScratch, root: r.root()}).WritableAt(level),
-	}
-}
-
-// Judge refuses what the policy refuses.
-func (j commandJudge) Judge(asked tools.StartRequest) *tools.Denial {
-	d := j.commands.Decide(policy.Request{Argv: asked.Argv, Script: asked.Script, Dir: asked.Dir})
-	if d.Action != policy.Refuse {
-		return nil
-	}
-	j.denied.Add(1)
-	return &tools.Denial{Rule: d.Rule, Words: d.Words()}
-}
 
 // concernOf is what the policy calls a problem of a change.
 var concernOf = map[gitops.ProblemKind]policy.Concern{

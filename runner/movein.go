@@ -235,7 +235,7 @@ func (r *run) applyPatches(ctx context.Context) error {
 		return fmt.Errorf("open the working directory: %w", err)
 	}
 	defer root.Close()
-	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: tools.Freeform, View: r.commandView(), Protect: r.whyProtected})
+	patcher := patch.New(patch.Options{Dir: dir, Root: root, Offer: tools.Freeform, View: r.boxes.View(), Protect: r.whyProtected})
 	for n := 1; n <= r.patches; n++ {
 		text, err := r.rec.Read(patchName(n))
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -15,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -89,8 +89,6 @@ type run struct {
 	rules   *rules.Set          // on commands
 	asked   []question.Question // that the agent put to people
 	askedIn int64               // comment with them; 0 while there is none
-	denied  atomic.Int64        // commands and hosts that the policy refused
-	hosts   hosts               // that commands asked for
 
 	event       *actions.Event
 	eventErr    error            // why there is no event
@@ -120,6 +118,7 @@ type run struct {
 
 	tools        *toolbox // while the agent works
 	confined     record.Confinement
+	boxes        *confine.Sandboxes // once commands can be confined
 	conversation *agent.Conversation
 	plan         transcript.Plan
 	summary      string

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -42,21 +42,21 @@ func (r *run) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	if name == "" {
 		name = fmt.Sprintf("setup %d", i+1)
 	}
-	s := script{
-		name: name, run: step.Run, dir: r.workDir(), timeout: time.Duration(step.Timeout), log: record.LogName("setup", i+1, name),
-		place: place{scratch: setupScratch, root: r.checkout.Root(), network: step.Network, key: fmt.Sprintf("setup[%d].network", i)},
+	s := confine.Script{
+		Name: name, Run: step.Run, Dir: r.workDir(), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
+		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i)},
 	}
-	took, err := r.runScript(ctx, s)
+	took, err := r.boxes.RunScript(ctx, s)
 	if err != nil {
 		return err
 	}
-	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: took.exitCode, Seconds: took.seconds, Log: s.log}
+	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: took.ExitCode, Seconds: took.Seconds, Log: s.Log}
 	if err := r.rec.Append(transcript.TypeSetup, event); err != nil {
 		return err
 	}
-	if took.color() != "green" {
+	if took.Color() != "green" {
 		return outcome.Stopf(outcome.InvalidInput, "setup_failed",
-			"The setup command %q ended as %s; see %s.", name, took.color(), r.rec.Join(s.log))
+			"The setup command %q ended as %s; see %s.", name, took.Color(), r.rec.Join(s.Log))
 	}
 	return nil
 }
@@ -85,8 +85,8 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	}
 	for i, check := range r.job.Verify {
 		r.baseline = append(r.baseline, transcript.VerifyRow{
-			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].color(),
-			Seconds: results[i].seconds, Log: verifyLog(0, i, check),
+			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].Color(),
+			Seconds: results[i].Seconds, Log: verifyLog(0, i, check),
 		})
 	}
 	r.table = transcript.Verify{Rows: r.baseline, Passed: true}
@@ -110,7 +110,7 @@ func verifyLog(attempt, i int, check job.VerifyCheck) string {
 }
 
 // verifyTree runs every verify command on a tree.
-func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []ran, err error) {
+func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (results []confine.Ran, err error) {
 	if err := r.gitUnchanged(ctx); err != nil {
 		return nil, err
 	}
@@ -126,39 +126,35 @@ func (r *run) verifyTree(ctx context.Context, attempt int, tree gitops.Tree) (re
 
 // check runs one verify command on a tree. Files, /tmp and home folder are its
 // own: what it runs of the agent's could else change what the next one judges.
-func (r *run) check(ctx context.Context, attempt, i int, tree gitops.Tree) (took ran, err error) {
+func (r *run) check(ctx context.Context, attempt, i int, tree gitops.Tree) (took confine.Ran, err error) {
 	check := r.job.Verify[i]
-	s := script{
-		name: check.Name, run: check.Run, dir: r.workDir(), timeout: time.Duration(check.Timeout), log: verifyLog(attempt, i, check),
-		place: place{scratch: fmt.Sprintf("verify-%d", attempt), root: r.checkout.Root()},
+	s := confine.Script{
+		Name: check.Name, Run: check.Run, Dir: r.workDir(), Timeout: time.Duration(check.Timeout), Log: verifyLog(attempt, i, check),
+		Place: confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt)},
 	}
 	if r.verifiesClean() {
-		s.place.root = r.rec.Join(record.StateFolder, s.place.scratch)
-		s.dir = filepath.Join(s.place.root, filepath.FromSlash(r.job.Repository.Path))
+		s.Place.Root = r.rec.Join(record.StateFolder, s.Place.Scratch)
+		s.Dir = filepath.Join(s.Place.Root, filepath.FromSlash(r.job.Repository.Path))
 	}
-	defer func() { err = errors.Join(err, r.removeCheck(s.place)) }()
-	if err := r.removeCheck(s.place); err != nil { // of a run that was killed in it
-		return ran{}, err
+	defer func() { err = errors.Join(err, r.removeCheck(s.Place)) }()
+	if err := r.removeCheck(s.Place); err != nil { // of a run that was killed in it
+		return confine.Ran{}, err
 	}
 	if r.verifiesClean() {
 		if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{
-			Dir: s.place.root, Tree: tree, Base: r.base, Untracked: r.rec.Join(keptUntracked),
+			Dir: s.Place.Root, Tree: tree, Base: r.base, Untracked: r.rec.Join(keptUntracked),
 		}); err != nil {
-			return ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
-		s.place.lent = r.checkout.LentObjects(s.place.root)
+		s.Place.Lent = r.checkout.LentObjects(s.Place.Root)
 	}
-	return r.runScript(ctx, s)
+	return r.boxes.RunScript(ctx, s)
 }
 
 // removeCheck removes what a check had of its own. What stays would be found by
 // the next check, so that it ends the run.
-func (r *run) removeCheck(p place) error {
-	err := sandbox.RemoveScratch(r.scratch(p.scratch))
-	if p.root != r.checkout.Root() {
-		err = errors.Join(err, sandbox.RemoveScratch(p.root))
-	}
-	if err != nil {
+func (r *run) removeCheck(p confine.Place) error {
+	if err := r.boxes.Remove(p); err != nil {
 		return fmt.Errorf("remove what a check left: %w", err)
 	}
 	return nil
@@ -176,7 +172,7 @@ func (r *run) verify(ctx context.Context, attempt int) error {
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, check := range r.job.Verify {
 		row := r.baseline[i]
-		row.After, row.Seconds, row.Log = results[i].color(), results[i].seconds, verifyLog(attempt, i, check)
+		row.After, row.Seconds, row.Log = results[i].Color(), results[i].Seconds, verifyLog(attempt, i, check)
 		row.Passed = passes(row)
 		table.Passed = table.Passed && row.Passed
 		table.Rows = append(table.Rows, row)

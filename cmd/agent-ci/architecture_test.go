@@ -28,6 +28,9 @@ var mayImport = map[string][]string{
 var roomKnows = map[string][]string{
 	"runner/actions": {"runner/given"},
 	"runner/agent":   {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/confine": {
+		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
+	},
 	"runner/intake": {
 		"runner/actions", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops/forge",
 	},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -82,7 +83,7 @@ func (c *comment) run() string {
 
 // show replaces what stands there, unless it is the same.
 func (c *comment) show(ctx context.Context, state string) {
-	text := Mark + state
+	text := intake.ProgressMark + state
 	if steps := body.Checklist(c.plan, progressPlan); steps != "" {
 		text += "\n" + steps
 	}

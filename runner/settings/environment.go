@@ -41,6 +41,23 @@ func (e Environment) Home() string {
 	return ""
 }
 
+// Absolute gives paths of the job, which are absolute, or below the user's folder
+// (~/), or below root.
+func (e Environment) Absolute(root string, paths []string) []string {
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		switch rest, inHome := strings.CutPrefix(path, "~/"); {
+		case inHome:
+			all[i] = filepath.Join(e.Home(), rest)
+		case filepath.IsAbs(path):
+			all[i] = path
+		default:
+			all[i] = filepath.Join(root, filepath.FromSlash(path))
+		}
+	}
+	return all
+}
+
 // InActions says whether this is a step of a job in GitHub Actions.
 func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
 

@@ -1,4 +1,4 @@
-package runner
+package confine
 
 import (
 	"encoding/json"
@@ -23,54 +23,54 @@ func asked(host string, allowed bool) proxy.Request {
 func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
 	for _, allowed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
-			r, log := recording(t)
+			s, log := recording(t)
 			for i := range mostHosts {
-				if err := r.hosts.take(r, agentScratch, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
+				if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			beyond := r.hosts.take(r, agentScratch, asked("beyond.example.com", allowed))
+			beyond := s.noteHost(AgentScratch, asked("beyond.example.com", allowed))
 			if errors.Is(beyond, errTooManyHosts) != allowed {
 				t.Errorf("one beyond gives %v", beyond)
 			}
-			if err := r.hosts.take(r, agentScratch, asked("h1.example.com", allowed)); err != nil {
+			if err := s.noteHost(AgentScratch, asked("h1.example.com", allowed)); err != nil {
 				t.Errorf("one that is known gives %v", err)
 			}
-			if err := r.hosts.take(r, agentScratch, asked("other.example.com", !allowed)); err != nil {
+			if err := s.noteHost(AgentScratch, asked("other.example.com", !allowed)); err != nil {
 				t.Errorf("one of the other kind gives %v", err)
 			}
 			if got := len(log()); got != mostHosts+1 {
 				t.Errorf("%d events", got)
 			}
-			want := map[bool]int64{true: 1, false: mostHosts}[allowed]
-			if got := r.denied.Load(); got != want || len(r.rec.Warnings()) != 1 {
-				t.Errorf("%d denied, warnings %v", got, r.rec.Warnings())
+			want := map[bool]int{true: 1, false: mostHosts}[allowed]
+			if got := s.Denied(); got != want || len(s.Record.Warnings()) != 1 {
+				t.Errorf("%d denied, warnings %v", got, s.Record.Warnings())
 			}
 		})
 	}
 }
 
 func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
-	r, _ := recording(t)
+	s, _ := recording(t)
 	take := func(by, host string, allowed bool) {
-		if err := r.hosts.take(r, by, asked(host, allowed)); err != nil {
+		if err := s.noteHost(by, asked(host, allowed)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	hear := func() string {
-		words, err := r.hosts.After(t.Context(), tools.Finished{})
+		words, err := s.Hosts().After(t.Context(), tools.Finished{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return words
 	}
-	take(setupScratch, "setup.example.com", false)
-	take(agentScratch, "open.example.com", true)
+	take(SetupScratch, "setup.example.com", false)
+	take(AgentScratch, "open.example.com", true)
 	if got := hear(); got != "" {
 		t.Errorf("heard %q", got)
 	}
-	take(agentScratch, "a.example.com", false)
-	take(agentScratch, "a.example.com", false)
+	take(AgentScratch, "a.example.com", false)
+	take(AgentScratch, "a.example.com", false)
 	if got := hear(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
 		t.Errorf("heard %q", got)
 	}
@@ -78,35 +78,35 @@ func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
 		t.Errorf("heard again %q", got)
 	}
 	for i := range 9 {
-		take(agentScratch, fmt.Sprintf("h%d.example.com", i), false)
+		take(AgentScratch, fmt.Sprintf("h%d.example.com", i), false)
 	}
-	take(agentScratch, "a.example.com", false) // which was told before, and comes again
+	take(AgentScratch, "a.example.com", false) // which was told before, and comes again
 	if got := hear(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
 		t.Errorf("heard %q", got)
 	}
 }
 
 func TestSecretsInHostsAreRemoved(t *testing.T) {
-	r, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
-	if err := r.hosts.take(r, agentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
+	s, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
+	if err := s.noteHost(AgentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
 		t.Fatal(err)
 	}
-	words, _ := r.hosts.After(t.Context(), tools.Finished{})
+	words, _ := s.Hosts().After(t.Context(), tools.Finished{})
 	if all := words + fmt.Sprint(log()); strings.Contains(all, "tops3cret") || !strings.Contains(all, ".example.com:443") {
 		t.Errorf("kept %s", all)
 	}
 }
 
-// recording is a run that has no more than a transcript, and what that says of
-// hosts.
-func recording(t *testing.T, known ...secrets.Value) (*run, func() []transcript.Network) {
+// recording are sandboxes that have no more than a transcript, and what that says
+// of hosts.
+func recording(t *testing.T, known ...secrets.Value) (*Sandboxes, func() []transcript.Network) {
 	t.Helper()
 	rec := record.New("", known)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
-	return &run{rec: rec}, func() []transcript.Network {
+	return &Sandboxes{Record: rec}, func() []transcript.Network {
 		var all []transcript.Network
 		_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
 			var n transcript.Network

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -50,15 +51,16 @@ func OpenAlone(ctx context.Context, o AloneOptions) (*Alone, error) {
 	if err := r.readCommandRules(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	boxes := r.newBoxes() // which go by the rules
 	r.linkPatchTool()
-	if err := r.hide(ctx); err != nil {
+	if err := boxes.Hide(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	a.box, err = r.openSandbox(ctx, place{scratch: agentScratch, root: r.root(), begun: begun})
+	a.box, err = boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Begun: begun})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	r.confined = record.Confinement{Level: string(a.box.Level()), Layers: a.box.Layers()}
+	r.confined = boxes.Reached()
 	if err := r.markGit(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -126,11 +128,6 @@ func (o AloneOptions) keys() []string {
 
 // readAlone finds the checkout, if there is one, and merges the job.
 func (r *run) readAlone(ctx context.Context, bare bool) error {
-	for _, folder := range []string{record.OutputsFolder, programsFolder} {
-		if _, err := r.rec.MakeFolder(folder); err != nil {
-			return err
-		}
-	}
 	if err := r.findCheckout(ctx); err != nil {
 		return err
 	}
@@ -141,16 +138,10 @@ func (r *run) readAlone(ctx context.Context, bare bool) error {
 		r.openErr = r.checkout.Close()
 		r.checkout = nil
 	}
-	return r.loadJob(ctx)
-}
-
-// root is the folder that commands may change: the checkout, or the folder of
-// a command that has none.
-func (r *run) root() string {
-	if r.checkout != nil {
-		return r.checkout.Root()
+	if err := r.loadJob(ctx); err != nil {
+		return err
 	}
-	return r.options.Dir
+	return r.newBoxes().MakeFolders()
 }
 
 // Warnings are what to know of the configuration and of the confinement.
@@ -162,25 +153,22 @@ func (a *Alone) Warnings() []string {
 	switch level := a.box.Level(); level {
 	case sandbox.LevelFull:
 	case sandbox.LevelNone:
-		all = append(all, unconfinedWords)
+		all = append(all, confine.UnconfinedWords)
 	default:
 		all = append(all, fmt.Sprintf("Commands are confined at the level %s, which is not all that there can be; agent-ci doctor says what is missing.", level))
 	}
 	return all
 }
 
-// unconfinedWords say what danger-full-access means.
-const unconfinedWords = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
-
 // Start starts a command: with streams, or with a terminal of that size whose
 // output goes to Output. The rules may refuse it; the error then is an
 // outcome.Stop like all that a person can do something about.
 func (a *Alone) Start(c sandbox.Command) (*sandbox.Process, error) {
 	r := a.run
-	if d := r.commandRules().Decide(policy.Request{Argv: c.Argv, Dir: a.dir}); d.Action == policy.Refuse {
+	if d := r.boxes.Commands().Decide(policy.Request{Argv: c.Argv, Dir: a.dir}); d.Action == policy.Refuse {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "command", "%s", d.Words())
 	}
-	c.Dir, c.Env = a.dir, r.agentEnv()
+	c.Dir, c.Env = a.dir, r.boxes.AgentEnv()
 	return a.box.Start(c)
 }
 

@@ -1,4 +1,4 @@
-package runner
+package confine
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 
 // serveHosts is the proxy by which the commands of a place reach the hosts of a
 // list. The list was checked with the job.
-func (r *run) serveHosts(key string, network job.Network, by string) func(net.Listener) func() {
+func (s *Sandboxes) serveHosts(key string, network job.Network, by string) func(net.Listener) func() {
 	return func(l net.Listener) func() {
 		list, err := reach.ParseList(network.Allow)
 		if err != nil {
 			list = nil // which opens nothing
 		}
 		return proxy.Start(l, proxy.Options{
-			Decide:  policy.Hosts{List: list, Key: key, Rules: r.rules}.Decide,
-			Observe: func(asked proxy.Request) error { return r.hosts.take(r, by, asked) },
+			Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules}.Decide,
+			Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
 		}).Close
 	}
 }
@@ -36,7 +36,7 @@ func (r *run) serveHosts(key string, network job.Network, by string) func(net.Li
 // hosts that are let through, and so many that are refused.
 const mostHosts = 500
 
-// hosts is what commands asked for on the network. The zero value is ready.
+// hosts are what commands asked for on the network. The zero value is ready.
 type hosts struct {
 	mu     sync.Mutex
 	seen   map[transcript.Network]bool
@@ -45,22 +45,27 @@ type hosts struct {
 	missed int          // of these, that were too many
 }
 
-// take records what is new in what was asked for, before it has an effect.
-func (h *hosts) take(r *run, by string, asked proxy.Request) error {
+// Hosts is the hook of the tools that tells the model which hosts its commands
+// were refused.
+func (s *Sandboxes) Hosts() tools.Hook { return &s.hosts }
+
+// noteHost records what is new in what was asked for, before it has an effect.
+func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	event := transcript.Network{
-		By: by, Target: r.rec.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
 		Rule: asked.Rule, Reason: asked.Reason,
 	}
+	h := &s.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !asked.Allowed && by == agentScratch {
-		h.tell(r.rec.Redact(asked.Words()))
+	if !asked.Allowed && by == AgentScratch {
+		h.tell(s.Record.Redact(asked.Words()))
 	}
 	if h.seen[event] {
 		return nil
 	}
 	if h.counts[asked.Allowed] == mostHosts {
-		return tooMany(r, asked.Allowed)
+		return s.tooManyHosts(asked.Allowed)
 	}
 	if h.seen == nil {
 		h.seen, h.counts = make(map[transcript.Network]bool), make(map[bool]int)
@@ -68,19 +73,19 @@ func (h *hosts) take(r *run, by string, asked proxy.Request) error {
 	h.seen[event] = true
 	h.counts[asked.Allowed]++
 	if !asked.Allowed {
-		r.denied.Add(1)
+		s.denied.Add(1)
 	}
-	return r.rec.Append(transcript.TypeNetwork, event)
+	return s.Record.Append(transcript.TypeNetwork, event)
 }
 
-// tooMany keeps what is not in the transcript from being reached. Of refusals
+// tooManyHosts keeps what is not in the transcript from being reached. Of refusals
 // the first tell enough.
-func tooMany(r *run, allowed bool) error {
+func (s *Sandboxes) tooManyHosts(allowed bool) error {
 	if !allowed {
-		r.rec.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
 		return nil
 	}
-	r.rec.Warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
+	s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
 	return errTooManyHosts
 }
 

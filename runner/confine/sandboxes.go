@@ -1,0 +1,243 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+)
+
+// ScratchFolder of the run directory has the scratch folder of each place.
+const ScratchFolder = record.StateFolder + "/sandboxes"
+
+// ProgramsFolder of the run directory has what the agent's commands find at the end
+// of their PATH.
+const ProgramsFolder = record.StateFolder + "/bin"
+
+// The scratch folders that more than one place knows. What setup commands change
+// of the user's folder, caches for the most part, the others see; what the
+// agent changes there only the agent sees.
+const (
+	SetupScratch = "setup"
+	AgentScratch = "agent"
+	ProbeScratch = "probe"
+)
+
+// Sandboxes are those of one run. The exported fields are set before the first
+// call, and nobody changes them afterwards.
+type Sandboxes struct {
+	Record  *record.Record
+	Environ settings.Environment // of agent-ci
+	Job     *job.Job
+	Rules   *rules.Set // on commands and hosts
+	Root    string     // that the agent's commands may change: of the checkout, or a folder without one
+	Dir     string     // by which the user names Root; may be empty
+
+	// LeaveOut makes the checkout leave out what was found in it, and gives what of
+	// that is kept from commands; nil where there is no checkout.
+	LeaveOut func(found *grants.Secrets) (*grants.Secrets, error)
+	// Known is what was kept from commands before a run went on; nil for none.
+	Known *grants.Secrets
+
+	reached record.Confinement
+	hidden  *grants.Secrets // nil until it was looked for
+	hosts   hosts           // that commands asked for
+	denied  atomic.Int64    // commands and hosts that the policy refused
+}
+
+// Place says where commands run and with what.
+type Place struct {
+	Scratch string            // name below ScratchFolder
+	Root    string            // that they may write to; empty for Sandboxes.Root
+	Network job.Network       // zero for that of the job's policy
+	Key     string            // of the job, where Network stands
+	Lent    map[string]string // folders to read, by where Root borrows them
+	Begun   *sandbox.Begun
+}
+
+// Agent is the place of the agent's commands.
+func Agent() Place { return Place{Scratch: AgentScratch} }
+
+// Confine finds out how commands can be confined here, before anything is run
+// or asked.
+func (s *Sandboxes) Confine(ctx context.Context) error {
+	if err := s.MakeFolders(); err != nil {
+		return err
+	}
+	if err := s.Hide(ctx); err != nil {
+		return err
+	}
+	reached, err := s.probe(ctx, job.Network{})
+	if err != nil {
+		return err
+	}
+	s.reached = reached
+	return nil
+}
+
+// MakeFolders makes the folders of the run directory that commands see: where none
+// is, a sandbox shows none later.
+func (s *Sandboxes) MakeFolders() error {
+	for _, folder := range []string{record.OutputsFolder, ProgramsFolder} {
+		if _, err := s.Record.MakeFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ConfineSetup finds out whether setup commands that have a list of hosts can be
+// held to it, where the other commands have none: a list takes more than they need.
+func (s *Sandboxes) ConfineSetup(ctx context.Context) error {
+	i := slices.IndexFunc(s.Job.Setup, func(step job.SetupStep) bool { return step.Network.Listed() })
+	if i < 0 || s.Job.Policy.Network.Listed() {
+		return nil
+	}
+	_, err := s.probe(ctx, s.Job.Setup[i].Network)
+	return err
+}
+
+// probe finds out how commands with a network can be confined.
+func (s *Sandboxes) probe(ctx context.Context, network job.Network) (record.Confinement, error) {
+	place := Place{Scratch: ProbeScratch, Network: network}
+	defer s.Remove(place) // what stays goes with the run's working files
+	o := s.Options(place)
+	o.At = "" // what there is, the probe finds out
+	level, layers, err := sandbox.Probe(ctx, o)
+	if err != nil {
+		return record.Confinement{}, failure(o, err)
+	}
+	return record.Confinement{Level: string(level), Layers: layers}, nil
+}
+
+// Reached is how commands are confined; zero while that is not known.
+func (s *Sandboxes) Reached() record.Confinement { return s.reached }
+
+func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level) }
+
+// Denied is how many commands and hosts the policy refused.
+func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
+
+// failure is the outcome of a sandbox that cannot be opened.
+func failure(o sandbox.Options, err error) error {
+	var unavailable *sandbox.UnavailableError
+	var checkout *guard.CheckoutError
+	switch {
+	case errors.As(err, &checkout):
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(checkout.Error())).Because(err)
+	case !errors.As(err, &unavailable):
+		return fmt.Errorf("open the sandbox: %w", err)
+	}
+	reason := "kernel"
+	switch {
+	case unavailable.Reached == sandbox.LevelNone && o.Network == sandbox.NetworkProxied:
+		reason = "network"
+	case unavailable.Reached != sandbox.LevelNone || unavailable.Asked != "" && len(unavailable.Missing) == 0:
+		reason = "level"
+	}
+	return outcome.Stopf(outcome.SandboxUnavailable, reason, "%s", outcome.Sentence(err.Error())).Because(err)
+}
+
+// Open opens the sandbox of a place. Where nothing is known of how commands can be
+// confined, the first one tells.
+func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error) {
+	o := s.Options(p)
+	box, err := sandbox.Open(ctx, o)
+	if err != nil {
+		return nil, failure(o, err)
+	}
+	if s.reached.Level == "" {
+		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers()}
+	}
+	return box, nil
+}
+
+// View is what the agent's commands see of files, for the tools that read them. It
+// is made when it is first asked for.
+func (s *Sandboxes) View() func() (*grants.View, error) {
+	return sync.OnceValues(func() (*grants.View, error) { return sandbox.NewView(s.Options(Agent()), s.level()) })
+}
+
+// Options are those of the sandbox of a place.
+func (s *Sandboxes) Options(p Place) sandbox.Options {
+	policy := s.Job.Policy
+	if p.Network.IsZero() {
+		p.Network, p.Key = policy.Network, "policy.network"
+	}
+	o := sandbox.Options{
+		Network: sandbox.Network(p.Network.Mode), Require: sandbox.Level(policy.Require),
+		At:    s.level(), // once it is known: what the record says holds for all that come
+		Begun: p.Begun, Folders: s.folders(p),
+	}
+	if p.Network.Listed() {
+		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p.Key, p.Network, p.Scratch)
+	}
+	return o
+}
+
+// folders say what the commands of a place see and may write.
+func (s *Sandboxes) folders(p Place) grants.Folders {
+	policy := s.Job.Policy
+	f := grants.Folders{
+		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Lent: p.Lent, Unlent: []string{guard.Alternates},
+		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path()), Secrets: s.hidden,
+		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
+		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Set: slices.Collect(maps.Keys(policy.Env.Set)),
+	}
+	if f.Workspace != s.Root && !strings.HasPrefix(s.Root, s.Record.Path()+string(filepath.Separator)) {
+		f.Twin = s.Root // which the agent may have put anything into; the run directory is closed anyway
+	}
+	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
+		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+	}
+	setup := s.scratch(Place{Scratch: SetupScratch})
+	if _, err := os.Lstat(setup); err == nil && p.Scratch != SetupScratch {
+		f.Below = []string{setup}
+	}
+	f.Held = heldOfGit(f)
+	return f
+}
+
+// heldOfGit tells a sandbox what commands may not do with git's files.
+func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, error) {
+	return func(writable, homes []string) (grants.Held, error) {
+		held, err := guard.Checkout{
+			Root: f.Workspace, Writable: writable, Fleeting: f.Twin != "", Home: f.Home, Homes: homes, Environ: f.Environ,
+		}.Held()
+		return grants.Held(held), err
+	}
+}
+
+func (s *Sandboxes) rootOf(p Place) string {
+	if p.Root == "" {
+		return s.Root
+	}
+	return p.Root
+}
+
+func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
+
+// Remove removes what commands had of their own in a place: the scratch folder, and
+// the root unless that is Sandboxes.Root.
+func (s *Sandboxes) Remove(p Place) error {
+	err := sandbox.RemoveScratch(s.scratch(p))
+	if root := s.rootOf(p); root != s.Root {
+		err = errors.Join(err, sandbox.RemoveScratch(root))
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// Script is a command of the job: a line or more for the shell.
+type Script struct {
+	Name    string
+	Run     string
+	Dir     string
+	Timeout time.Duration
+	Log     string // below the run directory
+	Place   Place
+}
+
+// Ran is how a script ended.
+type Ran struct {
+	ExitCode int
+	TimedOut bool
+	Seconds  float64
+}
+
+// Color is the end in a word: green, red, or timeout.
+func (r Ran) Color() string {
+	switch {
+	case r.TimedOut:
+		return "timeout"
+	case r.ExitCode != 0:
+		return "red"
+	}
+	return "green"
+}
+
+// RunScript runs a script to its end or its time limit. Its error is ctx's, or says
+// that the command could not be run at all.
+func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
+	log, err := s.Record.Create(script.Log)
+	if err != nil {
+		return Ran{}, fmt.Errorf("make log of %s: %w", script.Name, err)
+	}
+	defer log.Close()
+	limited, cancel := context.WithTimeout(ctx, script.Timeout)
+	defer cancel()
+	began := time.Now()
+	out := record.NewLogWriter(log, s.Record.Redact)
+	box, err := s.Open(ctx, script.Place)
+	if err != nil {
+		return Ran{}, err
+	}
+	status, err := box.Run(limited, sandbox.Command{
+		Argv: []string{"bash", "-e", "-c", script.Run}, Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
+	})
+	if left := box.Close(); left != nil {
+		s.Record.Warn("processes_left", "After %s: %v.", script.Name, left)
+	}
+	out.Flush()
+	ran := Ran{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
+	switch {
+	case ctx.Err() != nil:
+		return ran, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		ran.TimedOut = true
+		fmt.Fprintf(log, "\nagent-ci: timed out after %s\n", script.Timeout)
+		return ran, nil
+	case errors.Is(err, sandbox.ErrNotStarted):
+		ran.ExitCode = 127
+		fmt.Fprintf(log, "agent-ci: %v\n", err)
+		return ran, nil
+	}
+	return ran, err
+}
