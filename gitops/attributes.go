@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
@@ -29,7 +30,7 @@ type attributes struct {
 // which says fs.ErrNotExist for what is not there.
 func (c *Checkout) attributesBy(read func(path string) ([]byte, error)) *attributes {
 	outer := func(path string) rules.Attributes {
-		data, err := readBounded(path, mostRules)
+		data, err := regularfile.Read(path, regularfile.Small)
 		if err != nil {
 			return rules.Attributes{}
 		}
@@ -51,7 +52,7 @@ func (c *Checkout) workAttributes(s *scan) *attributes {
 		if !s.attributes[strings.TrimSuffix(path, ".gitattributes")] {
 			return nil, fs.ErrNotExist
 		}
-		return readRegular(c.dir, path)
+		return regularfile.ReadIn(c.dir, path)
 	})
 }
 
@@ -71,7 +72,7 @@ func (c *Checkout) treeAttributes(tree plumbing.Hash) *attributes {
 		if !ok || e.isTree() {
 			return nil, fs.ErrNotExist
 		}
-		return c.objects.blobBytes(e.id, mostRules)
+		return c.objects.blobBytes(e.id, regularfile.Small)
 	})
 }
 
@@ -222,9 +223,9 @@ func (c *Checkout) indexedAttributes() ([]rules.Attributes, error) {
 			continue
 		}
 		path := string(raw)
-		data, err := readRegular(c.dir, path)
+		data, err := regularfile.ReadIn(c.dir, path)
 		if err != nil {
-			data, err = c.objects.blobBytes(c.start.index.Entry(i).ID, mostRules)
+			data, err = c.objects.blobBytes(c.start.index.Entry(i).ID, regularfile.Small)
 		}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			continue // a submodule of that name

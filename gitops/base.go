@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -156,7 +154,7 @@ func (c *Checkout) obstructions(ix *index.File, changes []difference) error {
 
 // tracks says whether the index has the path or something below it.
 func (c *Checkout) tracks(ix *index.File, path string) bool {
-	if _, ok := ix.Search(path, 0, ix.Len()); ok {
+	if _, ok := ix.Search(path); ok {
 		return true
 	}
 	lo, hi := ix.Folder(path+"/", 0, ix.Len())
@@ -173,7 +171,6 @@ func updatesOf(changes []difference, stats map[string]index.Stat) []index.Update
 		}
 		updates = append(updates, u)
 	}
-	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
 	return updates
 }
 

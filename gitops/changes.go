@@ -135,7 +135,7 @@ func (w *work) clean(ctx context.Context, s *scan) error {
 			w.problem(s.kind, s.path, s.why)
 			continue
 		}
-		w.cs.stats[s.path] = statOf(s.info)
+		w.cs.stats[s.path] = index.StatOf(s.info)
 		if isAsIndexed(w.snap.index, s) {
 			e := treeEntry{mode: s.mode, id: s.id}
 			w.cs.alike = append(w.cs.alike, difference{s.path, e, e})

@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
@@ -158,7 +159,7 @@ func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.F
 		return nil, &UnsupportedError{Feature: "a split index", Remedy: "install git, or run `git update-index --no-split-index`"}
 	}
 	whole := filepath.Join(c.shadow, "whole-index")
-	if err := copyIfThere(path, whole, index.MaxSize); err != nil {
+	if err := regularfile.CopyIfThere(path, whole, index.MaxSize); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	shared, err := filepath.Glob(filepath.Join(filepath.Dir(path), "sharedindex.*"))
@@ -166,7 +167,7 @@ func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.F
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	for _, from := range shared {
-		if err := copyIfThere(from, filepath.Join(c.shadow, filepath.Base(from)), index.MaxSize); err != nil {
+		if err := regularfile.CopyIfThere(from, filepath.Join(c.shadow, filepath.Base(from)), index.MaxSize); err != nil {
 			return nil, fmt.Errorf("read the split index: %w", err)
 		}
 	}

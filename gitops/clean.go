@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // suspect is a file of the work tree whose content has to be known as git
@@ -128,7 +129,7 @@ func (c *cleaner) one(ctx context.Context, s *suspect) (later bool, err error) {
 		}
 		return true, nil
 	}
-	f, err := openRegular(c.dir, s.path)
+	f, err := regularfile.OpenIn(c.dir, s.path)
 	if err != nil {
 		return false, err
 	}
@@ -143,9 +144,9 @@ func (c *cleaner) file(ctx context.Context, f *os.File, action eol.Action, old p
 		return plumbing.ZeroHash, err
 	}
 	if !action.Converts() {
-		return c.blob(until(ctx, f), info.Size())
+		return c.blob(regularfile.Until(ctx, f), info.Size())
 	}
-	content, err := eol.Look(until(ctx, f))
+	content, err := eol.Look(regularfile.Until(ctx, f))
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -157,9 +158,9 @@ func (c *cleaner) file(ctx context.Context, f *os.File, action eol.Action, old p
 		return plumbing.ZeroHash, err
 	}
 	if !action.Strips(content, indexed) {
-		return c.blob(until(ctx, f), content.Size)
+		return c.blob(regularfile.Until(ctx, f), content.Size)
 	}
-	return c.blob(eol.ToLF(until(ctx, f)), content.Size-content.CRLF)
+	return c.blob(eol.ToLF(regularfile.Until(ctx, f)), content.Size-content.CRLF)
 }
 
 // indexed looks at what the index holds, where that decides.

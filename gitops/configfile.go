@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/gcfg"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
@@ -86,7 +87,7 @@ func (c configFiles) readFile(path string, depth int) ([]variable, error) {
 	if depth > deepestInclude {
 		return nil, fmt.Errorf("%s: includes are nested too deep", path)
 	}
-	f, err := openPlain(path)
+	f, err := regularfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
@@ -97,7 +98,7 @@ func (c configFiles) readFile(path string, depth int) ([]variable, error) {
 	if err := c.configOutside(path); err != nil {
 		return nil, err
 	}
-	return c.parse(io.LimitReader(f, mostRules), path, depth)
+	return c.parse(io.LimitReader(f, regularfile.Small), path, depth)
 }
 
 func (c configFiles) parse(r io.Reader, path string, depth int) ([]variable, error) {

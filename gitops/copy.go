@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // KeepUntracked copies what snap has found untracked or ignored to the folder
@@ -103,7 +104,7 @@ func (c *copier) folder(name string) error {
 	if info, err := c.to.Lstat(name); err != nil || !info.IsDir() { // a link, which may lead anywhere in the tree
 		return there(err)
 	}
-	from, err := openFolder(c.from, name)
+	from, err := regularfile.OpenFolder(c.from, name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (c *copier) folder(name string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := openFolder(c.to, name)
+	to, err := regularfile.OpenFolder(c.to, name)
 	if err != nil {
 		return there(err)
 	}
@@ -166,7 +167,7 @@ func (c *copier) link(name string) error {
 }
 
 func (c *copier) file(name string, info fs.FileInfo) error {
-	in, err := openRegular(c.from, name)
+	in, err := regularfile.OpenIn(c.from, name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
@@ -202,7 +203,7 @@ func (c *copier) content(out, in *os.File) error {
 		if _, err := out.Seek(data, io.SeekStart); err != nil {
 			return err
 		}
-		if _, err := io.Copy(out, until(c.ctx, io.LimitReader(in, end-data))); err != nil {
+		if _, err := io.Copy(out, regularfile.Until(c.ctx, io.LimitReader(in, end-data))); err != nil {
 			return err
 		}
 		at = end

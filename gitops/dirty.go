@@ -96,7 +96,7 @@ func (c *Checkout) modes(ix *index.File, suspects []suspect) {
 	for i := range suspects {
 		s := &suspects[i]
 		known := uint32(0)
-		if at, ok := ix.Search(s.path, 0, ix.Len()); ok {
+		if at, ok := ix.Search(s.path); ok {
 			known = ix.Mode(at)
 		}
 		s.mode = c.settings.modeOf(s.info, known)
@@ -104,7 +104,7 @@ func (c *Checkout) modes(ix *index.File, suspects []suspect) {
 }
 
 func isAsIndexed(ix *index.File, s suspect) bool {
-	i, ok := ix.Search(s.path, 0, ix.Len())
+	i, ok := ix.Search(s.path)
 	if !ok || s.why != "" {
 		return false
 	}

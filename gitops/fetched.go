@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/storer"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // HasCommit says whether a commit with its tree is here. It does not look into
@@ -28,7 +30,7 @@ func (c *Checkout) HasCommit(sha string) bool {
 // ShallowCommits are the commits whose parents this checkout doesn't have
 // because it was cloned without them.
 func (c *Checkout) ShallowCommits() []string {
-	data, err := readBounded(filepath.Join(c.commonDir, "shallow"), mostRules)
+	data, err := regularfile.Read(filepath.Join(c.commonDir, "shallow"), regularfile.Small)
 	if err != nil {
 		return nil
 	}
@@ -77,12 +79,12 @@ func (c *Checkout) lendFetched(gitDir string) error {
 	}
 	for _, from := range packs {
 		to := filepath.Join(gitDir, "objects", "pack", filepath.Base(from))
-		if err := copyIfThere(from, to, math.MaxInt64); err != nil {
+		if err := regularfile.CopyIfThere(from, to, math.MaxInt64); err != nil {
 			return err
 		}
 	}
 	if len(packs) == 0 {
 		return nil
 	}
-	return copyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"), mostRules)
+	return regularfile.CopyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"), regularfile.Small)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // layout is where the parts of a checkout lie. For a plain one gitDir and
@@ -65,7 +67,7 @@ func gitDirOf(dir string) (string, bool) {
 
 // readPointer reads a .git file: "gitdir: PATH".
 func readPointer(path string) (string, error) {
-	data, err := readBounded(path, 1<<16)
+	data, err := regularfile.Read(path, 1<<16)
 	if err != nil {
 		return "", fmt.Errorf("read .git file: %w", err)
 	}
@@ -94,7 +96,7 @@ func withCommonDir(l layout) (layout, error) {
 }
 
 func commonDirOf(gitDir string) (string, error) {
-	data, err := readBounded(filepath.Join(gitDir, "commondir"), 1<<16)
+	data, err := regularfile.Read(filepath.Join(gitDir, "commondir"), 1<<16)
 	if errors.Is(err, fs.ErrNotExist) {
 		return gitDir, nil
 	}

@@ -1,16 +1,12 @@
 package gitops
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +33,7 @@ func (c *Checkout) readLiveIndex(ctx context.Context) (*index.File, error) {
 	if err != nil {
 		return c.readIndex(ctx, path)
 	}
-	if c.live.file != nil && os.SameFile(info, c.live.info) && statOf(info) == statOf(c.live.info) {
+	if c.live.file != nil && os.SameFile(info, c.live.info) && index.StatOf(info) == index.StatOf(c.live.info) {
 		return c.live.file, nil
 	}
 	f, err := c.readIndex(ctx, path)
@@ -59,31 +55,6 @@ func (c *Checkout) writeLiveIndex(ix *index.File, updates []index.Update) error 
 		return fmt.Errorf("write the index: %w", err)
 	}
 	return nil
-}
-
-func writeIndex(path string, ix *index.File, updates []index.Update) error {
-	return writeFile(path, func(w io.Writer) error { return index.Write(w, ix, updates) })
-}
-
-func writeNewIndex(path string, entries []index.Entry) error {
-	return writeFile(path, func(w io.Writer) error { return index.New(w, entries) })
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	w := bufio.NewWriter(f)
-	err = write(w)
-	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-func sortedEntries(byPath map[string]index.Entry) []index.Entry {
-	return slices.SortedFunc(maps.Values(byPath), func(a, b index.Entry) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // headName is how git's messages call where HEAD is: the branch or the commit.

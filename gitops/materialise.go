@@ -140,11 +140,11 @@ func (c *Checkout) fillByItself(ctx context.Context, root *os.Root, tree Tree) e
 	if err != nil {
 		return err
 	}
-	byPath := map[string]index.Entry{}
+	entries := make([]index.Entry, 0, len(changes))
 	for _, d := range changes {
-		byPath[d.path] = index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]}
+		entries = append(entries, index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]})
 	}
-	return writeNewIndex(filepath.Join(root.Name(), ".git", "index"), sortedEntries(byPath))
+	return index.WriteNew(filepath.Join(root.Name(), ".git", "index"), entries)
 }
 
 // copyInto puts copies of what is in the folder from into a tree.

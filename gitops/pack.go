@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // newObjects lists the trees and blobs that the tree of cs has and the base
@@ -96,7 +97,7 @@ func (s *store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) erro
 	}
 	compressed := s.small.take(w)
 	defer s.small.giveBack(compressed)
-	if _, err := io.Copy(compressed, until(ctx, r)); err != nil {
+	if _, err := io.Copy(compressed, regularfile.Until(ctx, r)); err != nil {
 		return errors.Join(fmt.Errorf("object %s: %w", id, err), compressed.Close())
 	}
 	return compressed.Close()

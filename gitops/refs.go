@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 var errNoRef = errors.New("no such reference")
@@ -67,7 +68,7 @@ func (r refFiles) packed(name string) (plumbing.Hash, error) {
 }
 
 func (r refFiles) eachPacked(visit func(name, id string) error) error {
-	f, err := openPlain(filepath.Join(r.dir, "packed-refs"))
+	f, err := regularfile.Open(filepath.Join(r.dir, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -192,7 +193,7 @@ func readHead(gitDir string) (string, error) {
 
 // readSmall reads a file of one line.
 func readSmall(path string) (string, error) {
-	data, err := readBounded(path, 4<<10)
+	data, err := regularfile.Read(path, 4<<10)
 	return strings.TrimSpace(string(data)), err
 }
 
@@ -203,10 +204,7 @@ func reflog(path string, old, now plumbing.Hash, who, message string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("write the log of a reference: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
-	if err == nil {
-		f, err = only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() })
-	}
+	f, err := regularfile.Append(path)
 	if err != nil {
 		return fmt.Errorf("write the log of a reference: %w", err)
 	}

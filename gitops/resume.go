@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
 // ErrOtherCheckout says that a mark is of another work tree.
@@ -107,6 +109,6 @@ func identity(root string) (device, inode uint32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	stat := statOf(info)
+	stat := index.StatOf(info)
 	return stat.Dev, stat.Ino, nil
 }

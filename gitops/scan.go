@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
@@ -163,7 +164,7 @@ func (s *scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Igno
 	if _, ok := find(names, ".gitignore", false); !ok {
 		return at.ignores
 	}
-	data, err := readRegular(dir, ".gitignore")
+	data, err := regularfile.ReadIn(dir, ".gitignore")
 	if err != nil {
 		return at.ignores // git does not follow a link here either
 	}
@@ -252,7 +253,7 @@ func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 }
 
 func (s *scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
-	sub, err := openFolder(dir, n.disk)
+	sub, err := regularfile.OpenFolder(dir, n.disk)
 	if err != nil {
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}
@@ -320,5 +321,3 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 	}
 	return false
 }
-
-const mostRules = 8 << 20 // bytes of an ignore or attributes file

@@ -3,12 +3,12 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // newShadow makes the git folder of our own in state: configuration as it was
@@ -35,7 +35,7 @@ func fillGitDir(dir string, l layout, s *settings) error {
 	if err := copyRules(dir, l, s); err != nil {
 		return err
 	}
-	if err := copyIfThere(filepath.Join(l.commonDir, "shallow"), filepath.Join(dir, "shallow"), mostRules); err != nil {
+	if err := regularfile.CopyIfThere(filepath.Join(l.commonDir, "shallow"), filepath.Join(dir, "shallow"), regularfile.Small); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
@@ -48,14 +48,14 @@ func fillGitDir(dir string, l layout, s *settings) error {
 // is changed there later does not count.
 func copyRules(dir string, l layout, s *settings) error {
 	for _, name := range [...]string{"exclude", "attributes"} {
-		if err := copyIfThere(filepath.Join(l.commonDir, "info", name), filepath.Join(dir, "info", name), mostRules); err != nil {
+		if err := regularfile.CopyIfThere(filepath.Join(l.commonDir, "info", name), filepath.Join(dir, "info", name), regularfile.Small); err != nil {
 			return err
 		}
 	}
-	if err := copyIfThere(s.excludesFile, filepath.Join(dir, userExcludes), mostRules); err != nil {
+	if err := regularfile.CopyIfThere(s.excludesFile, filepath.Join(dir, userExcludes), regularfile.Small); err != nil {
 		return err
 	}
-	return copyIfThere(s.attributes, filepath.Join(dir, userAttributes), mostRules)
+	return regularfile.CopyIfThere(s.attributes, filepath.Join(dir, userAttributes), regularfile.Small)
 }
 
 // The user's own rules as they are kept in the shadow.
@@ -63,30 +63,6 @@ const (
 	userExcludes   = "info/user-exclude"
 	userAttributes = "info/user-attributes"
 )
-
-// copyIfThere copies a file of at most so many bytes.
-func copyIfThere(from, to string, most int64) error {
-	if from == "" {
-		return nil
-	}
-	in, err := openPlain(from)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if info, err := in.Stat(); err != nil || info.Size() > most {
-		return errors.Join(err, fmt.Errorf("%s has more than %d bytes", from, most))
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
 
 // encode writes the configuration of a git folder at dir. It names no program
 // but the filters that were configured when the checkout was opened.

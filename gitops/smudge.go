@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // smudger writes files of a tree into a work tree ("smudge" in
@@ -155,7 +158,7 @@ func (s *smudger) write(ctx context.Context, changes []difference) (map[string]i
 		if err != nil {
 			return nil, fmt.Errorf("look at %q: %w", d.path, err)
 		}
-		stats[d.path] = statOf(info)
+		stats[d.path] = index.StatOf(info)
 	}
 	return stats, nil
 }
@@ -218,7 +221,7 @@ func (s *smudger) file(ctx context.Context, d difference, action eol.Action) err
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	content := until(ctx, r)
+	content := regularfile.Until(ctx, r)
 	if action.ToWorktree() {
 		adds, err := s.adds(d.new.id, action)
 		if err != nil {
@@ -272,7 +275,7 @@ func (s *smudger) withGit(ctx context.Context, list []difference) error {
 		return err
 	}
 	path := filepath.Join(s.shadow, "checkout-index")
-	if err := writeNewIndex(path, entries); err != nil {
+	if err := index.WriteNew(path, entries); err != nil {
 		return err
 	}
 	var paths bytes.Buffer
@@ -307,5 +310,5 @@ func (s *smudger) attributeEntries(list []difference) ([]index.Entry, error) {
 			byPath[name] = index.Entry{Path: name, Mode: index.Regular, ID: id}
 		}
 	}
-	return sortedEntries(byPath), nil
+	return slices.Collect(maps.Values(byPath)), nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -118,9 +117,9 @@ func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []sus
 	var updates []index.Update
 	for _, s := range suspects {
 		if isAsIndexed(ix, s) {
-			at, _ := ix.Search(s.path, 0, ix.Len())
+			at, _ := ix.Search(s.path)
 			e := ix.Entry(at)
-			e.Stat = statOf(s.info)
+			e.Stat = index.StatOf(s.info)
 			updates = append(updates, index.Update{Path: s.path, Entry: &e})
 		}
 	}
@@ -132,9 +131,8 @@ func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []sus
 
 // rewritten is ix with updates, by way of a file in the shadow.
 func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
-	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
 	path := filepath.Join(c.shadow, "base-index")
-	if err := writeIndex(path, ix, updates); err != nil {
+	if err := index.WriteFile(path, ix, updates); err != nil {
 		return nil, err
 	}
 	f, err := index.Read(path)

@@ -11,7 +11,7 @@ import (
 // the index knows, so that it need not be read. written is when the index was:
 // a file that is not older may have changed since within one tick of the clock.
 func (s *settings) unchanged(known index.Stat, info fs.FileInfo, written time.Time) bool {
-	now := statOf(info)
+	now := index.StatOf(info)
 	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
 		return false
 	}

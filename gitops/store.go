@@ -17,6 +17,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // store finds objects: in a git folder of its own, which it writes to and which
@@ -63,7 +65,7 @@ func objectFolders(commonDir string) ([]string, error) {
 	depth := map[string]int{commonDir: 0}
 	for i := 0; i < len(list); i++ {
 		objects := filepath.Join(list[i], "objects")
-		data, err := readBounded(filepath.Join(objects, "info", "alternates"), mostRules)
+		data, err := regularfile.Read(filepath.Join(objects, "info", "alternates"), regularfile.Small)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

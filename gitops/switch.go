@@ -257,7 +257,7 @@ func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat)
 	}
 	var updates []index.Update
 	for path, stat := range stats {
-		i, ok := c.start.index.Search(path, 0, c.start.index.Len())
+		i, ok := c.start.index.Search(path)
 		if !ok || staged[path] {
 			continue
 		}
@@ -265,6 +265,5 @@ func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat)
 		e.Stat = stat
 		updates = append(updates, index.Update{Path: path, Entry: &e})
 	}
-	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
 	return updates
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // untrackedIn reports what the index does not account for in a folder.
@@ -70,7 +72,7 @@ func beyondGit(path string) bool {
 // read is passed over, as git does.
 func (s *scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
-	sub, err := openFolder(dir, n.disk)
+	sub, err := regularfile.OpenFolder(dir, n.disk)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
