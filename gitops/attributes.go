@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -65,22 +66,22 @@ func (c *Checkout) treeAttributes(tree plumbing.Hash) *attributes {
 		if err != nil {
 			return nil, err
 		}
-		e, ok, err := c.objects.find(id, name)
+		e, err := c.objects.Find(id, name)
 		if err != nil {
 			return nil, err
 		}
-		if !ok || e.isTree() {
+		if e.Mode == 0 || e.IsTree() {
 			return nil, fs.ErrNotExist
 		}
-		return c.objects.blobBytes(e.id, regularfile.Small)
+		return c.objects.BlobBytes(e.ID, regularfile.Small)
 	})
 }
 
 // treeFolders finds the folders of a tree, each by the one above it, which is
 // looked up once.
 type treeFolders struct {
-	objects *store
-	ids     map[string]plumbing.Hash // by path, "" or ending with a slash
+	store *objects.Store
+	ids   map[string]plumbing.Hash // by path, "" or ending with a slash
 }
 
 // id is the tree of a folder; the tree of nothing where there is no such folder.
@@ -93,15 +94,15 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	e, found, err := t.objects.find(parent, name)
+	e, err := t.store.Find(parent, name)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if !found || !e.isTree() {
-		e.id = plumbing.ZeroHash
+	if !e.IsTree() {
+		e.ID = plumbing.ZeroHash
 	}
-	t.ids[folder] = e.id
-	return e.id, nil
+	t.ids[folder] = e.ID
+	return e.ID, nil
 }
 
 // splitPath cuts a path behind its last slash.
@@ -225,7 +226,7 @@ func (c *Checkout) indexedAttributes() ([]rules.Attributes, error) {
 		path := string(raw)
 		data, err := regularfile.ReadIn(c.dir, path)
 		if err != nil {
-			data, err = c.objects.blobBytes(c.start.index.Entry(i).ID, regularfile.Small)
+			data, err = c.objects.BlobBytes(c.start.index.Entry(i).ID, regularfile.Small)
 		}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			continue // a submodule of that name

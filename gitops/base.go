@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Base is the commit that a change is made on.
@@ -85,7 +86,7 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 }
 
 func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
-	commit, err := c.objects.commit(id)
+	commit, err := c.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return Base{}, &UnknownBaseError{Name: id.String()}
 	}
@@ -108,7 +109,7 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if err != nil {
 		return err
 	}
-	changes, err := c.differences(ctx, c.base.Tree.hash(), base.Tree.hash())
+	changes, err := c.objects.Differences(ctx, c.base.Tree.hash(), base.Tree.hash())
 	if err != nil {
 		return err
 	}
@@ -125,25 +126,16 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	return c.setHead(base.SHA, base.SHA, "checkout: moving from "+c.headName()+" to "+base.SHA)
 }
 
-func (c *Checkout) differences(ctx context.Context, a, b plumbing.Hash) ([]difference, error) {
-	var list []difference
-	err := c.objects.diff(ctx, a, b, func(d difference) error {
-		list = append(list, d)
-		return nil
-	}, nil)
-	return list, err
-}
-
 // obstructions refuses changes whose new files would overwrite something that
 // is not tracked.
-func (c *Checkout) obstructions(ix *index.File, changes []difference) error {
+func (c *Checkout) obstructions(ix *index.File, changes []objects.Difference) error {
 	var paths []string
 	for _, d := range changes {
-		if d.old.mode != 0 || d.new.mode == 0 {
+		if d.Old.Mode != 0 || d.New.Mode == 0 {
 			continue
 		}
-		if _, err := c.dir.Lstat(d.path); err == nil && !c.tracks(ix, d.path) {
-			paths = append(paths, d.path)
+		if _, err := c.dir.Lstat(d.Path); err == nil && !c.tracks(ix, d.Path) {
+			paths = append(paths, d.Path)
 		}
 	}
 	if len(paths) > 0 {
@@ -162,12 +154,12 @@ func (c *Checkout) tracks(ix *index.File, path string) bool {
 }
 
 // updatesOf is what changes do to an index.
-func updatesOf(changes []difference, stats map[string]index.Stat) []index.Update {
+func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Update {
 	updates := make([]index.Update, 0, len(changes))
 	for _, d := range changes {
-		u := index.Update{Path: d.path}
-		if d.new.mode != 0 {
-			u.Entry = &index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]}
+		u := index.Update{Path: d.Path}
+		if d.New.Mode != 0 {
+			u.Entry = &index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]}
 		}
 		updates = append(updates, u)
 	}
@@ -178,15 +170,15 @@ func updatesOf(changes []difference, stats map[string]index.Stat) []index.Update
 // bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
 // *TooLargeError.
 func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
-	e, ok, err := c.objects.find(c.base.Tree.hash(), path)
+	e, err := c.objects.Find(c.base.Tree.hash(), path)
 	if err != nil {
 		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
 	}
-	if !ok || e.mode != index.Regular && e.mode != index.Executable {
+	if e.Mode != index.Regular && e.Mode != index.Executable {
 		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
 	}
-	data, err := c.objects.blobBytes(e.id, limit)
-	var large *TooLargeError
+	data, err := c.objects.BlobBytes(e.ID, limit)
+	var large *objects.TooLargeError
 	switch {
 	case errors.As(err, &large):
 		large.Path = path

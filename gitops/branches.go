@@ -149,12 +149,12 @@ func (c *Checkout) noteLocks() {
 // Holds says whether a repository on this machine has a commit. It reads files
 // only and runs nothing that is configured there.
 func Holds(path, sha string) (_ bool, err error) {
-	_, objects, err := openRepository(path)
+	_, store, err := openRepository(path)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, objects.close()) }()
-	_, err = objects.commit(plumbing.NewHash(sha))
+	defer func() { err = errors.Join(err, store.Close()) }()
+	_, err = store.Commit(plumbing.NewHash(sha))
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return false, nil
 	}

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // ChangeSet is what is to become a commit: a tree on a base, and how it
@@ -24,7 +23,7 @@ type ChangeSet struct {
 
 	snapshot *Snapshot             // nil: the work tree does not hold the change
 	stats    map[string]index.Stat // of the files in the work tree that were read
-	alike    []difference          // files that were written and are to git as before
+	alike    []objects.Difference  // files that were written and are to git as before
 }
 
 // Empty says that there is nothing to commit. A nil ChangeSet is empty.
@@ -70,9 +69,11 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
 	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
-	if err := w.makeTree(); err != nil {
+	tree, err := c.objects.Apply(c.base.Tree.hash(), w.edits)
+	if err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
+	w.cs.Tree = Tree(tree.String())
 	if err := c.describe(ctx, w.cs); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
@@ -85,13 +86,13 @@ type work struct {
 	snap     *Snapshot
 	cs       *ChangeSet
 	suspects []suspect
-	edits    []edit
+	edits    []objects.Edit
 }
 
 func (w *work) take(f found) error {
 	switch f.what {
 	case foundDeleted:
-		w.edits = append(w.edits, edit{path: f.path})
+		w.edits = append(w.edits, objects.Edit{Path: f.path})
 	case foundSuspect:
 		w.suspects = append(w.suspects, suspectOf(w.snap.index, f))
 	case foundSubmodule:
@@ -114,7 +115,7 @@ func (w *work) take(f found) error {
 		w.problem(ProblemUnreadable, f.path, "the folder may not be read")
 	case foundTooDeep:
 		if !w.snap.covers(f.path) {
-			w.problem(ProblemTooDeep, f.path, fmt.Sprintf("its path is longer than %d bytes or %d parts", longestPath, deepestPath))
+			w.problem(ProblemTooDeep, f.path, fmt.Sprintf("its path is longer than %d bytes or %d parts", longestPath, objects.DeepestPath))
 		}
 	}
 	return nil
@@ -137,34 +138,28 @@ func (w *work) clean(ctx context.Context, s *scan) error {
 		}
 		w.cs.stats[s.path] = index.StatOf(s.info)
 		if isAsIndexed(w.snap.index, s) {
-			e := treeEntry{mode: s.mode, id: s.id}
-			w.cs.alike = append(w.cs.alike, difference{s.path, e, e})
+			e := objects.Entry{Mode: s.mode, ID: s.id}
+			w.cs.alike = append(w.cs.alike, objects.Difference{Path: s.path, Old: e, New: e})
 			continue
 		}
-		w.edits = append(w.edits, edit{s.path, s.mode, s.id})
+		w.edits = append(w.edits, objects.Edit{Path: s.path, Mode: s.mode, ID: s.id})
 	}
 	return nil
 }
 
-func (w *work) makeTree() error {
-	tree, err := w.objects.applyEdits(w.base.Tree.hash(), w.edits)
-	if err != nil {
-		return err
-	}
-	if tree.IsZero() {
-		tree, err = w.objects.writeBytes(plumbing.TreeObject, nil)
-	}
-	w.cs.Tree = Tree(tree.String())
-	return err
+// changeSet is what a tree changes of a base.
+func (c *Checkout) changeSet(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
+	cs := &ChangeSet{Base: base, Tree: tree}
+	return cs, c.describe(ctx, cs)
 }
 
 // describe fills in the files and what is doubtful about them.
 func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(changes, func(a, b difference) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(changes, func(a, b objects.Difference) int { return strings.Compare(a.Path, b.Path) })
 	for _, d := range changes {
 		cs.Files = append(cs.Files, fileOf(d))
 		if err := c.judge(cs, d); err != nil {
@@ -174,44 +169,44 @@ func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
 	return c.countLines(ctx, cs, changes)
 }
 
-func fileOf(d difference) File {
-	f := File{Path: d.path, Status: Modified}
-	if d.old.mode != 0 {
-		f.OldMode, f.OldID = fmt.Sprintf("%06o", d.old.mode), d.old.id.String()
+func fileOf(d objects.Difference) File {
+	f := File{Path: d.Path, Status: Modified}
+	if d.Old.Mode != 0 {
+		f.OldMode, f.OldID = fmt.Sprintf("%06o", d.Old.Mode), d.Old.ID.String()
 	}
-	if d.new.mode != 0 {
-		f.NewMode, f.NewID = fmt.Sprintf("%06o", d.new.mode), d.new.id.String()
+	if d.New.Mode != 0 {
+		f.NewMode, f.NewID = fmt.Sprintf("%06o", d.New.Mode), d.New.ID.String()
 	}
 	switch {
-	case d.old.mode == 0:
+	case d.Old.Mode == 0:
 		f.Status = Added
-	case d.new.mode == 0:
+	case d.New.Mode == 0:
 		f.Status = Deleted
-	case d.old.mode&^0o777 != d.new.mode&^0o777:
+	case d.Old.Mode&^0o777 != d.New.Mode&^0o777:
 		f.Status = TypeChanged
 	}
 	return f
 }
 
 // judge names what is doubtful about one changed path.
-func (c *Checkout) judge(cs *ChangeSet, d difference) error {
-	if d.new.mode == 0 {
+func (c *Checkout) judge(cs *ChangeSet, d objects.Difference) error {
+	if d.New.Mode == 0 {
 		return nil
 	}
-	if !validPath(d.path) {
-		cs.Problems = append(cs.Problems, Problem{ProblemName, d.path, "some systems take the name for .git"})
+	if !objects.ValidPath(d.Path) {
+		cs.Problems = append(cs.Problems, Problem{ProblemName, d.Path, "some systems take the name for .git"})
 	}
-	switch d.new.mode {
+	switch d.New.Mode {
 	case index.Gitlink:
-		cs.Problems = append(cs.Problems, Problem{ProblemSubmodule, d.path, "it points to another commit"})
+		cs.Problems = append(cs.Problems, Problem{ProblemSubmodule, d.Path, "it points to another commit"})
 	case index.Symlink:
 		const longest = 1 << 16
-		target, err := c.objects.blobBytes(d.new.id, longest)
+		target, err := c.objects.BlobBytes(d.New.ID, longest)
 		if err != nil {
 			return err
 		}
-		if leadsOut(d.path, string(target)) {
-			cs.Problems = append(cs.Problems, Problem{ProblemLink, d.path, fmt.Sprintf("it leads out of the repository, to %q", target)})
+		if leadsOut(d.Path, string(target)) {
+			cs.Problems = append(cs.Problems, Problem{ProblemLink, d.Path, fmt.Sprintf("it leads out of the repository, to %q", target)})
 		}
 	}
 	return nil
@@ -232,5 +227,5 @@ func leadsOut(link, target string) bool {
 		named = named || part != ".." && part != "." && part != ""
 	}
 	to := path.Join(path.Dir(link), target)
-	return to == ".." || strings.HasPrefix(to, "../") || !validPath(to) && to != "."
+	return to == ".." || strings.HasPrefix(to, "../") || !objects.ValidPath(to) && to != "."
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -29,9 +30,9 @@ type Checkout struct {
 	git      program // knows the shadow alone
 	shadow   string
 	state    string
-	dir      *os.Root // the work tree
-	objects  *store   // writes to the shadow
-	borrows  []string // git folders whose objects the store reads
+	dir      *os.Root       // the work tree
+	objects  *objects.Store // writes to the shadow
+	borrows  []string       // git folders whose objects the store reads
 	ignores  []rules.Ignore
 	start    position
 	live     liveIndex
@@ -98,7 +99,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if c.borrows, err = objectFolders(c.commonDir); err != nil {
 		return err
 	}
-	c.objects = openStore(c.shadow, c.borrows...)
+	c.objects = objects.Open(c.shadow, c.borrows...)
 	c.git = program{path: o.Git, env: shadowEnvironment(c.layout, c.shadow, os.Environ())}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
@@ -128,9 +129,12 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	case err != nil:
 		return p, err
 	}
-	commit, err := c.objects.commit(p.commit)
+	commit, err := c.objects.Commit(p.commit)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return p, &objects.DamagedError{ID: p.commit.String(), Err: plumbing.ErrObjectNotFound}
+	}
 	if err != nil {
-		return p, required(p.commit, err)
+		return p, err
 	}
 	p.tree = commit.TreeHash
 	p.index, err = c.readLiveIndex(ctx)
@@ -194,7 +198,7 @@ func (c *Checkout) Origin() string { return c.settings.origin }
 func (c *Checkout) Close() error {
 	var errs []error
 	if c.objects != nil {
-		errs = append(errs, c.objects.close())
+		errs = append(errs, c.objects.Close())
 	}
 	if c.dir != nil {
 		errs = append(errs, c.dir.Close())

@@ -97,7 +97,7 @@ func (c *cleaner) leaveOutLarge(list []suspect) {
 			return
 		}
 		total -= countedSize(s)
-		if known, err := c.objects.EncodedObjectSize(s.old); s.old.IsZero() || err != nil || known != s.info.Size() {
+		if known, err := c.objects.Size(s.old); s.old.IsZero() || err != nil || known != s.info.Size() {
 			s.why, s.kind = fmt.Sprintf("it has %d bytes, and all files of a change may have %d together: remove it, or let git ignore it", s.info.Size(), LargestChange), ProblemLarge
 		}
 	}
@@ -168,7 +168,7 @@ func (c *cleaner) indexed(action eol.Action, content eol.Content, old plumbing.H
 	if !action.Guesses() || content.CRLF == 0 || old.IsZero() {
 		return nil, nil
 	}
-	r, _, err := c.objects.blob(old)
+	r, _, err := c.objects.Blob(old)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (c *cleaner) indexed(action eol.Action, content eol.Content, old plumbing.H
 
 func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	if c.keep {
-		return c.objects.write(plumbing.BlobObject, size, r)
+		return c.objects.Write(plumbing.BlobObject, size, r)
 	}
 	sum := plumbing.NewHasher(plumbing.BlobObject, size)
 	n, err := io.Copy(sum, r)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Signature is who made a commit, and when.
@@ -45,28 +47,33 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 			return "", fmt.Errorf("sign the commit: %w", err)
 		}
 	}
-	encoded := c.objects.NewEncodedObject()
-	if err := commit.Encode(encoded); err != nil {
+	text, err := encoded(commit.Encode)
+	if err != nil {
 		return "", fmt.Errorf("write the commit: %w", err)
 	}
-	id, err := c.objects.SetEncodedObject(encoded)
+	id, err := c.objects.WriteBytes(plumbing.CommitObject, text)
 	if err != nil {
 		return "", fmt.Errorf("write the commit: %w", err)
 	}
 	return id.String(), nil
 }
 
-func sign(commit *object.Commit, with func([]byte) (string, error)) error {
-	unsigned := &plumbing.MemoryObject{}
-	if err := commit.EncodeWithoutSignature(unsigned); err != nil {
-		return err
+// encoded is the text of an object.
+func encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
+	o := &plumbing.MemoryObject{}
+	if err := encode(o); err != nil {
+		return nil, err
 	}
-	r, err := unsigned.Reader()
+	r, err := o.Reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(r)
+	return io.ReadAll(r)
+}
+
+func sign(commit *object.Commit, with func([]byte) (string, error)) error {
+	text, err := encoded(commit.EncodeWithoutSignature)
 	if err != nil {
 		return err
 	}
@@ -89,7 +96,7 @@ func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return c.objects.blob(hash)
+	return c.objects.Blob(hash)
 }
 
 // CommitInfo is what is known of the commit at the tip of a branch.
@@ -141,17 +148,17 @@ func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) 
 // ReadTip is Tip for a bare or plain repository at path on this machine. It
 // reads files only and runs nothing that is configured there.
 func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
-	refs, objects, err := openRepository(path)
+	refs, store, err := openRepository(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, objects.close()) }()
-	return readTip(ctx, refs, objects, branch)
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return readTip(ctx, refs, store, branch)
 }
 
 // openRepository opens a bare or plain repository for reading. The caller
 // closes the objects.
-func openRepository(path string) (refFiles, *store, error) {
+func openRepository(path string) (refFiles, *objects.Store, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
 		return refFiles{}, nil, fmt.Errorf("open repository: %w", err)
@@ -171,10 +178,10 @@ func openRepository(path string) (refFiles, *store, error) {
 	if err != nil {
 		return refFiles{}, nil, err
 	}
-	return refFiles{l.commonDir}, openStore("", folders...), nil
+	return refFiles{l.commonDir}, objects.Open("", folders...), nil
 }
 
-func readTip(ctx context.Context, refs refFiles, objects *store, branch string) (*CommitInfo, error) {
+func readTip(ctx context.Context, refs refFiles, store *objects.Store, branch string) (*CommitInfo, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -185,7 +192,7 @@ func readTip(ctx context.Context, refs refFiles, objects *store, branch string) 
 	if err != nil {
 		return nil, err
 	}
-	commit, err := objects.commit(id)
+	commit, err := store.Commit(id)
 	if err != nil {
 		return nil, fmt.Errorf("look at branch %s: %w", branch, err)
 	}
@@ -201,41 +208,4 @@ func infoOf(c *object.Commit) *CommitInfo {
 		info.Parents = append(info.Parents, p.String())
 	}
 	return info
-}
-
-const mostAncestors = 200_000 // commits looked at in search of an ancestor
-
-// isAncestor says whether old is now or an ancestor of it, as far as history
-// goes here: a shallow clone ends early.
-func (s *store) isAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
-	since := time.Time{}
-	if c, err := s.commit(old); err == nil {
-		since = c.Committer.When.Add(-24 * time.Hour) // clocks differ
-	}
-	seen := map[plumbing.Hash]bool{now: true}
-	queue := []plumbing.Hash{now}
-	for len(queue) > 0 && len(seen) < mostAncestors {
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		id := queue[0]
-		queue = queue[1:]
-		if id == old {
-			return true, nil
-		}
-		commit, err := s.commit(id)
-		if errors.Is(err, plumbing.ErrObjectNotFound) || err == nil && commit.Committer.When.Before(since) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, p := range commit.ParentHashes {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	return false, nil
 }

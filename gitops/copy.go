@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
@@ -118,7 +119,7 @@ func (c *copier) folder(name string) error {
 	}
 	defer to.Close()
 	below := copier{c.ctx, from, to, c.filesAlone, c.depth + 1, c.leavesOutBelow(name)}
-	if below.depth > deepestPath {
+	if below.depth > objects.DeepestPath {
 		return nil
 	}
 	return below.all()

@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Dirty lists the tracked files that are modified or staged against the commit
@@ -22,7 +23,7 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	dirty := map[string]bool{}
-	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, _ treeEntry) { dirty[path] = true })
+	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
 	if err != nil {
 		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
 	}
@@ -134,16 +135,16 @@ func (c *Checkout) submoduleMoved(ix *index.File, f found) bool {
 // compareIndex reports every path where ix has not what tree has; the entry is
 // tree's, with mode 0 where tree has nothing. Folders that the index knows the
 // tree of are not gone into.
-func (c *Checkout) compareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e treeEntry)) error {
+func (c *Checkout) compareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e objects.Entry)) error {
 	cmp := indexComparison{ctx, c.objects, ix, report}
 	return cmp.folder(ix.CachedTree(), tree, "", 0, ix.Len())
 }
 
 type indexComparison struct {
 	ctx     context.Context
-	objects *store
+	objects *objects.Store
 	index   *index.File
-	report  func(path string, e treeEntry)
+	report  func(path string, e objects.Entry)
 }
 
 func (c *indexComparison) folder(cached index.CachedTree, tree plumbing.Hash, prefix string, lo, hi int) error {
@@ -153,20 +154,20 @@ func (c *indexComparison) folder(cached index.CachedTree, tree plumbing.Hash, pr
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	entries, err := c.objects.tree(tree)
+	entries, err := c.objects.Tree(tree)
 	if err != nil {
 		return err
 	}
 	for lo < hi {
 		child := c.child(prefix, lo, hi)
-		for len(entries) > 0 && entries[0].key() < child.key {
+		for len(entries) > 0 && entries[0].Key() < child.key {
 			if err := c.missing(entries[0], prefix); err != nil {
 				return err
 			}
 			entries = entries[1:]
 		}
-		var same treeEntry
-		if len(entries) > 0 && entries[0].key() == child.key {
+		var same objects.Entry
+		if len(entries) > 0 && entries[0].Key() == child.key {
 			same, entries = entries[0], entries[1:]
 		}
 		if err := c.compare(child, same, cached, prefix); err != nil {
@@ -203,29 +204,29 @@ func (c *indexComparison) child(prefix string, lo, hi int) child {
 	return child{name + "/", lo, end}
 }
 
-func (c *indexComparison) compare(ch child, same treeEntry, cached index.CachedTree, prefix string) error {
+func (c *indexComparison) compare(ch child, same objects.Entry, cached index.CachedTree, prefix string) error {
 	if name, isFolder := strings.CutSuffix(ch.key, "/"); isFolder {
-		return c.folder(cached.Folder(name), same.id, prefix+ch.key, ch.lo, ch.hi)
+		return c.folder(cached.Folder(name), same.ID, prefix+ch.key, ch.lo, ch.hi)
 	}
 	e := c.index.Entry(ch.lo)
-	if e.Stage != 0 || e.IntentToAdd || e.Mode != same.mode || e.ID != same.id {
+	if e.Stage != 0 || e.IntentToAdd || e.Mode != same.Mode || e.ID != same.ID {
 		c.report(e.Path, same)
 	}
 	return nil
 }
 
 // missing reports what the tree has and the index has not.
-func (c *indexComparison) missing(e treeEntry, prefix string) error {
-	if !e.isTree() {
-		c.report(prefix+e.name, e)
+func (c *indexComparison) missing(e objects.Entry, prefix string) error {
+	if !e.IsTree() {
+		c.report(prefix+e.Name, e)
 		return nil
 	}
-	entries, err := c.objects.tree(e.id)
+	entries, err := c.objects.Tree(e.ID)
 	if err != nil {
 		return err
 	}
 	for _, below := range entries {
-		if err := c.missing(below, prefix+e.name+"/"); err != nil {
+		if err := c.missing(below, prefix+e.Name+"/"); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // What Open returns for a folder that cannot be worked in at all.
@@ -64,38 +66,12 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// TooLargeError is a file of the base commit over the limit that was asked for.
-type TooLargeError struct {
-	Path        string
-	Size, Limit int64
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%q of the base commit has %d bytes, over the limit of %d", e.Path, e.Size, e.Limit)
-}
-
-// ObjectError is an object that is not there, can't be read, or is not what its
-// id says.
-type ObjectError struct {
-	ID  string
-	Err error
-}
-
-func (e *ObjectError) Error() string {
-	return fmt.Sprintf("the repository is damaged: %s; `git fsck` lists what is, and a new clone has it right", e.What())
-}
-
-// What names the object and what is wrong with it.
-func (e *ObjectError) What() string { return fmt.Sprintf("object %s: %v", e.ID, e.Err) }
-
-func (e *ObjectError) Unwrap() error { return e.Err }
-
-// PackError is a pack that does not hold what WritePack writes.
-type PackError struct {
-	Reason string
-}
-
-func (e *PackError) Error() string { return "the pack is refused: " + e.Reason }
+// What an object or a pack of objects can be refused for.
+type (
+	ObjectError   = objects.DamagedError
+	TooLargeError = objects.TooLargeError
+	PackError     = objects.PackError
+)
 
 func quoteList(paths []string) string {
 	const shown = 5

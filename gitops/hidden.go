@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Hide leaves paths of the work tree, and all that is below them, out of
@@ -68,7 +69,7 @@ func (c *Checkout) BaseTracks(name string) (bool, error) {
 // work tree.
 type finder struct {
 	*Checkout
-	objects *store
+	objects *objects.Store
 	top     plumbing.Hash
 	at      string
 }
@@ -76,11 +77,11 @@ type finder struct {
 func (f finder) tracks(parts []string, links int) (bool, error) {
 	tree := f.top
 	for i, part := range parts {
-		entries, err := f.objects.tree(tree)
+		entries, err := f.objects.Tree(tree)
 		if err != nil {
 			return false, err
 		}
-		n := slices.IndexFunc(entries, func(e treeEntry) bool { return f.settings.sameName(e.name) == f.settings.sameName(part) })
+		n := slices.IndexFunc(entries, func(e objects.Entry) bool { return f.settings.sameName(e.Name) == f.settings.sameName(part) })
 		if n < 0 {
 			return false, nil
 		}
@@ -88,13 +89,13 @@ func (f finder) tracks(parts []string, links int) (bool, error) {
 		if len(rest) == 0 {
 			return true, nil
 		}
-		switch e := entries[n]; e.mode {
-		case treeMode:
-			tree = e.id
+		switch e := entries[n]; e.Mode {
+		case objects.TreeMode:
+			tree = e.ID
 		case index.Symlink:
-			return f.throughLink(e.id, parts[:i], rest, links-1)
+			return f.throughLink(e.ID, parts[:i], rest, links-1)
 		case index.Gitlink:
-			return f.inSubmodule(path.Join(f.at, path.Join(parts[:i+1]...)), e.id, rest, links)
+			return f.inSubmodule(path.Join(f.at, path.Join(parts[:i+1]...)), e.ID, rest, links)
 		default:
 			return false, nil
 		}
@@ -103,8 +104,8 @@ func (f finder) tracks(parts []string, links int) (bool, error) {
 }
 
 func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
-	target, err := f.objects.blobBytes(link, longestTarget)
-	var large *TooLargeError
+	target, err := f.objects.BlobBytes(link, longestTarget)
+	var large *objects.TooLargeError
 	if errors.As(err, &large) || err == nil && (links < 0 || path.IsAbs(string(target))) {
 		return false, nil // where it leads in the work tree is asked for by that path
 	}
@@ -129,9 +130,9 @@ func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links in
 	if err != nil {
 		return false, err
 	}
-	sub := finder{f.Checkout, openStore("", folders...), plumbing.ZeroHash, at}
-	defer func() { err = errors.Join(err, sub.objects.close()) }()
-	commit, err := sub.objects.commit(id)
+	sub := finder{f.Checkout, objects.Open("", folders...), plumbing.ZeroHash, at}
+	defer func() { err = errors.Join(err, sub.objects.Close()) }()
+	commit, err := sub.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return false, nil
 	}

@@ -3,22 +3,24 @@ package gitops
 import (
 	"context"
 	"fmt"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Between is the change set from a base to a tree, whose objects are both here.
 // A tree with a path that no checkout can have is an error.
 func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
-	changes, err := c.differences(ctx, base.Tree.hash(), tree.hash())
+	changes, err := c.objects.Differences(ctx, base.Tree.hash(), tree.hash())
 	if err != nil {
 		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
 	}
 	for _, d := range changes {
-		if !validPath(d.path) {
-			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, d.path)
+		if !objects.ValidPath(d.Path) {
+			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, d.Path)
 		}
 	}
-	cs := &ChangeSet{Base: base, Tree: tree}
-	if err := c.describe(ctx, cs); err != nil {
+	cs, err := c.changeSet(ctx, base, tree)
+	if err != nil {
 		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
 	}
 	return cs, nil
@@ -28,7 +30,7 @@ func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSe
 // and the index stay. What is not tracked and stands in its way is an error,
 // before anything is written.
 func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) error {
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return fmt.Errorf("put the change into the checkout: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // MaterialiseOptions says what a fresh tree holds.
@@ -77,12 +78,12 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 	if err := c.lendFetched(gitDir); err != nil {
 		return err
 	}
-	ids, err := c.newObjects(ctx, &ChangeSet{Base: base, Tree: tree})
+	ids, err := c.objects.Added(ctx, base.Tree.hash(), tree.hash())
 	if err != nil {
 		return err
 	}
-	own := openStore(gitDir)
-	return errors.Join(c.objects.copyTo(own, ids), own.close())
+	own := objects.Open(gitDir)
+	return errors.Join(c.objects.CopyTo(own, ids), own.Close())
 }
 
 // borrowObjects names to a git folder the objects of the checkout: where they are,
@@ -132,7 +133,7 @@ func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) er
 
 func (c *Checkout) fillByItself(ctx context.Context, root *os.Root, tree Tree) error {
 	s := smudger{Checkout: c, dir: root, attributes: c.treeAttributes(tree.hash())}
-	changes, err := c.differences(ctx, plumbing.ZeroHash, tree.hash())
+	changes, err := c.objects.Differences(ctx, plumbing.ZeroHash, tree.hash())
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (c *Checkout) fillByItself(ctx context.Context, root *os.Root, tree Tree) e
 	}
 	entries := make([]index.Entry, 0, len(changes))
 	for _, d := range changes {
-		entries = append(entries, index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]})
+		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]})
 	}
 	return index.WriteNew(filepath.Join(root.Name(), ".git", "index"), entries)
 }

@@ -11,23 +11,23 @@ import (
 func (c *Checkout) BaseFiles(folder string) ([]string, error) {
 	tree := c.base.Tree.hash()
 	if folder != "" {
-		e, found, err := c.objects.find(tree, folder)
+		e, err := c.objects.Find(tree, folder)
 		if err != nil {
 			return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
 		}
-		if !found || !e.isTree() {
+		if !e.IsTree() {
 			return nil, nil
 		}
-		tree = e.id
+		tree = e.ID
 	}
-	entries, err := c.objects.tree(tree)
+	entries, err := c.objects.Tree(tree)
 	if err != nil {
 		return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
 	}
 	var names []string
 	for _, e := range entries {
-		if e.mode == index.Regular || e.mode == index.Executable {
-			names = append(names, e.name)
+		if e.Mode == index.Regular || e.Mode == index.Executable {
+			names = append(names, e.Name)
 		}
 	}
 	return names, nil

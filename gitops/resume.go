@@ -79,7 +79,7 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	commit, err := c.objects.commit(plumbing.NewHash(m.Commit))
+	commit, err := c.objects.Commit(plumbing.NewHash(m.Commit))
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}

@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Revert takes the changes of some paths out of the work tree: they are as in
 // the base again. The change set no longer fits the work tree afterwards; take
 // it anew with Changes.
 func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
-	back, err := c.differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
 	if err == nil {
-		back = slices.DeleteFunc(back, func(d difference) bool { return !slices.Contains(paths, d.path) })
+		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !slices.Contains(paths, d.Path) })
 		_, err = c.checkOut(ctx, cs.Base.Tree.hash(), back)
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
@@ -33,8 +34,8 @@ type smudger struct {
 // checkOut makes changes in the work tree: what they take away first, so that
 // a file and a folder can change places. tree is what the new sides belong to.
 // It returns the stat data of what was written.
-func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []difference) (map[string]index.Stat, error) {
-	if err := c.objects.wholeFiles(ctx, changes); err != nil {
+func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	if err := c.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
 	s := smudger{Checkout: c, dir: c.dir, attributes: c.treeAttributes(tree)}
@@ -49,44 +50,27 @@ func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []d
 	return s.write(ctx, changes)
 }
 
-// wholeFiles makes sure that what changes write is there and is whole, before
-// anything of the work tree makes room for it.
-func (s *store) wholeFiles(ctx context.Context, changes []difference) error {
-	for _, d := range changes {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if d.new.mode == 0 || d.new.mode == index.Gitlink {
-			continue
-		}
-		if _, err := s.object(plumbing.BlobObject, d.new.id); err != nil {
-			return fmt.Errorf("write %q: %w", d.path, err)
-		}
-	}
-	return nil
-}
-
 // clear takes the old side of a change out of the work tree, with folders that
 // are empty then.
-func (s *smudger) clear(d difference) error {
-	info, err := s.dir.Lstat(d.path)
-	if absent(err) || s.obstacleAt(path.Dir(d.path)) != "" { // what a link leads to is another path's
+func (s *smudger) clear(d objects.Difference) error {
+	info, err := s.dir.Lstat(d.Path)
+	if absent(err) || s.obstacleAt(path.Dir(d.Path)) != "" { // what a link leads to is another path's
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("remove %q: %w", d.path, err)
+		return fmt.Errorf("remove %q: %w", d.Path, err)
 	}
 	if info.IsDir() {
 		return s.clearFolder(d)
 	}
-	if d.old.mode == 0 && d.new.mode == 0 {
+	if d.Old.Mode == 0 && d.New.Mode == 0 {
 		return nil
 	}
-	if err := s.dir.Remove(d.path); err != nil {
-		return fmt.Errorf("remove %q: %w", d.path, err)
+	if err := s.dir.Remove(d.Path); err != nil {
+		return fmt.Errorf("remove %q: %w", d.Path, err)
 	}
-	if d.new.mode == 0 {
-		s.prune(path.Dir(d.path))
+	if d.New.Mode == 0 {
+		s.prune(path.Dir(d.Path))
 	}
 	return nil
 }
@@ -104,13 +88,13 @@ func (s *smudger) obstacleAt(dir string) string {
 
 // clearFolder makes room for a file where a folder stands. The folder of a
 // submodule stays, with what is checked out in it.
-func (s *smudger) clearFolder(d difference) error {
-	if d.new.mode == index.Gitlink {
+func (s *smudger) clearFolder(d objects.Difference) error {
+	if d.New.Mode == index.Gitlink {
 		return nil
 	}
-	err := s.dir.Remove(d.path)
-	if err != nil && d.new.mode != 0 {
-		return &ObstructedError{Paths: []string{d.path + "/"}}
+	err := s.dir.Remove(d.Path)
+	if err != nil && d.New.Mode != 0 {
+		return &ObstructedError{Paths: []string{d.Path + "/"}}
 	}
 	return nil
 }
@@ -128,20 +112,20 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || isNotDir(err)
 }
 
-func (s *smudger) write(ctx context.Context, changes []difference) (map[string]index.Stat, error) {
+func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[string]index.Stat, error) {
 	s.folders = map[string]bool{}
 	stats := map[string]index.Stat{}
-	var forGit []difference
+	var forGit []objects.Difference
 	for _, d := range changes {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if d.new.mode == 0 {
+		if d.New.Mode == 0 {
 			continue
 		}
 		later, err := s.one(ctx, d)
 		if err != nil {
-			return nil, fmt.Errorf("write %q: %w", d.path, err)
+			return nil, fmt.Errorf("write %q: %w", d.Path, err)
 		}
 		if later {
 			forGit = append(forGit, d)
@@ -151,25 +135,25 @@ func (s *smudger) write(ctx context.Context, changes []difference) (map[string]i
 		return nil, err
 	}
 	for _, d := range changes {
-		if d.new.mode == 0 || d.new.mode == index.Gitlink {
+		if d.New.Mode == 0 || d.New.Mode == index.Gitlink {
 			continue
 		}
-		info, err := s.dir.Lstat(d.path)
+		info, err := s.dir.Lstat(d.Path)
 		if err != nil {
-			return nil, fmt.Errorf("look at %q: %w", d.path, err)
+			return nil, fmt.Errorf("look at %q: %w", d.Path, err)
 		}
-		stats[d.path] = index.StatOf(info)
+		stats[d.Path] = index.StatOf(info)
 	}
 	return stats, nil
 }
 
-func (s *smudger) one(ctx context.Context, d difference) (later bool, err error) {
-	if err := s.folder(path.Dir(d.path)); err != nil {
+func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, err error) {
+	if err := s.folder(path.Dir(d.Path)); err != nil {
 		return false, err
 	}
-	switch d.new.mode {
+	switch d.New.Mode {
 	case index.Gitlink:
-		err := s.dir.Mkdir(d.path, 0o777)
+		err := s.dir.Mkdir(d.Path, 0o777)
 		if errors.Is(err, fs.ErrExist) {
 			err = nil
 		}
@@ -180,7 +164,7 @@ func (s *smudger) one(ctx context.Context, d difference) (later bool, err error)
 		}
 		return false, s.file(ctx, d, eol.Action{})
 	}
-	attrs := s.attributes.of(d.path)
+	attrs := s.attributes.of(d.Path)
 	why, needs := s.settings.needsGit(attrs)
 	if needs && !s.git.there() {
 		return false, noGitFor(why)
@@ -206,24 +190,24 @@ func (s *smudger) folder(dir string) error {
 	return nil
 }
 
-func (s *smudger) link(d difference) error {
+func (s *smudger) link(d objects.Difference) error {
 	const longest = 1 << 16
-	target, err := s.objects.blobBytes(d.new.id, longest)
+	target, err := s.objects.BlobBytes(d.New.ID, longest)
 	if err != nil {
 		return err
 	}
-	return s.dir.Symlink(string(target), d.path)
+	return s.dir.Symlink(string(target), d.Path)
 }
 
-func (s *smudger) file(ctx context.Context, d difference, action eol.Action) error {
-	r, _, err := s.objects.blob(d.new.id)
+func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Action) error {
+	r, _, err := s.objects.Blob(d.New.ID)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
 	content := regularfile.Until(ctx, r)
 	if action.ToWorktree() {
-		adds, err := s.adds(d.new.id, action)
+		adds, err := s.adds(d.New.ID, action)
 		if err != nil {
 			return err
 		}
@@ -235,7 +219,7 @@ func (s *smudger) file(ctx context.Context, d difference, action eol.Action) err
 }
 
 func (s *smudger) adds(id plumbing.Hash, action eol.Action) (bool, error) {
-	r, _, err := s.objects.blob(id)
+	r, _, err := s.objects.Blob(id)
 	if err != nil {
 		return false, err
 	}
@@ -244,12 +228,12 @@ func (s *smudger) adds(id plumbing.Hash, action eol.Action) (bool, error) {
 	return action.Adds(content), err
 }
 
-func (s *smudger) create(d difference, content io.Reader) error {
+func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	perm := fs.FileMode(0o666)
-	if d.new.mode == index.Executable {
+	if d.New.Mode == index.Executable {
 		perm = 0o777
 	}
-	f, err := s.dir.OpenFile(d.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	f, err := s.dir.OpenFile(d.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {
 		return err
 	}
@@ -259,7 +243,7 @@ func (s *smudger) create(d difference, content io.Reader) error {
 
 // withGit lets git write the files whose filters it must run. Attributes are
 // read from an index of the same tree, which git prefers when it checks out.
-func (s *smudger) withGit(ctx context.Context, list []difference) error {
+func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -267,11 +251,11 @@ func (s *smudger) withGit(ctx context.Context, list []difference) error {
 	if err != nil {
 		return err
 	}
-	var files []edit
+	var files []objects.Edit
 	for _, e := range entries {
-		files = append(files, edit{e.Path, e.Mode, e.ID})
+		files = append(files, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
 	}
-	if err := s.takeFiles(ctx, files); err != nil {
+	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
 	path := filepath.Join(s.shadow, "checkout-index")
@@ -280,7 +264,7 @@ func (s *smudger) withGit(ctx context.Context, list []difference) error {
 	}
 	var paths bytes.Buffer
 	for _, d := range list {
-		paths.WriteString(d.path + "\x00")
+		paths.WriteString(d.Path + "\x00")
 	}
 	git := s.git.with("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
 	if _, err := git.run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
@@ -291,10 +275,10 @@ func (s *smudger) withGit(ctx context.Context, list []difference) error {
 
 // attributeEntries are the files of list and the attribute files that decide
 // about them.
-func (s *smudger) attributeEntries(list []difference) ([]index.Entry, error) {
+func (s *smudger) attributeEntries(list []objects.Difference) ([]index.Entry, error) {
 	byPath := map[string]index.Entry{}
 	for _, d := range list {
-		byPath[d.path] = index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id}
+		byPath[d.Path] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID}
 	}
 	for folder := range s.attributes.folders {
 		name := folder + ".gitattributes"
@@ -302,7 +286,7 @@ func (s *smudger) attributeEntries(list []difference) ([]index.Entry, error) {
 		if err != nil {
 			continue
 		}
-		id, err := s.objects.writeBytes(plumbing.BlobObject, data)
+		id, err := s.objects.WriteBytes(plumbing.BlobObject, data)
 		if err != nil {
 			return nil, err
 		}

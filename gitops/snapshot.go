@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Snapshot is what stands in the work tree before the first turn: what is not
@@ -90,10 +91,10 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 		return nil, err
 	}
 	var updates []index.Update
-	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e treeEntry) {
+	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e objects.Entry) {
 		u := index.Update{Path: path}
-		if e.mode != 0 {
-			u.Entry = &index.Entry{Path: path, Mode: e.mode, ID: e.id}
+		if e.Mode != 0 {
+			u.Entry = &index.Entry{Path: path, Mode: e.Mode, ID: e.ID}
 		}
 		updates = append(updates, u)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Switch puts the checkout on branch, at commit sha, which has the tree of cs:
@@ -42,7 +43,7 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 }
 
 func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
-	commit, err := c.objects.commit(id)
+	commit, err := c.objects.Commit(id)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (c *Checkout) tipBefore(ctx context.Context, branch string) (*CommitInfo, e
 	if branch != c.start.branch {
 		return c.Tip(ctx, branch)
 	}
-	commit, err := c.objects.commit(c.start.commit)
+	commit, err := c.objects.Commit(c.start.commit)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 		return err
 	}
 	old := plumbing.NewHash(tip.SHA)
-	ancestor, err := c.objects.isAncestor(ctx, old, plumbing.NewHash(cs.Base.SHA))
+	ancestor, err := c.objects.IsAncestor(ctx, old, plumbing.NewHash(cs.Base.SHA))
 	if err != nil || ancestor {
 		return err
 	}
@@ -112,15 +113,15 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 
 // adopt copies the objects of a commit into the repository.
 func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
-	ids, err := c.newObjects(ctx, cs)
+	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
 	}
-	repository := openStore(c.commonDir)
-	if err = repository.whole(append(ids, id)); err == nil {
-		err = c.objects.copyTo(repository, append(ids, id))
+	repository := objects.Open(c.commonDir)
+	if err = repository.CheckOwn(append(ids, id)); err == nil {
+		err = c.objects.CopyTo(repository, append(ids, id))
 	}
-	if closing := repository.close(); err == nil {
+	if closing := repository.Close(); err == nil {
 		err = closing
 	}
 	return err
@@ -141,7 +142,7 @@ func (c *Checkout) putBranchBack(except string) error {
 // switchIndex writes an index of the tree of cs. A change that is not in the
 // work tree yet is checked out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 	stats := map[string]index.Stat{}
 	if cs != nil && cs.snapshot != nil {
-		back, err := c.differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+		back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
 		if err != nil {
 			return fmt.Errorf("take the change out: %w", err)
 		}
@@ -186,19 +187,19 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 
 // converted lists files that were written, and are as before only once line
 // endings or filters have been applied.
-func (c *Checkout) converted(cs *ChangeSet) []difference {
+func (c *Checkout) converted(cs *ChangeSet) []objects.Difference {
 	attributes := c.treeAttributes(cs.Base.Tree.hash())
-	return slices.DeleteFunc(slices.Clone(cs.alike), func(d difference) bool {
-		attrs := attributes.of(d.path)
+	return slices.DeleteFunc(slices.Clone(cs.alike), func(d objects.Difference) bool {
+		attrs := attributes.of(d.Path)
 		_, filtered := c.settings.needsGit(attrs)
-		return d.new.mode == index.Symlink || !filtered && !c.settings.eol.Decide(attrs).Converts()
+		return d.New.Mode == index.Symlink || !filtered && !c.settings.eol.Decide(attrs).Converts()
 	})
 }
 
 // goBack moves the work tree from the base to the commit where HEAD stood, and
 // writes the index as it was, with the stat data of files that were written.
 func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
-	home, err := c.differences(ctx, c.base.Tree.hash(), c.start.tree)
+	home, err := c.objects.Differences(ctx, c.base.Tree.hash(), c.start.tree)
 	if err != nil {
 		return err
 	}
@@ -207,7 +208,7 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 		return err
 	}
 	for _, d := range home {
-		delete(stats, d.path)
+		delete(stats, d.Path)
 	}
 	for path, s := range moved {
 		stats[path] = s
@@ -252,7 +253,7 @@ func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat
 // far as they have the content that was written: that of HEAD.
 func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat) []index.Update {
 	staged := map[string]bool{}
-	if err := c.compareIndex(ctx, c.start.index, c.start.tree, func(path string, _ treeEntry) { staged[path] = true }); err != nil {
+	if err := c.compareIndex(ctx, c.start.index, c.start.tree, func(path string, _ objects.Entry) { staged[path] = true }); err != nil {
 		return nil // git reads the files again, as their stat data says
 	}
 	var updates []index.Update

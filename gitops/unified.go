@@ -13,9 +13,8 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
-
-// A unified diff where there is no git program.
 
 const (
 	diffedFile   = 8 << 20 // bytes; a larger file is only named, as a binary one is
@@ -26,14 +25,14 @@ const (
 
 // writeUnified writes the patch of one file. What changes its type goes and
 // comes again, as git writes it.
-func (s *store) writeUnified(w io.Writer, d difference) error {
-	if d.old.mode != 0 && d.new.mode != 0 && d.old.mode&^0o777 != d.new.mode&^0o777 {
-		if err := s.writeUnified(w, difference{path: d.path, old: d.old}); err != nil {
+func writeUnified(w io.Writer, s *objects.Store, d objects.Difference) error {
+	if d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777 {
+		if err := writeUnified(w, s, objects.Difference{Path: d.Path, Old: d.Old}); err != nil {
 			return err
 		}
-		return s.writeUnified(w, difference{path: d.path, new: d.new})
+		return writeUnified(w, s, objects.Difference{Path: d.Path, New: d.New})
 	}
-	fp, err := s.filePatch(d)
+	fp, err := patchOf(s, d)
 	if err != nil {
 		return err
 	}
@@ -64,12 +63,12 @@ type chunk struct {
 func (c chunk) Content() string      { return c.text }
 func (c chunk) Type() diff.Operation { return c.op }
 
-func (s *store) filePatch(d difference) (filePatch, error) {
-	old, binaryOld, err := s.side(d.old)
+func patchOf(s *objects.Store, d objects.Difference) (filePatch, error) {
+	old, binaryOld, err := side(s, d.Old)
 	if err != nil {
 		return filePatch{}, err
 	}
-	now, binaryNew, err := s.side(d.new)
+	now, binaryNew, err := side(s, d.New)
 	if err != nil {
 		return filePatch{}, err
 	}
@@ -80,21 +79,26 @@ func (s *store) filePatch(d difference) (filePatch, error) {
 }
 
 // side is the text of one side of a difference.
-func (s *store) side(e treeEntry) (text string, binary bool, err error) {
-	switch e.mode {
+func side(s *objects.Store, e objects.Entry) (text string, binary bool, err error) {
+	switch e.Mode {
 	case 0:
 		return "", false, nil
 	case index.Gitlink:
-		return "Subproject commit " + e.id.String() + "\n", false, nil
+		return "Subproject commit " + e.ID.String() + "\n", false, nil
 	}
-	data, err := s.blobBytes(e.id, diffedFile)
+	data, err := s.BlobBytes(e.ID, diffedFile)
 	switch {
-	case errors.As(err, new(*TooLargeError)):
+	case errors.As(err, new(*objects.TooLargeError)):
 		return "", true, nil
 	case err != nil:
 		return "", false, err
 	}
-	return string(data), bytes.IndexByte(data[:min(len(data), binaryStart)], 0) >= 0, nil
+	return string(data), isBinary(data), nil
+}
+
+// isBinary says whether git would take a file for a binary one.
+func isBinary(data []byte) bool {
+	return bytes.IndexByte(data[:min(len(data), binaryStart)], 0) >= 0
 }
 
 var operations = map[diffmatchpatch.Operation]diff.Operation{
@@ -121,30 +125,30 @@ func chunks(old, now string) []diff.Chunk {
 
 // patchHeader writes what stands above the hunks of a file
 // (git-diff(1), "Generating patch text with -p").
-func patchHeader(d difference, fp filePatch) string {
+func patchHeader(d objects.Difference, fp filePatch) string {
 	var b strings.Builder
-	a, z := quotePath("a/"+d.path), quotePath("b/"+d.path)
+	a, z := quotePath("a/"+d.Path), quotePath("b/"+d.Path)
 	fmt.Fprintf(&b, "diff --git %s %s\n", a, z)
 	mode := ""
 	switch {
-	case d.old.mode == 0:
-		fmt.Fprintf(&b, "new file mode %06o\n", d.new.mode)
+	case d.Old.Mode == 0:
+		fmt.Fprintf(&b, "new file mode %06o\n", d.New.Mode)
 		a = "/dev/null"
-	case d.new.mode == 0:
-		fmt.Fprintf(&b, "deleted file mode %06o\n", d.old.mode)
+	case d.New.Mode == 0:
+		fmt.Fprintf(&b, "deleted file mode %06o\n", d.Old.Mode)
 		z = "/dev/null"
-	case d.old.mode != d.new.mode:
-		fmt.Fprintf(&b, "old mode %06o\nnew mode %06o\n", d.old.mode, d.new.mode)
+	case d.Old.Mode != d.New.Mode:
+		fmt.Fprintf(&b, "old mode %06o\nnew mode %06o\n", d.Old.Mode, d.New.Mode)
 	default:
-		mode = fmt.Sprintf(" %06o", d.new.mode)
+		mode = fmt.Sprintf(" %06o", d.New.Mode)
 	}
-	if d.old.id != d.new.id {
-		fmt.Fprintf(&b, "index %s..%s%s\n", d.old.id, d.new.id, mode)
+	if d.Old.ID != d.New.ID {
+		fmt.Fprintf(&b, "index %s..%s%s\n", d.Old.ID, d.New.ID, mode)
 	}
 	switch {
 	case fp.binary:
 		fmt.Fprintf(&b, "Binary files %s and %s differ\n", a, z)
-	case len(fp.chunks) > 0 && d.old.id != d.new.id:
+	case len(fp.chunks) > 0 && d.Old.ID != d.New.ID:
 		fmt.Fprintf(&b, "--- %s\n+++ %s\n", withTab(a), withTab(z))
 	}
 	return b.String()
@@ -180,22 +184,18 @@ func quotePath(path string) string {
 	return b.String()
 }
 
-// counted is f with its lines counted.
-func (s *store) counted(f File, d difference) (File, error) {
-	fp, err := s.filePatch(d)
-	if err != nil {
-		return f, err
-	}
-	f.Binary = fp.binary
+// countLines is how many lines a file gained and lost, none where it is binary.
+func countLines(s *objects.Store, d objects.Difference) (insertions, deletions int, binary bool, err error) {
+	fp, err := patchOf(s, d)
 	for _, c := range fp.chunks {
 		switch c.Type() {
 		case diff.Add:
-			f.Insertions += lines(c.Content())
+			insertions += lines(c.Content())
 		case diff.Delete:
-			f.Deletions += lines(c.Content())
+			deletions += lines(c.Content())
 		}
 	}
-	return f, nil
+	return insertions, deletions, fp.binary, err
 }
 
 func lines(text string) int {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
@@ -39,7 +40,7 @@ func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		}
 		return s.tell(found{what: foundIgnored, path: path, entry: -1, dir: isDir})
 	}
-	if !validName(n.git) {
+	if !objects.ValidName(n.git) {
 		return s.tell(found{what: foundInvalid, path: path, entry: -1, dir: isDir})
 	}
 	if beyondGit(path) {
@@ -65,7 +66,7 @@ const longestPath = 1<<12 - 1
 // beyondGit says that no checkout can have a path, or that comparing trees would
 // not go that deep.
 func beyondGit(path string) bool {
-	return len(path) > longestPath || len(path) > deepestPath && strings.Count(path, "/") >= deepestPath
+	return len(path) > longestPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
 }
 
 // untrackedFolder goes into a folder without tracked files. One that may not be

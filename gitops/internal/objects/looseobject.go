@@ -1,4 +1,4 @@
-package gitops
+package objects
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 
 // writeLoose writes a loose object. It has its name
 // only once it is whole. An object that is there already stays as it is.
-func (s *store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	objects := filepath.Join(s.dir, "objects")
 	f, err := os.CreateTemp(objects, "tmp_obj_")
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 	return id, nil
 }
 
-func (s *store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
 	compressed := s.fast.take(buffered)
 	defer s.fast.giveBack(compressed)

@@ -1,4 +1,4 @@
-package gitops
+package objects
 
 import (
 	"context"
@@ -26,47 +26,37 @@ const (
 	packUnfolds = 1 << 30 // bytes of these files: one blob may stand in many places
 )
 
-// ReadPack reads a pack that WritePack wrote somewhere else, without trust: it
-// may hold blobs and trees only, all of them needed for tree and all that are
-// needed besides the base's, with valid names and modes. What is wrong is a
-// *PackError, and nothing of the pack is kept. The work tree is not touched.
-func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
-	if _, err := parseID(string(tree)); err != nil {
-		return nil, &PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
-	}
-	dir, err := os.MkdirTemp(c.shadow, "incoming-")
+// Receive reads a pack that somebody else wrote, without trust: it may hold blobs
+// and trees only, all of them needed for tree and all that are needed besides
+// those of the tree base, with valid names and modes. What is wrong is a
+// *PackError, and nothing of the pack is kept.
+func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Hash) error {
+	dir, err := os.MkdirTemp(s.dir, "incoming-")
 	if err != nil {
-		return nil, fmt.Errorf("read the pack: %w", err)
+		return fmt.Errorf("read the pack: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	if err := os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700); err != nil {
-		return nil, fmt.Errorf("read the pack: %w", err)
+		return fmt.Errorf("read the pack: %w", err)
 	}
-	incoming := openStore(dir)
-	err = c.receive(ctx, incoming, r, tree)
-	if closing := incoming.close(); err == nil {
+	incoming := Open(dir)
+	err = s.receive(ctx, incoming, r, base, tree)
+	if closing := incoming.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		return nil, err
-	}
-	cs := &ChangeSet{Base: c.base, Tree: tree}
-	if err := c.describe(ctx, cs); err != nil {
-		return nil, fmt.Errorf("read the pack: %w", err)
-	}
-	return cs, nil
+	return err
 }
 
-func (c *Checkout) receive(ctx context.Context, incoming *store, r io.Reader, tree Tree) error {
+func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base, tree plumbing.Hash) error {
 	objects, err := incoming.unpack(ctx, r)
 	if err != nil {
 		return err
 	}
 	check := packCheck{
-		base: c.objects, incoming: incoming, objects: objects,
+		base: s, incoming: incoming, objects: objects,
 		used: map[plumbing.Hash]bool{}, checked: map[[2]plumbing.Hash]extent{},
 	}
-	if _, err := check.folder(ctx, c.base.Tree.hash(), tree.hash(), ""); err != nil {
+	if _, err := check.folder(ctx, base, tree, ""); err != nil {
 		return err
 	}
 	for id := range objects {
@@ -74,7 +64,7 @@ func (c *Checkout) receive(ctx context.Context, incoming *store, r io.Reader, tr
 			return &PackError{Reason: fmt.Sprintf("object %s is not part of the tree", id)}
 		}
 	}
-	return incoming.copyTo(c.objects, slices.Collect(maps.Keys(objects)))
+	return incoming.CopyTo(s, slices.Collect(maps.Keys(objects)))
 }
 
 // packed is an object of a pack.
@@ -84,7 +74,7 @@ type packed struct {
 }
 
 // unpack stores the objects of a pack and tells of them by id.
-func (s *store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packed, error) {
+func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packed, error) {
 	scanner := packfile.NewScanner(struct{ io.Reader }{r})
 	_, count, err := scanner.Header()
 	if err != nil {
@@ -117,7 +107,7 @@ func (s *store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]pack
 
 func malformed(err error) error { return &PackError{Reason: err.Error()} }
 
-func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packed, err error) {
+func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packed, err error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
 		return id, object, malformed(err)
@@ -133,7 +123,7 @@ func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 		return id, object, malformed(err)
 	}
 	// One byte more than announced is enough to find out that it is a lie.
-	id, err = s.write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
+	id, err = s.Write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
 	if err = errors.Join(err, content.Close()); err != nil {
 		return id, object, malformed(err)
 	}
@@ -145,7 +135,7 @@ func (s *store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 // comes again and again is looked at once, but counts each time: a small pack
 // may unfold into a huge tree.
 type packCheck struct {
-	base, incoming *store
+	base, incoming *Store
 	objects        map[plumbing.Hash]packed
 	used           map[plumbing.Hash]bool
 	checked        map[[2]plumbing.Hash]extent // by base and tree
@@ -174,7 +164,7 @@ func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix
 	if err != nil {
 		return extent{}, err
 	}
-	old, err := p.base.tree(base)
+	old, err := p.base.Tree(base)
 	if err != nil {
 		return extent{}, err
 	}
@@ -186,26 +176,26 @@ func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix
 func tooDeep() error { return &PackError{Reason: "its folders are nested too deep"} }
 
 // entries are those of a tree that the pack must have.
-func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]treeEntry, error) {
+func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]Entry, error) {
 	if p.objects[tree].kind != plumbing.TreeObject {
 		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
 	}
 	p.used[tree] = true
-	entries, err := p.incoming.tree(tree)
+	entries, err := p.incoming.Tree(tree)
 	if err != nil {
 		return nil, malformed(err)
 	}
 	return entries, validTree(tree, entries, prefix)
 }
 
-func (p *packCheck) children(ctx context.Context, old, entries []treeEntry, prefix string) (extent, error) {
-	byName := make(map[string]treeEntry, len(old))
+func (p *packCheck) children(ctx context.Context, old, entries []Entry, prefix string) (extent, error) {
+	byName := make(map[string]Entry, len(old))
 	for _, e := range old {
-		byName[e.name] = e
+		byName[e.Name] = e
 	}
 	size := extent{entries: len(entries)}
 	for _, e := range entries {
-		below, err := p.entry(ctx, byName[e.name], e, prefix)
+		below, err := p.entry(ctx, byName[e.Name], e, prefix)
 		if err != nil {
 			return extent{}, err
 		}
@@ -222,43 +212,43 @@ func (p *packCheck) children(ctx context.Context, old, entries []treeEntry, pref
 	return size, nil
 }
 
-func (p *packCheck) entry(ctx context.Context, old, e treeEntry, prefix string) (extent, error) {
-	if e.isTree() {
+func (p *packCheck) entry(ctx context.Context, old, e Entry, prefix string) (extent, error) {
+	if e.IsTree() {
 		base := plumbing.ZeroHash
-		if old.isTree() {
-			base = old.id
+		if old.IsTree() {
+			base = old.ID
 		}
-		return p.folder(ctx, base, e.id, prefix+e.name+"/")
+		return p.folder(ctx, base, e.ID, prefix+e.Name+"/")
 	}
-	if e.id == old.id && !old.isTree() || e.mode == index.Gitlink {
+	if e.ID == old.ID && !old.IsTree() || e.Mode == index.Gitlink {
 		return extent{}, nil
 	}
-	blob := p.objects[e.id]
+	blob := p.objects[e.ID]
 	if blob.kind != plumbing.BlobObject {
-		return extent{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.name)}
+		return extent{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.Name)}
 	}
-	p.used[e.id] = true
+	p.used[e.ID] = true
 	return extent{bytes: blob.size}, nil
 }
 
 // validTree checks what git fsck does: order, names, modes.
-func validTree(id plumbing.Hash, entries []treeEntry, prefix string) error {
+func validTree(id plumbing.Hash, entries []Entry, prefix string) error {
 	if plumbing.ComputeHash(plumbing.TreeObject, encodeTree(entries)) != id {
 		return &PackError{Reason: fmt.Sprintf("the tree of %q is not written as git writes it", prefix)}
 	}
 	names := map[string]bool{}
 	for i, e := range entries {
 		switch {
-		case !validName(e.name):
-			return &PackError{Reason: fmt.Sprintf("the name %q is not allowed", prefix+e.name)}
-		case names[e.name]:
-			return &PackError{Reason: fmt.Sprintf("the name %q is there twice", prefix+e.name)}
-		case i > 0 && strings.Compare(entries[i-1].key(), e.key()) >= 0:
+		case !ValidName(e.Name):
+			return &PackError{Reason: fmt.Sprintf("the name %q is not allowed", prefix+e.Name)}
+		case names[e.Name]:
+			return &PackError{Reason: fmt.Sprintf("the name %q is there twice", prefix+e.Name)}
+		case i > 0 && strings.Compare(entries[i-1].Key(), e.Key()) >= 0:
 			return &PackError{Reason: fmt.Sprintf("the tree of %q is not sorted", prefix)}
-		case e.mode != treeMode && e.mode != index.Regular && e.mode != index.Executable && e.mode != index.Symlink && e.mode != index.Gitlink:
-			return &PackError{Reason: fmt.Sprintf("%q has the mode %o", prefix+e.name, e.mode)}
+		case e.Mode != TreeMode && e.Mode != index.Regular && e.Mode != index.Executable && e.Mode != index.Symlink && e.Mode != index.Gitlink:
+			return &PackError{Reason: fmt.Sprintf("%q has the mode %o", prefix+e.Name, e.Mode)}
 		}
-		names[e.name] = true
+		names[e.Name] = true
 	}
 	return nil
 }

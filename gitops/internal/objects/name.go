@@ -1,15 +1,15 @@
-package gitops
+package objects
 
 import (
 	"strings"
 	"unicode"
 )
 
-// validName says whether name may be part of a path in a tree. Names that some
+// ValidName says whether name may be part of a path in a tree. Names that some
 // file system takes for ".git" may not, whatever the one here does: ".GIT",
 // ".git." and "git~1" (NTFS), ".g\u200cit" (HFS+). These are the rules that git
 // checks with core.protectNTFS and core.protectHFS.
-func validName(name string) bool {
+func ValidName(name string) bool {
 	switch name {
 	case "", ".", "..":
 		return false
@@ -59,10 +59,10 @@ func withoutIgnorable(name string) string {
 	}, name)
 }
 
-// validPath says whether all parts of path may be in a tree.
-func validPath(path string) bool {
+// ValidPath says whether all parts of path may be in a tree.
+func ValidPath(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
-		if !validName(part) {
+		if !ValidName(part) {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +10,45 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
+
+// WritePack writes a packfile, without deltas, of the objects that the tree of
+// cs has and its base has not, and of the commit when it is not "".
+func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, commit string, w io.Writer) error {
+	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	if err != nil {
+		return fmt.Errorf("write the pack: %w", err)
+	}
+	if commit != "" {
+		ids = append(ids, plumbing.NewHash(commit))
+	}
+	if err := c.objects.WritePack(ctx, ids, w); err != nil {
+		return fmt.Errorf("write the pack: %w", err)
+	}
+	return nil
+}
+
+// ReadPack reads a pack that WritePack wrote somewhere else, without trust: it
+// may hold blobs and trees only, all of them needed for tree and all that are
+// needed besides the base's, with valid names and modes. What is wrong is a
+// *PackError, and nothing of the pack is kept. The work tree is not touched.
+func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
+	if _, err := parseID(string(tree)); err != nil {
+		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
+	}
+	if err := c.objects.Receive(ctx, r, c.base.Tree.hash(), tree.hash()); err != nil {
+		return nil, err
+	}
+	cs, err := c.changeSet(ctx, c.base, tree)
+	if err != nil {
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	return cs, nil
+}
 
 // HasCommit says whether a commit with its tree is here. It does not look into
 // folders of the tree.
@@ -23,8 +57,8 @@ func (c *Checkout) HasCommit(sha string) bool {
 	if err != nil {
 		return false
 	}
-	commit, err := c.objects.commit(id)
-	return err == nil && c.objects.has(commit.TreeHash)
+	commit, err := c.objects.Commit(id)
+	return err == nil && c.objects.Has(commit.TreeHash)
 }
 
 // ShallowCommits are the commits whose parents this checkout doesn't have
@@ -44,27 +78,20 @@ func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var folder storer.PackfileWriter = c.objects.own
-	w, err := folder.PackfileWriter()
+	err := c.objects.AddPack(pack)
+	if err == nil && len(shallow) > 0 {
+		err = appendShallow(c.shadow, shallow)
+	}
 	if err != nil {
 		return fmt.Errorf("keep what was fetched: %w", err)
 	}
-	buffered := bufio.NewWriterSize(w, 64<<10)
-	_, err = io.Copy(buffered, pack)
-	if err = errors.Join(err, buffered.Flush(), w.Close()); err != nil {
-		return fmt.Errorf("keep what was fetched: %w", err)
-	}
-	c.objects.own.Reindex()
-	return appendShallow(c.shadow, shallow)
+	return nil
 }
 
 func appendShallow(gitDir string, shallow []string) error {
-	if len(shallow) == 0 {
-		return nil
-	}
 	f, err := os.OpenFile(filepath.Join(gitDir, "shallow"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("keep what was fetched: %w", err)
+		return err
 	}
 	_, err = io.WriteString(f, strings.Join(shallow, "\n")+"\n")
 	return errors.Join(err, f.Close())

@@ -1,6 +1,7 @@
-package gitops
+package objects
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,26 +35,26 @@ func (h hasher) id() (id plumbing.Hash, err error) {
 	return id, err
 }
 
-// object is EncodedObject for what has to be there. Its errors name the object.
-func (s *store) object(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
-	o, err := s.EncodedObject(t, id)
-	if err = required(id, err); err != nil && !errors.As(err, new(*ObjectError)) {
+// Object is lookUp for what has to be there. Its errors name the object.
+func (s *Store) Object(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
+	o, err := s.lookUp(t, id)
+	if err = required(id, err); err != nil && !errors.As(err, new(*DamagedError)) {
 		return nil, fmt.Errorf("object %s: %w", id, err)
 	}
 	return o, err
 }
 
-// required makes an *ObjectError of what says that an object is not there.
+// required makes an *DamagedError of what says that an object is not there.
 func required(id plumbing.Hash, err error) error {
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return &ObjectError{id.String(), plumbing.ErrObjectNotFound}
+		return &DamagedError{id.String(), plumbing.ErrObjectNotFound}
 	}
 	return err
 }
 
 // borrow looks in every folder that is borrowed from. When nothing has it, the
 // lists of packs are read again: somebody may have packed meanwhile.
-func (s *store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
+func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	for range 2 {
 		for _, folder := range s.borrowed {
 			o, err := folder.EncodedObject(plumbing.AnyObject, id)
@@ -78,12 +79,12 @@ func damaged(id plumbing.Hash, err error) error {
 	if err == nil || errors.As(err, new(*fs.PathError)) {
 		return err
 	}
-	return &ObjectError{id.String(), err}
+	return &DamagedError{id.String(), err}
 }
 
 // verified is an object whose content was hashed: a small one in memory, a large
 // one as a copy in the store's own folder.
-func (s *store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
+func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
 	r, err := o.Reader()
 	if err != nil {
 		return nil, err
@@ -100,8 +101,8 @@ func (s *store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.E
 	return inMemory, isNamed(id, o, io.TeeReader(io.LimitReader(r, largeObject+1), inMemory))
 }
 
-func (s *store) kept(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (plumbing.EncodedObject, error) {
-	found, err := s.write(o.Type(), o.Size(), r)
+func (s *Store) kept(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (plumbing.EncodedObject, error) {
+	found, err := s.Write(o.Type(), o.Size(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +125,10 @@ func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) erro
 	return err
 }
 
-// whole makes sure that of objects each is what its id says, as far as the store's
+// CheckOwn makes sure that of objects each is what its id says, as far as the store's
 // own folder has it: a repository that is not ours alone may have been given
 // another one for it.
-func (s *store) whole(ids []plumbing.Hash) error {
+func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 	for _, id := range ids {
 		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -150,4 +151,21 @@ func readsAs(id plumbing.Hash, o plumbing.EncodedObject) error {
 	}
 	defer r.Close()
 	return isNamed(id, o, r)
+}
+
+// CheckFiles makes sure that what changes write is there and is whole, before
+// anything of the work tree makes room for it.
+func (s *Store) CheckFiles(ctx context.Context, changes []Difference) error {
+	for _, d := range changes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !d.New.isFile() {
+			continue
+		}
+		if _, err := s.Object(plumbing.BlobObject, d.New.ID); err != nil {
+			return fmt.Errorf("write %q: %w", d.Path, err)
+		}
+	}
+	return nil
 }
