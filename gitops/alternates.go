@@ -45,3 +45,11 @@ func objectFolders(commonDir string) ([]string, error) {
 	}
 	return list, nil
 }
+
+// quoteListed quotes a path for a list that is separated by colons.
+func quoteListed(path string) string {
+	if strings.ContainsAny(path, ":\"\n") {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+	}
+	return path
+}

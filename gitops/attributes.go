@@ -167,7 +167,7 @@ func (c *Checkout) filtersWork(ctx context.Context) error {
 			if !needs {
 				continue
 			}
-			if !c.git.there() {
+			if !c.git.There() {
 				return noGitFor(why)
 			}
 			if name == "filter" {
@@ -197,7 +197,7 @@ func (c *Checkout) filterStarts(ctx context.Context, name string, started map[st
 		return nil // only a shell can tell what it starts
 	}
 	// git looks in a folder of its own, too, and takes the shell's own commands.
-	_, err := c.git.run(ctx, c.root, nil, "-c", "alias.agent-ci-find=!command -v "+program, "agent-ci-find")
+	_, err := c.git.Run(ctx, c.root, nil, "-c", "alias.agent-ci-find=!command -v "+program, "agent-ci-find")
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -182,7 +182,7 @@ func fileOf(d objects.Difference) File {
 		f.Status = Added
 	case d.New.Mode == 0:
 		f.Status = Deleted
-	case d.Old.Mode&^0o777 != d.New.Mode&^0o777:
+	case d.ChangesType():
 		f.Status = TypeChanged
 	}
 	return f

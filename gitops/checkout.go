@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -27,7 +28,7 @@ type Options struct {
 type Checkout struct {
 	layout
 	settings settings
-	git      program // knows the shadow alone
+	git      program.Program // knows the shadow alone
 	shadow   string
 	state    string
 	dir      *os.Root       // the work tree
@@ -68,7 +69,7 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	if err := formatSupported(l); err != nil {
 		return nil, err
 	}
-	git := program{path: o.Git, env: userEnvironment(l, os.Environ())}
+	git := program.AsUser(o.Git, os.Environ(), l.gitDir, l.root)
 	vars, err := readConfig(ctx, l, git, os.Getenv)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	c.objects = objects.Open(c.shadow, c.borrows...)
-	c.git = program{path: o.Git, env: shadowEnvironment(c.layout, c.shadow, os.Environ())}
+	c.git = program.Isolated(o.Git, os.Environ(), c.root, c.shadow, c.root)
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (c *Checkout) readIndex(ctx context.Context, path string) (*index.File, err
 // unsplitIndex lets git join a split index: a copy of it, so that the one of
 // the checkout stays split.
 func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
-	if !c.git.there() {
+	if !c.git.There() {
 		return nil, &UnsupportedError{Feature: "a split index", Remedy: "install git, or run `git update-index --no-split-index`"}
 	}
 	whole := filepath.Join(c.shadow, "whole-index")
@@ -175,7 +176,7 @@ func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.F
 			return nil, fmt.Errorf("read the split index: %w", err)
 		}
 	}
-	if _, err := c.git.with("GIT_INDEX_FILE="+whole).run(ctx, c.root, nil, "update-index", "--no-split-index"); err != nil {
+	if _, err := c.git.With("GIT_INDEX_FILE="+whole).Run(ctx, c.root, nil, "update-index", "--no-split-index"); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	f, err := index.Read(whole)

@@ -124,7 +124,7 @@ func (c *cleaner) one(ctx context.Context, s *suspect) (later bool, err error) {
 	}
 	attrs := c.attributes.of(s.path)
 	if why, needs := c.settings.needsGit(attrs); needs {
-		if !c.git.there() {
+		if !c.git.There() {
 			return false, noGitFor(why)
 		}
 		return true, nil
@@ -205,7 +205,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
 	if c.keep {
 		args = []string{"hash-object", "-w", "--stdin-paths"}
 	}
-	out, err := c.git.run(ctx, c.root, &paths, args...)
+	out, err := c.git.Run(ctx, c.root, &paths, args...)
 	if err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/eol"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
 // settings is the part of git's configuration that this package follows, as it
@@ -58,12 +59,12 @@ const wantedVariables = `^(core|extensions|index|filter|remote|include|includeif
 // files and includes: with git where it is there, else by itself. A file of the
 // work tree among them is an *UnsupportedError: commands of the agent could have
 // git start programs by it.
-func readConfig(ctx context.Context, l layout, git program, getenv func(string) string) ([]variable, error) {
-	if !git.there() {
+func readConfig(ctx context.Context, l layout, git program.Program, getenv func(string) string) ([]variable, error) {
+	if !git.There() {
 		return configFiles{layout: l, getenv: getenv}.read()
 	}
-	out, err := git.run(ctx, l.root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
-	if exitStatus(err) == 1 {
+	out, err := git.Run(ctx, l.root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
+	if program.ExitStatus(err) == 1 {
 		return nil, nil
 	}
 	if err != nil {
@@ -110,7 +111,7 @@ func (l layout) configOutside(path string) error {
 			return nil
 		}
 	}
-	if !passes(path, l.root) {
+	if !program.LeadsThrough(path, l.root) {
 		return nil
 	}
 	return &UnsupportedError{

@@ -92,7 +92,7 @@ func (c *copier) entry(name string) error {
 
 // there passes over what stands in the way already.
 func there(err error) error {
-	if errors.Is(err, fs.ErrExist) || isNotDir(err) {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	return err

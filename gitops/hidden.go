@@ -51,7 +51,10 @@ func (s *settings) sameName(name string) string {
 	return name
 }
 
-const longestTarget = 4 << 10 // of a link, in bytes
+const (
+	longestTarget = 4 << 10 // of a link, in bytes
+	mostLinks     = 40      // followed for one path, as Linux does (path_resolution(7))
+)
 
 // BaseTracks says whether the base commit has a path of the work tree: a file, a
 // link, a submodule or what one has at its commit, or a folder of such. Links of

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
 // MaterialiseOptions says what a fresh tree holds.
@@ -53,7 +54,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	}
 	defer root.Close()
 	fill := c.fillByItself
-	if c.git.there() {
+	if c.git.There() {
 		fill = c.fillWithGit
 	}
 	if err := fill(ctx, root, o.Tree); err != nil {
@@ -122,12 +123,11 @@ func (c *Checkout) LentObjects(dir string) map[string]string {
 }
 
 func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {
-	git := program{c.git.path, append(isolatedEnvironment(os.Environ(), c.root),
-		"GIT_DIR="+filepath.Join(root.Name(), ".git"), "GIT_WORK_TREE="+root.Name())}
-	if _, err := git.run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
+	git := program.Isolated(c.git.Path, os.Environ(), c.root, filepath.Join(root.Name(), ".git"), root.Name())
+	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
 		return err
 	}
-	_, err := git.run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
+	_, err := git.Run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
 	return err
 }
 

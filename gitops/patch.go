@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/unified"
 )
 
 // diffOptions make what git writes depend on nothing but the two trees.
@@ -36,8 +37,8 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), old.String(), now.String())
-	git := c.git.with("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
-	if err := git.stream(ctx, empty, nil, w, args...); err != nil {
+	git := c.git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
+	if err := git.Stream(ctx, empty, nil, w, args...); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	return nil
@@ -72,7 +73,7 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 	if cs.Empty() {
 		return nil
 	}
-	if c.git.there() {
+	if c.git.There() {
 		return c.gitDiff(ctx, cs, w, "--patch", "--binary")
 	}
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
@@ -83,7 +84,7 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := writeUnified(w, c.objects, d); err != nil {
+		if err := unified.Write(w, c.objects, d); err != nil {
 			return fmt.Errorf("write the patch: %w", err)
 		}
 	}
@@ -96,7 +97,7 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []obje
 		return nil
 	}
 	count := c.countByItself
-	if c.git.there() {
+	if c.git.There() {
 		count = c.countWithGit
 	}
 	if err := count(ctx, cs, changes); err != nil {
@@ -152,7 +153,7 @@ func (c *Checkout) countByItself(ctx context.Context, cs *ChangeSet, changes []o
 		}
 		var err error
 		f := &cs.Files[i]
-		if f.Insertions, f.Deletions, f.Binary, err = countLines(c.objects, d); err != nil {
+		if f.Insertions, f.Deletions, f.Binary, err = unified.CountLines(c.objects, d); err != nil {
 			return err
 		}
 	}

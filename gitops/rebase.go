@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/unified"
 	"github.com/agent-ci/agent-ci/gitops/merge"
 )
 
@@ -251,7 +252,7 @@ func (m *treeMerge) text(base, ours, theirs plumbing.Hash) (id plumbing.Hash, wh
 			return id, "both changed it, and it is too large to be merged", nil
 		case err != nil:
 			return id, "", err
-		case isBinary(data):
+		case unified.IsBinary(data):
 			return id, "both changed it, and it is binary", nil
 		}
 		texts[i] = string(data)

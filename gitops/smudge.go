@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -109,7 +110,7 @@ func (s *smudger) prune(dir string) {
 // absent says that there is nothing at a path: no such name, or a file where a
 // folder would have to be.
 func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || isNotDir(err)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[string]index.Stat, error) {
@@ -166,7 +167,7 @@ func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, er
 	}
 	attrs := s.attributes.of(d.Path)
 	why, needs := s.settings.needsGit(attrs)
-	if needs && !s.git.there() {
+	if needs && !s.git.There() {
 		return false, noGitFor(why)
 	}
 	if needs {
@@ -266,8 +267,8 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
 	}
-	git := s.git.with("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
-	if _, err := git.run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	git := s.git.With("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
+	if _, err := git.Run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}
 	return nil

@@ -16,6 +16,11 @@ type Difference struct {
 	Old, New Entry // mode 0: not there
 }
 
+// ChangesType says that a file, a link and a submodule became one another.
+func (d Difference) ChangesType() bool {
+	return d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777
+}
+
 // Differences lists how tree b differs from tree a, sorted by path as git sorts
 // trees.
 func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Difference, error) {

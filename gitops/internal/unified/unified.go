@@ -1,4 +1,7 @@
-package gitops
+// Package unified writes the change of a file as git's unified diff, and counts
+// its lines, where there is no git program to do it. It knows objects and nothing
+// of checkouts.
+package unified
 
 import (
 	"bytes"
@@ -23,14 +26,14 @@ const (
 	diffTimeout  = 5 * time.Second
 )
 
-// writeUnified writes the patch of one file. What changes its type goes and
-// comes again, as git writes it.
-func writeUnified(w io.Writer, s *objects.Store, d objects.Difference) error {
-	if d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777 {
-		if err := writeUnified(w, s, objects.Difference{Path: d.Path, Old: d.Old}); err != nil {
+// Write writes the patch of one file. What changes its type goes and comes
+// again, as git writes it.
+func Write(w io.Writer, s *objects.Store, d objects.Difference) error {
+	if d.ChangesType() {
+		if err := Write(w, s, objects.Difference{Path: d.Path, Old: d.Old}); err != nil {
 			return err
 		}
-		return writeUnified(w, s, objects.Difference{Path: d.Path, New: d.New})
+		return Write(w, s, objects.Difference{Path: d.Path, New: d.New})
 	}
 	fp, err := patchOf(s, d)
 	if err != nil {
@@ -93,11 +96,11 @@ func side(s *objects.Store, e objects.Entry) (text string, binary bool, err erro
 	case err != nil:
 		return "", false, err
 	}
-	return string(data), isBinary(data), nil
+	return string(data), IsBinary(data), nil
 }
 
-// isBinary says whether git would take a file for a binary one.
-func isBinary(data []byte) bool {
+// IsBinary says whether git would take a file for a binary one.
+func IsBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), binaryStart)], 0) >= 0
 }
 
@@ -184,8 +187,8 @@ func quotePath(path string) string {
 	return b.String()
 }
 
-// countLines is how many lines a file gained and lost, none where it is binary.
-func countLines(s *objects.Store, d objects.Difference) (insertions, deletions int, binary bool, err error) {
+// CountLines is how many lines a file gained and lost, none where it is binary.
+func CountLines(s *objects.Store, d objects.Difference) (insertions, deletions int, binary bool, err error) {
 	fp, err := patchOf(s, d)
 	for _, c := range fp.chunks {
 		switch c.Type() {
