@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,35 +15,27 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // attributes says what .gitattributes files decide for a path. It reads each
 // file once.
 type attributes struct {
-	fold    bool
-	weaker  []rules.Attributes // of the system and the user
-	info    rules.Attributes   // .git/info/attributes, the strongest
-	read    func(path string) ([]byte, error)
-	folders map[string][]rules.Attributes // by folder: those of the root down to it
+	fold      bool
+	weaker    []rules.Attributes // of the system and the user
+	strongest rules.Attributes   // .git/info/attributes
+	read      func(path string) ([]byte, error)
+	folders   map[string][]rules.Attributes // by folder: those of the root down to it
 }
 
 // attributesBy reads the attribute files of a tree or a work tree with read,
 // which says fs.ErrNotExist for what is not there.
 func (c *Checkout) attributesBy(read func(path string) ([]byte, error)) *attributes {
-	outer := func(path string) rules.Attributes {
-		data, err := regularfile.Read(path, regularfile.Small)
-		if err != nil {
-			return rules.Attributes{}
-		}
-		return rules.ParseAttributes(data, "")
-	}
+	weaker, strongest := c.repo.OuterAttributes()
 	return &attributes{
-		fold:    c.settings.ignoreCase,
-		weaker:  []rules.Attributes{outer("/etc/gitattributes"), outer(filepath.Join(c.shadow, userAttributes))},
-		info:    outer(filepath.Join(c.shadow, "info", "attributes")),
-		read:    read,
-		folders: map[string][]rules.Attributes{},
+		fold: c.repo.Settings.IgnoreCase, weaker: weaker, strongest: strongest,
+		read: read, folders: map[string][]rules.Attributes{},
 	}
 }
 
@@ -114,7 +107,7 @@ func splitPath(path string) (folder, name string) {
 func (a *attributes) of(path string) rules.Resolved {
 	lists := append([]rules.Attributes(nil), a.weaker...)
 	lists = append(lists, a.folder(path[:strings.LastIndexByte(path, '/')+1])...)
-	return rules.Resolve(path, a.fold, append(lists, a.info)...)
+	return rules.Resolve(path, a.fold, append(lists, a.strongest)...)
 }
 
 // folder returns the lists that count in a folder: "" or ending with a slash.
@@ -135,21 +128,6 @@ func (a *attributes) folder(dir string) []rules.Attributes {
 	return lists
 }
 
-// needsGit says that only git can convert a file with these attributes, and
-// why.
-func (s *settings) needsGit(attrs rules.Resolved) (why string, needs bool) {
-	if name := attrs["filter"].Text(); name != "" && s.filters[name].active() {
-		return "filter=" + name, true
-	}
-	if encoding := attrs["working-tree-encoding"].Text(); encoding != "" && !strings.EqualFold(encoding, "utf-8") {
-		return "working-tree-encoding", true
-	}
-	if attrs["ident"].IsSet() {
-		return "ident", true
-	}
-	return "", false
-}
-
 // filtersWork makes sure, without touching a file, that what the attributes of
 // the index ask for can be done: that git is there, that filters which are
 // required can be started, and that none is a program out of the checkout,
@@ -163,11 +141,11 @@ func (c *Checkout) filtersWork(ctx context.Context) error {
 	for _, list := range lists {
 		for name, value := range list.Names {
 			one := rules.Resolved{name: value}
-			why, needs := c.settings.needsGit(one)
+			why, needs := c.repo.Settings.NeedsGit(one)
 			if !needs {
 				continue
 			}
-			if !c.git.There() {
+			if !c.repo.Git.There() {
 				return noGitFor(why)
 			}
 			if name == "filter" {
@@ -187,21 +165,21 @@ func (c *Checkout) filtersWork(ctx context.Context) error {
 // fail on each of its files, and only when the work is done. started has the
 // filters that were looked at.
 func (c *Checkout) filterStarts(ctx context.Context, name string, started map[string]bool) error {
-	driver := c.settings.filters[name]
-	if started[name] || !(variable{value: driver["required"], valued: true}).bool() {
+	driver := c.repo.Settings.Filters[name]
+	if started[name] || !driver.Required() {
 		return nil
 	}
 	started[name] = true
-	program, _, _ := strings.Cut(first(driver["process"], driver["clean"]), " ")
+	program, _, _ := strings.Cut(cmp.Or(driver["process"], driver["clean"]), " ")
 	if program == "" || strings.Trim(program, programLetters) != "" {
 		return nil // only a shell can tell what it starts
 	}
 	// git looks in a folder of its own, too, and takes the shell's own commands.
-	_, err := c.git.Run(ctx, c.root, nil, "-c", "alias.agent-ci-find=!command -v "+program, "agent-ci-find")
+	_, err := c.repo.Git.Run(ctx, c.repo.Root, nil, "-c", "alias.agent-ci-find=!command -v "+program, "agent-ci-find")
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return &UnsupportedError{
+	return &repository.UnsupportedError{
 		Feature: fmt.Sprintf("filter %q without its program %s", name, program),
 		Remedy:  fmt.Sprintf("install it, or take filter.%s out of git's configuration", name),
 	}
@@ -211,13 +189,13 @@ func (c *Checkout) filterStarts(ctx context.Context, name string, started map[st
 const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
 
 func noGitFor(why string) error {
-	return &UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}
+	return &repository.UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}
 }
 
 // indexedAttributes reads all attribute files that the index names.
 func (c *Checkout) indexedAttributes() ([]rules.Attributes, error) {
 	outer := c.attributesBy(nil)
-	lists := append(outer.weaker, outer.info)
+	lists := append(outer.weaker, outer.strongest)
 	for i := range c.start.index.Len() {
 		raw := c.start.index.Path(i)
 		if !bytes.HasSuffix(raw, []byte(".gitattributes")) {
@@ -242,12 +220,12 @@ func (c *Checkout) indexedAttributes() ([]rules.Attributes, error) {
 // filterOutside refuses a filter whose command names a file of the checkout.
 func (c *Checkout) filterOutside(name string) error {
 	for _, option := range [...]string{"clean", "smudge", "process"} {
-		words := strings.FieldsFunc(c.settings.filters[name][option], func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=", r) })
+		words := strings.FieldsFunc(c.repo.Settings.Filters[name][option], func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=", r) })
 		for i, word := range words {
 			if !c.isProgramInside(word, i == 0) {
 				continue
 			}
-			return &UnsupportedError{
+			return &repository.UnsupportedError{
 				Feature: fmt.Sprintf("filter %q, which runs %q out of the checkout, where the agent could change it", name, word),
 				Remedy:  "install the filter's program outside of the checkout",
 			}
@@ -261,8 +239,11 @@ func (c *Checkout) filterOutside(name string) error {
 // other words without one are mostly no paths ("git-lfs clean"): only a file
 // of that name counts.
 func (c *Checkout) isProgramInside(word string, first bool) bool {
-	path := filepath.Clean(absolute(c.root, word))
-	rel, err := filepath.Rel(c.root, path)
+	path := filepath.Clean(word)
+	if !filepath.IsAbs(word) {
+		path = filepath.Join(c.repo.Root, word)
+	}
+	rel, err := filepath.Rel(c.repo.Root, path)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return false
 	}

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Base is the commit that a change is made on.
@@ -36,7 +38,7 @@ func (c *Checkout) SetBase(ctx context.Context, spec BaseSpec) (Base, error) {
 	}
 	if base.SHA != c.base.SHA {
 		if err := c.moveTo(ctx, base); err != nil {
-			return Base{}, fmt.Errorf("check out the base %s: %w", first(spec.Branch, spec.SHA), err)
+			return Base{}, fmt.Errorf("check out the base %s: %w", cmp.Or(spec.Branch, spec.SHA), err)
 		}
 	}
 	c.base = base
@@ -63,7 +65,7 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 		return c.baseAt(c.start.branch, c.start.commit)
 	}
 	if spec.SHA != "" {
-		id, err := parseID(spec.SHA)
+		id, err := repository.ParseID(spec.SHA)
 		if err != nil {
 			return Base{}, &UnknownBaseError{Name: spec.SHA}
 		}
@@ -74,11 +76,11 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 		return c.baseAt(branch, id)
 	}
 	for _, prefix := range [...]string{"refs/heads/", "refs/remotes/origin/"} {
-		id, err := c.refs().read(prefix + spec.Branch)
+		id, err := c.repo.Refs().Read(prefix + spec.Branch)
 		if err == nil {
 			return c.baseAt(spec.Branch, id)
 		}
-		if !errors.Is(err, errNoRef) {
+		if !errors.Is(err, repository.ErrNoRef) {
 			return Base{}, err
 		}
 	}
@@ -105,7 +107,7 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if len(dirty) > 0 {
 		return &DirtyError{Paths: dirty}
 	}
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,10 +122,10 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if err != nil {
 		return err
 	}
-	if err := c.writeLiveIndex(ix, updatesOf(changes, stats)); err != nil {
+	if err := c.repo.WriteIndex(ix, updatesOf(changes, stats)); err != nil {
 		return err
 	}
-	return c.setHead(base.SHA, base.SHA, "checkout: moving from "+c.headName()+" to "+base.SHA)
+	return c.repo.SetHead(base.SHA, base.SHA, base.SHA)
 }
 
 // obstructions refuses changes whose new files would overwrite something that

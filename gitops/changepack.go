@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // WritePack writes a packfile, without deltas, of the objects that the tree of
@@ -37,7 +38,7 @@ func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, commit string, 
 // needed besides the base's, with valid names and modes. What is wrong is a
 // *PackError, and nothing of the pack is kept. The work tree is not touched.
 func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
-	if _, err := parseID(string(tree)); err != nil {
+	if _, err := repository.ParseID(string(tree)); err != nil {
 		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
 	}
 	if err := c.objects.Receive(ctx, r, c.base.Tree.hash(), tree.hash()); err != nil {
@@ -53,7 +54,7 @@ func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*Chang
 // HasCommit says whether a commit with its tree is here. It does not look into
 // folders of the tree.
 func (c *Checkout) HasCommit(sha string) bool {
-	id, err := parseID(sha)
+	id, err := repository.ParseID(sha)
 	if err != nil {
 		return false
 	}
@@ -64,7 +65,7 @@ func (c *Checkout) HasCommit(sha string) bool {
 // ShallowCommits are the commits whose parents this checkout doesn't have
 // because it was cloned without them.
 func (c *Checkout) ShallowCommits() []string {
-	data, err := regularfile.Read(filepath.Join(c.commonDir, "shallow"), regularfile.Small)
+	data, err := regularfile.Read(filepath.Join(c.repo.CommonDir, "shallow"), regularfile.Small)
 	if err != nil {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string
 	}
 	err := c.objects.AddPack(pack)
 	if err == nil && len(shallow) > 0 {
-		err = appendShallow(c.shadow, shallow)
+		err = appendShallow(c.repo.Private, shallow)
 	}
 	if err != nil {
 		return fmt.Errorf("keep what was fetched: %w", err)
@@ -100,7 +101,7 @@ func appendShallow(gitDir string, shallow []string) error {
 // lendFetched gives another git folder what was fetched: copies, which checks may
 // write to.
 func (c *Checkout) lendFetched(gitDir string) error {
-	packs, err := filepath.Glob(filepath.Join(c.shadow, "objects", "pack", "pack-*"))
+	packs, err := filepath.Glob(filepath.Join(c.repo.Private, "objects", "pack", "pack-*"))
 	if err != nil {
 		return err
 	}
@@ -113,5 +114,5 @@ func (c *Checkout) lendFetched(gitDir string) error {
 	if len(packs) == 0 {
 		return nil
 	}
-	return regularfile.CopyIfThere(filepath.Join(c.shadow, "shallow"), filepath.Join(gitDir, "shallow"), regularfile.Small)
+	return regularfile.CopyIfThere(filepath.Join(c.repo.Private, "shallow"), filepath.Join(gitDir, "shallow"), regularfile.Small)
 }

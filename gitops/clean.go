@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // suspect is a file of the work tree whose content has to be known as git
@@ -109,7 +110,7 @@ func countedSize(s *suspect) int64 { return min(s.info.Size(), LargestChange+1) 
 
 // cannotBeRead says that the failure is one of this file alone.
 func cannotBeRead(err error) bool {
-	var unsupported *UnsupportedError
+	var unsupported *repository.UnsupportedError
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, &unsupported)
 }
 
@@ -123,8 +124,8 @@ func (c *cleaner) one(ctx context.Context, s *suspect) (later bool, err error) {
 		return false, err
 	}
 	attrs := c.attributes.of(s.path)
-	if why, needs := c.settings.needsGit(attrs); needs {
-		if !c.git.There() {
+	if why, needs := c.repo.Settings.NeedsGit(attrs); needs {
+		if !c.repo.Git.There() {
 			return false, noGitFor(why)
 		}
 		return true, nil
@@ -134,7 +135,7 @@ func (c *cleaner) one(ctx context.Context, s *suspect) (later bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	s.id, err = c.file(ctx, f, c.settings.eol.Decide(attrs), s.old)
+	s.id, err = c.file(ctx, f, c.repo.Settings.EOL.Decide(attrs), s.old)
 	return false, err
 }
 
@@ -205,7 +206,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
 	if c.keep {
 		args = []string{"hash-object", "-w", "--stdin-paths"}
 	}
-	out, err := c.git.Run(ctx, c.root, &paths, args...)
+	out, err := c.repo.Git.Run(ctx, c.repo.Root, &paths, args...)
 	if err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}
@@ -214,7 +215,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
 		return fmt.Errorf("run the filters: git names %d of %d objects", len(ids), len(list))
 	}
 	for i, s := range list {
-		if s.id, err = parseID(ids[i]); err != nil {
+		if s.id, err = repository.ParseID(ids[i]); err != nil {
 			return fmt.Errorf("run the filters: %w", err)
 		}
 	}
@@ -224,7 +225,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
 // filtersOf refuses filters that come into play only now and run a program of
 // the checkout.
 func (c *cleaner) filtersOf(path string) error {
-	if name := c.attributes.of(path)["filter"].Text(); c.settings.filters[name].active() {
+	if name := c.attributes.of(path)["filter"].Text(); c.repo.Settings.Filters[name].Active() {
 		return c.filterOutside(name)
 	}
 	return nil

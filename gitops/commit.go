@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Signature is who made a commit, and when.
@@ -92,7 +92,7 @@ func (s Signature) object() object.Signature {
 
 // Blob opens the content of a file of a change set by its id.
 func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
-	hash, err := parseID(id)
+	hash, err := repository.ParseID(id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -142,13 +142,13 @@ func (i *CommitInfo) Trailer(name string) string {
 // Tip returns the commit at the tip of a local branch; nil when there is no
 // such branch.
 func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) {
-	return readTip(ctx, c.refs(), c.objects, branch)
+	return readTip(ctx, c.repo.Refs(), c.objects, branch)
 }
 
 // ReadTip is Tip for a bare or plain repository at path on this machine. It
 // reads files only and runs nothing that is configured there.
 func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
-	refs, store, err := openRepository(path)
+	refs, store, err := openElsewhere(path)
 	if err != nil {
 		return nil, err
 	}
@@ -156,37 +156,26 @@ func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err er
 	return readTip(ctx, refs, store, branch)
 }
 
-// openRepository opens a bare or plain repository for reading. The caller
-// closes the objects.
-func openRepository(path string) (refFiles, *objects.Store, error) {
-	dir, err := filepath.Abs(path)
+// openElsewhere opens a bare or plain repository for reading. The caller closes
+// the objects.
+func openElsewhere(path string) (repository.Refs, *objects.Store, error) {
+	l, err := repository.LayoutAt(path)
 	if err != nil {
-		return refFiles{}, nil, fmt.Errorf("open repository: %w", err)
+		return repository.Refs{}, nil, err
 	}
-	gitDir, ok := gitDirOf(dir)
-	if !ok {
-		gitDir = dir
-	}
-	if !isGitDir(gitDir) {
-		return refFiles{}, nil, fmt.Errorf("%s: %w", path, ErrNotRepository)
-	}
-	l, err := withCommonDir(layout{root: dir, gitDir: gitDir})
+	folders, err := repository.ObjectFolders(l.CommonDir)
 	if err != nil {
-		return refFiles{}, nil, err
+		return repository.Refs{}, nil, err
 	}
-	folders, err := objectFolders(l.commonDir)
-	if err != nil {
-		return refFiles{}, nil, err
-	}
-	return refFiles{l.commonDir}, objects.Open("", folders...), nil
+	return l.Refs(), objects.Open("", folders...), nil
 }
 
-func readTip(ctx context.Context, refs refFiles, store *objects.Store, branch string) (*CommitInfo, error) {
+func readTip(ctx context.Context, refs repository.Refs, store *objects.Store, branch string) (*CommitInfo, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	id, err := refs.read("refs/heads/" + branch)
-	if errors.Is(err, errNoRef) {
+	id, err := refs.Read("refs/heads/" + branch)
+	if errors.Is(err, repository.ErrNoRef) {
 		return nil, nil
 	}
 	if err != nil {

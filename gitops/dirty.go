@@ -12,13 +12,14 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Dirty lists the tracked files that are modified or staged against the commit
 // that the work tree stands on, submodules on another commit included. Files
 // are read only where their stat data does not settle it.
 func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,17 +60,17 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 // scan is a scan of the work tree against ix.
 func (c *Checkout) scan(ix *index.File, report func(found) error) *scan {
 	return &scan{
-		settings: &c.settings, index: ix, root: c.dir, outer: c.ignores, skip: c.leftOut(), report: report,
+		settings: &c.repo.Settings, index: ix, root: c.dir, outer: c.ignores, skip: c.leftOut(), report: report,
 	}
 }
 
 // leftOut are what is hidden and folders of ours that lie in the work tree.
 func (c *Checkout) leftOut() map[string]bool {
-	rel, err := filepath.Rel(c.root, resolved(c.state))
+	rel, err := filepath.Rel(c.repo.Root, c.state)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return c.hidden
 	}
-	all := map[string]bool{c.settings.sameName(filepath.ToSlash(rel)): true}
+	all := map[string]bool{c.repo.Settings.SameName(filepath.ToSlash(rel)): true}
 	maps.Copy(all, c.hidden)
 	return all
 }
@@ -100,7 +101,7 @@ func (c *Checkout) modes(ix *index.File, suspects []suspect) {
 		if at, ok := ix.Search(s.path); ok {
 			known = ix.Mode(at)
 		}
-		s.mode = c.settings.modeOf(s.info, known)
+		s.mode = modeOf(&c.repo.Settings, s.info, known)
 	}
 }
 
@@ -116,19 +117,11 @@ func isAsIndexed(ix *index.File, s suspect) bool {
 // submoduleMoved says whether a submodule is on another commit than the index
 // has.
 func (c *Checkout) submoduleMoved(ix *index.File, f found) bool {
-	dir, ok := gitDirOf(filepath.Join(c.root, filepath.FromSlash(f.path)))
+	dir, ok := repository.GitDirOf(filepath.Join(c.repo.Root, filepath.FromSlash(f.path)))
 	if !ok {
 		return true
 	}
-	head, err := readHead(dir)
-	if err != nil {
-		return true
-	}
-	name, symbolic := strings.CutPrefix(head, "ref: ")
-	if !symbolic {
-		return plumbing.NewHash(head) != ix.Entry(f.entry).ID
-	}
-	id, err := refFiles{dir}.read(name)
+	_, id, err := repository.Layout{GitDir: dir, CommonDir: dir}.Head()
 	return err != nil || id != ix.Entry(f.entry).ID
 }
 

@@ -6,25 +6,15 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // What Open returns for a folder that cannot be worked in at all.
 var (
-	ErrNotRepository = errors.New("not in a git checkout: run in one, or name one with --repo")
-	ErrBare          = errors.New("the repository is bare: give a checkout that has a work tree")
+	ErrNotRepository = repository.ErrNotRepository
+	ErrBare          = repository.ErrBare
 	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
 )
-
-// UnsupportedError is a property of the checkout that would make the result
-// wrong, found before anything was touched.
-type UnsupportedError struct {
-	Feature string // what was found
-	Remedy  string // what to do about it
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s: not supported; %s", e.Feature, e.Remedy)
-}
 
 // DirtyError names tracked files that are modified or staged where a clean
 // checkout is needed.
@@ -66,8 +56,13 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// What an object or a pack of objects can be refused for.
+// What is refused below this package.
 type (
+	// UnsupportedError is a property of the checkout that would make the result
+	// wrong, found before anything was touched.
+	UnsupportedError = repository.UnsupportedError
+	// InUseError says that somebody else works in the checkout at this moment.
+	InUseError    = repository.InUseError
 	ObjectError   = objects.DamagedError
 	TooLargeError = objects.TooLargeError
 	PackError     = objects.PackError

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Hide leaves paths of the work tree, and all that is below them, out of
@@ -20,36 +20,12 @@ import (
 func (c *Checkout) Hide(paths []string) {
 	c.hidden = map[string]bool{}
 	for _, name := range paths {
-		c.hidden[c.settings.sameName(path.Clean(name))] = true
+		c.hidden[c.repo.Settings.SameName(path.Clean(name))] = true
 	}
 }
 
 // hides says whether a path is hidden or lies in something that is.
-func (c *Checkout) hides(name string) bool { return c.settings.covers(c.hidden, name) }
-
-// covers says whether a path is in set, or below one that is.
-func (s *settings) covers(set map[string]bool, name string) bool {
-	if len(set) == 0 {
-		return false
-	}
-	for name = s.sameName(name); name != "."; name = path.Dir(name) {
-		if set[name] {
-			return true
-		}
-	}
-	return false
-}
-
-// sameName is one spelling for all names that this file system takes for one.
-func (s *settings) sameName(name string) string {
-	if s.precompose {
-		name = norm.NFC.String(name)
-	}
-	if s.ignoreCase {
-		name = strings.ToLower(name)
-	}
-	return name
-}
+func (c *Checkout) hides(name string) bool { return c.repo.Settings.Covers(c.hidden, name) }
 
 const (
 	longestTarget = 4 << 10 // of a link, in bytes
@@ -84,7 +60,7 @@ func (f finder) tracks(parts []string, links int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		n := slices.IndexFunc(entries, func(e objects.Entry) bool { return f.settings.sameName(e.Name) == f.settings.sameName(part) })
+		n := slices.IndexFunc(entries, func(e objects.Entry) bool { return f.repo.Settings.SameName(e.Name) == f.repo.Settings.SameName(part) })
 		if n < 0 {
 			return false, nil
 		}
@@ -125,11 +101,11 @@ func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int)
 // inSubmodule looks into a submodule that is checked out. Of another one nothing
 // is here.
 func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
-	dir, ok := gitDirOf(filepath.Join(f.root, filepath.FromSlash(at)))
+	dir, ok := repository.GitDirOf(filepath.Join(f.repo.Root, filepath.FromSlash(at)))
 	if !ok {
 		return false, nil
 	}
-	folders, err := objectFolders(dir)
+	folders, err := repository.ObjectFolders(dir)
 	if err != nil {
 		return false, err
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
@@ -15,22 +13,16 @@ import (
 
 // Exclude is the ignore rules of the repository's info/exclude, as they were
 // when the checkout was opened.
-func (c *Checkout) Exclude() rules.Ignore {
-	text, err := os.ReadFile(filepath.Join(c.shadow, "info/exclude"))
-	if err != nil {
-		return rules.Ignore{} // there is none
-	}
-	return rules.ParseIgnore(text, "")
-}
+func (c *Checkout) Exclude() rules.Ignore { return c.repo.Exclude() }
 
 // IgnoresCase says whether names that differ in case alone are one to git
 // (core.ignoreCase).
-func (c *Checkout) IgnoresCase() bool { return c.settings.ignoreCase }
+func (c *Checkout) IgnoresCase() bool { return c.repo.Settings.IgnoreCase }
 
 // Tracked lists the files in the index, sorted by bytes. Git ignores none of
 // them, whatever the ignore rules say.
 func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tracked files: %w", err)
 	}
@@ -44,7 +36,7 @@ func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
 // TrackedNamed lists the files in the index whose last part is name, sorted by
 // bytes.
 func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, error) {
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tracked files: %w", err)
 	}
@@ -60,7 +52,7 @@ func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, err
 // Submodules lists the paths in the index at which another repository is to be,
 // whatever .gitmodules names.
 func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the submodules: %w", err)
 	}

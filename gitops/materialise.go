@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // MaterialiseOptions says what a fresh tree holds.
@@ -54,7 +55,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	}
 	defer root.Close()
 	fill := c.fillByItself
-	if c.git.There() {
+	if c.repo.Git.There() {
 		fill = c.fillWithGit
 	}
 	if err := fill(ctx, root, o.Tree); err != nil {
@@ -67,7 +68,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 	if err := os.MkdirAll(gitDir, 0o777); err != nil {
 		return err
 	}
-	if err := fillGitDir(gitDir, c.layout, &c.settings); err != nil {
+	if err := c.repo.FillGitDir(gitDir); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(base.SHA+"\n"), 0o666); err != nil {
@@ -91,7 +92,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 // and where LentObjects says.
 func (c *Checkout) borrowObjects(gitDir string) error {
 	var alternates strings.Builder
-	for i := range c.borrows {
+	for i := range c.repo.Folders {
 		place := lentPlace(gitDir, i)
 		if err := os.MkdirAll(place, 0o700); err != nil {
 			return err
@@ -102,7 +103,7 @@ func (c *Checkout) borrowObjects(gitDir string) error {
 		}
 		fmt.Fprintln(&alternates, relative)
 	}
-	fmt.Fprintln(&alternates, quoteListed(filepath.Join(c.commonDir, "objects")))
+	fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(c.repo.CommonDir, "objects")))
 	return os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates.String()), 0o666)
 }
 
@@ -115,15 +116,15 @@ func lentPlace(gitDir string, i int) string {
 // folders that Materialise made for them in a tree at dir: there git looks for
 // them where something else stands in the checkout's place.
 func (c *Checkout) LentObjects(dir string) map[string]string {
-	lent := make(map[string]string, len(c.borrows))
-	for i, from := range c.borrows {
+	lent := make(map[string]string, len(c.repo.Folders))
+	for i, from := range c.repo.Folders {
 		lent[lentPlace(filepath.Join(dir, ".git"), i)] = filepath.Join(from, "objects")
 	}
 	return lent
 }
 
 func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {
-	git := program.Isolated(c.git.Path, os.Environ(), c.root, filepath.Join(root.Name(), ".git"), root.Name())
+	git := program.Isolated(c.repo.Git.Path, os.Environ(), c.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
 	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ var diffOptions = []string{
 // gitDiff runs git's diff of the base and the tree of cs, without attributes:
 // the agent could hide a text with them.
 func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
-	empty := filepath.Join(c.shadow, "empty")
+	empty := filepath.Join(c.repo.Private, "empty")
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
@@ -37,7 +37,7 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), old.String(), now.String())
-	git := c.git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
+	git := c.repo.Git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
 	if err := git.Stream(ctx, empty, nil, w, args...); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
@@ -73,7 +73,7 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 	if cs.Empty() {
 		return nil
 	}
-	if c.git.There() {
+	if c.repo.Git.There() {
 		return c.gitDiff(ctx, cs, w, "--patch", "--binary")
 	}
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
@@ -97,7 +97,7 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []obje
 		return nil
 	}
 	count := c.countByItself
-	if c.git.There() {
+	if c.repo.Git.There() {
 		count = c.countWithGit
 	}
 	if err := count(ctx, cs, changes); err != nil {

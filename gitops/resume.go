@@ -37,12 +37,12 @@ type untracked struct {
 
 // Mark is what Resume needs to go on with the checkout in another process.
 func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
-	device, inode, err := identity(c.root)
+	device, inode, err := identity(c.repo.Root)
 	if err != nil {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 1, Root: c.root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
+		Version: 1, Root: c.repo.Root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
 	}
 	for path := range c.locked {
 		m.Locked = append(m.Locked, path)
@@ -68,11 +68,11 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	device, inode, err := identity(c.root)
+	device, inode, err := identity(c.repo.Root)
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	if m.Root != c.root || m.Device != device || m.Inode != inode {
+	if m.Root != c.repo.Root || m.Device != device || m.Inode != inode {
 		return nil, ErrOtherCheckout
 	}
 	base, err := c.baseAt(m.Base.Branch, plumbing.NewHash(m.Base.SHA))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
@@ -46,7 +47,7 @@ const (
 // tracked. It reads folders and ignore files, no other content, and holds one
 // folder at a time.
 type scan struct {
-	settings *settings
+	settings *repository.Settings
 	index    *index.File
 	root     *os.Root
 	outer    []rules.Ignore // patterns from outside of the work tree, the weakest first
@@ -95,7 +96,7 @@ func (s *scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if err != nil {
 		return err
 	}
-	if _, has := find(names, ".gitattributes", s.settings.ignoreCase); has {
+	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has {
 		s.noteAttributes(at.path)
 	}
 	if !s.tracked && !at.ignored {
@@ -150,10 +151,10 @@ func (s *scan) named(names []name, entries []fs.DirEntry, at place) []name {
 	names = slices.Grow(names, len(entries))
 	for _, e := range entries {
 		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
-		if s.settings.precompose {
+		if s.settings.Precompose {
 			n.git = norm.NFC.String(n.git)
 		}
-		if len(s.skip) == 0 || !s.skip[s.settings.sameName(at.path+n.git)] {
+		if len(s.skip) == 0 || !s.skip[s.settings.SameName(at.path+n.git)] {
 			names = append(names, n)
 		}
 	}
@@ -198,7 +199,7 @@ func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 		}
 		rest := string(s.index.Path(i)[len(at.path):])
 		part, _, deeper := strings.Cut(rest, "/")
-		n, there := find(names, part, s.settings.ignoreCase)
+		n, there := find(names, part, s.settings.IgnoreCase)
 		if !deeper {
 			if there {
 				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink
@@ -244,7 +245,7 @@ func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name
 // nothing is known.
 func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
 	path := strings.TrimSuffix(below.path, "/")
-	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.ignoreCase)
+	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
 	err := s.into(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
 		return s.tell(found{what: foundUnreadable, path: path, entry: -1, dir: true})
@@ -271,7 +272,7 @@ func (s *scan) gone(lo, hi int) error {
 }
 
 func (s *scan) missing(i int) error {
-	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid || s.settings.covers(s.skip, e.Path) {
+	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid || s.settings.Covers(s.skip, e.Path) {
 		return nil
 	}
 	return s.tell(found{what: foundDeleted, path: string(s.index.Path(i)), entry: i})
@@ -295,11 +296,11 @@ func (s *scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	if err != nil {
 		return fmt.Errorf("look at %q: %w", e.Path, err)
 	}
-	mode := s.settings.modeOf(info, e.Mode)
+	mode := modeOf(s.settings, info, e.Mode)
 	if mode == 0 {
 		return s.missing(i)
 	}
-	if mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && s.settings.unchanged(e.Stat, info, s.index.Modified) {
+	if mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified) {
 		return nil
 	}
 	return s.tell(found{what: foundSuspect, path: e.Path, entry: i, info: info})

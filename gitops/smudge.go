@@ -160,20 +160,20 @@ func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, er
 		}
 		return false, err
 	case index.Symlink:
-		if s.settings.symlinks {
+		if s.repo.Settings.Symlinks {
 			return false, s.link(d)
 		}
 		return false, s.file(ctx, d, eol.Action{})
 	}
 	attrs := s.attributes.of(d.Path)
-	why, needs := s.settings.needsGit(attrs)
-	if needs && !s.git.There() {
+	why, needs := s.repo.Settings.NeedsGit(attrs)
+	if needs && !s.repo.Git.There() {
 		return false, noGitFor(why)
 	}
 	if needs {
 		return true, nil
 	}
-	return false, s.file(ctx, d, s.settings.eol.Decide(attrs))
+	return false, s.file(ctx, d, s.repo.Settings.EOL.Decide(attrs))
 }
 
 // folder makes a folder that is not there.
@@ -259,7 +259,7 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
-	path := filepath.Join(s.shadow, "checkout-index")
+	path := filepath.Join(s.repo.Private, "checkout-index")
 	if err := index.WriteNew(path, entries); err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
 	}
-	git := s.git.With("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
+	git := s.repo.Git.With("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
 	if _, err := git.Run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}

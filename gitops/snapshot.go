@@ -69,7 +69,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 // clock is the time by the clock of the file system, which is coarser than the
 // program's: what is written after this cannot have an earlier time.
 func (c *Checkout) clock() (time.Time, error) {
-	path := filepath.Join(c.shadow, "clock")
+	path := filepath.Join(c.repo.Private, "clock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return time.Time{}, err
 	}
@@ -86,7 +86,7 @@ func (c *Checkout) clock() (time.Time, error) {
 // baseIndex is the index of the checkout, made to hold the base tree and
 // nothing else: what is staged besides is a modification of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []sus
 
 // rewritten is ix with updates, by way of a file in the shadow.
 func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
-	path := filepath.Join(c.shadow, "base-index")
+	path := filepath.Join(c.repo.Private, "base-index")
 	if err := index.WriteFile(path, ix, updates); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,7 +27,7 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 		return fmt.Errorf("switch to branch %q: %w", branch, err)
 	}
 	id := plumbing.NewHash(sha)
-	if err := c.isFree(branch); err != nil {
+	if err := c.repo.CheckFree(branch); err != nil {
 		return fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	if err := c.mayMove(ctx, branch, id, cs); err != nil {
@@ -50,38 +50,14 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash
 	if err := c.putBranchBack(branch); err != nil {
 		return err
 	}
-	from := c.headName()
 	subject, _, _ := strings.Cut(commit.Message, "\n")
-	if err := c.setBranch(branch, id, "commit: "+subject); err != nil {
+	if err := c.repo.SetBranch(branch, id, "commit: "+subject); err != nil {
 		return err
 	}
-	if err := c.setHead("ref: refs/heads/"+branch, id.String(), "checkout: moving from "+from+" to "+branch); err != nil {
+	if err := c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch); err != nil {
 		return err
 	}
 	return c.switchIndex(ctx, cs)
-}
-
-// isFree makes sure, before anything is written, that the branch is not checked
-// out somewhere else, that its name fits among the others, and that no git is
-// at work here.
-func (c *Checkout) isFree(branch string) error {
-	heads, err := filepath.Glob(filepath.Join(c.commonDir, "worktrees", "*", "HEAD"))
-	if err != nil {
-		return err
-	}
-	for _, head := range append(heads, filepath.Join(c.commonDir, "HEAD")) {
-		dir := filepath.Dir(head)
-		if dir == c.gitDir {
-			continue
-		}
-		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !(dir == c.commonDir && c.settings.bare) {
-			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
-		}
-	}
-	if err := c.refs().fits("refs/heads/" + branch); err != nil {
-		return err
-	}
-	return notLocked(filepath.Join(c.gitDir, "index"))
 }
 
 // tipBefore is the tip of a branch, without what the agent did to the one that
@@ -117,7 +93,7 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 	if err != nil {
 		return err
 	}
-	repository := objects.Open(c.commonDir)
+	repository := objects.Open(c.repo.CommonDir)
 	if err = repository.CheckOwn(append(ids, id)); err == nil {
 		err = c.objects.CopyTo(repository, append(ids, id))
 	}
@@ -132,11 +108,11 @@ func (c *Checkout) putBranchBack(except string) error {
 	if c.start.branch == "" || c.start.branch == except {
 		return nil
 	}
-	now, err := c.refs().read("refs/heads/" + c.start.branch)
+	now, err := c.repo.Refs().Read("refs/heads/" + c.start.branch)
 	if err == nil && now == c.start.commit {
 		return nil
 	}
-	return c.setBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
+	return c.repo.SetBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
 }
 
 // switchIndex writes an index of the tree of cs. A change that is not in the
@@ -147,7 +123,7 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 		return err
 	}
 	if cs.snapshot != nil {
-		return c.writeLiveIndex(cs.snapshot.index, updatesOf(append(changes, cs.alike...), cs.stats))
+		return c.repo.WriteIndex(cs.snapshot.index, updatesOf(append(changes, cs.alike...), cs.stats))
 	}
 	ix, err := c.baseIndex(ctx)
 	if err != nil {
@@ -160,7 +136,7 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	return c.writeLiveIndex(ix, updatesOf(changes, stats))
+	return c.repo.WriteIndex(ix, updatesOf(changes, stats))
 }
 
 // Restore takes a change out of the work tree, where it was found in it, and
@@ -191,8 +167,8 @@ func (c *Checkout) converted(cs *ChangeSet) []objects.Difference {
 	attributes := c.treeAttributes(cs.Base.Tree.hash())
 	return slices.DeleteFunc(slices.Clone(cs.alike), func(d objects.Difference) bool {
 		attrs := attributes.of(d.Path)
-		_, filtered := c.settings.needsGit(attrs)
-		return d.New.Mode == index.Symlink || !filtered && !c.settings.eol.Decide(attrs).Converts()
+		_, filtered := c.repo.Settings.NeedsGit(attrs)
+		return d.New.Mode == index.Symlink || !filtered && !c.repo.Settings.EOL.Decide(attrs).Converts()
 	})
 }
 
@@ -216,8 +192,8 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	if err := c.putBranchBack(""); err != nil {
 		return err
 	}
-	if head, err := readHead(c.gitDir); err != nil || head != c.start.head {
-		if err := c.setHead(c.start.head, c.start.commit.String(), "checkout: moving from "+c.headName()+" to "+c.startName()); err != nil {
+	if head, _, err := c.repo.Head(); err != nil || head != c.start.head {
+		if err := c.repo.SetHead(c.start.head, c.start.commit.String(), cmp.Or(c.start.branch, c.start.commit.String())); err != nil {
 			return err
 		}
 	}
@@ -226,8 +202,6 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	}
 	return c.startAgain()
 }
-
-func (c *Checkout) startName() string { return first(c.start.branch, c.start.commit.String()) }
 
 // startAgain makes the base what HEAD has.
 func (c *Checkout) startAgain() error {
@@ -242,11 +216,11 @@ func (c *Checkout) startAgain() error {
 func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat) error {
 	updates := c.statUpdates(ctx, stats)
 	if len(updates) == 0 {
-		if live, err := c.readLiveIndex(ctx); err == nil && live.Equal(c.start.index) {
+		if live, err := c.repo.Index(ctx); err == nil && live.Equal(c.start.index) {
 			return nil
 		}
 	}
-	return c.writeLiveIndex(c.start.index, updates)
+	return c.repo.WriteIndex(c.start.index, updates)
 }
 
 // statUpdates puts new stat data into the entries of the index as it was, as

@@ -34,7 +34,7 @@ func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 	if n.git == ".git" {
 		return s.tell(found{what: foundRepository, path: path, entry: -1, dir: true})
 	}
-	if at.ignored || ignores(at.ignores, path, isDir, s.settings.ignoreCase) {
+	if at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase) {
 		if !s.ignored {
 			return nil
 		}

@@ -1,6 +1,7 @@
-package gitops
+package repository
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 // configFiles reads git's configuration where there is no git: the files of
 // the system, the user and the repository, and what they include.
 type configFiles struct {
-	layout
+	Layout
 	getenv func(string) string
 }
 
@@ -38,8 +39,8 @@ func (c configFiles) read() ([]variable, error) {
 
 func (c configFiles) paths() []string {
 	var paths []string
-	if !(variable{value: c.getenv("GIT_CONFIG_NOSYSTEM"), valued: true}).bool() {
-		paths = append(paths, first(c.getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig"))
+	if !isTrue(c.getenv("GIT_CONFIG_NOSYSTEM")) {
+		paths = append(paths, cmp.Or(c.getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig"))
 	}
 	if global := c.getenv("GIT_CONFIG_GLOBAL"); global != "" {
 		paths = append(paths, global)
@@ -47,21 +48,12 @@ func (c configFiles) paths() []string {
 		paths = append(paths, filepath.Join(configHome(c.getenv), "git", "config"))
 		paths = append(paths, filepath.Join(c.getenv("HOME"), ".gitconfig"))
 	}
-	paths = append(paths, filepath.Join(c.commonDir, "config"))
-	return append(paths, filepath.Join(c.gitDir, "config.worktree")) // there only with extensions.worktreeConfig
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
+	paths = append(paths, filepath.Join(c.CommonDir, "config"))
+	return append(paths, filepath.Join(c.GitDir, "config.worktree")) // there only with extensions.worktreeConfig
 }
 
 func configHome(getenv func(string) string) string {
-	return first(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config"))
+	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config"))
 }
 
 func (c configFiles) fromEnvironment() []variable {
@@ -152,7 +144,7 @@ func (c configFiles) holds(condition, dir string) bool {
 	case "gitdir/i":
 		return c.gitDirMatches(pattern, dir, true)
 	case "onbranch":
-		head, err := readHead(c.gitDir)
+		head, err := readHead(c.GitDir)
 		branch, ok := strings.CutPrefix(head, "ref: refs/heads/")
 		return err == nil && ok && rules.MatchPath(openEnded(pattern), branch, false)
 	}
@@ -167,7 +159,7 @@ func (c configFiles) gitDirMatches(pattern, dir string, fold bool) bool {
 	if !filepath.IsAbs(pattern) {
 		pattern = "**/" + pattern
 	}
-	return rules.MatchPath(openEnded(pattern), c.gitDir, fold)
+	return rules.MatchPath(openEnded(pattern), c.GitDir, fold)
 }
 
 // openEnded lets a pattern that ends with a slash match everything below.

@@ -1,4 +1,4 @@
-package gitops
+package repository
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// objectFolders returns the git folders whose objects a repository has: its
+// ObjectFolders returns the git folders whose objects a repository has: its
 // own, and those that objects/info/alternates names, and theirs.
-func objectFolders(commonDir string) ([]string, error) {
+func ObjectFolders(commonDir string) ([]string, error) {
 	const deepest = 5 // as in git
 	list := []string{commonDir}
 	depth := map[string]int{commonDir: 0}
@@ -46,8 +46,8 @@ func objectFolders(commonDir string) ([]string, error) {
 	return list, nil
 }
 
-// quoteListed quotes a path for a list that is separated by colons.
-func quoteListed(path string) string {
+// QuoteAlternate quotes a path for a list that is separated by colons.
+func QuoteAlternate(path string) string {
 	if strings.ContainsAny(path, ":\"\n") {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 	}

@@ -1,21 +1,26 @@
-package gitops
+package repository
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// settings is the part of git's configuration that this package follows, as it
+// Settings is the part of git's configuration that this package follows, as it
 // was when the checkout was opened.
-type settings struct {
+type Settings struct {
 	formatVersion int
 	extensions    map[string]string
 	bare          bool
@@ -23,25 +28,25 @@ type settings struct {
 	sparse        bool
 	promisor      string // name of a remote that objects are fetched from on demand
 
-	eol          eol.Settings
-	fileMode     bool
-	symlinks     bool
-	ignoreCase   bool
-	precompose   bool
-	trustCtime   bool
+	EOL          eol.Settings
+	FileMode     bool
+	Symlinks     bool
+	IgnoreCase   bool
+	Precompose   bool
+	TrustCtime   bool
 	noReflog     bool
-	minimalStat  bool
+	MinimalStat  bool
 	excludesFile string
 	attributes   string
-	origin       string
-	filters      map[string]filterDriver
+	Origin       string
+	Filters      map[string]FilterDriver
 }
 
-// filterDriver is a [filter "name"] section: options by name, as written.
-type filterDriver map[string]string
+// FilterDriver is a [filter "name"] section: options by name, as written.
+type FilterDriver map[string]string
 
-// active says that the driver runs a program.
-func (d filterDriver) active() bool {
+// Active says that the driver runs a program.
+func (d FilterDriver) Active() bool {
 	return d["clean"] != "" || d["smudge"] != "" || d["process"] != ""
 }
 
@@ -59,11 +64,11 @@ const wantedVariables = `^(core|extensions|index|filter|remote|include|includeif
 // files and includes: with git where it is there, else by itself. A file of the
 // work tree among them is an *UnsupportedError: commands of the agent could have
 // git start programs by it.
-func readConfig(ctx context.Context, l layout, git program.Program, getenv func(string) string) ([]variable, error) {
+func readConfig(ctx context.Context, l Layout, git program.Program, getenv func(string) string) ([]variable, error) {
 	if !git.There() {
-		return configFiles{layout: l, getenv: getenv}.read()
+		return configFiles{Layout: l, getenv: getenv}.read()
 	}
-	out, err := git.Run(ctx, l.root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
+	out, err := git.Run(ctx, l.Root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
 	if program.ExitStatus(err) == 1 {
 		return nil, nil
 	}
@@ -75,14 +80,14 @@ func readConfig(ctx context.Context, l layout, git program.Program, getenv func(
 
 // listed reads what git config -z --show-origin writes: by turns where a variable
 // stands, and the variable.
-func (l layout) listed(out []byte, home string) ([]variable, error) {
+func (l Layout) listed(out []byte, home string) ([]variable, error) {
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
 	vars, from := make([]variable, 0, len(items)/2), ""
 	var err error
 	for ; len(items) >= 2; items = items[2:] {
 		key, value, valued := strings.Cut(string(items[1]), "\n")
-		if file, ok := strings.CutPrefix(string(items[0]), "file:"); ok && from != absolute(l.root, file) {
-			from = absolute(l.root, file)
+		if file, ok := strings.CutPrefix(string(items[0]), "file:"); ok && from != absolute(l.Root, file) {
+			from = absolute(l.Root, file)
 			err = l.configOutside(from)
 		}
 		if err == nil && isInclude(key) {
@@ -104,14 +109,14 @@ func isInclude(key string) bool {
 
 // configOutside refuses a file of git's configuration that commands at work in
 // the checkout can change, or make.
-func (l layout) configOutside(path string) error {
+func (l Layout) configOutside(path string) error {
 	path = filepath.Clean(path)
-	for _, dir := range [...]string{l.gitDir, l.commonDir} {
+	for _, dir := range [...]string{l.GitDir, l.CommonDir} {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 			return nil
 		}
 	}
-	if !program.LeadsThrough(path, l.root) {
+	if !program.LeadsThrough(path, l.Root) {
 		return nil
 	}
 	return &UnsupportedError{
@@ -120,11 +125,14 @@ func (l layout) configOutside(path string) error {
 	}
 }
 
-func newSettings(vars []variable, home string) settings {
-	s := settings{
+// Required says that git fails where the driver cannot do its work.
+func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
+
+func newSettings(vars []variable, home string) Settings {
+	s := Settings{
 		extensions: map[string]string{},
-		fileMode:   true, symlinks: true, trustCtime: true,
-		filters: map[string]filterDriver{},
+		FileMode:   true, Symlinks: true, TrustCtime: true,
+		Filters: map[string]FilterDriver{},
 	}
 	for _, v := range vars {
 		s.take(v)
@@ -136,13 +144,13 @@ func newSettings(vars []variable, home string) settings {
 
 // useDefaultRules puts in where git looks for the user's own ignore and
 // attribute rules when the configuration does not say.
-func (s *settings) useDefaultRules(getenv func(string) string) {
+func (s *Settings) useDefaultRules(getenv func(string) string) {
 	dir := filepath.Join(configHome(getenv), "git")
-	s.excludesFile = first(s.excludesFile, filepath.Join(dir, "ignore"))
-	s.attributes = first(s.attributes, filepath.Join(dir, "attributes"))
+	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
+	s.attributes = cmp.Or(s.attributes, filepath.Join(dir, "attributes"))
 }
 
-func (s *settings) take(v variable) {
+func (s *Settings) take(v variable) {
 	section, rest, _ := strings.Cut(v.key, ".")
 	dot := strings.LastIndexByte(rest, '.')
 	middle, name := rest[:max(dot, 0)], rest[dot+1:]
@@ -160,7 +168,7 @@ func (s *settings) take(v variable) {
 	}
 }
 
-func (s *settings) takeCore(name string, v variable) {
+func (s *Settings) takeCore(name string, v variable) {
 	switch name {
 	case "repositoryformatversion":
 		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
@@ -171,21 +179,21 @@ func (s *settings) takeCore(name string, v variable) {
 	case "sparsecheckout":
 		s.sparse = v.bool()
 	case "autocrlf":
-		s.eol.AutoCRLF = v.boolOr("input")
+		s.EOL.AutoCRLF = v.boolOr("input")
 	case "eol":
-		s.eol.EOL = strings.ToLower(v.value)
+		s.EOL.EOL = strings.ToLower(v.value)
 	case "filemode":
-		s.fileMode = v.bool()
+		s.FileMode = v.bool()
 	case "symlinks":
-		s.symlinks = v.bool()
+		s.Symlinks = v.bool()
 	case "ignorecase":
-		s.ignoreCase = v.bool()
+		s.IgnoreCase = v.bool()
 	case "precomposeunicode":
-		s.precompose = v.bool()
+		s.Precompose = v.bool()
 	case "trustctime":
-		s.trustCtime = v.bool()
+		s.TrustCtime = v.bool()
 	case "checkstat":
-		s.minimalStat = strings.EqualFold(v.value, "minimal")
+		s.MinimalStat = strings.EqualFold(v.value, "minimal")
 	case "logallrefupdates":
 		s.noReflog = !strings.EqualFold(v.value, "always") && !v.bool()
 	case "excludesfile":
@@ -195,22 +203,22 @@ func (s *settings) takeCore(name string, v variable) {
 	}
 }
 
-func (s *settings) takeFilter(driver, name string, v variable) {
-	if s.filters[driver] == nil {
-		s.filters[driver] = filterDriver{}
+func (s *Settings) takeFilter(driver, name string, v variable) {
+	if s.Filters[driver] == nil {
+		s.Filters[driver] = FilterDriver{}
 	}
 	value := v.value
 	if !v.valued {
 		value = "true"
 	}
-	s.filters[driver][name] = value
+	s.Filters[driver][name] = value
 }
 
-func (s *settings) takeRemote(remote, name string, v variable) {
+func (s *Settings) takeRemote(remote, name string, v variable) {
 	switch name {
 	case "url":
-		if remote == "origin" && s.origin == "" {
-			s.origin = withoutCredentials(v.value)
+		if remote == "origin" && s.Origin == "" {
+			s.Origin = withoutCredentials(v.value)
 		}
 	case "promisor":
 		if v.bool() {
@@ -221,16 +229,55 @@ func (s *settings) takeRemote(remote, name string, v variable) {
 	}
 }
 
-// bool reads a truth value as git does; what is none counts as false.
-func (v variable) bool() bool {
-	if !v.valued {
-		return true
+// Covers says whether a path is in set, or below one that is.
+func (s *Settings) Covers(set map[string]bool, name string) bool {
+	if len(set) == 0 {
+		return false
 	}
-	switch strings.ToLower(v.value) {
+	for name = s.SameName(name); name != "."; name = path.Dir(name) {
+		if set[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedsGit says that only git can convert a file with these attributes, and
+// why.
+func (s *Settings) NeedsGit(attrs rules.Resolved) (why string, needs bool) {
+	if name := attrs["filter"].Text(); name != "" && s.Filters[name].Active() {
+		return "filter=" + name, true
+	}
+	if encoding := attrs["working-tree-encoding"].Text(); encoding != "" && !strings.EqualFold(encoding, "utf-8") {
+		return "working-tree-encoding", true
+	}
+	if attrs["ident"].IsSet() {
+		return "ident", true
+	}
+	return "", false
+}
+
+// SameName is one spelling for all names that this file system takes for one.
+func (s *Settings) SameName(name string) string {
+	if s.Precompose {
+		name = norm.NFC.String(name)
+	}
+	if s.IgnoreCase {
+		name = strings.ToLower(name)
+	}
+	return name
+}
+
+// bool reads a bare name as true.
+func (v variable) bool() bool { return !v.valued || isTrue(v.value) }
+
+// isTrue reads a truth value as git does; what is none counts as false.
+func isTrue(value string) bool {
+	switch strings.ToLower(value) {
 	case "true", "yes", "on":
 		return true
 	}
-	n, err := strconv.Atoi(v.value)
+	n, err := strconv.Atoi(value)
 	return err == nil && n != 0
 }
 

@@ -1,4 +1,4 @@
-package gitops
+package repository
 
 import (
 	"errors"
@@ -11,44 +11,60 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// layout is where the parts of a checkout lie. For a plain one gitDir and
+// Layout is where the parts of a checkout lie. For a plain one gitDir and
 // commonDir are the same; for a linked work tree gitDir holds HEAD and the
 // index, commonDir the objects, references and configuration.
-type layout struct {
-	root      string
-	gitDir    string
-	commonDir string
+type Layout struct {
+	Root      string
+	GitDir    string
+	CommonDir string
 }
 
 // discover walks up from dir to the folder that has a .git. It does not read
 // the environment: GIT_DIR of whoever started us means another repository.
-func discover(dir string) (layout, error) {
+func discover(dir string) (Layout, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
-		return layout{}, fmt.Errorf("find the checkout: %w", err)
+		return Layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
 	start, err = filepath.EvalSymlinks(start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return layout{}, fmt.Errorf("%s: there is no such folder: %w", dir, ErrNotRepository)
+		return Layout{}, fmt.Errorf("%s: there is no such folder: %w", dir, ErrNotRepository)
 	}
 	if err != nil {
-		return layout{}, fmt.Errorf("find the checkout: %w", err)
+		return Layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
 	for at := start; ; at = filepath.Dir(at) {
-		if gitDir, ok := gitDirOf(at); ok {
-			return withCommonDir(layout{root: at, gitDir: gitDir})
+		if gitDir, ok := GitDirOf(at); ok {
+			return withCommonDir(Layout{Root: at, GitDir: gitDir})
 		}
 		if isGitDir(at) {
-			return layout{}, fmt.Errorf("%s: %w", start, ErrBare)
+			return Layout{}, fmt.Errorf("%s: %w", start, ErrBare)
 		}
 		if at == filepath.Dir(at) {
-			return layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
+			return Layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
 		}
 	}
 }
 
-// gitDirOf returns the git folder of the work tree at dir, if it is one.
-func gitDirOf(dir string) (string, bool) {
+// LayoutAt is the layout of a bare or plain repository at path.
+func LayoutAt(path string) (Layout, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return Layout{}, fmt.Errorf("open repository: %w", err)
+	}
+	gitDir, ok := GitDirOf(dir)
+	if !ok {
+		gitDir = dir
+	}
+	if !isGitDir(gitDir) {
+		return Layout{}, fmt.Errorf("%s: %w", path, ErrNotRepository)
+	}
+	return withCommonDir(Layout{Root: dir, GitDir: gitDir})
+}
+
+// GitDirOf returns the git folder of the work tree at dir, if it is one.
+func GitDirOf(dir string) (string, bool) {
 	path := filepath.Join(dir, ".git")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,12 +102,12 @@ func isGitDir(dir string) bool {
 	return err == nil && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
 }
 
-func withCommonDir(l layout) (layout, error) {
-	common, err := commonDirOf(l.gitDir)
+func withCommonDir(l Layout) (Layout, error) {
+	common, err := commonDirOf(l.GitDir)
 	if err != nil {
-		return layout{}, fmt.Errorf("find the git folder of %s: %w", l.root, err)
+		return Layout{}, fmt.Errorf("find the git folder of %s: %w", l.Root, err)
 	}
-	l.commonDir = common
+	l.CommonDir = common
 	return l, nil
 }
 

@@ -1,4 +1,4 @@
-package gitops
+package repository
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 )
 
 // supported refuses what would make a result wrong, before anything is touched.
-func (s *settings) supported(l layout) error {
+func (s *Settings) supported(l Layout) error {
 	switch {
-	case s.bare && l.gitDir == l.commonDir && s.worktree == "":
-		return fmt.Errorf("%s: %w", l.root, ErrBare)
+	case s.bare && l.GitDir == l.CommonDir && s.worktree == "":
+		return fmt.Errorf("%s: %w", l.Root, ErrBare)
 	case s.sparse:
 		return sparseCheckout()
 	case s.promisor != "":
@@ -17,7 +17,7 @@ func (s *settings) supported(l layout) error {
 			Feature: fmt.Sprintf("a partial clone (objects are fetched from %q on demand)", s.promisor),
 			Remedy:  "make a full or a shallow clone (in actions/checkout: no `filter`)",
 		}
-	case s.worktree != "" && absolute(l.gitDir, s.worktree) != l.root && resolved(absolute(l.gitDir, s.worktree)) != l.root:
+	case s.worktree != "" && absolute(l.GitDir, s.worktree) != l.Root && resolved(absolute(l.GitDir, s.worktree)) != l.Root:
 		return &UnsupportedError{
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}
@@ -28,8 +28,8 @@ func (s *settings) supported(l layout) error {
 // formatSupported looks at the repository's own configuration file for a format
 // that is not known. A git that does not know it either would pass over the
 // whole file without a word.
-func formatSupported(l layout) error {
-	vars, err := configFiles{layout: l, getenv: func(string) string { return "" }}.readFile(filepath.Join(l.commonDir, "config"), 0)
+func formatSupported(l Layout) error {
+	vars, err := configFiles{Layout: l, getenv: func(string) string { return "" }}.readFile(filepath.Join(l.CommonDir, "config"), 0)
 	if err != nil {
 		return fmt.Errorf("read git's configuration: %w", err)
 	}
@@ -46,7 +46,7 @@ func sparseCheckout() error {
 // extensionsSupported follows gitrepository-layout and git's
 // Documentation/technical/repository-version: what is not known must not be
 // worked in.
-func (s *settings) extensionsSupported() error {
+func (s *Settings) extensionsSupported() error {
 	if s.formatVersion > 1 {
 		return &UnsupportedError{
 			Feature: fmt.Sprintf("repository format version %d", s.formatVersion), Remedy: "clone the repository with the default format",
