@@ -115,10 +115,7 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if err != nil {
 		return err
 	}
-	if err := c.obstructions(ix, changes); err != nil {
-		return err
-	}
-	stats, err := c.checkOut(ctx, base.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, base.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}
@@ -126,33 +123,6 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 		return err
 	}
 	return c.repo.SetHead(base.SHA, base.SHA, base.SHA)
-}
-
-// obstructions refuses changes whose new files would overwrite something that
-// is not tracked.
-func (c *Checkout) obstructions(ix *index.File, changes []objects.Difference) error {
-	var paths []string
-	for _, d := range changes {
-		if d.Old.Mode != 0 || d.New.Mode == 0 {
-			continue
-		}
-		if _, err := c.dir.Lstat(d.Path); err == nil && !c.tracks(ix, d.Path) {
-			paths = append(paths, d.Path)
-		}
-	}
-	if len(paths) > 0 {
-		return &ObstructedError{Paths: paths}
-	}
-	return nil
-}
-
-// tracks says whether the index has the path or something below it.
-func (c *Checkout) tracks(ix *index.File, path string) bool {
-	if _, ok := ix.Search(path); ok {
-		return true
-	}
-	lo, hi := ix.Folder(path+"/", 0, ix.Len())
-	return lo < hi
 }
 
 // updatesOf is what changes do to an index.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // ChangeSet is what is to become a commit: a tree on a base, and how it
@@ -25,6 +26,10 @@ type ChangeSet struct {
 	stats    map[string]index.Stat // of the files in the work tree that were read
 	alike    []objects.Difference  // files that were written and are to git as before
 }
+
+// LargestChange is how many bytes the files of a change may have together, as
+// they stand in the work tree. Files that are as long as they were do not count.
+const LargestChange = worktree.LargestChange
 
 // Empty says that there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
@@ -60,12 +65,12 @@ type File struct {
 // and HEAD do not count: the agent may have done anything to them. New objects
 // are kept aside until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
-	w := work{Checkout: c, snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
-	s := c.scan(snap.index, w.take)
-	if err := s.run(ctx); err != nil {
+	w := work{snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
+	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
+	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
-	if err := w.clean(ctx, s); err != nil {
+	if err := w.clean(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
 	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
@@ -82,67 +87,64 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 
 // work gathers a change set from what a scan finds.
 type work struct {
-	*Checkout
-	snap     *Snapshot
-	cs       *ChangeSet
-	suspects []suspect
-	edits    []objects.Edit
+	snap  *Snapshot
+	scan  *worktree.Scan
+	cs    *ChangeSet
+	edits []objects.Edit
 }
 
-func (w *work) take(f found) error {
-	switch f.what {
-	case foundDeleted:
-		w.edits = append(w.edits, objects.Edit{Path: f.path})
-	case foundSuspect:
-		w.suspects = append(w.suspects, suspectOf(w.snap.index, f))
-	case foundSubmodule:
-		if w.submoduleMoved(w.snap.index, f) {
-			w.problem(ProblemSubmodule, f.path, "it is on another commit, which nobody else has")
+func (w *work) take(f worktree.Found) {
+	switch f.Kind {
+	case worktree.Deleted:
+		w.edits = append(w.edits, objects.Edit{Path: f.Path})
+	case worktree.Submodule:
+		w.problem(ProblemSubmodule, f.Path, "it is on another commit, which nobody else has")
+	case worktree.Untracked:
+		if !w.snap.covers(f.Path) {
+			w.scan.Suspect(f)
 		}
-	case foundUntracked:
-		if !w.snap.covers(f.path) {
-			w.suspects = append(w.suspects, suspectOf(w.snap.index, f))
+	case worktree.Repository:
+		if !w.snap.covers(f.Path) {
+			w.problem(ProblemRepository, f.Path, "a repository of its own was made there")
 		}
-	case foundRepository:
-		if !w.snap.covers(f.path) {
-			w.problem(ProblemRepository, f.path, "a repository of its own was made there")
+	case worktree.InvalidName:
+		if !w.snap.covers(f.Path) {
+			w.problem(ProblemName, f.Path, "some systems take the name for .git")
 		}
-	case foundInvalid:
-		if !w.snap.covers(f.path) {
-			w.problem(ProblemName, f.path, "some systems take the name for .git")
-		}
-	case foundUnreadable:
-		w.problem(ProblemUnreadable, f.path, "the folder may not be read")
-	case foundTooDeep:
-		if !w.snap.covers(f.path) {
-			w.problem(ProblemTooDeep, f.path, fmt.Sprintf("its path is longer than %d bytes or %d parts", longestPath, objects.DeepestPath))
+	case worktree.Unreadable:
+		w.problem(ProblemUnreadable, f.Path, "the folder may not be read")
+	case worktree.TooDeep:
+		if !w.snap.covers(f.Path) {
+			w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.LongestPath, objects.DeepestPath))
 		}
 	}
-	return nil
 }
 
 func (w *work) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
-func (w *work) clean(ctx context.Context, s *scan) error {
-	w.modes(w.snap.index, w.suspects)
-	cl := cleaner{Checkout: w.Checkout, attributes: w.workAttributes(s), keep: true}
-	if err := cl.clean(ctx, w.suspects); err != nil {
+func (w *work) clean(ctx context.Context) error {
+	if err := w.scan.Clean(ctx, true); err != nil {
 		return err
 	}
-	for _, s := range w.suspects {
-		if s.why != "" {
-			w.problem(s.kind, s.path, s.why)
+	for i := range w.scan.Suspects {
+		s := &w.scan.Suspects[i]
+		switch {
+		case s.TooLarge:
+			w.problem(ProblemLarge, s.Path, s.Why)
+			continue
+		case s.Why != "":
+			w.problem(ProblemUnreadable, s.Path, s.Why)
 			continue
 		}
-		w.cs.stats[s.path] = index.StatOf(s.info)
-		if isAsIndexed(w.snap.index, s) {
-			e := objects.Entry{Mode: s.mode, ID: s.id}
-			w.cs.alike = append(w.cs.alike, objects.Difference{Path: s.path, Old: e, New: e})
+		w.cs.stats[s.Path] = index.StatOf(s.Info)
+		if w.scan.AsIndexed(s) {
+			e := objects.Entry{Mode: s.Mode, ID: s.ID}
+			w.cs.alike = append(w.cs.alike, objects.Difference{Path: s.Path, Old: e, New: e})
 			continue
 		}
-		w.edits = append(w.edits, objects.Edit{Path: s.path, Mode: s.mode, ID: s.id})
+		w.edits = append(w.edits, objects.Edit{Path: s.Path, Mode: s.Mode, ID: s.ID})
 	}
 	return nil
 }

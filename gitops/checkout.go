@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -13,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
-	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // Options says which checkout to open.
@@ -26,13 +24,10 @@ type Options struct {
 // Checkout is a work tree with its repository, as it was when it was opened.
 type Checkout struct {
 	repo    *repository.Repository
-	state   string
-	dir     *os.Root       // the work tree
+	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
-	ignores []rules.Ignore
 	start   position
 	locked  map[string]bool // lock files that were there when it was opened
-	hidden  map[string]bool // by Hide
 
 	base Base // what the work tree stands on
 }
@@ -67,20 +62,16 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 }
 
 func (c *Checkout) open(ctx context.Context) (err error) {
-	if c.dir, err = os.OpenRoot(c.repo.Root); err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
-	if c.state, err = filepath.EvalSymlinks(filepath.Dir(c.repo.Private)); err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
 	c.objects = objects.Open(c.repo.Private, c.repo.Folders...)
+	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
+		return err
+	}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
 	}
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
-	c.ignores = c.repo.OuterIgnores()
-	return c.filtersWork(ctx)
+	return c.work.CheckFilters(ctx, c.start.index)
 }
 
 // readPosition reads HEAD and the index.
@@ -130,6 +121,11 @@ func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwrita
 // when one is, or died there: it would be found only when the work is done.
 func (c *Checkout) Idle() error { return c.repo.Idle() }
 
+// Hide leaves paths of the work tree, and all that is below them, out of
+// snapshots, changes and copies, whatever the ignore rules say. Nothing that is
+// hidden is put back or removed. The base commit must not have them.
+func (c *Checkout) Hide(paths []string) { c.work.Hide(paths) }
+
 // Close removes what is private to this Checkout, with it objects of changes
 // that were not switched to.
 func (c *Checkout) Close() error {
@@ -137,8 +133,8 @@ func (c *Checkout) Close() error {
 	if c.objects != nil {
 		errs = append(errs, c.objects.Close())
 	}
-	if c.dir != nil {
-		errs = append(errs, c.dir.Close())
+	if c.work != nil {
+		errs = append(errs, c.work.Close())
 	}
 	return errors.Join(append(errs, c.repo.Close())...)
 }

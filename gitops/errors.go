@@ -3,10 +3,10 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // What Open returns for a folder that cannot be worked in at all.
@@ -15,26 +15,6 @@ var (
 	ErrBare          = repository.ErrBare
 	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
 )
-
-// DirtyError names tracked files that are modified or staged where a clean
-// checkout is needed.
-type DirtyError struct {
-	Paths []string // a few of them
-}
-
-func (e *DirtyError) Error() string {
-	return fmt.Sprintf("the checkout has uncommitted changes (%s): commit or stash them", quoteList(e.Paths))
-}
-
-// ObstructedError names untracked files that stand where files of another
-// commit have to go.
-type ObstructedError struct {
-	Paths []string
-}
-
-func (e *ObstructedError) Error() string {
-	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
-}
 
 // UnknownBaseError is a base that this checkout does not hold.
 type UnknownBaseError struct {
@@ -62,20 +42,18 @@ type (
 	// wrong, found before anything was touched.
 	UnsupportedError = repository.UnsupportedError
 	// InUseError says that somebody else works in the checkout at this moment.
-	InUseError    = repository.InUseError
-	ObjectError   = objects.DamagedError
+	InUseError = repository.InUseError
+	// DirtyError names tracked files that are modified or staged where a clean
+	// checkout is needed.
+	DirtyError = worktree.DirtyError
+	// ObstructedError names untracked files that stand where files of another
+	// commit have to go.
+	ObstructedError = worktree.ObstructedError
+	// ObjectError is an object that is not there, can't be read, or is not what its
+	// id says.
+	ObjectError = objects.DamagedError
+	// TooLargeError is a file of the base commit over the limit that was asked for.
 	TooLargeError = objects.TooLargeError
-	PackError     = objects.PackError
+	// PackError is a pack that does not hold what WritePack writes.
+	PackError = objects.PackError
 )
-
-func quoteList(paths []string) string {
-	const shown = 5
-	quoted := make([]string, 0, shown)
-	for _, p := range paths[:min(shown, len(paths))] {
-		quoted = append(quoted, fmt.Sprintf("%q", p))
-	}
-	if len(paths) > shown {
-		quoted = append(quoted, "…")
-	}
-	return strings.Join(quoted, ", ")
-}

@@ -14,19 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Hide leaves paths of the work tree, and all that is below them, out of
-// snapshots, changes and copies, whatever the ignore rules say. Nothing that is
-// hidden is put back or removed. The base commit must not have them.
-func (c *Checkout) Hide(paths []string) {
-	c.hidden = map[string]bool{}
-	for _, name := range paths {
-		c.hidden[c.repo.Settings.SameName(path.Clean(name))] = true
-	}
-}
-
-// hides says whether a path is hidden or lies in something that is.
-func (c *Checkout) hides(name string) bool { return c.repo.Settings.Covers(c.hidden, name) }
-
 const (
 	longestTarget = 4 << 10 // of a link, in bytes
 	mostLinks     = 40      // followed for one path, as Linux does (path_resolution(7))

@@ -36,10 +36,7 @@ func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) error {
 	}
 	ix, err := c.baseIndex(ctx)
 	if err == nil {
-		err = c.obstructions(ix, changes)
-	}
-	if err == nil {
-		_, err = c.checkOut(ctx, cs.Tree.hash(), changes)
+		_, err = c.work.CheckOutOver(ctx, ix, cs.Tree.hash(), changes)
 	}
 	if err != nil {
 		return fmt.Errorf("put the change into the checkout: %w", err)

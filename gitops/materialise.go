@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // MaterialiseOptions says what a fresh tree holds.
@@ -54,14 +50,10 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 		return err
 	}
 	defer root.Close()
-	fill := c.fillByItself
-	if c.repo.Git.There() {
-		fill = c.fillWithGit
-	}
-	if err := fill(ctx, root, o.Tree); err != nil {
+	if err := c.work.Fill(ctx, root, o.Tree.hash()); err != nil {
 		return err
 	}
-	return copyInto(ctx, root, o.Untracked)
+	return worktree.CopyInto(ctx, root, o.Untracked)
 }
 
 func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree Tree) error {
@@ -121,47 +113,4 @@ func (c *Checkout) LentObjects(dir string) map[string]string {
 		lent[lentPlace(filepath.Join(dir, ".git"), i)] = filepath.Join(from, "objects")
 	}
 	return lent
-}
-
-func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {
-	git := program.Isolated(c.repo.Git.Path, os.Environ(), c.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
-	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
-		return err
-	}
-	_, err := git.Run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
-	return err
-}
-
-func (c *Checkout) fillByItself(ctx context.Context, root *os.Root, tree Tree) error {
-	s := smudger{Checkout: c, dir: root, attributes: c.treeAttributes(tree.hash())}
-	changes, err := c.objects.Differences(ctx, plumbing.ZeroHash, tree.hash())
-	if err != nil {
-		return err
-	}
-	stats, err := s.write(ctx, changes)
-	if err != nil {
-		return err
-	}
-	entries := make([]index.Entry, 0, len(changes))
-	for _, d := range changes {
-		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]})
-	}
-	return index.WriteNew(filepath.Join(root.Name(), ".git", "index"), entries)
-}
-
-// copyInto puts copies of what is in the folder from into a tree.
-func copyInto(ctx context.Context, to *os.Root, from string) error {
-	if from == "" {
-		return nil
-	}
-	source, err := os.OpenRoot(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	cp := copier{ctx: ctx, from: source, to: to}
-	return cp.all()
 }

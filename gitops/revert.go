@@ -15,7 +15,7 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
 	if err == nil {
 		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !slices.Contains(paths, d.Path) })
-		_, err = c.checkOut(ctx, cs.Base.Tree.hash(), back)
+		_, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)
 	}
 	if err != nil {
 		return fmt.Errorf("take changes of %d files out: %w", len(paths), err)

@@ -3,13 +3,16 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // Snapshot is what stands in the work tree before the first turn: what is not
@@ -46,21 +49,16 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}}
-	var suspects []suspect
-	s := c.scan(ix, func(f found) error {
-		switch f.what {
-		case foundSuspect:
-			suspects = append(suspects, suspectOf(ix, f))
-		case foundUntracked, foundIgnored, foundRepository, foundInvalid, foundTooDeep:
-			snap.untracked[f.path] = f.dir
+	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
+		switch f.Kind {
+		case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
+			snap.untracked[f.Path] = f.Dir
 		}
-		return nil
 	})
-	s.ignored = true
-	if err := s.run(ctx); err != nil {
+	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
-	if snap.index, err = c.refreshed(ctx, ix, suspects, s, began); err != nil {
+	if snap.index, err = c.refreshed(ctx, ix, s, began); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
 	return snap, nil
@@ -91,7 +89,7 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 		return nil, err
 	}
 	var updates []index.Update
-	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e objects.Entry) {
+	err = c.work.CompareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e objects.Entry) {
 		u := index.Update{Path: path}
 		if e.Mode != 0 {
 			u.Entry = &index.Entry{Path: path, Mode: e.Mode, ID: e.ID}
@@ -106,22 +104,16 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 
 // refreshed puts the present stat data of those suspects that are as the index
 // has them into it, so that they need not be read again.
-func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []suspect, s *scan, began time.Time) (*index.File, error) {
-	if len(suspects) == 0 {
-		return ix, nil
-	}
-	cl := cleaner{Checkout: c, attributes: c.workAttributes(s)}
-	c.modes(ix, suspects)
-	if err := cl.clean(ctx, suspects); err != nil {
+func (c *Checkout) refreshed(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
+	if err := s.Clean(ctx, false); err != nil {
 		return nil, err
 	}
 	var updates []index.Update
-	for _, s := range suspects {
-		if isAsIndexed(ix, s) {
-			at, _ := ix.Search(s.path)
-			e := ix.Entry(at)
-			e.Stat = index.StatOf(s.info)
-			updates = append(updates, index.Update{Path: s.path, Entry: &e})
+	for i := range s.Suspects {
+		one := &s.Suspects[i]
+		if s.AsIndexed(one) {
+			e := index.Entry{Path: one.Path, Mode: one.Mode, ID: one.ID, Stat: index.StatOf(one.Info)}
+			updates = append(updates, index.Update{Path: one.Path, Entry: &e})
 		}
 	}
 	if len(updates) == 0 {
@@ -142,4 +134,12 @@ func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified ti
 	}
 	f.Modified = modified
 	return f, nil
+}
+
+// KeepUntracked copies what snap has found untracked or ignored to the folder
+// dir, and what is in submodules that are checked out, so that it can be put into
+// fresh trees as it was before the first turn. Sockets, devices, pipes, what
+// may not be read and what lies very deep are left out.
+func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
+	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }

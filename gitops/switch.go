@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -129,10 +128,7 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	if err := c.obstructions(ix, changes); err != nil {
-		return err
-	}
-	stats, err := c.checkOut(ctx, cs.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, cs.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}
@@ -150,8 +146,9 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 		if err != nil {
 			return fmt.Errorf("take the change out: %w", err)
 		}
-		back = append(back, c.converted(cs)...)
-		if stats, err = c.checkOut(ctx, cs.Base.Tree.hash(), back); err != nil {
+		// Files that were written may be as before only once they are converted.
+		back = append(back, c.work.Converted(cs.Base.Tree.hash(), cs.alike)...)
+		if stats, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back); err != nil {
 			return fmt.Errorf("take the change out: %w", err)
 		}
 	}
@@ -161,17 +158,6 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 	return nil
 }
 
-// converted lists files that were written, and are as before only once line
-// endings or filters have been applied.
-func (c *Checkout) converted(cs *ChangeSet) []objects.Difference {
-	attributes := c.treeAttributes(cs.Base.Tree.hash())
-	return slices.DeleteFunc(slices.Clone(cs.alike), func(d objects.Difference) bool {
-		attrs := attributes.of(d.Path)
-		_, filtered := c.repo.Settings.NeedsGit(attrs)
-		return d.New.Mode == index.Symlink || !filtered && !c.repo.Settings.EOL.Decide(attrs).Converts()
-	})
-}
-
 // goBack moves the work tree from the base to the commit where HEAD stood, and
 // writes the index as it was, with the stat data of files that were written.
 func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
@@ -179,7 +165,7 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	if err != nil {
 		return err
 	}
-	moved, err := c.checkOut(ctx, c.start.tree, home)
+	moved, err := c.work.CheckOut(ctx, c.start.tree, home)
 	if err != nil {
 		return err
 	}
@@ -227,7 +213,7 @@ func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat
 // far as they have the content that was written: that of HEAD.
 func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat) []index.Update {
 	staged := map[string]bool{}
-	if err := c.compareIndex(ctx, c.start.index, c.start.tree, func(path string, _ objects.Entry) { staged[path] = true }); err != nil {
+	if err := c.work.CompareIndex(ctx, c.start.index, c.start.tree, func(path string, _ objects.Entry) { staged[path] = true }); err != nil {
 		return nil // git reads the files again, as their stat data says
 	}
 	var updates []index.Update

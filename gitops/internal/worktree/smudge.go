@@ -1,4 +1,4 @@
-package gitops
+package worktree
 
 import (
 	"bytes"
@@ -26,20 +26,20 @@ import (
 // gitattributes(5)), with the line endings and filters that the tree's own
 // attributes ask for.
 type smudger struct {
-	*Checkout
+	*Worktree
 	dir        *os.Root
 	attributes *attributes
 	folders    map[string]bool // that are there, and no links
 }
 
-// checkOut makes changes in the work tree: what they take away first, so that
+// CheckOut makes changes in the work tree: what they take away first, so that
 // a file and a folder can change places. tree is what the new sides belong to.
 // It returns the stat data of what was written.
-func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
-	if err := c.objects.CheckFiles(ctx, changes); err != nil {
+func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
-	s := smudger{Checkout: c, dir: c.dir, attributes: c.treeAttributes(tree)}
+	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree)}
 	for i := len(changes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -49,6 +49,41 @@ func (c *Checkout) checkOut(ctx context.Context, tree plumbing.Hash, changes []o
 		}
 	}
 	return s.write(ctx, changes)
+}
+
+// CheckOutOver is checkOut where nothing that ix does not track may be lost.
+func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	if err := w.obstructions(ix, changes); err != nil {
+		return nil, err
+	}
+	return w.CheckOut(ctx, tree, changes)
+}
+
+// obstructions refuses changes whose new files would overwrite something that
+// is not tracked.
+func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
+	var paths []string
+	for _, d := range changes {
+		if d.Old.Mode != 0 || d.New.Mode == 0 {
+			continue
+		}
+		if _, err := w.dir.Lstat(d.Path); err == nil && !w.tracks(ix, d.Path) {
+			paths = append(paths, d.Path)
+		}
+	}
+	if len(paths) > 0 {
+		return &ObstructedError{Paths: paths}
+	}
+	return nil
+}
+
+// tracks says whether the index has the path or something below it.
+func (w *Worktree) tracks(ix *index.File, path string) bool {
+	if _, ok := ix.Search(path); ok {
+		return true
+	}
+	lo, hi := ix.Folder(path+"/", 0, ix.Len())
+	return lo < hi
 }
 
 // clear takes the old side of a change out of the work tree, with folders that
@@ -296,4 +331,15 @@ func (s *smudger) attributeEntries(list []objects.Difference) ([]index.Entry, er
 		}
 	}
 	return slices.Collect(maps.Values(byPath)), nil
+}
+
+// Converted are those of files that a tree has in another form than the work tree:
+// with other line endings, or what filters made of them.
+func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []objects.Difference {
+	attributes := w.treeAttributes(tree)
+	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
+		attrs := attributes.of(d.Path)
+		_, filtered := w.repo.Settings.NeedsGit(attrs)
+		return d.New.Mode == index.Symlink || !filtered && !w.repo.Settings.EOL.Decide(attrs).Converts()
+	})
 }

@@ -1,4 +1,4 @@
-package gitops
+package worktree
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // untrackedIn reports what the index does not account for in a folder.
-func (s *scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
+func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
 	for i, n := range names {
 		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
 			continue
@@ -28,50 +28,45 @@ func (s *scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen
 	return nil
 }
 
-func (s *scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
+func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	isDir := n.kind.IsDir()
-	if n.git == ".git" {
-		return s.tell(found{what: foundRepository, path: path, entry: -1, dir: true})
-	}
-	if at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase) {
-		if !s.ignored {
-			return nil
+	switch {
+	case n.git == ".git":
+		s.tell(Found{Kind: Repository, Path: path, Dir: true})
+	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
+		if s.extent == WithIgnored {
+			s.tell(Found{Kind: Ignored, Path: path, Dir: isDir})
 		}
-		return s.tell(found{what: foundIgnored, path: path, entry: -1, dir: isDir})
-	}
-	if !objects.ValidName(n.git) {
-		return s.tell(found{what: foundInvalid, path: path, entry: -1, dir: isDir})
-	}
-	if beyondGit(path) {
-		return s.tell(found{what: foundTooDeep, path: path, entry: -1, dir: isDir})
-	}
-	if isDir {
+	case !objects.ValidName(n.git):
+		s.tell(Found{Kind: InvalidName, Path: path, Dir: isDir})
+	case beyondGit(path):
+		s.tell(Found{Kind: TooDeep, Path: path, Dir: isDir})
+	case isDir:
 		return s.untrackedFolder(ctx, dir, n, at)
+	case n.kind&fs.ModeType&^fs.ModeSymlink == 0:
+		info, err := n.look()
+		if err != nil {
+			return fmt.Errorf("look at %q: %w", path, err)
+		}
+		s.tell(Found{Kind: Untracked, Path: path, info: info})
 	}
-	if n.kind&fs.ModeType&^fs.ModeSymlink != 0 {
-		return nil
-	}
-	info, err := n.look()
-	if err != nil {
-		return fmt.Errorf("look at %q: %w", path, err)
-	}
-	return s.tell(found{what: foundUntracked, path: path, entry: -1, info: info})
+	return nil
 }
 
-// longestPath is how many bytes git takes a path to have at most (PATH_MAX, with
+// LongestPath is how many bytes git takes a path to have at most (PATH_MAX, with
 // the zero byte at its end).
-const longestPath = 1<<12 - 1
+const LongestPath = 1<<12 - 1
 
 // beyondGit says that no checkout can have a path, or that comparing trees would
 // not go that deep.
 func beyondGit(path string) bool {
-	return len(path) > longestPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
+	return len(path) > LongestPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
 }
 
 // untrackedFolder goes into a folder without tracked files. One that may not be
 // read is passed over, as git does.
-func (s *scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
+func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	sub, err := regularfile.OpenFolder(dir, n.disk)
 	if errors.Is(err, fs.ErrPermission) {
@@ -82,7 +77,8 @@ func (s *scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at pla
 	}
 	defer sub.Close()
 	if holdsRepository(sub) {
-		return s.tell(found{what: foundRepository, path: path, entry: -1, dir: true})
+		s.tell(Found{Kind: Repository, Path: path, Dir: true})
+		return nil
 	}
 	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores})
 	if errors.Is(err, fs.ErrPermission) {

@@ -1,4 +1,4 @@
-package gitops
+package worktree
 
 import (
 	"bytes"
@@ -20,44 +20,69 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// suspect is a file of the work tree whose content has to be known as git
+// Suspect is a file of the work tree whose content has to be known as git
 // would store it.
-type suspect struct {
-	path string
-	mode uint32
-	info fs.FileInfo
-	old  plumbing.Hash // what the index holds; zero: nothing
-	id   plumbing.Hash // what clean found
-	why  string        // it cannot be known: why not
-	kind ProblemKind   // of why
+type Suspect struct {
+	Path     string
+	Mode     uint32 // that git would record
+	Info     fs.FileInfo
+	ID       plumbing.Hash // what clean found
+	Why      string        // it cannot be known: why not
+	TooLarge bool          // because a change may not have so much
+
+	entry int           // of the index; -1: none
+	old   plumbing.Hash // what the index holds; zero: nothing
+}
+
+// Suspect makes an untracked file that was found one of the suspects.
+func (s *Scan) Suspect(f Found) {
+	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info, 0), entry: -1})
+}
+
+// Clean finds out what git would store of the suspects, and with keep stores it.
+func (s *Scan) Clean(ctx context.Context, keep bool) error {
+	if len(s.Suspects) == 0 {
+		return nil
+	}
+	c := cleaner{s.work, s.workAttributes(), keep}
+	return c.clean(ctx, s.Suspects)
+}
+
+// AsIndexed says that a suspect, once clean, is what the index has.
+func (s *Scan) AsIndexed(one *Suspect) bool {
+	if one.entry < 0 || one.Why != "" {
+		return false
+	}
+	e := s.index.Entry(one.entry)
+	return e.Stage == 0 && !e.IntentToAdd && e.Mode == one.Mode && e.ID == one.ID
 }
 
 // cleaner turns files of the work tree into blobs ("clean" in
 // gitattributes(5)). With keep it stores them, else it only finds their ids.
 type cleaner struct {
-	*Checkout
+	*Worktree
 	attributes *attributes
 	keep       bool
 }
 
 // clean fills in the ids of list. Files that only git can convert go through
 // one run of git together.
-func (c *cleaner) clean(ctx context.Context, list []suspect) error {
+func (c *cleaner) clean(ctx context.Context, list []Suspect) error {
 	c.leaveOutLarge(list)
-	var forGit []*suspect
+	var forGit []*Suspect
 	for i := range list {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if list[i].why != "" {
+		if list[i].Why != "" {
 			continue
 		}
 		later, err := c.one(ctx, &list[i])
 		switch {
 		case cannotBeRead(err):
-			list[i].why, list[i].kind = err.Error(), ProblemUnreadable
+			list[i].Why = err.Error()
 		case err != nil:
-			return fmt.Errorf("read %q: %w", list[i].path, err)
+			return fmt.Errorf("read %q: %w", list[i].Path, err)
 		case later:
 			forGit = append(forGit, &list[i])
 		}
@@ -67,7 +92,7 @@ func (c *cleaner) clean(ctx context.Context, list []suspect) error {
 		return err
 	}
 	for _, s := range forGit { // a filter that fails takes no other file with it
-		s.id, s.why, s.kind = plumbing.ZeroHash, err.Error(), ProblemUnreadable
+		s.ID, s.Why = plumbing.ZeroHash, err.Error()
 	}
 	return nil
 }
@@ -78,11 +103,11 @@ const LargestChange = 1 << 30
 
 // leaveOutLarge leaves out the largest files, before any is read, until the
 // others are no more than a change may have.
-func (c *cleaner) leaveOutLarge(list []suspect) {
-	var files []*suspect
+func (c *cleaner) leaveOutLarge(list []Suspect) {
+	var files []*Suspect
 	total := int64(0)
 	for i := range list {
-		if list[i].info.Mode().IsRegular() {
+		if list[i].Info.Mode().IsRegular() {
 			files = append(files, &list[i])
 			total += countedSize(&list[i])
 		}
@@ -90,23 +115,24 @@ func (c *cleaner) leaveOutLarge(list []suspect) {
 	if total <= LargestChange {
 		return
 	}
-	slices.SortFunc(files, func(a, b *suspect) int {
-		return cmp.Or(cmp.Compare(b.info.Size(), a.info.Size()), cmp.Compare(a.path, b.path))
+	slices.SortFunc(files, func(a, b *Suspect) int {
+		return cmp.Or(cmp.Compare(b.Info.Size(), a.Info.Size()), cmp.Compare(a.Path, b.Path))
 	})
 	for _, s := range files {
 		if total <= LargestChange {
 			return
 		}
 		total -= countedSize(s)
-		if known, err := c.objects.Size(s.old); s.old.IsZero() || err != nil || known != s.info.Size() {
-			s.why, s.kind = fmt.Sprintf("it has %d bytes, and all files of a change may have %d together: remove it, or let git ignore it", s.info.Size(), LargestChange), ProblemLarge
+		if known, err := c.objects.Size(s.old); s.old.IsZero() || err != nil || known != s.Info.Size() {
+			s.Why = fmt.Sprintf("it has %d bytes, and all files of a change may have %d together: remove it, or let git ignore it", s.Info.Size(), LargestChange)
+			s.TooLarge = true
 		}
 	}
 }
 
 // countedSize is a file's size, as far as it matters: a sum of such cannot
 // overflow.
-func countedSize(s *suspect) int64 { return min(s.info.Size(), LargestChange+1) }
+func countedSize(s *Suspect) int64 { return min(s.Info.Size(), LargestChange+1) }
 
 // cannotBeRead says that the failure is one of this file alone.
 func cannotBeRead(err error) bool {
@@ -114,28 +140,28 @@ func cannotBeRead(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, &unsupported)
 }
 
-func (c *cleaner) one(ctx context.Context, s *suspect) (later bool, err error) {
-	if s.mode == index.Symlink && s.info.Mode()&fs.ModeSymlink != 0 {
-		target, err := c.dir.Readlink(s.path)
+func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
+	if s.Mode == index.Symlink && s.Info.Mode()&fs.ModeSymlink != 0 {
+		target, err := c.dir.Readlink(s.Path)
 		if err != nil {
 			return false, err
 		}
-		s.id, err = c.blob(strings.NewReader(target), int64(len(target)))
+		s.ID, err = c.blob(strings.NewReader(target), int64(len(target)))
 		return false, err
 	}
-	attrs := c.attributes.of(s.path)
+	attrs := c.attributes.of(s.Path)
 	if why, needs := c.repo.Settings.NeedsGit(attrs); needs {
 		if !c.repo.Git.There() {
 			return false, noGitFor(why)
 		}
 		return true, nil
 	}
-	f, err := regularfile.OpenIn(c.dir, s.path)
+	f, err := regularfile.OpenIn(c.dir, s.Path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	s.id, err = c.file(ctx, f, c.repo.Settings.EOL.Decide(attrs), s.old)
+	s.ID, err = c.file(ctx, f, c.repo.Settings.EOL.Decide(attrs), s.old)
 	return false, err
 }
 
@@ -191,16 +217,16 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 }
 
 // withGit lets git run the filters.
-func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
+func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil
 	}
 	var paths bytes.Buffer
 	for _, s := range list {
-		if err := c.filtersOf(s.path); err != nil {
+		if err := c.filtersOf(s.Path); err != nil {
 			return err
 		}
-		paths.WriteString(quoteLine(s.path) + "\n")
+		paths.WriteString(quoteLine(s.Path) + "\n")
 	}
 	args := []string{"hash-object", "--stdin-paths"}
 	if c.keep {
@@ -215,7 +241,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*suspect) error {
 		return fmt.Errorf("run the filters: git names %d of %d objects", len(ids), len(list))
 	}
 	for i, s := range list {
-		if s.id, err = repository.ParseID(ids[i]); err != nil {
+		if s.ID, err = repository.ParseID(ids[i]); err != nil {
 			return fmt.Errorf("run the filters: %w", err)
 		}
 	}

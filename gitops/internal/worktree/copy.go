@@ -1,4 +1,4 @@
-package gitops
+package worktree
 
 import (
 	"context"
@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,11 +17,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// KeepUntracked copies what snap has found untracked or ignored to the folder
-// dir, and what is in submodules that are checked out, so that it can be put into
-// fresh trees as it was before the first turn. Sockets, devices, pipes, what
-// may not be read and what lies more than deepestPath folders deep are left out.
-func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
+// Keep copies paths of the work tree to the folder dir, and what is in the
+// submodules of ix that are checked out. Sockets, devices, pipes, what may not be
+// read, what is hidden and what lies more than DeepestPath folders deep are left
+// out.
+func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
@@ -32,22 +30,39 @@ func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
 	defer to.Close()
-	cp := copier{ctx: ctx, from: c.dir, to: to, leaveOut: c.hides}
-	for _, name := range slices.Sorted(maps.Keys(snap.untracked)) {
+	cp := copier{ctx: ctx, from: w.dir, to: to, leaveOut: w.hides}
+	for _, name := range paths {
 		if err := cp.entry(name); err != nil {
 			return fmt.Errorf("keep untracked files: %w", err)
 		}
 	}
 	cp.filesAlone = true // a submodule's .git says where its repository is from here
-	for i := range snap.index.Len() {
-		if snap.index.Mode(i) != index.Gitlink {
+	for i := range ix.Len() {
+		if ix.Mode(i) != index.Gitlink {
 			continue
 		}
-		if err := cp.entry(string(snap.index.Path(i))); err != nil {
+		if err := cp.entry(string(ix.Path(i))); err != nil {
 			return fmt.Errorf("keep the files of submodules: %w", err)
 		}
 	}
 	return nil
+}
+
+// CopyInto puts copies of what is in the folder from into a tree.
+func CopyInto(ctx context.Context, to *os.Root, from string) error {
+	if from == "" {
+		return nil
+	}
+	source, err := os.OpenRoot(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	cp := copier{ctx: ctx, from: source, to: to}
+	return cp.all()
 }
 
 // copier copies files, links and folders from one folder to another, and

@@ -1,4 +1,4 @@
-package gitops
+package worktree
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,60 +21,79 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// found is one thing that a scan saw and that is not as the index has it.
-type found struct {
-	what  what
-	path  string // folders without a slash at the end
-	entry int    // in the index; -1 where it has none
-	dir   bool   // a folder, with all that is in it
-	info  fs.FileInfo
+// Found is one thing that a scan saw and that is not as the index has it.
+type Found struct {
+	Kind Kind
+	Path string      // folders without a slash at the end
+	Dir  bool        // a folder, with all that is in it
+	info fs.FileInfo // of what is untracked
 }
 
-type what uint8
+type Kind uint8
 
 const (
-	foundDeleted    what = iota // tracked and gone, or something git cannot record stands there
-	foundSuspect                // tracked, and its content has to be compared
-	foundSubmodule              // tracked, a populated submodule
-	foundUntracked              // a file or link that is neither tracked nor ignored
-	foundIgnored                // a file, link or whole folder that is ignored
-	foundRepository             // an untracked folder that is a repository of its own
-	foundInvalid                // a name that must never get into a tree
-	foundTooDeep                // untracked, and nothing that git could check out
-	foundUnreadable             // a folder with tracked files that may not be read
+	Deleted     Kind = iota // tracked and gone, or something git cannot record stands there
+	Submodule               // tracked, a submodule that is on another commit
+	Untracked               // a file or link that is neither tracked nor ignored
+	Ignored                 // a file, link or whole folder that is ignored
+	Repository              // an untracked folder that is a repository of its own
+	InvalidName             // a name that must never get into a tree
+	TooDeep                 // untracked, and nothing that git could check out
+	Unreadable              // a folder with tracked files that may not be read
 )
 
-// scan compares a work tree with an index by stat data and lists what is not
+// Extent is what a scan looks for.
+type Extent uint8
+
+const (
+	OnlyTracked   Extent = iota // tracked files that changed
+	WithUntracked               // and what is neither tracked nor ignored
+	WithIgnored                 // and what is ignored
+)
+
+// Scan compares a work tree with an index by stat data and lists what is not
 // tracked. It reads folders and ignore files, no other content, and holds one
 // folder at a time.
-type scan struct {
+type Scan struct {
+	work     *Worktree
 	settings *repository.Settings
 	index    *index.File
-	root     *os.Root
-	outer    []rules.Ignore // patterns from outside of the work tree, the weakest first
 	skip     map[string]bool
-	tracked  bool              // only look for tracked files
-	ignored  bool              // report ignored files too
-	report   func(found) error // never called twice at a time; in no order
+	extent   Extent
+	report   func(Found) // never called twice at a time; in no order
 
 	mu         sync.Mutex
+	Suspects   []Suspect       // tracked files whose content has to be compared
 	attributes map[string]bool // folders with attributes: "" or ending with a slash
 	helpers    chan struct{}   // one place for each folder that may be gone into aside
 }
 
-func (s *scan) run(ctx context.Context) error {
-	s.attributes = map[string]bool{}
-	s.helpers = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
-	return s.folder(ctx, s.root, place{hi: s.index.Len(), ignores: s.outer})
+// Scan is a scan of the work tree against ix.
+func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
+	return &Scan{
+		work: w, settings: &w.repo.Settings, index: ix, skip: w.leftOut(), extent: e, report: report,
+		attributes: map[string]bool{},
+		helpers:    make(chan struct{}, runtime.GOMAXPROCS(0)-1),
+	}
 }
 
-func (s *scan) tell(f found) error {
+func (s *Scan) Run(ctx context.Context) error {
+	return s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores})
+}
+
+func (s *Scan) tell(f Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.report(f)
+	s.report(f)
 }
 
-func (s *scan) noteAttributes(folder string) {
+func (s *Scan) suspect(one Suspect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Suspects = append(s.Suspects, one)
+}
+
+func (s *Scan) noteAttributes(folder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attributes[folder] = true
@@ -88,7 +108,7 @@ type place struct {
 	ignored bool // the folder itself is ignored, and with it all that is not tracked
 }
 
-func (s *scan) folder(ctx context.Context, dir *os.Root, at place) error {
+func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -99,11 +119,11 @@ func (s *scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has {
 		s.noteAttributes(at.path)
 	}
-	if !s.tracked && !at.ignored {
+	if s.extent != OnlyTracked && !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
 	}
 	seen, err := s.trackedIn(ctx, dir, names, at)
-	if err != nil || s.tracked {
+	if err != nil || s.extent == OnlyTracked {
 		return err
 	}
 	return s.untrackedIn(ctx, dir, names, seen, at)
@@ -124,7 +144,7 @@ type name struct {
 // context.
 const listedAtOnce = 4096
 
-func (s *scan) list(ctx context.Context, dir *os.Root, at place) ([]name, error) {
+func (s *Scan) list(ctx context.Context, dir *os.Root, at place) ([]name, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", at.path, err)
@@ -147,7 +167,7 @@ func (s *scan) list(ctx context.Context, dir *os.Root, at place) ([]name, error)
 }
 
 // named adds entries of a folder to its names.
-func (s *scan) named(names []name, entries []fs.DirEntry, at place) []name {
+func (s *Scan) named(names []name, entries []fs.DirEntry, at place) []name {
 	names = slices.Grow(names, len(entries))
 	for _, e := range entries {
 		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
@@ -161,7 +181,7 @@ func (s *scan) named(names []name, entries []fs.DirEntry, at place) []name {
 	return names
 }
 
-func (s *scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
+func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
 	if _, ok := find(names, ".gitignore", false); !ok {
 		return at.ignores
 	}
@@ -189,7 +209,7 @@ func find(names []name, git string, fold bool) (int, bool) {
 
 // trackedIn goes through what the index has in this folder and marks in seen
 // the names that it accounts for.
-func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
+func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
 	seen = make([]bool, len(names))
 	var aside group
 	defer func() { err = errors.Join(err, aside.wait()) }()
@@ -217,7 +237,7 @@ func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 			seen[n] = true
 			err = s.enterSoon(ctx, &aside, dir, names[n], below)
 		} else {
-			err = s.gone(below.lo, below.hi)
+			s.gone(below.lo, below.hi)
 		}
 		if err != nil {
 			return nil, err
@@ -227,8 +247,30 @@ func (s *scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 	return seen, nil
 }
 
+// group is work aside that its owner waits for.
+type group struct {
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+	errs []error
+}
+
+func (g *group) run(work func() error) {
+	g.wg.Go(func() {
+		if err := work(); err != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.errs = append(g.errs, err)
+		}
+	})
+}
+
+func (g *group) wait() error {
+	g.wg.Wait()
+	return errors.Join(g.errs...)
+}
+
 // enterSoon enters a folder aside when a processor is to spare, else at once.
-func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name, below place) error {
+func (s *Scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name, below place) error {
 	select {
 	case s.helpers <- struct{}{}:
 		aside.run(func() error {
@@ -243,17 +285,18 @@ func (s *scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name
 
 // enter goes into a folder that holds tracked files. Of one that may not be read
 // nothing is known.
-func (s *scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
+func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
 	err := s.into(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
-		return s.tell(found{what: foundUnreadable, path: path, entry: -1, dir: true})
+		s.tell(Found{Kind: Unreadable, Path: path, Dir: true})
+		return nil
 	}
 	return err
 }
 
-func (s *scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
+func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
 	sub, err := regularfile.OpenFolder(dir, n.disk)
 	if err != nil {
 		return fmt.Errorf("open %q: %w", below.path, err)
@@ -262,55 +305,63 @@ func (s *scan) into(ctx context.Context, dir *os.Root, n name, below place) erro
 	return s.folder(ctx, sub, below)
 }
 
-func (s *scan) gone(lo, hi int) error {
+func (s *Scan) gone(lo, hi int) {
 	for i := lo; i < hi; i++ {
-		if err := s.missing(i); err != nil {
-			return err
-		}
+		s.missing(s.index.Entry(i))
 	}
-	return nil
 }
 
-func (s *scan) missing(i int) error {
-	if e := s.index.Entry(i); e.SkipWorktree || e.AssumeValid || s.settings.Covers(s.skip, e.Path) {
+func (s *Scan) missing(e index.Entry) {
+	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.skip, e.Path) {
+		s.tell(Found{Kind: Deleted, Path: e.Path})
+	}
+}
+
+func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
+	e := s.index.Entry(i)
+	if !there {
+		s.missing(e)
 		return nil
 	}
-	return s.tell(found{what: foundDeleted, path: string(s.index.Path(i)), entry: i})
-}
-
-func (s *scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
-	if !there {
-		return s.missing(i)
-	}
-	e := s.index.Entry(i)
 	if e.SkipWorktree || e.AssumeValid {
 		return nil
 	}
 	if e.Mode == index.Gitlink && names[n].kind.IsDir() {
-		return s.submodule(dir, names[n], e, i)
-	}
-	info, err := names[n].look()
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.missing(i)
-	}
-	if err != nil {
-		return fmt.Errorf("look at %q: %w", e.Path, err)
-	}
-	mode := modeOf(s.settings, info, e.Mode)
-	if mode == 0 {
-		return s.missing(i)
-	}
-	if mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified) {
+		s.submodule(dir, names[n], e)
 		return nil
 	}
-	return s.tell(found{what: foundSuspect, path: e.Path, entry: i, info: info})
+	info, err := names[n].look()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at %q: %w", e.Path, err)
+	}
+	mode := uint32(0)
+	if err == nil {
+		mode = modeOf(s.settings, info, e.Mode)
+	}
+	switch {
+	case mode == 0:
+		s.missing(e)
+	case mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified):
+	default:
+		s.suspect(Suspect{Path: e.Path, Info: info, Mode: mode, entry: i, old: e.ID})
+	}
+	return nil
 }
 
-func (s *scan) submodule(dir *os.Root, n name, e index.Entry, i int) error {
+// submodule tells of a submodule that is checked out on another commit than the
+// index has.
+func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
-		return nil // not checked out: nothing in it can have changed
+		return // not checked out: nothing in it can have changed
 	}
-	return s.tell(found{what: foundSubmodule, path: e.Path, entry: i})
+	gitDir, ok := repository.GitDirOf(filepath.Join(s.work.repo.Root, filepath.FromSlash(e.Path)))
+	if ok {
+		_, id, err := repository.Layout{GitDir: gitDir, CommonDir: gitDir}.Head()
+		ok = err == nil && id == e.ID
+	}
+	if !ok {
+		s.tell(Found{Kind: Submodule, Path: e.Path})
+	}
 }
 
 // ignores asks the strongest list first.

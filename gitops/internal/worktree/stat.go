@@ -1,4 +1,4 @@
-package gitops
+package worktree
 
 import (
 	"io/fs"
