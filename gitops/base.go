@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -136,27 +135,4 @@ func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []inde
 		updates = append(updates, u)
 	}
 	return updates
-}
-
-// ReadBase returns the content of a file of the base commit of at most limit
-// bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
-// *TooLargeError.
-func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
-	e, err := c.objects.Find(c.base.Tree.hash(), path)
-	if err != nil {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
-	}
-	if e.Mode != index.Regular && e.Mode != index.Executable {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
-	}
-	data, err := c.objects.BlobBytes(e.ID, limit)
-	var large *objects.TooLargeError
-	switch {
-	case errors.As(err, &large):
-		large.Path = path
-		return nil, large
-	case err != nil:
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
-	}
-	return data, nil
 }

@@ -198,3 +198,6 @@ func infoOf(c *object.Commit) *CommitInfo {
 	}
 	return info
 }
+
+// Short is the id of a commit for people.
+func Short(sha string) string { return sha[:min(len(sha), 12)] }

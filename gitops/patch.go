@@ -44,7 +44,7 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	return nil
 }
 
-// changedAlone makes, in the shadow, the trees of both sides of a change with what
+// changedAlone makes the trees of both sides of a change with what
 // differs and nothing else.
 func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())

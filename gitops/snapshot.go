@@ -122,7 +122,7 @@ func (c *Checkout) refreshed(ctx context.Context, ix *index.File, s *worktree.Sc
 	return c.rewritten(ix, updates, began)
 }
 
-// rewritten is ix with updates, by way of a file in the shadow.
+// rewritten is ix with updates, by way of a file of ours.
 func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
 	path := filepath.Join(c.repo.Private, "base-index")
 	if err := index.WriteFile(path, ix, updates); err != nil {

@@ -1,14 +1,12 @@
 package gitops
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
@@ -102,18 +100,6 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 	return err
 }
 
-// putBranchBack undoes what the agent did to the branch that was checked out.
-func (c *Checkout) putBranchBack(except string) error {
-	if c.start.branch == "" || c.start.branch == except {
-		return nil
-	}
-	now, err := c.repo.Refs().Read("refs/heads/" + c.start.branch)
-	if err == nil && now == c.start.commit {
-		return nil
-	}
-	return c.repo.SetBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
-}
-
 // switchIndex writes an index of the tree of cs. A change that is not in the
 // work tree yet is checked out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
@@ -133,98 +119,4 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 		return err
 	}
 	return c.repo.WriteIndex(ix, updatesOf(changes, stats))
-}
-
-// Restore takes a change out of the work tree, where it was found in it, and
-// puts HEAD, the branch that was checked out and the index back to where they
-// stood when the checkout was opened. With nil it does only the latter.
-// Files that were not tracked before are never touched.
-func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
-	stats := map[string]index.Stat{}
-	if cs != nil && cs.snapshot != nil {
-		back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
-		if err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-		// Files that were written may be as before only once they are converted.
-		back = append(back, c.work.Converted(cs.Base.Tree.hash(), cs.alike)...)
-		if stats, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back); err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-	}
-	if err := c.goBack(ctx, stats); err != nil {
-		return fmt.Errorf("put the checkout back: %w", err)
-	}
-	return nil
-}
-
-// goBack moves the work tree from the base to the commit where HEAD stood, and
-// writes the index as it was, with the stat data of files that were written.
-func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
-	home, err := c.objects.Differences(ctx, c.base.Tree.hash(), c.start.tree)
-	if err != nil {
-		return err
-	}
-	moved, err := c.work.CheckOut(ctx, c.start.tree, home)
-	if err != nil {
-		return err
-	}
-	for _, d := range home {
-		delete(stats, d.Path)
-	}
-	for path, s := range moved {
-		stats[path] = s
-	}
-	if err := c.putBranchBack(""); err != nil {
-		return err
-	}
-	if head, _, err := c.repo.Head(); err != nil || head != c.start.head {
-		if err := c.repo.SetHead(c.start.head, c.start.commit.String(), cmp.Or(c.start.branch, c.start.commit.String())); err != nil {
-			return err
-		}
-	}
-	if err := c.restoreIndex(ctx, stats); err != nil {
-		return err
-	}
-	return c.startAgain()
-}
-
-// startAgain makes the base what HEAD has.
-func (c *Checkout) startAgain() error {
-	base, err := c.resolve(BaseSpec{})
-	if err != nil {
-		return err
-	}
-	c.base = base
-	return nil
-}
-
-func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat) error {
-	updates := c.statUpdates(ctx, stats)
-	if len(updates) == 0 {
-		if live, err := c.repo.Index(ctx); err == nil && live.Equal(c.start.index) {
-			return nil
-		}
-	}
-	return c.repo.WriteIndex(c.start.index, updates)
-}
-
-// statUpdates puts new stat data into the entries of the index as it was, as
-// far as they have the content that was written: that of HEAD.
-func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat) []index.Update {
-	staged := map[string]bool{}
-	if err := c.work.CompareIndex(ctx, c.start.index, c.start.tree, func(path string, _ objects.Entry) { staged[path] = true }); err != nil {
-		return nil // git reads the files again, as their stat data says
-	}
-	var updates []index.Update
-	for path, stat := range stats {
-		i, ok := c.start.index.Search(path)
-		if !ok || staged[path] {
-			continue
-		}
-		e := c.start.index.Entry(i)
-		e.Stat = stat
-		updates = append(updates, index.Update{Path: path, Entry: &e})
-	}
-	return updates
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
@@ -36,29 +35,29 @@ func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
 // TrackedNamed lists the files in the index whose last part is name, sorted by
 // bytes.
 func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, error) {
-	ix, err := c.repo.Index(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tracked files: %w", err)
-	}
-	var paths []string
-	for i := range ix.Len() {
-		if full := ix.Path(i); bytes.HasSuffix(full, []byte(name)) && path.Base(string(full)) == name {
-			paths = append(paths, string(full))
-		}
-	}
-	return slices.Compact(paths), nil
+	below := []byte("/" + name)
+	return c.indexed(ctx, "list tracked files", func(ix *index.File, i int) bool {
+		full := ix.Path(i)
+		return bytes.HasSuffix(full, below) || string(full) == name
+	})
 }
 
 // Submodules lists the paths in the index at which another repository is to be,
 // whatever .gitmodules names.
 func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
+	return c.indexed(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
+}
+
+// indexed lists the paths of those entries of the index that are wanted; doing is
+// what for.
+func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *index.File, i int) bool) ([]string, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the submodules: %w", err)
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	var paths []string
 	for i := range ix.Len() {
-		if ix.Mode(i) == index.Gitlink {
+		if wanted(ix, i) {
 			paths = append(paths, string(ix.Path(i)))
 		}
 	}
