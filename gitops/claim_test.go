@@ -15,7 +15,7 @@ func inUse(err error) bool {
 
 func TestClaimKeepsASecondRunOut(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
+	r.Seed()
 	first, second := r.open(""), r.open("")
 	if err := first.Claim(); err != nil {
 		t.Fatal(err)
@@ -23,8 +23,8 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 	if err := second.Claim(); !inUse(err) {
 		t.Errorf("a second claim: %v, want an InUseError", err)
 	}
-	r.git("worktree", "add", "--quiet", "../other")
-	if err := (repo{t, r.path("../other")}).open("").Claim(); err != nil {
+	r.Git("worktree", "add", "--quiet", "../other")
+	if err := (at(t, r.Path("../other"))).open("").Claim(); err != nil {
 		t.Errorf("another work tree of the repository: %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -37,13 +37,13 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 
 func TestIdleFindsTheLockOfAGit(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	r.write(".git/index.lock", "")
+	r.Seed()
+	r.Write(".git/index.lock", "")
 	c := r.open("")
 	if err := c.Idle(); !inUse(err) {
 		t.Errorf("with index.lock: %v, want an InUseError", err)
 	}
-	if err := os.Remove(r.path(".git/index.lock")); err != nil {
+	if err := os.Remove(r.Path(".git/index.lock")); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Idle(); err != nil {

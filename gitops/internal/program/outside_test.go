@@ -1,4 +1,4 @@
-package gitops_test
+package program_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
 func TestPathOutside(t *testing.T) {
@@ -33,12 +33,12 @@ func TestPathOutside(t *testing.T) {
 		"": false, ".": false, "bin": false,
 	} {
 		for _, root := range []string{at("work"), at("root")} {
-			if got := gitops.PathOutside("/usr/bin:"+path, root); (got == "/usr/bin:"+path) != want || !strings.HasPrefix(got, "/usr/bin") {
+			if got := program.PathOutside("/usr/bin:"+path, root); (got == "/usr/bin:"+path) != want || !strings.HasPrefix(got, "/usr/bin") {
 				t.Errorf("PathOutside(%q, %q) = %q", path, root, got)
 			}
 		}
 	}
-	if got := gitops.PathOutside(at("work")+"::/usr/bin", ""); got != at("work")+":/usr/bin" {
+	if got := program.PathOutside(at("work")+"::/usr/bin", ""); got != at("work")+":/usr/bin" {
 		t.Errorf("without a work tree it is %q", got)
 	}
 }
