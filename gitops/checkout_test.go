@@ -38,96 +38,18 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
-	for name, prepare := range map[string]func(r repo) repo{
-		"sparse": func(r repo) repo {
-			r.Git("sparse-checkout", "set", "src")
-			return r
-		},
-		"sparse index": func(r repo) repo {
-			r.Git("sparse-checkout", "set", "--cone", "--sparse-index", "src")
-			return r
-		},
-		"partial clone": func(r repo) repo {
-			r.Git("config", "uploadpack.allowFilter", "true")
-			r.Git("clone", "-q", "--filter=blob:none", "file://"+r.Dir, r.Path("../partial"))
-			return at(r.T, r.Path("../partial"))
-		},
-		"sha256": func(r repo) repo {
-			other := at(r.T, r.Path("../sha256"))
-			r.Git("init", "-q", "--object-format=sha256", other.Dir)
-			other.Seed()
-			return other
-		},
-		"reftable": func(r repo) repo {
-			r.Git("config", "core.repositoryFormatVersion", "1")
-			r.Git("config", "extensions.refStorage", "reftable")
-			return r
-		},
-		"an unknown extension": func(r repo) repo {
-			r.Git("config", "core.repositoryFormatVersion", "1")
-			r.Git("config", "extensions.fromTheFuture", "true")
-			return r
-		},
-		"configuration in the checkout": func(r repo) repo {
-			r.Write(".gitconfig", "[core]\n\tautocrlf = false\n")
-			r.Git("config", "include.path", "../.gitconfig")
-			return r
-		},
-		"configuration that could come into the checkout": func(r repo) repo {
-			r.Git("config", "include.path", "../later")
-			return r
-		},
-		"configuration in the checkout by a link": func(r repo) repo {
-			r.Link(r.Path("later"), "../link")
-			r.Git("config", "include.path", "../../link")
-			return r
-		},
-		"a filter out of the checkout": func(r repo) repo {
-			r.Write("tools/clean.sh", "cat\n")
-			r.Write(".gitattributes", "*.x filter=mine\n")
-			r.Git("config", "filter.mine.clean", "sh tools/clean.sh")
-			r.Git("add", "-A")
-			return r
-		},
-	} {
-		for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
-			t.Run(name+"/"+variant.name, func(t *testing.T) {
-				t.Parallel()
-				r := newRepo(t)
-				r.Seed()
-				r = prepare(r)
-				_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: variant.git, State: t.TempDir()})
-				var unsupported *gitops.UnsupportedError
-				if !errors.As(err, &unsupported) {
-					t.Errorf("got %v, want an UnsupportedError", err)
-				}
-			})
-		}
-	}
-}
-
-func TestOpenFromAFolderBelow(t *testing.T) {
+func TestOpenRefusesAFilterOutOfTheCheckout(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Path("src/deep"), State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	want, err := filepath.EvalSymlinks(r.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "root", want, c.Root())
-}
-
-func TestOriginHasNoCredentials(t *testing.T) {
-	r := newRepo(t)
-	r.Seed()
-	r.Git("remote", "add", "origin", "https://user:secret@example.org/o/r.git")
+	r.Write("tools/clean.sh", "cat\n")
+	r.Write(".gitattributes", "*.x filter=mine\n")
+	r.Git("config", "filter.mine.clean", "sh tools/clean.sh")
+	r.Git("add", "-A")
 	for _, git := range []string{gittest.Program(t), ""} {
-		gittest.Same(t, "origin", "https://example.org/o/r.git", r.open(git).Origin())
+		_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: git, State: t.TempDir()})
+		if !errors.As(err, new(*gitops.UnsupportedError)) {
+			t.Errorf("with git %q: %v, want an UnsupportedError", git, err)
+		}
 	}
 }
 

@@ -1,22 +1,25 @@
-package gitops_test
+package repository_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 func inUse(err error) bool {
-	var used *gitops.InUseError
+	var used *repository.InUseError
 	return errors.As(err, &used)
 }
 
 func TestClaimKeepsASecondRunOut(t *testing.T) {
-	r := newRepo(t)
+	r := gittest.New(t)
 	r.Seed()
-	first, second := r.open(""), r.open("")
+	first, second := open(t, r.Dir, ""), open(t, r.Dir, "")
 	if err := first.Claim(); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +27,7 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 		t.Errorf("a second claim: %v, want an InUseError", err)
 	}
 	r.Git("worktree", "add", "--quiet", "../other")
-	if err := (at(t, r.Path("../other"))).open("").Claim(); err != nil {
+	if err := open(t, r.Path("../other"), "").Claim(); err != nil {
 		t.Errorf("another work tree of the repository: %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -36,10 +39,10 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 }
 
 func TestIdleFindsTheLockOfAGit(t *testing.T) {
-	r := newRepo(t)
+	r := gittest.New(t)
 	r.Seed()
 	r.Write(".git/index.lock", "")
-	c := r.open("")
+	c := open(t, r.Dir, "")
 	if err := c.Idle(); !inUse(err) {
 		t.Errorf("with index.lock: %v, want an InUseError", err)
 	}
@@ -48,5 +51,22 @@ func TestIdleFindsTheLockOfAGit(t *testing.T) {
 	}
 	if err := c.Idle(); err != nil {
 		t.Errorf("without: %v", err)
+	}
+}
+
+func TestUnwritableNamesTheFolder(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r.Dir, "")
+	if path, err := c.Unwritable(); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	r.Chmod(".git/objects", 0o555)
+	defer r.Chmod(".git/objects", 0o755)
+	if path, err := c.Unwritable(); !errors.Is(err, fs.ErrPermission) || filepath.Base(path) != "objects" {
+		t.Errorf("%s: %v", path, err)
 	}
 }
