@@ -1,13 +1,10 @@
 package gitops_test
 
 import (
-	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -78,18 +75,6 @@ func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
 	gittest.Same(t, "modified", []string{"README"}, dirty)
 }
 
-func TestTheLargestFilesAreLeftOutUntilTheRestFits(t *testing.T) {
-	r := newRepo(t)
-	r.Seed()
-	c := r.open("")
-	snap := snapshot(t, c)
-	r.sparse("a", gitops.LargestChange-2)
-	r.sparse("b", gitops.LargestChange-1)
-	r.sparse("c", gitops.LargestChange)
-	r.Write("d", "two")
-	gittest.Same(t, "problems", map[string]int{"large": 3}, problemKinds(changes(t, c, snap)))
-}
-
 func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
 	for name, depth := range map[string]int{"d": 1500, strings.Repeat("long", 60): 30} {
 		t.Run(name[:1], func(t *testing.T) {
@@ -106,98 +91,6 @@ func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
 				t.Error("what lay there before the first turn counts")
 			}
 		})
-	}
-}
-
-func TestAttributesOfDeepFoldersCount(t *testing.T) {
-	r := newRepo(t)
-	r.Write("a/b/.gitattributes", "*.txt text\n")
-	r.Seed()
-	c := r.open("")
-	snap := snapshot(t, c)
-	r.Write("a/b/c/new.txt", "crlf\r\n")
-	r.Write("a/other.txt", "crlf\r\n")
-	cs := changes(t, c, snap)
-	for _, f := range cs.Files {
-		content, size, err := c.Blob(f.NewID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		content.Close()
-		want := int64(len("crlf\r\n"))
-		if strings.HasPrefix(f.Path, "a/b/") {
-			want--
-		}
-		if size != want {
-			t.Errorf("%s has %d bytes as git stores it, want %d", f.Path, size, want)
-		}
-	}
-}
-
-// fading ends after it was looked at so many times.
-type fading struct {
-	context.Context
-	looks atomic.Int64
-}
-
-func (f *fading) Err() error {
-	if f.looks.Add(-1) < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-func TestReadingALargeFileEndsWithTheContext(t *testing.T) {
-	r := newRepo(t)
-	r.Seed()
-	c := r.open("")
-	snap := snapshot(t, c)
-	r.sparse("large", gitops.LargestChange)
-	ctx := &fading{Context: t.Context()}
-	ctx.looks.Store(64)
-	if _, err := c.Changes(ctx, snap); err == nil {
-		t.Error("a change set after the end of the context")
-	}
-	if looks := ctx.looks.Load(); looks < -64 {
-		t.Errorf("looked at %d times after its end", -looks)
-	}
-}
-
-func TestKeepUntrackedCopiesDataAndNoHoles(t *testing.T) {
-	r := newRepo(t)
-	r.Seed()
-	r.sparse("image", hugeSize)
-	f, err := os.OpenFile(r.Path("image"), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte("data"), 1<<30); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if err := syscall.Mkfifo(r.Path("pipe"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	r.nest("d", 1500)
-	c := r.open("")
-	kept := t.TempDir()
-	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept); err != nil {
-		t.Fatal(err)
-	}
-	copied, err := os.Open(filepath.Join(kept, "image"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer copied.Close()
-	if info, err := copied.Stat(); err != nil || info.Size() != hugeSize {
-		t.Errorf("the copy is not as long as the file: %v, %v", info, err)
-	}
-	data := make([]byte, 4)
-	if _, err := copied.ReadAt(data, 1<<30); err != nil || string(data) != "data" {
-		t.Errorf("the copy holds %q, %v", data, err)
-	}
-	if _, err := os.Lstat(filepath.Join(kept, "pipe")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the pipe was copied: %v", err)
 	}
 }
 

@@ -183,35 +183,6 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A filter that is not installed is found before any work is done.
-func TestARequiredFilterWithoutItsProgramIsUnsupported(t *testing.T) {
-	for name, c := range map[string]struct {
-		clean, required string
-		refused         bool
-	}{
-		"not there":               {"agent-ci-no-such-filter clean", "true", true},
-		"not there, not required": {"agent-ci-no-such-filter clean", "false", false},
-		"there":                   {"tr a-z A-Z", "true", false},
-		"of the shell":            {"cd / && cat", "true", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepo(t)
-			r.Write(".gitattributes", "*.bin filter=large\n")
-			r.Seed()
-			r.Git("config", "filter.large.clean", c.clean)
-			r.Git("config", "filter.large.required", c.required)
-			opened, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
-			var unsupported *gitops.UnsupportedError
-			if errors.As(err, &unsupported) != c.refused || err != nil && !c.refused {
-				t.Errorf("Open = %v, want refused: %v", err, c.refused)
-			}
-			if err == nil && opened.Close() != nil {
-				t.Error("not closed")
-			}
-		})
-	}
-}
-
 func TestAFilterThatFailsTakesNoOtherFileWithIt(t *testing.T) {
 	r := newRepo(t)
 	r.Write(".gitattributes", "*.bin filter=large\n")
