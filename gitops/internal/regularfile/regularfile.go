@@ -29,7 +29,7 @@ func Open(path string) (*os.File, error) {
 	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() || isNull(info) })
 }
 
-// OpenIn opens a regular file below dir, through no link in its place.
+// OpenIn opens a regular file below dir, never one that a link out of dir leads to.
 func OpenIn(dir *os.Root, path string) (*os.File, error) {
 	f, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
