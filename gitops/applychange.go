@@ -11,18 +11,14 @@ import (
 // Between is the change set from a base to a tree, whose objects are both here.
 // A tree with a path that no checkout can have is an error.
 func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
-	changes, err := c.objects.Differences(ctx, base.Tree.hash(), tree.hash())
-	if err != nil {
-		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
-	}
-	for _, d := range changes {
-		if !objects.ValidPath(d.Path) {
-			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, d.Path)
-		}
-	}
 	cs, err := c.changeSet(ctx, base, tree)
 	if err != nil {
 		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
+	}
+	for _, f := range cs.Files {
+		if !objects.ValidPath(f.Path) {
+			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, f.Path)
+		}
 	}
 	return cs, nil
 }

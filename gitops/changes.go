@@ -98,24 +98,26 @@ func (w *work) take(f worktree.Found) {
 		w.edits = append(w.edits, objects.Edit{Path: f.Path})
 	case worktree.Submodule:
 		w.problem(ProblemSubmodule, f.Path, "it is on another commit, which nobody else has")
-	case worktree.Untracked:
-		if !w.snap.covers(f.Path) {
-			w.scan.Suspect(f)
-		}
-	case worktree.Repository:
-		if !w.snap.covers(f.Path) {
-			w.problem(ProblemRepository, f.Path, "a repository of its own was made there")
-		}
-	case worktree.InvalidName:
-		if !w.snap.covers(f.Path) {
-			w.problem(ProblemName, f.Path, "some systems take the name for .git")
-		}
 	case worktree.Unreadable:
 		w.problem(ProblemUnreadable, f.Path, "the folder may not be read")
-	case worktree.TooDeep:
+	default:
 		if !w.snap.covers(f.Path) {
-			w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.LongestPath, objects.DeepestPath))
+			w.takeNew(f)
 		}
+	}
+}
+
+// takeNew takes what was not there before.
+func (w *work) takeNew(f worktree.Found) {
+	switch f.Kind {
+	case worktree.Untracked:
+		w.scan.Suspect(f)
+	case worktree.Repository:
+		w.problem(ProblemRepository, f.Path, "a repository of its own was made there")
+	case worktree.InvalidName:
+		w.problem(ProblemName, f.Path, "some systems take the name for .git")
+	case worktree.TooDeep:
+		w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.LongestPath, objects.DeepestPath))
 	}
 }
 

@@ -6,10 +6,8 @@ import "github.com/agent-ci/agent-ci/gitops/internal/program"
 // or "" when there is none. What PathOutside leaves out for root is passed over.
 func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
 
-// PathOutside is a list as in PATH without the folders in which commands that
-// work at root, a work tree, may have put programs: what lies in it or is reached
-// through it, whether it is there yet or not, and relative parts. root may be ""
-// for none.
+// PathOutside is a list as in PATH without the folders in which commands that work
+// at root, a work tree, may have put programs. root may be "" for none.
 func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }
 
 // LeadsThrough says whether a path lies in a folder or is reached through it,

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // Mark is what git keeps of a workspace and what of it a program that runs
@@ -237,7 +239,7 @@ func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, err
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(until{ctx, f}, longestCompared)); err != nil {
+	if _, err := io.Copy(sum, io.LimitReader(regularfile.Until(ctx, f), longestCompared)); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s %d ", info.Mode(), info.Size()) + hex.EncodeToString(sum.Sum(nil)), nil

@@ -54,13 +54,9 @@ func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer)
 }
 
 func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
-	o, err := s.Object(plumbing.AnyObject, id)
+	o, r, err := s.open(plumbing.AnyObject, id)
 	if err != nil {
 		return err
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return fmt.Errorf("object %s: %w", id, err)
 	}
 	defer r.Close()
 	if _, err := w.Write(packHeader(o.Type(), uint64(o.Size()))); err != nil {

@@ -1,3 +1,10 @@
+// Package objects owns git's objects: it finds them loose and in packs, hashes
+// what it reads of folders that others write to, and writes blobs, trees and
+// commits to a folder of its own. It reads, edits and compares trees, writes packs
+// and takes apart those that strangers wrote.
+//
+// It is told the git folders. It knows no reference, no configuration, no work
+// tree and no git program.
 package objects
 
 import (
@@ -7,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -139,11 +147,7 @@ func (s *Store) CopyTo(to *Store, ids []plumbing.Hash) error {
 }
 
 func (s *Store) copyOne(to *Store, id plumbing.Hash) error {
-	o, err := s.Object(plumbing.AnyObject, id)
-	if err != nil {
-		return err
-	}
-	r, err := o.Reader()
+	o, r, err := s.open(plumbing.AnyObject, id)
 	if err != nil {
 		return err
 	}
@@ -170,13 +174,9 @@ func (s *Store) OwnFiles(ctx context.Context, files []Edit) error {
 
 // Blob opens the content of a blob, and tells its size.
 func (s *Store) Blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
-	o, err := s.Object(plumbing.BlobObject, id)
+	o, r, err := s.open(plumbing.BlobObject, id)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read a blob: %w", err)
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return nil, 0, fmt.Errorf("read blob %s: %w", id, err)
 	}
 	return r, o.Size(), nil
 }
@@ -212,4 +212,41 @@ func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 		return nil, fmt.Errorf("read commit %s: %w", id, err)
 	}
 	return c, nil
+}
+
+const mostAncestors = 200_000 // commits looked at in search of an ancestor
+
+// IsAncestor says whether old is now or an ancestor of it, as far as history
+// goes here: a shallow clone ends early.
+func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
+	since := time.Time{}
+	if c, err := s.Commit(old); err == nil {
+		since = c.Committer.When.Add(-24 * time.Hour) // clocks differ
+	}
+	seen := map[plumbing.Hash]bool{now: true}
+	queue := []plumbing.Hash{now}
+	for len(queue) > 0 && len(seen) < mostAncestors {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		id := queue[0]
+		queue = queue[1:]
+		if id == old {
+			return true, nil
+		}
+		commit, err := s.Commit(id)
+		if errors.Is(err, plumbing.ErrObjectNotFound) || err == nil && commit.Committer.When.Before(since) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, p := range commit.ParentHashes {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return false, nil
 }

@@ -35,21 +35,18 @@ func (h hasher) id() (id plumbing.Hash, err error) {
 	return id, err
 }
 
-// Object is lookUp for what has to be there. Its errors name the object.
-func (s *Store) Object(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
-	o, err := s.lookUp(t, id)
-	if err = required(id, err); err != nil && !errors.As(err, new(*DamagedError)) {
-		return nil, fmt.Errorf("object %s: %w", id, err)
+// open opens an object that has to be there. Its errors name the object.
+func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.EncodedObject, r io.ReadCloser, err error) {
+	if o, err = s.lookUp(t, id); err == nil {
+		r, err = o.Reader()
 	}
-	return o, err
-}
-
-// required makes an *DamagedError of what says that an object is not there.
-func required(id plumbing.Hash, err error) error {
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return &DamagedError{id.String(), plumbing.ErrObjectNotFound}
+	switch {
+	case errors.Is(err, plumbing.ErrObjectNotFound):
+		err = &DamagedError{id.String(), plumbing.ErrObjectNotFound}
+	case err != nil && !errors.As(err, new(*DamagedError)):
+		err = fmt.Errorf("object %s: %w", id, err)
 	}
-	return err
+	return o, r, err
 }
 
 // borrow looks in every folder that is borrowed from. When nothing has it, the
@@ -163,9 +160,11 @@ func (s *Store) CheckFiles(ctx context.Context, changes []Difference) error {
 		if !d.New.isFile() {
 			continue
 		}
-		if _, err := s.Object(plumbing.BlobObject, d.New.ID); err != nil {
+		_, r, err := s.open(plumbing.BlobObject, d.New.ID)
+		if err != nil {
 			return fmt.Errorf("write %q: %w", d.Path, err)
 		}
+		r.Close()
 	}
 	return nil
 }

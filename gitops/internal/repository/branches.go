@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,12 +74,7 @@ func (r *Repository) BranchFits(name string) error {
 		return fmt.Errorf("branch %q: %w", name, err)
 	}
 	heads := filepath.Join(r.CommonDir, "refs", "heads")
-	for at := name; ; {
-		cut := strings.LastIndexByte(at, '/')
-		if cut < 0 {
-			break
-		}
-		at = at[:cut]
+	for at := path.Dir(name); at != "."; at = path.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(heads, filepath.FromSlash(at))); err == nil && !info.IsDir() {
 			return fmt.Errorf("there is a branch %s, and %s cannot be beside it: delete it, or give another branch", at, name)
 		}

@@ -9,10 +9,8 @@ import (
 	"syscall"
 )
 
-// Claim makes this process the only one that works in the work tree, until the
-// Repository is closed: each of two would take the other's files for changes of
-// its own. It is an *InUseError when another process has claimed it. Where the
-// file system knows no such locks nothing is claimed.
+// Claim keeps other processes that claim the work tree out until the Repository is
+// closed; it is an *InUseError when one has claimed it.
 func (r *Repository) Claim() error {
 	f, err := os.Open(r.GitDir)
 	if err != nil {
@@ -30,8 +28,7 @@ func (r *Repository) Claim() error {
 	return nil
 }
 
-// Unwritable is a folder of the checkout that would have to be written for a
-// commit and may not be, and why. Its error is nil when there is none.
+// Unwritable is a folder that would have to be written for a commit and may not be.
 func (r *Repository) Unwritable() (path string, err error) {
 	const write = 2 // W_OK of access(2)
 	for _, path := range [...]string{r.Root, r.GitDir, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads")} {
@@ -42,8 +39,7 @@ func (r *Repository) Unwritable() (path string, err error) {
 	return "", nil
 }
 
-// Idle makes sure that no git is at work in the checkout. It is an *InUseError
-// when one is, or died there: it would be found only when the work is done.
+// Idle is an *InUseError where a git is at work, or died.
 func (r *Repository) Idle() error {
 	if path := filepath.Join(r.GitDir, "index"); notLocked(path) != nil {
 		return &InUseError{r.Root, fmt.Sprintf("%s.lock is there, so another git works in it, or one has died; remove the file then", path)}

@@ -74,25 +74,26 @@ func (r *Repository) encode(dir string) string {
 		{"excludesFile", filepath.Join(dir, userExcludes)},
 		{"attributesFile", filepath.Join(dir, userAttributes)},
 	} {
-		fmt.Fprintf(&b, "\t%s = %s\n", v.name, quoteValue(v.value))
+		fmt.Fprintf(&b, "\t%s = %s\n", v.name, Quote(v.value))
 	}
 	if s.MinimalStat {
 		b.WriteString("\tcheckStat = minimal\n")
 	}
 	b.WriteString("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
-	fmt.Fprintf(&b, "[lfs]\n\tstorage = %s\n", quoteValue(filepath.Join(r.CommonDir, "lfs")))
+	fmt.Fprintf(&b, "[lfs]\n\tstorage = %s\n", Quote(filepath.Join(r.CommonDir, "lfs")))
 	for name, driver := range s.Filters {
-		fmt.Fprintf(&b, "[filter %s]\n", quoteValue(name))
+		fmt.Fprintf(&b, "[filter %s]\n", Quote(name))
 		for option, value := range driver {
-			fmt.Fprintf(&b, "\t%s = %s\n", option, quoteValue(value))
+			fmt.Fprintf(&b, "\t%s = %s\n", option, Quote(value))
 		}
 	}
 	return b.String()
 }
 
-// quoteValue writes a value so that git reads the same (git-config(1), Syntax).
-func quoteValue(value string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(value) + `"`
+// Quote writes a text so that git reads the same, in its configuration and in
+// lists of paths.
+func Quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
 // Exclude is the ignore rules of info/exclude.

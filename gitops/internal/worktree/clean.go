@@ -226,7 +226,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 		if err := c.filtersOf(s.Path); err != nil {
 			return err
 		}
-		paths.WriteString(quoteLine(s.Path) + "\n")
+		paths.WriteString(repository.Quote(s.Path) + "\n")
 	}
 	args := []string{"hash-object", "--stdin-paths"}
 	if c.keep {
@@ -255,12 +255,4 @@ func (c *cleaner) filtersOf(path string) error {
 		return c.filterOutside(name)
 	}
 	return nil
-}
-
-// quoteLine writes a path for a list of lines as git's quote.c reads it.
-func quoteLine(path string) string {
-	if !strings.ContainsAny(path, "\n\"\\") {
-		return path
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }

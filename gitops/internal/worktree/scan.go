@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -63,6 +64,7 @@ type Scan struct {
 	report   func(Found) // never called twice at a time; in no order
 
 	mu         sync.Mutex
+	failed     error           // of folders that were gone into aside
 	Suspects   []Suspect       // tracked files whose content has to be compared
 	attributes map[string]bool // folders with attributes: "" or ending with a slash
 	helpers    chan struct{}   // one place for each folder that may be gone into aside
@@ -78,7 +80,15 @@ func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 }
 
 func (s *Scan) Run(ctx context.Context) error {
-	return s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores})
+	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores})
+	return errors.Join(err, s.failed)
+}
+
+// note keeps what failed aside.
+func (s *Scan) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = errors.Join(s.failed, err)
 }
 
 func (s *Scan) tell(f Found) {
@@ -211,8 +221,8 @@ func find(names []name, git string, fold bool) (int, bool) {
 // the names that it accounts for.
 func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
 	seen = make([]bool, len(names))
-	var aside group
-	defer func() { err = errors.Join(err, aside.wait()) }()
+	var aside sync.WaitGroup
+	defer aside.Wait()
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -247,35 +257,13 @@ func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 	return seen, nil
 }
 
-// group is work aside that its owner waits for.
-type group struct {
-	wg   sync.WaitGroup
-	mu   sync.Mutex
-	errs []error
-}
-
-func (g *group) run(work func() error) {
-	g.wg.Go(func() {
-		if err := work(); err != nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.errs = append(g.errs, err)
-		}
-	})
-}
-
-func (g *group) wait() error {
-	g.wg.Wait()
-	return errors.Join(g.errs...)
-}
-
 // enterSoon enters a folder aside when a processor is to spare, else at once.
-func (s *Scan) enterSoon(ctx context.Context, aside *group, dir *os.Root, n name, below place) error {
+func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n name, below place) error {
 	select {
 	case s.helpers <- struct{}{}:
-		aside.run(func() error {
+		aside.Go(func() {
 			defer func() { <-s.helpers }()
-			return s.enter(ctx, dir, n, below)
+			s.note(s.enter(ctx, dir, n, below))
 		})
 		return nil
 	default:
@@ -372,4 +360,52 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 		}
 	}
 	return false
+}
+
+// unchanged says that a file is, by its times and numbers alone, the one that
+// the index knows, so that it need not be read. written is when the index was:
+// a file that is not older may have changed since within one tick of the clock.
+func unchanged(s *repository.Settings, known index.Stat, info fs.FileInfo, written time.Time) bool {
+	now := index.StatOf(info)
+	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
+		return false
+	}
+	if !s.MinimalStat && !sameDetails(s, known, now) {
+		return false
+	}
+	return info.ModTime().Before(written)
+}
+
+// sameDetails compares what core.checkStat=minimal leaves out. A time that was
+// stored without nanoseconds is compared by seconds.
+func sameDetails(s *repository.Settings, known, now index.Stat) bool {
+	if known.UID != now.UID || known.GID != now.GID || known.Ino != now.Ino {
+		return false
+	}
+	if known.MtimeNsec != 0 && known.MtimeNsec != now.MtimeNsec {
+		return false
+	}
+	if !s.TrustCtime {
+		return true
+	}
+	return known.CtimeSec == now.CtimeSec && (known.CtimeNsec == 0 || known.CtimeNsec == now.CtimeNsec)
+}
+
+// modeOf returns the mode that git records for a file, known being what the
+// index has for the path now (0: nothing). It is 0 for what git does not
+// record: folders, sockets, devices, pipes.
+func modeOf(s *repository.Settings, info fs.FileInfo, known uint32) uint32 {
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return index.Symlink
+	case !info.Mode().IsRegular():
+		return 0
+	case !s.Symlinks && known == index.Symlink:
+		return known
+	case !s.FileMode && (known == index.Regular || known == index.Executable):
+		return known
+	case s.FileMode && info.Mode()&0o100 != 0:
+		return index.Executable
+	}
+	return index.Regular
 }

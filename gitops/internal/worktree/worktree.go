@@ -45,9 +45,8 @@ func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) 
 
 func (w *Worktree) Close() error { return w.dir.Close() }
 
-// Hide leaves paths of the work tree, and all that is below them, out of scans
-// and copies, whatever the ignore rules say. Nothing that is hidden is written or
-// removed. No tree that is checked out may have them.
+// Hide leaves paths, and all that is below them, out of scans and copies. No tree
+// that is checked out may have them.
 func (w *Worktree) Hide(paths []string) {
 	w.hidden = map[string]bool{}
 	for _, name := range paths {
