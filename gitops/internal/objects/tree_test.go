@@ -181,8 +181,11 @@ func TestChangesType(t *testing.T) {
 		old, now uint32
 		want     bool
 	}{
-		{index.Regular, index.Executable, false}, {index.Regular, index.Symlink, true}, {index.Gitlink, index.Regular, true},
-		{0, index.Symlink, false}, {index.Symlink, 0, false},
+		{index.Regular, index.Executable, false},
+		{index.Regular, index.Symlink, true},
+		{index.Gitlink, index.Regular, true},
+		{0, index.Symlink, false},
+		{index.Symlink, 0, false},
 	} {
 		if got := (objects.Difference{Old: entry(c.old), New: entry(c.now)}).ChangesType(); got != c.want {
 			t.Errorf("%o to %o: %t", c.old, c.now, got)

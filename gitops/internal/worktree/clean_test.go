@@ -88,9 +88,18 @@ func TestReadingALargeFileEndsWithTheContext(t *testing.T) {
 func TestWhatIsStoredIsWhatGitStores(t *testing.T) {
 	const crlf, mixed, binary = "a\r\nb\r\n", "a\r\nb\n", "a\r\n\x00\r\n"
 	for _, c := range []struct{ attributes, autocrlf, content string }{
-		{"", "false", crlf}, {"", "true", crlf}, {"", "input", mixed}, {"* -text", "true", crlf}, {"* text", "false", crlf},
-		{"* text=auto", "false", binary}, {"* text=auto", "false", mixed}, {"*.txt eol=crlf", "false", crlf}, {"* binary", "true", crlf},
-		{"* text working-tree-encoding=UTF-16LE", "false", "a\x00\r\x00\n\x00"}, {"* ident", "false", "$Id: x $\n"}, {"* filter=caps", "false", "abc\n"},
+		{"", "false", crlf},
+		{"", "true", crlf},
+		{"", "input", mixed},
+		{"* -text", "true", crlf},
+		{"* text", "false", crlf},
+		{"* text=auto", "false", binary},
+		{"* text=auto", "false", mixed},
+		{"*.txt eol=crlf", "false", crlf},
+		{"* binary", "true", crlf},
+		{"* text working-tree-encoding=UTF-16LE", "false", "a\x00\r\x00\n\x00"},
+		{"* ident", "false", "$Id: x $\n"},
+		{"* filter=caps", "false", "abc\n"},
 	} {
 		r := gittest.New(t)
 		r.Write(".gitattributes", c.attributes+"\n")
