@@ -1,16 +1,16 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Base is the commit that a change is made on.
@@ -37,7 +37,7 @@ func (c *Checkout) SetBase(ctx context.Context, spec BaseSpec) (Base, error) {
 	}
 	if base.SHA != c.base.SHA {
 		if err := c.moveTo(ctx, base); err != nil {
-			return Base{}, fmt.Errorf("check out the base %s: %w", first(spec.Branch, spec.SHA), err)
+			return Base{}, fmt.Errorf("check out the base %s: %w", cmp.Or(spec.Branch, spec.SHA), err)
 		}
 	}
 	c.base = base
@@ -64,7 +64,7 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 		return c.baseAt(c.start.branch, c.start.commit)
 	}
 	if spec.SHA != "" {
-		id, err := parseID(spec.SHA)
+		id, err := repository.ParseID(spec.SHA)
 		if err != nil {
 			return Base{}, &UnknownBaseError{Name: spec.SHA}
 		}
@@ -75,11 +75,11 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 		return c.baseAt(branch, id)
 	}
 	for _, prefix := range [...]string{"refs/heads/", "refs/remotes/origin/"} {
-		id, err := c.refs().read(prefix + spec.Branch)
+		id, err := c.repo.Refs().Read(prefix + spec.Branch)
 		if err == nil {
 			return c.baseAt(spec.Branch, id)
 		}
-		if !errors.Is(err, errNoRef) {
+		if !errors.Is(err, repository.ErrNoRef) {
 			return Base{}, err
 		}
 	}
@@ -87,7 +87,7 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 }
 
 func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
-	commit, err := c.objects.commit(id)
+	commit, err := c.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return Base{}, &UnknownBaseError{Name: id.String()}
 	}
@@ -106,96 +106,33 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if len(dirty) > 0 {
 		return &DirtyError{Paths: dirty}
 	}
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return err
 	}
-	changes, err := c.differences(ctx, c.base.Tree.hash(), base.Tree.hash())
+	changes, err := c.objects.Differences(ctx, c.base.Tree.hash(), base.Tree.hash())
 	if err != nil {
 		return err
 	}
-	if err := c.obstructions(ix, changes); err != nil {
-		return err
-	}
-	stats, err := c.checkOut(ctx, base.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, base.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}
-	if err := c.writeLiveIndex(ix, updatesOf(changes, stats)); err != nil {
+	if err := c.repo.WriteIndex(ix, updatesOf(changes, stats)); err != nil {
 		return err
 	}
-	return c.setHead(base.SHA, base.SHA, "checkout: moving from "+c.headName()+" to "+base.SHA)
-}
-
-func (c *Checkout) differences(ctx context.Context, a, b plumbing.Hash) ([]difference, error) {
-	var list []difference
-	err := c.objects.diff(ctx, a, b, func(d difference) error {
-		list = append(list, d)
-		return nil
-	}, nil)
-	return list, err
-}
-
-// obstructions refuses changes whose new files would overwrite something that
-// is not tracked.
-func (c *Checkout) obstructions(ix *index.File, changes []difference) error {
-	var paths []string
-	for _, d := range changes {
-		if d.old.mode != 0 || d.new.mode == 0 {
-			continue
-		}
-		if _, err := c.dir.Lstat(d.path); err == nil && !c.tracks(ix, d.path) {
-			paths = append(paths, d.path)
-		}
-	}
-	if len(paths) > 0 {
-		return &ObstructedError{Paths: paths}
-	}
-	return nil
-}
-
-// tracks says whether the index has the path or something below it.
-func (c *Checkout) tracks(ix *index.File, path string) bool {
-	if _, ok := ix.Search(path, 0, ix.Len()); ok {
-		return true
-	}
-	lo, hi := ix.Folder(path+"/", 0, ix.Len())
-	return lo < hi
+	return c.repo.SetHead(base.SHA, base.SHA, base.SHA)
 }
 
 // updatesOf is what changes do to an index.
-func updatesOf(changes []difference, stats map[string]index.Stat) []index.Update {
+func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Update {
 	updates := make([]index.Update, 0, len(changes))
 	for _, d := range changes {
-		u := index.Update{Path: d.path}
-		if d.new.mode != 0 {
-			u.Entry = &index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]}
+		u := index.Update{Path: d.Path}
+		if d.New.Mode != 0 {
+			u.Entry = &index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]}
 		}
 		updates = append(updates, u)
 	}
-	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
 	return updates
-}
-
-// ReadBase returns the content of a file of the base commit of at most limit
-// bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
-// *TooLargeError.
-func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
-	e, ok, err := c.objects.find(c.base.Tree.hash(), path)
-	if err != nil {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
-	}
-	if !ok || e.mode != index.Regular && e.mode != index.Executable {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
-	}
-	data, err := c.objects.blobBytes(e.id, limit)
-	var large *TooLargeError
-	switch {
-	case errors.As(err, &large):
-		large.Path = path
-		return nil, large
-	case err != nil:
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
-	}
-	return data, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 const manyFiles = 50_000
@@ -15,7 +16,7 @@ const manyFiles = 50_000
 func manyFilesRepo(b *testing.B) repo {
 	r := newRepo(b)
 	for i := range manyFiles {
-		path := r.path(fmt.Sprintf("d%02d/e%02d/file%05d.txt", i%20, i/20%25, i))
+		path := r.Path(fmt.Sprintf("d%02d/e%02d/file%05d.txt", i%20, i/20%25, i))
 		if i < 500 {
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 				b.Fatal(err)
@@ -25,8 +26,8 @@ func manyFilesRepo(b *testing.B) repo {
 			b.Fatal(err)
 		}
 	}
-	r.commit("many files")
-	r.git("gc", "-q")
+	r.Commit("many files")
+	r.Git("gc", "-q")
 	return r
 }
 
@@ -34,11 +35,11 @@ func manyFilesRepo(b *testing.B) repo {
 // checkout to the commit on a branch. Compare with BenchmarkGitAddCommit50000.
 func BenchmarkOneChangeIn50000(b *testing.B) {
 	r := manyFilesRepo(b)
-	git := gitProgram(b)
+	git := gittest.Program(b)
 	n := 0
 	for b.Loop() {
 		n++
-		c, err := gitops.Open(b.Context(), gitops.Options{Dir: r.dir, Git: git, State: b.TempDir()})
+		c, err := gitops.Open(b.Context(), gitops.Options{Dir: r.Dir, Git: git, State: b.TempDir()})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func BenchmarkOneChangeIn50000(b *testing.B) {
 			b.Fatal(err)
 		}
 		snap := snapshot(b, c)
-		r.write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
+		r.Write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
 		cs := changes(b, c, snap)
 		sha := commit(b, c, cs)
 		if err := c.Switch(b.Context(), fmt.Sprintf("agent-ci/%d", n), sha, cs); err != nil {
@@ -64,8 +65,8 @@ func BenchmarkGitAddCommit50000(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		r.write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
-		r.git("add", "-A")
-		r.git("commit", "-q", "-m", "change")
+		r.Write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
+		r.Git("add", "-A")
+		r.Git("commit", "-q", "-m", "change")
 	}
 }

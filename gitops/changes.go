@@ -3,13 +3,12 @@ package gitops
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // ChangeSet is what is to become a commit: a tree on a base, and how it
@@ -24,8 +23,12 @@ type ChangeSet struct {
 
 	snapshot *Snapshot             // nil: the work tree does not hold the change
 	stats    map[string]index.Stat // of the files in the work tree that were read
-	alike    []difference          // files that were written and are to git as before
+	alike    []objects.Difference  // files that were written and are to git as before
 }
+
+// LargestChange is how many bytes the files of a change may have together, as
+// they stand in the work tree. Files that are as long as they were do not count.
+const LargestChange = worktree.LargestChange
 
 // Empty says that there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
@@ -61,18 +64,20 @@ type File struct {
 // and HEAD do not count: the agent may have done anything to them. New objects
 // are kept aside until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
-	w := work{Checkout: c, snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
-	s := c.scan(snap.index, w.take)
-	if err := s.run(ctx); err != nil {
+	w := work{snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
+	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
+	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
-	if err := w.clean(ctx, s); err != nil {
+	if err := w.clean(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
 	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
-	if err := w.makeTree(); err != nil {
+	tree, err := c.objects.Apply(c.base.Tree.hash(), w.edits)
+	if err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
+	w.cs.Tree = Tree(tree.String())
 	if err := c.describe(ctx, w.cs); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
@@ -81,90 +86,83 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 
 // work gathers a change set from what a scan finds.
 type work struct {
-	*Checkout
-	snap     *Snapshot
-	cs       *ChangeSet
-	suspects []suspect
-	edits    []edit
+	snap  *Snapshot
+	scan  *worktree.Scan
+	cs    *ChangeSet
+	edits []objects.Edit
 }
 
-func (w *work) take(f found) error {
-	switch f.what {
-	case foundDeleted:
-		w.edits = append(w.edits, edit{path: f.path})
-	case foundSuspect:
-		w.suspects = append(w.suspects, suspectOf(w.snap.index, f))
-	case foundSubmodule:
-		if w.submoduleMoved(w.snap.index, f) {
-			w.problem(ProblemSubmodule, f.path, "it is on another commit, which nobody else has")
-		}
-	case foundUntracked:
-		if !w.snap.covers(f.path) {
-			w.suspects = append(w.suspects, suspectOf(w.snap.index, f))
-		}
-	case foundRepository:
-		if !w.snap.covers(f.path) {
-			w.problem(ProblemRepository, f.path, "a repository of its own was made there")
-		}
-	case foundInvalid:
-		if !w.snap.covers(f.path) {
-			w.problem(ProblemName, f.path, "some systems take the name for .git")
-		}
-	case foundUnreadable:
-		w.problem(ProblemUnreadable, f.path, "the folder may not be read")
-	case foundTooDeep:
-		if !w.snap.covers(f.path) {
-			w.problem(ProblemTooDeep, f.path, fmt.Sprintf("its path is longer than %d bytes or %d parts", longestPath, deepestPath))
+func (w *work) take(f worktree.Found) {
+	switch f.Kind {
+	case worktree.Deleted:
+		w.edits = append(w.edits, objects.Edit{Path: f.Path})
+	case worktree.Submodule:
+		w.problem(ProblemSubmodule, f.Path, "it is on another commit, which nobody else has")
+	case worktree.Unreadable:
+		w.problem(ProblemUnreadable, f.Path, "the folder may not be read")
+	default:
+		if !w.snap.covers(f.Path) {
+			w.takeNew(f)
 		}
 	}
-	return nil
+}
+
+// takeNew takes what was not there before.
+func (w *work) takeNew(f worktree.Found) {
+	switch f.Kind {
+	case worktree.Untracked:
+		w.scan.Suspect(f)
+	case worktree.Repository:
+		w.problem(ProblemRepository, f.Path, "a repository of its own was made there")
+	case worktree.InvalidName:
+		w.problem(ProblemName, f.Path, "some systems take the name for .git")
+	case worktree.TooDeep:
+		w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.LongestPath, objects.DeepestPath))
+	}
 }
 
 func (w *work) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
-func (w *work) clean(ctx context.Context, s *scan) error {
-	w.modes(w.snap.index, w.suspects)
-	cl := cleaner{Checkout: w.Checkout, attributes: w.workAttributes(s), keep: true}
-	if err := cl.clean(ctx, w.suspects); err != nil {
+func (w *work) clean(ctx context.Context) error {
+	if err := w.scan.Clean(ctx, true); err != nil {
 		return err
 	}
-	for _, s := range w.suspects {
-		if s.why != "" {
-			w.problem(s.kind, s.path, s.why)
+	for i := range w.scan.Suspects {
+		s := &w.scan.Suspects[i]
+		switch {
+		case s.TooLarge:
+			w.problem(ProblemLarge, s.Path, s.Why)
+			continue
+		case s.Why != "":
+			w.problem(ProblemUnreadable, s.Path, s.Why)
 			continue
 		}
-		w.cs.stats[s.path] = statOf(s.info)
-		if isAsIndexed(w.snap.index, s) {
-			e := treeEntry{mode: s.mode, id: s.id}
-			w.cs.alike = append(w.cs.alike, difference{s.path, e, e})
+		w.cs.stats[s.Path] = index.StatOf(s.Info)
+		if w.scan.AsIndexed(s) {
+			e := objects.Entry{Mode: s.Mode, ID: s.ID}
+			w.cs.alike = append(w.cs.alike, objects.Difference{Path: s.Path, Old: e, New: e})
 			continue
 		}
-		w.edits = append(w.edits, edit{s.path, s.mode, s.id})
+		w.edits = append(w.edits, objects.Edit{Path: s.Path, Mode: s.Mode, ID: s.ID})
 	}
 	return nil
 }
 
-func (w *work) makeTree() error {
-	tree, err := w.objects.applyEdits(w.base.Tree.hash(), w.edits)
-	if err != nil {
-		return err
-	}
-	if tree.IsZero() {
-		tree, err = w.objects.writeBytes(plumbing.TreeObject, nil)
-	}
-	w.cs.Tree = Tree(tree.String())
-	return err
+// changeSet is what a tree changes of a base.
+func (c *Checkout) changeSet(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
+	cs := &ChangeSet{Base: base, Tree: tree}
+	return cs, c.describe(ctx, cs)
 }
 
 // describe fills in the files and what is doubtful about them.
 func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(changes, func(a, b difference) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(changes, func(a, b objects.Difference) int { return strings.Compare(a.Path, b.Path) })
 	for _, d := range changes {
 		cs.Files = append(cs.Files, fileOf(d))
 		if err := c.judge(cs, d); err != nil {
@@ -174,63 +172,21 @@ func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
 	return c.countLines(ctx, cs, changes)
 }
 
-func fileOf(d difference) File {
-	f := File{Path: d.path, Status: Modified}
-	if d.old.mode != 0 {
-		f.OldMode, f.OldID = fmt.Sprintf("%06o", d.old.mode), d.old.id.String()
+func fileOf(d objects.Difference) File {
+	f := File{Path: d.Path, Status: Modified}
+	if d.Old.Mode != 0 {
+		f.OldMode, f.OldID = fmt.Sprintf("%06o", d.Old.Mode), d.Old.ID.String()
 	}
-	if d.new.mode != 0 {
-		f.NewMode, f.NewID = fmt.Sprintf("%06o", d.new.mode), d.new.id.String()
+	if d.New.Mode != 0 {
+		f.NewMode, f.NewID = fmt.Sprintf("%06o", d.New.Mode), d.New.ID.String()
 	}
 	switch {
-	case d.old.mode == 0:
+	case d.Old.Mode == 0:
 		f.Status = Added
-	case d.new.mode == 0:
+	case d.New.Mode == 0:
 		f.Status = Deleted
-	case d.old.mode&^0o777 != d.new.mode&^0o777:
+	case d.ChangesType():
 		f.Status = TypeChanged
 	}
 	return f
-}
-
-// judge names what is doubtful about one changed path.
-func (c *Checkout) judge(cs *ChangeSet, d difference) error {
-	if d.new.mode == 0 {
-		return nil
-	}
-	if !validPath(d.path) {
-		cs.Problems = append(cs.Problems, Problem{ProblemName, d.path, "some systems take the name for .git"})
-	}
-	switch d.new.mode {
-	case index.Gitlink:
-		cs.Problems = append(cs.Problems, Problem{ProblemSubmodule, d.path, "it points to another commit"})
-	case index.Symlink:
-		const longest = 1 << 16
-		target, err := c.objects.blobBytes(d.new.id, longest)
-		if err != nil {
-			return err
-		}
-		if leadsOut(d.path, string(target)) {
-			cs.Problems = append(cs.Problems, Problem{ProblemLink, d.path, fmt.Sprintf("it leads out of the repository, to %q", target)})
-		}
-	}
-	return nil
-}
-
-// leadsOut says whether a link's target lies outside of the checkout by its
-// text, or within .git. One that goes up behind a name may do so too: what the
-// name is may be another link.
-func leadsOut(link, target string) bool {
-	if strings.HasPrefix(target, "/") {
-		return true
-	}
-	named := false
-	for part := range strings.SplitSeq(target, "/") {
-		if part == ".." && named {
-			return true
-		}
-		named = named || part != ".." && part != "." && part != ""
-	}
-	to := path.Join(path.Dir(link), target)
-	return to == ".." || strings.HasPrefix(to, "../") || !validPath(to) && to != "."
 }

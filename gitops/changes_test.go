@@ -9,49 +9,50 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 func TestUntrackedFileThatBecomesAFolder(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	r.write("notes", "the user's\n")
+	r.Seed()
+	r.Write("notes", "the user's\n")
 	c := r.open("")
 	snap := snapshot(t, c)
-	r.remove("notes")
-	r.write("notes/new", "the agent's\n")
-	same(t, "change", []string{"A notes/new"}, nameStatus(changes(t, c, snap)))
+	r.Remove("notes")
+	r.Write("notes/new", "the agent's\n")
+	gittest.Same(t, "change", []string{"A notes/new"}, nameStatus(changes(t, c, snap)))
 }
 
 func TestChangesCountsLines(t *testing.T) {
-	for _, variant := range []struct{ name, git string }{{"with git", gitProgram(t)}, {"without git", ""}} {
+	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
 		t.Run(variant.name, func(t *testing.T) {
 			r := newRepo(t)
-			r.write("blob", "\x00\x01")
-			r.link("README", "link")
-			r.seed()
+			r.Write("blob", "\x00\x01")
+			r.Link("README", "link")
+			r.Seed()
 			c := r.open(variant.git)
 			snap := snapshot(t, c)
-			r.write("README", "one\nzwei\nthree")
-			r.write("blob", "\x00\x02")
-			r.write("empty", "")
-			r.remove("gone", "link")
-			r.link("gone", "link")
+			r.Write("README", "one\nzwei\nthree")
+			r.Write("blob", "\x00\x02")
+			r.Write("empty", "")
+			r.Remove("gone", "link")
+			r.Link("gone", "link")
 			cs := changes(t, c, snap)
 			got := map[string][2]int{}
 			binary := map[string]bool{}
 			for _, f := range cs.Files {
 				got[f.Path], binary[f.Path] = [2]int{f.Insertions, f.Deletions}, f.Binary
 			}
-			same(t, "lines", map[string][2]int{"README": {2, 1}, "blob": {}, "empty": {}, "gone": {0, 1}, "link": {1, 1}}, got)
-			same(t, "binary", map[string]bool{"README": false, "blob": true, "empty": false, "gone": false, "link": false}, binary)
-			same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
+			gittest.Same(t, "lines", map[string][2]int{"README": {2, 1}, "blob": {}, "empty": {}, "gone": {0, 1}, "link": {1, 1}}, got)
+			gittest.Same(t, "binary", map[string]bool{"README": false, "blob": true, "empty": false, "gone": false, "link": false}, binary)
+			gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
 		})
 	}
 }
 
 func TestChangesAgain(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
+	r.Seed()
 	c := r.open("")
 	snap := snapshot(t, c)
 	if cs := changes(t, c, snap); !cs.Empty() {
@@ -59,15 +60,15 @@ func TestChangesAgain(t *testing.T) {
 	}
 	edit(r)
 	first := changes(t, c, snap)
-	r.write("README", "one\ntwo\n")
-	r.write("other", "o\n")
+	r.Write("README", "one\ntwo\n")
+	r.Write("other", "o\n")
 	second := changes(t, c, snap)
-	same(t, "first", []string{"M README"}, nameStatus(first))
-	same(t, "second", []string{"A other"}, nameStatus(second))
+	gittest.Same(t, "first", []string{"M README"}, nameStatus(first))
+	gittest.Same(t, "second", []string{"A other"}, nameStatus(second))
 	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, second), second); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "status", nil, r.status())
+	gittest.Same(t, "status", nil, r.status())
 }
 
 func TestAnEmptyChangeSet(t *testing.T) {
@@ -82,52 +83,52 @@ func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
 		t.Skip("root may read everything")
 	}
 	r := newRepo(t)
-	r.seed()
+	r.Seed()
 	c := r.open("")
 	snap := snapshot(t, c)
 	edit(r)
-	r.write("secret", "s")
-	r.chmod("secret", 0)
-	r.write("closed/x", "x")
-	r.chmod("closed", 0)
-	defer r.chmod("closed", 0o700)
+	r.Write("secret", "s")
+	r.Chmod("secret", 0)
+	r.Write("closed/x", "x")
+	r.Chmod("closed", 0)
+	defer r.Chmod("closed", 0o700)
 	cs := changes(t, c, snap)
-	same(t, "change", []string{"M README"}, nameStatus(cs))
-	same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
+	gittest.Same(t, "change", []string{"M README"}, nameStatus(cs))
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
 }
 
 func TestAttributesThatOnlyGitKnowsWithoutGit(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
+	r.Seed()
 	c := r.open("")
 	snap := snapshot(t, c)
-	r.write(".gitattributes", "*.id ident\n")
-	r.write("a.id", "$Id$\n")
+	r.Write(".gitattributes", "*.id ident\n")
+	r.Write("a.id", "$Id$\n")
 	cs := changes(t, c, snap)
-	same(t, "change", []string{"A .gitattributes"}, nameStatus(cs))
-	same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
+	gittest.Same(t, "change", []string{"A .gitattributes"}, nameStatus(cs))
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
 }
 
 // The submodule of a checkout is never gone into; that it is on another commit
 // cannot be published.
 func TestAChangedSubmoduleIsAProblem(t *testing.T) {
 	other := newRepo(t)
-	other.seed()
+	other.Seed()
 	r := newRepo(t)
-	r.seed()
-	r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.dir, "sub")
-	r.commit("with a submodule")
+	r.Seed()
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
+	r.Commit("with a submodule")
 	c := r.open("")
 	snap := snapshot(t, c)
-	sub := repo{t, r.path("sub")}
-	sub.write("README", "changed\n")
-	sub.write("new", "n\n")
+	sub := at(t, r.Path("sub"))
+	sub.Write("README", "changed\n")
+	sub.Write("new", "n\n")
 	if cs := changes(t, c, snap); !cs.Empty() || len(cs.Problems) > 0 {
 		t.Errorf("files in a submodule: %q %v", nameStatus(cs), cs.Problems)
 	}
-	sub.commit("in the submodule")
+	sub.Commit("in the submodule")
 	cs := changes(t, c, snap)
-	same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(cs))
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(cs))
 	if !cs.Empty() {
 		t.Errorf("change: %q", nameStatus(cs))
 	}
@@ -138,14 +139,14 @@ func TestAChangedSubmoduleIsAProblem(t *testing.T) {
 // unchanged stat data: who does not read does not see it.
 func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	r.git("config", "core.trustctime", "false")
+	r.Seed()
+	r.Git("config", "core.trustctime", "false")
 	past := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(r.path("README"), past, past); err != nil {
+	if err := os.Chtimes(r.Path("README"), past, past); err != nil {
 		t.Fatal(err)
 	}
-	r.git("update-index", "--refresh")
-	f, err := os.OpenFile(r.path("README"), os.O_WRONLY, 0)
+	r.Git("update-index", "--refresh")
+	f, err := os.OpenFile(r.Path("README"), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,23 +156,23 @@ func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(r.path("README"), past, past); err != nil {
+	if err := os.Chtimes(r.Path("README"), past, past); err != nil {
 		t.Fatal(err)
 	}
 	c := r.open("")
 	snap := snapshot(t, c)
-	r.write("src/main.go", "package other\n")
-	same(t, "change", []string{"M src/main.go"}, nameStatus(changes(t, c, snap)))
+	r.Write("src/main.go", "package other\n")
+	gittest.Same(t, "change", []string{"M src/main.go"}, nameStatus(changes(t, c, snap)))
 }
 
 // A disk that is full must be told from a git that failed, also where git is
 // ended by its broken pipe.
 func TestAPatchThatCannotBeWrittenSaysWhy(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	c := r.open(gitProgram(t))
+	r.Seed()
+	c := r.open(gittest.Program(t))
 	snap := snapshot(t, c)
-	r.write("README", strings.Repeat("a line of a patch that fits in no pipe\n", 10000))
+	r.Write("README", strings.Repeat("a line of a patch that fits in no pipe\n", 10000))
 	err := c.WritePatch(t.Context(), changes(t, c, snap), fullDisk{})
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v, want ENOSPC", err)
@@ -182,46 +183,17 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A filter that is not installed is found before any work is done.
-func TestARequiredFilterWithoutItsProgramIsUnsupported(t *testing.T) {
-	for name, c := range map[string]struct {
-		clean, required string
-		refused         bool
-	}{
-		"not there":               {"agent-ci-no-such-filter clean", "true", true},
-		"not there, not required": {"agent-ci-no-such-filter clean", "false", false},
-		"there":                   {"tr a-z A-Z", "true", false},
-		"of the shell":            {"cd / && cat", "true", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepo(t)
-			r.write(".gitattributes", "*.bin filter=large\n")
-			r.seed()
-			r.git("config", "filter.large.clean", c.clean)
-			r.git("config", "filter.large.required", c.required)
-			opened, err := gitops.Open(t.Context(), gitops.Options{Dir: r.dir, Git: gitProgram(t), State: t.TempDir()})
-			var unsupported *gitops.UnsupportedError
-			if errors.As(err, &unsupported) != c.refused || err != nil && !c.refused {
-				t.Errorf("Open = %v, want refused: %v", err, c.refused)
-			}
-			if err == nil && opened.Close() != nil {
-				t.Error("not closed")
-			}
-		})
-	}
-}
-
 func TestAFilterThatFailsTakesNoOtherFileWithIt(t *testing.T) {
 	r := newRepo(t)
-	r.write(".gitattributes", "*.bin filter=large\n")
-	r.seed()
-	r.git("config", "filter.large.clean", "false")
-	r.git("config", "filter.large.required", "true")
-	c := r.open(gitProgram(t))
+	r.Write(".gitattributes", "*.bin filter=large\n")
+	r.Seed()
+	r.Git("config", "filter.large.clean", "false")
+	r.Git("config", "filter.large.required", "true")
+	c := r.open(gittest.Program(t))
 	snap := snapshot(t, c)
 	edit(r)
-	r.write("new.bin", "content")
+	r.Write("new.bin", "content")
 	cs := changes(t, c, snap)
-	same(t, "change", []string{"M README"}, nameStatus(cs))
-	same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
+	gittest.Same(t, "change", []string{"M README"}, nameStatus(cs))
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
 }

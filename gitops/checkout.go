@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // Options says which checkout to open.
@@ -23,20 +23,11 @@ type Options struct {
 
 // Checkout is a work tree with its repository, as it was when it was opened.
 type Checkout struct {
-	layout
-	settings settings
-	git      program // knows the shadow alone
-	shadow   string
-	state    string
-	dir      *os.Root // the work tree
-	objects  *store   // writes to the shadow
-	borrows  []string // git folders whose objects the store reads
-	ignores  []rules.Ignore
-	start    position
-	live     liveIndex
-	locked   map[string]bool // lock files that were there when it was opened
-	hidden   map[string]bool // by Hide
-	claim    *os.File        // that keeps other runs out; nil while nothing does
+	repo    *repository.Repository
+	work    *worktree.Worktree
+	objects *objects.Store // writes to the private git folder
+	start   position
+	locked  map[string]bool // lock files that were there when it was opened
 
 	base Base // what the work tree stands on
 }
@@ -59,165 +50,91 @@ func (t Tree) hash() plumbing.Hash { return plumbing.NewHash(string(t)) }
 // returns ErrNotRepository, ErrBare, ErrNoCommit or an *UnsupportedError for
 // what cannot be worked in. The checkout must be closed.
 func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
-	l, err := discover(o.Dir)
+	repo, err := repository.Open(ctx, o.Dir, o.Git, o.State)
 	if err != nil {
 		return nil, err
 	}
-	if err := formatSupported(l); err != nil {
-		return nil, err
-	}
-	git := program{path: o.Git, env: userEnvironment(l, os.Environ())}
-	vars, err := readConfig(ctx, l, git, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	c := &Checkout{layout: l, settings: newSettings(vars, os.Getenv("HOME")), state: o.State}
-	c.settings.useDefaultRules(os.Getenv)
-	if err := c.settings.supported(l); err != nil {
-		return nil, err
-	}
-	if err := c.open(ctx, o); err != nil {
+	c := &Checkout{repo: repo}
+	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (c *Checkout) open(ctx context.Context, o Options) (err error) {
-	if c.dir, err = os.OpenRoot(c.root); err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
-	state, err := filepath.Abs(o.State)
-	if err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
-	c.state = state
-	if c.shadow, err = newShadow(state, c.layout, &c.settings); err != nil {
+func (c *Checkout) open(ctx context.Context) (err error) {
+	c.objects = objects.Open(c.repo.Private, c.repo.Folders...)
+	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
 	}
-	if c.borrows, err = objectFolders(c.commonDir); err != nil {
-		return err
-	}
-	c.objects = openStore(c.shadow, c.borrows...)
-	c.git = program{path: o.Git, env: shadowEnvironment(c.layout, c.shadow, os.Environ())}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
 	}
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
-	c.ignores = c.outerIgnores()
-	return c.filtersWork(ctx)
+	return c.work.CheckFilters(ctx, c.start.index)
 }
 
 // readPosition reads HEAD and the index.
 func (c *Checkout) readPosition(ctx context.Context) (position, error) {
-	head, err := readHead(c.gitDir)
-	if err != nil {
-		return position{}, err
-	}
-	p := position{head: head}
-	if name, ok := strings.CutPrefix(head, "ref: "); ok {
-		p.branch = strings.TrimPrefix(name, "refs/heads/")
-		p.commit, err = c.refs().read(name)
-	} else {
-		p.commit = plumbing.NewHash(head)
-	}
+	p := position{}
+	var err error
+	p.head, p.commit, err = c.repo.Head()
 	switch {
-	case errors.Is(err, errNoRef):
-		return p, fmt.Errorf("%s: %w", c.root, ErrNoCommit)
+	case errors.Is(err, repository.ErrNoRef):
+		return p, fmt.Errorf("%s: %w", c.repo.Root, ErrNoCommit)
 	case err != nil:
 		return p, err
 	}
-	commit, err := c.objects.commit(p.commit)
+	if name, symbolic := strings.CutPrefix(p.head, "ref: "); symbolic {
+		p.branch = strings.TrimPrefix(name, "refs/heads/")
+	}
+	commit, err := c.objects.Commit(p.commit)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return p, &objects.DamagedError{ID: p.commit.String(), Err: plumbing.ErrObjectNotFound}
+	}
 	if err != nil {
-		return p, required(p.commit, err)
+		return p, err
 	}
 	p.tree = commit.TreeHash
-	p.index, err = c.readLiveIndex(ctx)
+	p.index, err = c.repo.Index(ctx)
 	return p, err
 }
 
-// readIndex reads an index of this checkout that may be split.
-func (c *Checkout) readIndex(ctx context.Context, path string) (*index.File, error) {
-	f, err := index.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	if f.Sparse() {
-		return nil, sparseCheckout()
-	}
-	if !f.Split() {
-		return f, nil
-	}
-	return c.unsplitIndex(ctx, path, f)
-}
-
-// unsplitIndex lets git join a split index: a copy of it, so that the one of
-// the checkout stays split.
-func (c *Checkout) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
-	if !c.git.there() {
-		return nil, &UnsupportedError{Feature: "a split index", Remedy: "install git, or run `git update-index --no-split-index`"}
-	}
-	whole := filepath.Join(c.shadow, "whole-index")
-	if err := copyIfThere(path, whole, index.MaxSize); err != nil {
-		return nil, fmt.Errorf("read the split index: %w", err)
-	}
-	shared, err := filepath.Glob(filepath.Join(filepath.Dir(path), "sharedindex.*"))
-	if err != nil {
-		return nil, fmt.Errorf("read the split index: %w", err)
-	}
-	for _, from := range shared {
-		if err := copyIfThere(from, filepath.Join(c.shadow, filepath.Base(from)), index.MaxSize); err != nil {
-			return nil, fmt.Errorf("read the split index: %w", err)
-		}
-	}
-	if _, err := c.git.with("GIT_INDEX_FILE="+whole).run(ctx, c.root, nil, "update-index", "--no-split-index"); err != nil {
-		return nil, fmt.Errorf("read the split index: %w", err)
-	}
-	f, err := index.Read(whole)
-	if err != nil {
-		return nil, err
-	}
-	f.Modified = split.Modified
-	return f, nil
-}
-
 // Root is the absolute path of the work tree, symbolic links resolved.
-func (c *Checkout) Root() string { return c.root }
+func (c *Checkout) Root() string { return c.repo.Root }
 
 // Origin is the URL of the remote "origin" without credentials, "" when there
 // is none.
-func (c *Checkout) Origin() string { return c.settings.origin }
+func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
+
+// Claim makes this process the only one that works in the work tree, until the
+// Checkout is closed: each of two would take the other's files for changes of
+// its own. It is an *InUseError when another process has claimed it. Where the
+// file system knows no such locks nothing is claimed.
+func (c *Checkout) Claim() error { return c.repo.Claim() }
+
+// Unwritable is a folder of the checkout that would have to be written for a
+// commit and may not be, and why. Its error is nil when there is none.
+func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
+
+// Idle makes sure that no git is at work in the checkout. It is an *InUseError
+// when one is, or died there: it would be found only when the work is done.
+func (c *Checkout) Idle() error { return c.repo.Idle() }
+
+// Hide leaves paths of the work tree, and all that is below them, out of
+// snapshots, changes and copies, whatever the ignore rules say. Nothing that is
+// hidden is put back or removed. The base commit must not have them.
+func (c *Checkout) Hide(paths []string) { c.work.Hide(paths) }
 
 // Close removes what is private to this Checkout, with it objects of changes
 // that were not switched to.
 func (c *Checkout) Close() error {
 	var errs []error
 	if c.objects != nil {
-		errs = append(errs, c.objects.close())
+		errs = append(errs, c.objects.Close())
 	}
-	if c.dir != nil {
-		errs = append(errs, c.dir.Close())
+	if c.work != nil {
+		errs = append(errs, c.work.Close())
 	}
-	if c.shadow != "" {
-		errs = append(errs, os.RemoveAll(c.shadow))
-	}
-	if c.claim != nil {
-		errs = append(errs, c.claim.Close())
-		c.claim = nil
-	}
-	return errors.Join(errs...)
-}
-
-// outerIgnores reads the ignore rules from outside of the work tree, the
-// weakest first.
-func (c *Checkout) outerIgnores() []rules.Ignore {
-	var lists []rules.Ignore
-	for _, name := range [...]string{userExcludes, "info/exclude"} {
-		data, err := os.ReadFile(filepath.Join(c.shadow, name))
-		if err != nil {
-			continue // not there
-		}
-		lists = append(lists, rules.ParseIgnore(data, ""))
-	}
-	return lists
+	return errors.Join(append(errs, c.repo.Close())...)
 }

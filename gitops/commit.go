@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Signature is who made a commit, and when.
@@ -45,28 +47,33 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 			return "", fmt.Errorf("sign the commit: %w", err)
 		}
 	}
-	encoded := c.objects.NewEncodedObject()
-	if err := commit.Encode(encoded); err != nil {
+	text, err := encoded(commit.Encode)
+	if err != nil {
 		return "", fmt.Errorf("write the commit: %w", err)
 	}
-	id, err := c.objects.SetEncodedObject(encoded)
+	id, err := c.objects.WriteBytes(plumbing.CommitObject, text)
 	if err != nil {
 		return "", fmt.Errorf("write the commit: %w", err)
 	}
 	return id.String(), nil
 }
 
-func sign(commit *object.Commit, with func([]byte) (string, error)) error {
-	unsigned := &plumbing.MemoryObject{}
-	if err := commit.EncodeWithoutSignature(unsigned); err != nil {
-		return err
+// encoded is the text of an object.
+func encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
+	o := &plumbing.MemoryObject{}
+	if err := encode(o); err != nil {
+		return nil, err
 	}
-	r, err := unsigned.Reader()
+	r, err := o.Reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(r)
+	return io.ReadAll(r)
+}
+
+func sign(commit *object.Commit, with func([]byte) (string, error)) error {
+	text, err := encoded(commit.EncodeWithoutSignature)
 	if err != nil {
 		return err
 	}
@@ -85,11 +92,11 @@ func (s Signature) object() object.Signature {
 
 // Blob opens the content of a file of a change set by its id.
 func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
-	hash, err := parseID(id)
+	hash, err := repository.ParseID(id)
 	if err != nil {
 		return nil, 0, err
 	}
-	return c.objects.blob(hash)
+	return c.objects.Blob(hash)
 }
 
 // CommitInfo is what is known of the commit at the tip of a branch.
@@ -135,57 +142,46 @@ func (i *CommitInfo) Trailer(name string) string {
 // Tip returns the commit at the tip of a local branch; nil when there is no
 // such branch.
 func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) {
-	return readTip(ctx, c.refs(), c.objects, branch)
+	return readTip(ctx, c.repo.Refs(), c.objects, branch)
 }
 
 // ReadTip is Tip for a bare or plain repository at path on this machine. It
 // reads files only and runs nothing that is configured there.
 func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
-	refs, objects, err := openRepository(path)
+	refs, store, err := openElsewhere(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, objects.close()) }()
-	return readTip(ctx, refs, objects, branch)
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return readTip(ctx, refs, store, branch)
 }
 
-// openRepository opens a bare or plain repository for reading. The caller
-// closes the objects.
-func openRepository(path string) (refFiles, *store, error) {
-	dir, err := filepath.Abs(path)
+// openElsewhere opens a bare or plain repository for reading. The caller closes
+// the objects.
+func openElsewhere(path string) (repository.Refs, *objects.Store, error) {
+	l, err := repository.LayoutAt(path)
 	if err != nil {
-		return refFiles{}, nil, fmt.Errorf("open repository: %w", err)
+		return repository.Refs{}, nil, err
 	}
-	gitDir, ok := gitDirOf(dir)
-	if !ok {
-		gitDir = dir
-	}
-	if !isGitDir(gitDir) {
-		return refFiles{}, nil, fmt.Errorf("%s: %w", path, ErrNotRepository)
-	}
-	l, err := withCommonDir(layout{root: dir, gitDir: gitDir})
+	folders, err := repository.ObjectFolders(l.CommonDir)
 	if err != nil {
-		return refFiles{}, nil, err
+		return repository.Refs{}, nil, err
 	}
-	folders, err := objectFolders(l.commonDir)
-	if err != nil {
-		return refFiles{}, nil, err
-	}
-	return refFiles{l.commonDir}, openStore("", folders...), nil
+	return l.Refs(), objects.Open("", folders...), nil
 }
 
-func readTip(ctx context.Context, refs refFiles, objects *store, branch string) (*CommitInfo, error) {
+func readTip(ctx context.Context, refs repository.Refs, store *objects.Store, branch string) (*CommitInfo, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	id, err := refs.read("refs/heads/" + branch)
-	if errors.Is(err, errNoRef) {
+	id, err := refs.Read("refs/heads/" + branch)
+	if errors.Is(err, repository.ErrNoRef) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	commit, err := objects.commit(id)
+	commit, err := store.Commit(id)
 	if err != nil {
 		return nil, fmt.Errorf("look at branch %s: %w", branch, err)
 	}
@@ -203,39 +199,5 @@ func infoOf(c *object.Commit) *CommitInfo {
 	return info
 }
 
-const mostAncestors = 200_000 // commits looked at in search of an ancestor
-
-// isAncestor says whether old is now or an ancestor of it, as far as history
-// goes here: a shallow clone ends early.
-func (s *store) isAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
-	since := time.Time{}
-	if c, err := s.commit(old); err == nil {
-		since = c.Committer.When.Add(-24 * time.Hour) // clocks differ
-	}
-	seen := map[plumbing.Hash]bool{now: true}
-	queue := []plumbing.Hash{now}
-	for len(queue) > 0 && len(seen) < mostAncestors {
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		id := queue[0]
-		queue = queue[1:]
-		if id == old {
-			return true, nil
-		}
-		commit, err := s.commit(id)
-		if errors.Is(err, plumbing.ErrObjectNotFound) || err == nil && commit.Committer.When.Before(since) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, p := range commit.ParentHashes {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	return false, nil
-}
+// Short is the id of a commit for people.
+func Short(sha string) string { return sha[:min(len(sha), 12)] }

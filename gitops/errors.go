@@ -3,46 +3,18 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // What Open returns for a folder that cannot be worked in at all.
 var (
-	ErrNotRepository = errors.New("not in a git checkout: run in one, or name one with --repo")
-	ErrBare          = errors.New("the repository is bare: give a checkout that has a work tree")
+	ErrNotRepository = repository.ErrNotRepository
+	ErrBare          = repository.ErrBare
 	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
 )
-
-// UnsupportedError is a property of the checkout that would make the result
-// wrong, found before anything was touched.
-type UnsupportedError struct {
-	Feature string // what was found
-	Remedy  string // what to do about it
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s: not supported; %s", e.Feature, e.Remedy)
-}
-
-// DirtyError names tracked files that are modified or staged where a clean
-// checkout is needed.
-type DirtyError struct {
-	Paths []string // a few of them
-}
-
-func (e *DirtyError) Error() string {
-	return fmt.Sprintf("the checkout has uncommitted changes (%s): commit or stash them", quoteList(e.Paths))
-}
-
-// ObstructedError names untracked files that stand where files of another
-// commit have to go.
-type ObstructedError struct {
-	Paths []string
-}
-
-func (e *ObstructedError) Error() string {
-	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
-}
 
 // UnknownBaseError is a base that this checkout does not hold.
 type UnknownBaseError struct {
@@ -64,47 +36,24 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// TooLargeError is a file of the base commit over the limit that was asked for.
-type TooLargeError struct {
-	Path        string
-	Size, Limit int64
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%q of the base commit has %d bytes, over the limit of %d", e.Path, e.Size, e.Limit)
-}
-
-// ObjectError is an object that is not there, can't be read, or is not what its
-// id says.
-type ObjectError struct {
-	ID  string
-	Err error
-}
-
-func (e *ObjectError) Error() string {
-	return fmt.Sprintf("the repository is damaged: %s; `git fsck` lists what is, and a new clone has it right", e.What())
-}
-
-// What names the object and what is wrong with it.
-func (e *ObjectError) What() string { return fmt.Sprintf("object %s: %v", e.ID, e.Err) }
-
-func (e *ObjectError) Unwrap() error { return e.Err }
-
-// PackError is a pack that does not hold what WritePack writes.
-type PackError struct {
-	Reason string
-}
-
-func (e *PackError) Error() string { return "the pack is refused: " + e.Reason }
-
-func quoteList(paths []string) string {
-	const shown = 5
-	quoted := make([]string, 0, shown)
-	for _, p := range paths[:min(shown, len(paths))] {
-		quoted = append(quoted, fmt.Sprintf("%q", p))
-	}
-	if len(paths) > shown {
-		quoted = append(quoted, "…")
-	}
-	return strings.Join(quoted, ", ")
-}
+// What is refused below this package.
+type (
+	// UnsupportedError is a property of the checkout that would make the result
+	// wrong, found before anything was touched.
+	UnsupportedError = repository.UnsupportedError
+	// InUseError says that somebody else works in the checkout at this moment.
+	InUseError = repository.InUseError
+	// DirtyError names tracked files that are modified or staged where a clean
+	// checkout is needed.
+	DirtyError = worktree.DirtyError
+	// ObstructedError names untracked files that stand where files of another
+	// commit have to go.
+	ObstructedError = worktree.ObstructedError
+	// ObjectError is an object that is not there, can't be read, or is not what its
+	// id says.
+	ObjectError = objects.DamagedError
+	// TooLargeError is a file of the base commit over the limit that was asked for.
+	TooLargeError = objects.TooLargeError
+	// PackError is a pack that does not hold what WritePack writes.
+	PackError = objects.PackError
+)

@@ -1,13 +1,17 @@
 package gitops_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+)
 
 func TestBaseHolds(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	c := r.open(gitProgram(t))
-	r.write("README", "changed since\n")
-	r.write("new", "not committed\n")
+	r.Seed()
+	c := r.open(gittest.Program(t))
+	r.Write("README", "changed since\n")
+	r.Write("new", "not committed\n")
 	for text, want := range map[string]bool{
 		"package main": true, "ackage mai": true, "to be deleted": true, "changed since": false, "not committed": false,
 		"p.ckage": false, "one\ntwo": false, "": false, "-e one": false,

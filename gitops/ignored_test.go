@@ -9,13 +9,13 @@ import (
 func TestWhatIgnoreRulesNeed(t *testing.T) {
 	r := newRepo(t)
 	for _, name := range []string{"b", "a-b", "a/x", "build/kept"} {
-		r.write(name, name)
+		r.Write(name, name)
 	}
-	r.write(".git/info/exclude", "build/\n")
-	r.git("add", "-f", ".")
-	r.git("commit", "-qm", "first")
-	r.write("untracked", "")
-	r.git("config", "core.ignoreCase", "true")
+	r.Write(".git/info/exclude", "build/\n")
+	r.Git("add", "-f", ".")
+	r.Git("commit", "-qm", "first")
+	r.Write("untracked", "")
+	r.Git("config", "core.ignoreCase", "true")
 	c := r.open("")
 	tracked, err := c.Tracked(t.Context())
 	if err != nil {

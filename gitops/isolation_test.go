@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 // What the agent writes into .git must never be run by us.
@@ -19,7 +20,7 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := twoBranches(t)
-			c := r.open(gitProgram(t))
+			c := r.open(gittest.Program(t))
 			if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
 				t.Fatal(err)
 			}
@@ -27,7 +28,7 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 			edit(r)
 			sprung := trapped(t, r)
 			cs := changes(t, c, snap)
-			same(t, "change", []string{"A .gitattributes", "M README"}, nameStatus(cs))
+			gittest.Same(t, "change", []string{"A .gitattributes", "M README"}, nameStatus(cs))
 			var out bytes.Buffer
 			if err := c.WritePatch(t.Context(), cs, &out); err != nil {
 				t.Fatal(err)
@@ -36,11 +37,11 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 			if err := c.Materialise(t.Context(), fresh); err != nil {
 				t.Fatal(err)
 			}
-			repo{t, fresh.Dir}.git("status")
+			at(t, fresh.Dir).Git("status")
 			if err := end(c, cs); err != nil {
 				t.Fatal(err)
 			}
-			same(t, "what ran", []string{}, sprung())
+			gittest.Same(t, "what ran", []string{}, sprung())
 		})
 	}
 }
@@ -54,8 +55,8 @@ func trapped(t *testing.T, r repo) (sprung func() []string) {
 	for _, hook := range []string{
 		"pre-commit", "post-commit", "post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc", "post-merge",
 	} {
-		r.write(".git/hooks/"+hook, "#!/bin/sh\n"+mark(hook)+"\n")
-		r.chmod(".git/hooks/"+hook, 0o755)
+		r.Write(".git/hooks/"+hook, "#!/bin/sh\n"+mark(hook)+"\n")
+		r.Chmod(".git/hooks/"+hook, 0o755)
 	}
 	for _, v := range [][2]string{
 		{"core.fsmonitor", mark("fsmonitor")},
@@ -71,9 +72,9 @@ func trapped(t *testing.T, r repo) (sprung func() []string) {
 		{"commit.gpgSign", "true"},
 		{"alias.diff-tree", "!" + mark("alias")},
 	} {
-		r.gitWith([]string{"GIT_DIR=" + r.path(".git")}, nil, "config", v[0], v[1])
+		r.GitWith([]string{"GIT_DIR=" + r.Path(".git")}, nil, "config", v[0], v[1])
 	}
-	r.write(".gitattributes", "* diff=mine filter=mine\n")
+	r.Write(".gitattributes", "* diff=mine filter=mine\n")
 	return func() []string {
 		entries, err := os.ReadDir(marks)
 		if err != nil {
@@ -92,14 +93,14 @@ func TestNoSecretReachesAFilter(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "secret")
 	r := newRepo(t)
 	seen := filepath.Join(t.TempDir(), "environment")
-	r.git("config", "filter.spy.clean", "env >> "+seen+"; cat")
-	r.write(".gitattributes", "*.x filter=spy\n")
-	r.seed()
+	r.Git("config", "filter.spy.clean", "env >> "+seen+"; cat")
+	r.Write(".gitattributes", "*.x filter=spy\n")
+	r.Seed()
 	os.Remove(seen)
-	c := r.open(gitProgram(t))
+	c := r.open(gittest.Program(t))
 	snap := snapshot(t, c)
-	r.write("new.x", "n\n")
-	same(t, "change", []string{"A new.x"}, nameStatus(changes(t, c, snap)))
+	r.Write("new.x", "n\n")
+	gittest.Same(t, "change", []string{"A new.x"}, nameStatus(changes(t, c, snap)))
 	env, err := os.ReadFile(seen)
 	if err != nil {
 		t.Fatal(err)

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // MaterialiseOptions says what a fresh tree holds.
@@ -51,21 +50,17 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 		return err
 	}
 	defer root.Close()
-	fill := c.fillByItself
-	if c.git.there() {
-		fill = c.fillWithGit
-	}
-	if err := fill(ctx, root, o.Tree); err != nil {
+	if err := c.work.Fill(ctx, root, o.Tree.hash()); err != nil {
 		return err
 	}
-	return copyInto(ctx, root, o.Untracked)
+	return worktree.CopyInto(ctx, root, o.Untracked)
 }
 
 func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree Tree) error {
 	if err := os.MkdirAll(gitDir, 0o777); err != nil {
 		return err
 	}
-	if err := fillGitDir(gitDir, c.layout, &c.settings); err != nil {
+	if err := c.repo.FillGitDir(gitDir); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(base.SHA+"\n"), 0o666); err != nil {
@@ -77,19 +72,19 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree
 	if err := c.lendFetched(gitDir); err != nil {
 		return err
 	}
-	ids, err := c.newObjects(ctx, &ChangeSet{Base: base, Tree: tree})
+	ids, err := c.objects.Added(ctx, base.Tree.hash(), tree.hash())
 	if err != nil {
 		return err
 	}
-	own := openStore(gitDir)
-	return errors.Join(c.objects.copyTo(own, ids), own.close())
+	own := objects.Open(gitDir)
+	return errors.Join(c.objects.CopyTo(own, ids), own.Close())
 }
 
 // borrowObjects names to a git folder the objects of the checkout: where they are,
 // and where LentObjects says.
 func (c *Checkout) borrowObjects(gitDir string) error {
 	var alternates strings.Builder
-	for i := range c.borrows {
+	for i := range c.repo.Folders {
 		place := lentPlace(gitDir, i)
 		if err := os.MkdirAll(place, 0o700); err != nil {
 			return err
@@ -100,7 +95,7 @@ func (c *Checkout) borrowObjects(gitDir string) error {
 		}
 		fmt.Fprintln(&alternates, relative)
 	}
-	fmt.Fprintln(&alternates, quoteListed(filepath.Join(c.commonDir, "objects")))
+	fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(c.repo.CommonDir, "objects")))
 	return os.WriteFile(filepath.Join(gitDir, "objects", "info", "alternates"), []byte(alternates.String()), 0o666)
 }
 
@@ -113,53 +108,9 @@ func lentPlace(gitDir string, i int) string {
 // folders that Materialise made for them in a tree at dir: there git looks for
 // them where something else stands in the checkout's place.
 func (c *Checkout) LentObjects(dir string) map[string]string {
-	lent := make(map[string]string, len(c.borrows))
-	for i, from := range c.borrows {
+	lent := make(map[string]string, len(c.repo.Folders))
+	for i, from := range c.repo.Folders {
 		lent[lentPlace(filepath.Join(dir, ".git"), i)] = filepath.Join(from, "objects")
 	}
 	return lent
-}
-
-func (c *Checkout) fillWithGit(ctx context.Context, root *os.Root, tree Tree) error {
-	git := program{c.git.path, append(isolatedEnvironment(os.Environ(), c.root),
-		"GIT_DIR="+filepath.Join(root.Name(), ".git"), "GIT_WORK_TREE="+root.Name())}
-	if _, err := git.run(ctx, root.Name(), nil, "read-tree", string(tree)); err != nil {
-		return err
-	}
-	_, err := git.run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
-	return err
-}
-
-func (c *Checkout) fillByItself(ctx context.Context, root *os.Root, tree Tree) error {
-	s := smudger{Checkout: c, dir: root, attributes: c.treeAttributes(tree.hash())}
-	changes, err := c.differences(ctx, plumbing.ZeroHash, tree.hash())
-	if err != nil {
-		return err
-	}
-	stats, err := s.write(ctx, changes)
-	if err != nil {
-		return err
-	}
-	byPath := map[string]index.Entry{}
-	for _, d := range changes {
-		byPath[d.path] = index.Entry{Path: d.path, Mode: d.new.mode, ID: d.new.id, Stat: stats[d.path]}
-	}
-	return writeNewIndex(filepath.Join(root.Name(), ".git", "index"), sortedEntries(byPath))
-}
-
-// copyInto puts copies of what is in the folder from into a tree.
-func copyInto(ctx context.Context, to *os.Root, from string) error {
-	if from == "" {
-		return nil
-	}
-	source, err := os.OpenRoot(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	cp := copier{ctx: ctx, from: source, to: to}
-	return cp.all()
 }

@@ -8,23 +8,24 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 func TestMaterialise(t *testing.T) {
-	for _, variant := range []struct{ name, git string }{{"with git", gitProgram(t)}, {"without git", ""}} {
+	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
 		t.Run(variant.name, func(t *testing.T) {
 			r := newRepo(t)
-			r.write(".gitignore", "cache/\n*.log\n")
-			r.write(".gitattributes", "*.txt text eol=crlf\n")
-			r.write("dos.txt", "a\r\nb\r\n")
-			r.link("/etc/passwd", "link")
-			r.write("run", "#!\n")
-			r.chmod("run", 0o755)
-			r.seed()
-			r.write("cache/deep/x", "cached\n")
-			r.write("mine", "untracked\n")
-			r.link("mine", "cache/link")
-			if err := syscall.Mkfifo(r.path("cache/pipe"), 0o600); err != nil {
+			r.Write(".gitignore", "cache/\n*.log\n")
+			r.Write(".gitattributes", "*.txt text eol=crlf\n")
+			r.Write("dos.txt", "a\r\nb\r\n")
+			r.Link("/etc/passwd", "link")
+			r.Write("run", "#!\n")
+			r.Chmod("run", 0o755)
+			r.Seed()
+			r.Write("cache/deep/x", "cached\n")
+			r.Write("mine", "untracked\n")
+			r.Link("mine", "cache/link")
+			if err := syscall.Mkfifo(r.Path("cache/pipe"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			c := r.open(variant.git)
@@ -35,33 +36,33 @@ func TestMaterialise(t *testing.T) {
 			}
 			before := r.filesBut("cache/pipe")
 			edit(r)
-			r.remove("gone")
-			r.write("cache/deep/x", "poisoned\n")
-			r.write("mine", "poisoned\n")
-			r.write("new.log", "l")
+			r.Remove("gone")
+			r.Write("cache/deep/x", "poisoned\n")
+			r.Write("mine", "poisoned\n")
+			r.Write("new.log", "l")
 			cs := changes(t, c, snap)
 
-			fresh := repo{t, filepath.Join(t.TempDir(), "base")}
-			err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: cs.Base.Tree, Untracked: kept})
+			fresh := at(t, filepath.Join(t.TempDir(), "base"))
+			err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: cs.Base.Tree, Untracked: kept})
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "base", before, fresh.files())
-			same(t, "status of the base", []string{"?? mine"}, fresh.status())
-			same(t, "HEAD", cs.Base.SHA, fresh.git("rev-parse", "HEAD"))
+			gittest.Same(t, "base", before, fresh.Files())
+			gittest.Same(t, "status of the base", []string{"?? mine"}, fresh.status())
+			gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
 
-			changed := repo{t, filepath.Join(t.TempDir(), "changed")}
-			err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.dir, Tree: cs.Tree, Untracked: kept})
+			changed := at(t, filepath.Join(t.TempDir(), "changed"))
+			err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Tree: cs.Tree, Untracked: kept})
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := maps.Clone(before)
 			want["README"] = "one\n2\n"
 			delete(want, "gone")
-			same(t, "change", want, changed.files())
-			same(t, "status of the change", []string{"M  README", "D  gone", "?? mine"}, changed.status())
-			changed.git("commit", "-q", "-m", "it can be worked in")
-			changed.git("fsck")
+			gittest.Same(t, "change", want, changed.Files())
+			gittest.Same(t, "status of the change", []string{"M  README", "D  gone", "?? mine"}, changed.status())
+			changed.Git("commit", "-q", "-m", "it can be worked in")
+			changed.Git("fsck")
 		})
 	}
 }
@@ -69,96 +70,96 @@ func TestMaterialise(t *testing.T) {
 // What the change has in the place of a folder of untracked files stays what it is.
 func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	r := newRepo(t)
-	r.write(".gitignore", "*.log\n")
-	r.write("conf/plain", "x\n")
-	r.write("other/plain", "y\n")
-	r.seed()
-	r.write("conf/deep/own.log", "kept\n")
+	r.Write(".gitignore", "*.log\n")
+	r.Write("conf/plain", "x\n")
+	r.Write("other/plain", "y\n")
+	r.Seed()
+	r.Write("conf/deep/own.log", "kept\n")
 	c := r.open("")
 	snap := snapshot(t, c)
 	kept := filepath.Join(t.TempDir(), "kept")
 	if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(r.path("conf")); err != nil {
+	if err := os.RemoveAll(r.Path("conf")); err != nil {
 		t.Fatal(err)
 	}
-	r.link("other", "conf")
-	fresh := repo{t, filepath.Join(t.TempDir(), "fresh")}
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: changes(t, c, snap).Tree, Untracked: kept}); err != nil {
+	r.Link("other", "conf")
+	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: changes(t, c, snap).Tree, Untracked: kept}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
-	if found, _ := filepath.Glob(fresh.path("other/*")); len(found) != 1 {
+	gittest.Same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
+	if found, _ := filepath.Glob(fresh.Path("other/*")); len(found) != 1 {
 		t.Errorf("found %q, want the file of the tree alone", found)
 	}
 }
 
 func TestMaterialiseWithFilters(t *testing.T) {
 	r := newRepo(t)
-	r.git("config", "filter.caps.clean", "tr A-Z a-z")
-	r.git("config", "filter.caps.smudge", "tr a-z A-Z")
-	r.write(".gitattributes", "*.caps filter=caps\n")
-	r.write("a.caps", "HELLO\n")
-	r.seed()
-	c := r.open(gitProgram(t))
+	r.Git("config", "filter.caps.clean", "tr A-Z a-z")
+	r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
+	r.Write(".gitattributes", "*.caps filter=caps\n")
+	r.Write("a.caps", "HELLO\n")
+	r.Seed()
+	c := r.open(gittest.Program(t))
 	snap := snapshot(t, c)
-	r.write("a.caps", "BYE\n")
+	r.Write("a.caps", "BYE\n")
 	cs := changes(t, c, snap)
-	fresh := repo{t, filepath.Join(t.TempDir(), "fresh")}
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: cs.Tree}); err != nil {
+	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: cs.Tree}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "file", "BYE\n", fresh.files()["a.caps"])
-	same(t, "status", []string{"M  a.caps"}, fresh.status())
+	gittest.Same(t, "file", "BYE\n", fresh.Files()["a.caps"])
+	gittest.Same(t, "status", []string{"M  a.caps"}, fresh.status())
 }
 
 func TestSnapshotPassesOverItsOwnState(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	r.write("state/.keep", "")
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.dir, State: r.path("state")})
+	r.Seed()
+	r.Write("state/.keep", "")
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: r.Path("state")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	snap := snapshot(t, c)
 	edit(r)
-	if err := os.WriteFile(r.path("state/output"), []byte("o"), 0o600); err != nil {
+	if err := os.WriteFile(r.Path("state/output"), []byte("o"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "change", []string{"M README"}, nameStatus(changes(t, c, snap)))
+	gittest.Same(t, "change", []string{"M README"}, nameStatus(changes(t, c, snap)))
 }
 
 // Checks that need a submodule find its files in a fresh tree, where git takes
 // them for nothing of its own.
 func TestMaterialiseHasTheFilesOfSubmodules(t *testing.T) {
 	other := newRepo(t)
-	other.seed()
+	other.Seed()
 	r := newRepo(t)
-	r.seed()
+	r.Seed()
 	for _, name := range []string{"sub", "empty"} {
-		r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.dir, name)
+		r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, name)
 	}
-	r.commit("with submodules")
-	r.git("submodule", "--quiet", "deinit", "empty")
-	c := r.open(gitProgram(t))
+	r.Commit("with submodules")
+	r.Git("submodule", "--quiet", "deinit", "empty")
+	c := r.open(gittest.Program(t))
 	kept := filepath.Join(t.TempDir(), "kept")
 	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept); err != nil {
 		t.Fatal(err)
 	}
-	fresh := repo{t, filepath.Join(t.TempDir(), "fresh")}
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.dir, Tree: gitops.Tree(r.git("rev-parse", "HEAD^{tree}")), Untracked: kept}); err != nil {
+	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}")), Untracked: kept}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(fresh.path("sub/README")); err != nil {
+	if _, err := os.Stat(fresh.Path("sub/README")); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Lstat(fresh.path("sub/.git")); err == nil {
+	if _, err := os.Lstat(fresh.Path("sub/.git")); err == nil {
 		t.Error("the fresh tree has the submodule's .git")
 	}
-	if entries, err := os.ReadDir(fresh.path("empty")); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(fresh.Path("empty")); err != nil || len(entries) > 0 {
 		t.Errorf("a submodule that is not checked out: %v, %v", entries, err)
 	}
-	same(t, "status", "", fresh.git("status", "--porcelain"))
+	gittest.Same(t, "status", "", fresh.Git("status", "--porcelain"))
 }

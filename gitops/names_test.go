@@ -8,13 +8,13 @@ import (
 
 func TestBaseFiles(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	r.write(".github/Pull_Request_Template.md", "a\n")
-	r.write(".github/ISSUE_TEMPLATE/bug.md", "b\n")
-	r.link("../README", ".github/link.md")
-	r.commit("templates")
+	r.Seed()
+	r.Write(".github/Pull_Request_Template.md", "a\n")
+	r.Write(".github/ISSUE_TEMPLATE/bug.md", "b\n")
+	r.Link("../README", ".github/link.md")
+	r.Commit("templates")
 	c := r.open("")
-	r.write(".github/untracked.md", "c\n")
+	r.Write(".github/untracked.md", "c\n")
 	for folder, want := range map[string][]string{
 		".github": {"Pull_Request_Template.md"}, ".github/ISSUE_TEMPLATE": {"bug.md"}, "none": nil, "README": nil, "../.github": nil,
 	} {

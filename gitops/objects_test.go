@@ -15,23 +15,24 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 // planted writes content, of a file, under the id of another object.
 func planted(r repo, id, content string) {
-	r.t.Helper()
+	r.T.Helper()
 	var b bytes.Buffer
 	z := zlib.NewWriter(&b)
 	_, err := fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
 	if err := errors.Join(err, z.Close()); err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	name := ".git/objects/" + id[:2] + "/" + id[2:]
-	r.remove(name)
-	r.write(name, b.String())
+	r.Remove(name)
+	r.Write(name, b.String())
 }
 
-func revision(r repo, spec string) string { return strings.TrimSpace(r.git("rev-parse", spec)) }
+func revision(r repo, spec string) string { return strings.TrimSpace(r.Git("rev-parse", spec)) }
 
 func isDamaged(t *testing.T, what string, err error, id string) {
 	t.Helper()
@@ -46,14 +47,14 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 	small, large := "the key is hunter22\n", strings.Repeat("hunter22\n", 300_000)
 	for _, content := range []string{small, large} {
 		r := newRepo(t)
-		r.write("bin/run.sh", "#!/bin/sh\nexit 1\n")
-		r.write("other", "o\n")
-		r.commit("base")
+		r.Write("bin/run.sh", "#!/bin/sh\nexit 1\n")
+		r.Write("other", "o\n")
+		r.Commit("base")
 		base, id := revision(r, "HEAD"), revision(r, "HEAD:bin/run.sh")
-		r.git("mv", "bin/run.sh", "moved.sh")
-		r.commit("moved")
+		r.Git("mv", "bin/run.sh", "moved.sh")
+		r.Commit("moved")
 		moved := gitops.Tree(revision(r, "HEAD^{tree}"))
-		r.git("checkout", "-q", "HEAD~1")
+		r.Git("checkout", "-q", "HEAD~1")
 		c := r.open("")
 		cs, err := c.Between(t.Context(), gitops.Base{SHA: base, Tree: gitops.Tree(revision(r, "HEAD^{tree}"))}, moved)
 		if err != nil {
@@ -82,13 +83,13 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 // another.
 func TestAnIndexThatNamesAnotherObject(t *testing.T) {
 	r := newRepo(t)
-	r.write("check.sh", "exit 1\n")
-	r.write("evil.sh", "exit 0\n")
-	r.commit("base")
-	r.git("gc", "-q")
+	r.Write("check.sh", "exit 1\n")
+	r.Write("evil.sh", "exit 0\n")
+	r.Commit("base")
+	r.Git("gc", "-q")
 	check, evil := revision(r, "HEAD:check.sh"), revision(r, "HEAD:evil.sh")
 	swapOffsets(t, r, check, evil)
-	if got := r.git("show", "HEAD:check.sh"); !strings.Contains(got, "exit 0") {
+	if got := r.Git("show", "HEAD:check.sh"); !strings.Contains(got, "exit 0") {
 		t.Fatalf("git is not led to the other object: %q", got)
 	}
 	_, err := r.open("").ReadBase("check.sh", 100)
@@ -98,7 +99,7 @@ func TestAnIndexThatNamesAnotherObject(t *testing.T) {
 // swapOffsets makes each of two ids of the pack's index name what the other is.
 func swapOffsets(t *testing.T, r repo, a, b string) {
 	t.Helper()
-	list, err := filepath.Glob(r.path(".git/objects/pack/*.idx"))
+	list, err := filepath.Glob(r.Path(".git/objects/pack/*.idx"))
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -129,7 +130,7 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 	if err := os.WriteFile(list[0], idx, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r.remove(".git/objects/pack/" + strings.TrimSuffix(filepath.Base(list[0]), ".idx") + ".rev")
+	r.Remove(".git/objects/pack/" + strings.TrimSuffix(filepath.Base(list[0]), ".idx") + ".rev")
 }
 
 // An object that is gone is no reason to find nothing, or something else.
@@ -137,10 +138,10 @@ func TestAnObjectThatIsGone(t *testing.T) {
 	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
-			r.seed()
+			r.Seed()
 			id := revision(r, spec)
 			c := r.open("")
-			r.remove(".git/objects/" + id[:2] + "/" + id[2:])
+			r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
 			_, err := c.ReadBase("src/main.go", 100)
 			isDamaged(t, "a file of the base", err, id)
 		})
@@ -150,14 +151,14 @@ func TestAnObjectThatIsGone(t *testing.T) {
 // What somebody put under the id of a content to come is not taken for it: not
 // in the change, and not in what the next user of the checkout finds.
 func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
-	for name, git := range map[string]string{"without git": "", "with git": gitProgram(t)} {
+	for name, git := range map[string]string{"without git": "", "with git": gittest.Program(t)} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
-			r.seed()
+			r.Seed()
 			c := r.open(git)
 			snap := snapshot(t, c)
-			r.write("new.sh", "echo fine\n")
-			id := strings.TrimSpace(r.git("hash-object", "new.sh"))
+			r.Write("new.sh", "echo fine\n")
+			id := strings.TrimSpace(r.Git("hash-object", "new.sh"))
 			planted(r, id, "echo evil\n")
 			cs := changes(t, c, snap)
 			blob, _, err := c.Blob(id)
@@ -170,7 +171,7 @@ func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
 			}
 			sha := commit(t, c, cs)
 			isDamaged(t, "the switch", c.Switch(t.Context(), "agent-ci/x", sha, cs), id)
-			if out, err := exec.Command(gitProgram(t), "-C", r.dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput(); err == nil {
+			if out, err := exec.Command(gittest.Program(t), "-C", r.Dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput(); err == nil {
 				t.Errorf("the branch is there: %s", out)
 			}
 		})
@@ -181,9 +182,9 @@ func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
 func TestALargeFileOfTheBase(t *testing.T) {
 	r := newRepo(t)
 	text := strings.Repeat("a line of a large file\n", 100_000)
-	r.write("large", text)
-	r.commit("base")
-	r.git("gc", "-q")
+	r.Write("large", text)
+	r.Commit("base")
+	r.Git("gc", "-q")
 	c := r.open("")
 	data, err := c.ReadBase("large", 1<<30)
 	if err != nil || string(data) != text {
@@ -194,17 +195,17 @@ func TestALargeFileOfTheBase(t *testing.T) {
 // A file whose content can't be put back is not taken away.
 func TestRestoreWithADamagedObject(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
+	r.Seed()
 	c := r.open("")
 	snap := snapshot(t, c)
-	r.write("README", "one\n2\n")
-	r.write("new", "n\n")
+	r.Write("README", "one\n2\n")
+	r.Write("new", "n\n")
 	cs := changes(t, c, snap)
 	id := revision(r, "HEAD:README")
-	r.remove(".git/objects/" + id[:2] + "/" + id[2:])
+	r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
 	isDamaged(t, "to restore", c.Restore(t.Context(), cs), id)
 	for name, want := range map[string]string{"README": "one\n2\n", "new": "n\n"} {
-		if got := r.files()[name]; !strings.Contains(got, want) {
+		if got := r.Files()[name]; !strings.Contains(got, want) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
@@ -213,10 +214,10 @@ func TestRestoreWithADamagedObject(t *testing.T) {
 // Git does not hash what it reads, so it is given what was hashed.
 func TestGitReadsNoDamagedObject(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	c := r.open(gitProgram(t))
+	r.Seed()
+	c := r.open(gittest.Program(t))
 	snap := snapshot(t, c)
-	r.write("README", "one\n2\n")
+	r.Write("README", "one\n2\n")
 	id := revision(r, "HEAD:README")
 	planted(r, id, "hunter22\n")
 	_, err := c.Changes(t.Context(), snap)

@@ -2,116 +2,117 @@ package gitops
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
-
-// newObjects lists the trees and blobs that the tree of cs has and the base
-// tree has not at the same place, each once.
-func (c *Checkout) newObjects(ctx context.Context, cs *ChangeSet) ([]plumbing.Hash, error) {
-	var ids []plumbing.Hash
-	seen := map[plumbing.Hash]bool{}
-	add := func(id plumbing.Hash) {
-		if !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
-		}
-	}
-	err := c.objects.diff(ctx, cs.Base.Tree.hash(), cs.Tree.hash(),
-		func(d difference) error {
-			if inPack(d) {
-				add(d.new.id)
-			}
-			return nil
-		},
-		func(_ string, id plumbing.Hash) error {
-			add(id)
-			return nil
-		})
-	return ids, err
-}
-
-// inPack says whether a pack carries the new side of a difference: a blob that
-// is not the base's at this path.
-func inPack(d difference) bool {
-	return d.new.mode != 0 && d.new.mode != index.Gitlink && d.new.id != d.old.id
-}
 
 // WritePack writes a packfile, without deltas, of the objects that the tree of
 // cs has and its base has not, and of the commit when it is not "".
 func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, commit string, w io.Writer) error {
-	ids, err := c.newObjects(ctx, cs)
+	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return fmt.Errorf("write the pack: %w", err)
 	}
 	if commit != "" {
 		ids = append(ids, plumbing.NewHash(commit))
 	}
-	if err := c.objects.pack(ctx, ids, w); err != nil {
+	if err := c.objects.WritePack(ctx, ids, w); err != nil {
 		return fmt.Errorf("write the pack: %w", err)
 	}
 	return nil
 }
 
-// pack writes objects as gitformat-pack(5) says, version 2.
-func (s *store) pack(ctx context.Context, ids []plumbing.Hash, w io.Writer) error {
-	sum := sha1.New()
-	both := io.MultiWriter(w, sum)
-	header := binary.BigEndian.AppendUint32([]byte("PACK"), packfile.VersionSupported)
-	if _, err := both.Write(binary.BigEndian.AppendUint32(header, uint32(len(ids)))); err != nil {
+// ReadPack reads a pack that WritePack wrote somewhere else, without trust: it
+// may hold blobs and trees only, all of them needed for tree and all that are
+// needed besides the base's, with valid names and modes. What is wrong is a
+// *PackError, and nothing of the pack is kept. The work tree is not touched.
+func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
+	if _, err := repository.ParseID(string(tree)); err != nil {
+		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
+	}
+	if err := c.objects.Receive(ctx, r, c.base.Tree.hash(), tree.hash()); err != nil {
+		return nil, err
+	}
+	cs, err := c.changeSet(ctx, c.base, tree)
+	if err != nil {
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	return cs, nil
+}
+
+// HasCommit says whether a commit with its tree is here. It does not look into
+// folders of the tree.
+func (c *Checkout) HasCommit(sha string) bool {
+	id, err := repository.ParseID(sha)
+	if err != nil {
+		return false
+	}
+	commit, err := c.objects.Commit(id)
+	return err == nil && c.objects.Has(commit.TreeHash)
+}
+
+// ShallowCommits are the commits whose parents this checkout doesn't have
+// because it was cloned without them.
+func (c *Checkout) ShallowCommits() []string {
+	data, err := regularfile.Read(filepath.Join(c.repo.CommonDir, "shallow"), regularfile.Small)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data))
+}
+
+// AddPack keeps the objects of a pack that was fetched, aside from the
+// repository; shallow are the commits in it whose parents are not. The pack's
+// objects are named by what is in them, whoever sent it.
+func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	err := c.objects.AddPack(pack)
+	if err == nil && len(shallow) > 0 {
+		err = appendShallow(c.repo.Private, shallow)
+	}
+	if err != nil {
+		return fmt.Errorf("keep what was fetched: %w", err)
+	}
+	return nil
+}
+
+func appendShallow(gitDir string, shallow []string) error {
+	f, err := os.OpenFile(filepath.Join(gitDir, "shallow"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := s.packOne(ctx, id, both); err != nil {
+	_, err = io.WriteString(f, strings.Join(shallow, "\n")+"\n")
+	return errors.Join(err, f.Close())
+}
+
+// lendFetched gives another git folder what was fetched: copies, which checks may
+// write to.
+func (c *Checkout) lendFetched(gitDir string) error {
+	packs, err := filepath.Glob(filepath.Join(c.repo.Private, "objects", "pack", "pack-*"))
+	if err != nil {
+		return err
+	}
+	for _, from := range packs {
+		to := filepath.Join(gitDir, "objects", "pack", filepath.Base(from))
+		if err := regularfile.CopyIfThere(from, to, math.MaxInt64); err != nil {
 			return err
 		}
 	}
-	_, err := w.Write(sum.Sum(nil))
-	return err
-}
-
-func (s *store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
-	o, err := s.object(plumbing.AnyObject, id)
-	if err != nil {
-		return err
+	if len(packs) == 0 {
+		return nil
 	}
-	r, err := o.Reader()
-	if err != nil {
-		return fmt.Errorf("object %s: %w", id, err)
-	}
-	defer r.Close()
-	if _, err := w.Write(packHeader(o.Type(), uint64(o.Size()))); err != nil {
-		return err
-	}
-	compressed := s.small.take(w)
-	defer s.small.giveBack(compressed)
-	if _, err := io.Copy(compressed, until(ctx, r)); err != nil {
-		return errors.Join(fmt.Errorf("object %s: %w", id, err), compressed.Close())
-	}
-	return compressed.Close()
-}
-
-// packHeader is type and size: 4 bits of the size in the first byte, 7 in each
-// that follows.
-func packHeader(t plumbing.ObjectType, size uint64) []byte {
-	c := byte(t)<<4 | byte(size&0x0f)
-	size >>= 4
-	var b []byte
-	for size > 0 {
-		b = append(b, c|0x80)
-		c = byte(size & 0x7f)
-		size >>= 7
-	}
-	return append(b, c)
+	return regularfile.CopyIfThere(filepath.Join(c.repo.Private, "shallow"), filepath.Join(gitDir, "shallow"), regularfile.Small)
 }

@@ -8,12 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/unified"
 )
 
 // diffOptions make what git writes depend on nothing but the two trees.
@@ -25,7 +27,7 @@ var diffOptions = []string{
 // gitDiff runs git's diff of the base and the tree of cs, without attributes:
 // the agent could hide a text with them.
 func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
-	empty := filepath.Join(c.shadow, "empty")
+	empty := filepath.Join(c.repo.Private, "empty")
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
@@ -35,58 +37,33 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), old.String(), now.String())
-	git := c.git.with("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
-	if err := git.stream(ctx, empty, nil, w, args...); err != nil {
+	git := c.repo.Git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
+	if err := git.Stream(ctx, empty, nil, w, args...); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	return nil
 }
 
-// changedAlone makes, in the shadow, the trees of both sides of a change with what
+// changedAlone makes the trees of both sides of a change with what
 // differs and nothing else.
 func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return old, now, err
 	}
-	var before, after []edit
+	var before, after []objects.Edit
 	for _, d := range changes {
-		before = append(before, edit{d.path, d.old.mode, d.old.id})
-		after = append(after, edit{d.path, d.new.mode, d.new.id})
+		before = append(before, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
+		after = append(after, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
 	}
-	if old, err = c.treeAlone(ctx, before); err != nil {
+	if err := c.objects.OwnFiles(ctx, append(slices.Clone(before), after...)); err != nil {
 		return old, now, err
 	}
-	now, err = c.treeAlone(ctx, after)
+	if old, err = c.objects.Apply(plumbing.ZeroHash, before); err != nil {
+		return old, now, err
+	}
+	now, err = c.objects.Apply(plumbing.ZeroHash, after)
 	return old, now, err
-}
-
-// treeAlone makes a tree of nothing but edits, with the files in the shadow.
-func (c *Checkout) treeAlone(ctx context.Context, edits []edit) (plumbing.Hash, error) {
-	if err := c.takeFiles(ctx, edits); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	tree, err := c.objects.applyEdits(plumbing.ZeroHash, edits)
-	if err == nil && tree.IsZero() {
-		tree, err = c.objects.writeBytes(plumbing.TreeObject, nil)
-	}
-	return tree, err
-}
-
-// takeFiles copies the contents of files to the shadow.
-func (c *Checkout) takeFiles(ctx context.Context, files []edit) error {
-	for _, f := range files {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if f.mode == 0 || f.mode == index.Gitlink {
-			continue
-		}
-		if err := c.objects.copyTo(c.objects, []plumbing.Hash{f.id}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // WritePatch writes the change in git's format. Where the git program is there
@@ -96,10 +73,10 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 	if cs.Empty() {
 		return nil
 	}
-	if c.git.there() {
+	if c.repo.Git.There() {
 		return c.gitDiff(ctx, cs, w, "--patch", "--binary")
 	}
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return fmt.Errorf("write the patch: %w", err)
 	}
@@ -107,7 +84,7 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := c.objects.writeUnified(w, d); err != nil {
+		if err := unified.Write(w, c.objects, d); err != nil {
 			return fmt.Errorf("write the patch: %w", err)
 		}
 	}
@@ -115,12 +92,12 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 }
 
 // countLines fills in how many lines each file gained and lost.
-func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []difference) error {
+func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []objects.Difference) error {
 	if cs.Empty() {
 		return nil
 	}
 	count := c.countByItself
-	if c.git.there() {
+	if c.repo.Git.There() {
 		count = c.countWithGit
 	}
 	if err := count(ctx, cs, changes); err != nil {
@@ -133,7 +110,7 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []diff
 	return nil
 }
 
-func (c *Checkout) countWithGit(ctx context.Context, cs *ChangeSet, _ []difference) error {
+func (c *Checkout) countWithGit(ctx context.Context, cs *ChangeSet, _ []objects.Difference) error {
 	var out bytes.Buffer
 	if err := c.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
 		return err
@@ -169,13 +146,14 @@ func takeCount(byPath map[string]*File, line string) error {
 
 // countByItself counts where there is no git. cs.Files and changes are in the
 // same order.
-func (c *Checkout) countByItself(ctx context.Context, cs *ChangeSet, changes []difference) error {
+func (c *Checkout) countByItself(ctx context.Context, cs *ChangeSet, changes []objects.Difference) error {
 	for i, d := range changes {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		var err error
-		if cs.Files[i], err = c.objects.counted(cs.Files[i], d); err != nil {
+		f := &cs.Files[i]
+		if f.Insertions, f.Deletions, f.Binary, err = unified.CountLines(c.objects, d); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 // drifted is a repository with a base, a change on it and a base that moved.
@@ -20,14 +21,14 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 	t.Helper()
 	r = newRepo(t)
 	base(r)
-	r.commit("base")
-	before = r.git("rev-parse", "HEAD")
-	r.git("checkout", "-q", "-b", "moved")
+	r.Commit("base")
+	before = r.Git("rev-parse", "HEAD")
+	r.Git("checkout", "-q", "-b", "moved")
 	moved(r)
-	r.git("add", "-A")
-	r.git("commit", "-q", "--allow-empty", "-m", "moved")
-	after = r.git("rev-parse", "HEAD")
-	r.git("checkout", "-q", "main")
+	r.Git("add", "-A")
+	r.Git("commit", "-q", "--allow-empty", "-m", "moved")
+	after = r.Git("rev-parse", "HEAD")
+	r.Git("checkout", "-q", "main")
 	c := r.open("")
 	snap := snapshot(t, c)
 	change(r)
@@ -42,32 +43,32 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 
 func TestRebase(t *testing.T) {
 	nothing := func(repo) {}
-	three := func(r repo) { r.write("a", "1\n2\n3\n4\n5\n"); r.write("keep", "k\n") }
+	three := func(r repo) { r.Write("a", "1\n2\n3\n4\n5\n"); r.Write("keep", "k\n") }
 	for _, c := range []struct {
 		name                string
 		base, change, moved func(repo)
 		conflict            string // words of the error; "" for none
 	}{
-		{"other files", three, func(r repo) { r.write("a", "1\n2\n") }, func(r repo) { r.write("b", "b\n"); r.remove("keep") }, ""},
-		{"nothing moved", three, func(r repo) { r.write("new/file", "x\n") }, nothing, ""},
-		{"the same change", three, func(r repo) { r.write("a", "X\n"); r.write("n", "n\n") }, func(r repo) { r.write("a", "X\n"); r.write("n", "n\n") }, ""},
-		{"lines apart", three, func(r repo) { r.write("a", "ONE\n2\n3\n4\n5\n") }, func(r repo) { r.write("a", "1\n2\n3\n4\nFIVE\n") }, ""},
-		{"the same lines", three, func(r repo) { r.write("a", "ONE\n2\n3\n4\n5\n") }, func(r repo) { r.write("a", "one\n2\n3\n4\n5\n") }, `"a" (both changed the same lines)`},
-		{"mode and lines", three, func(r repo) { r.chmod("a", 0o755) }, func(r repo) { r.write("a", "1\n2\n3\n4\nFIVE\n") }, ""},
-		{"binary", func(r repo) { r.write("a", "\x00a") }, func(r repo) { r.write("a", "\x00b") }, func(r repo) { r.write("a", "\x00c") }, "binary"},
-		{"changed and deleted", three, func(r repo) { r.write("a", "X\n") }, func(r repo) { r.remove("a") }, "deleted on the new base"},
-		{"deleted and changed", three, func(r repo) { r.remove("a") }, func(r repo) { r.write("a", "X\n") }, "deleted here"},
-		{"both deleted", three, func(r repo) { r.remove("a"); r.write("z", "z\n") }, func(r repo) { r.remove("a") }, ""},
-		{"changed and renamed", three, func(r repo) { r.write("a", "X\n") }, func(r repo) { r.git("mv", "a", "b") }, `renamed to "b"`},
-		{"both added", three, func(r repo) { r.write("n", "x\n") }, func(r repo) { r.write("n", "y\n") }, "added here and on the new base"},
-		{"a folder for a file", three, func(r repo) { r.write("n", "x\n") }, func(r repo) { r.write("n/f", "y\n") }, "folder on the new base"},
-		{"a file for a folder", three, func(r repo) { r.write("n/f", "x\n") }, func(r repo) { r.write("n", "y\n") }, `"n" is a file on the new base`},
-		{"a folder becomes a file", func(r repo) { r.write("d/1", "1\n") }, func(r repo) { r.remove("d"); r.write("d", "file\n") }, func(r repo) { r.write("other", "o\n") }, ""},
-		{"a folder that grew becomes a file", func(r repo) { r.write("d/1", "1\n") }, func(r repo) { r.remove("d"); r.write("d", "file\n") }, func(r repo) { r.write("d/2", "2\n") }, "folder on the new base"},
-		{"a file becomes a folder", three, func(r repo) { r.remove("a"); r.write("a/b", "b\n") }, func(r repo) { r.write("other", "o\n") }, ""},
-		{"a link", func(r repo) { r.link("x", "l") }, func(r repo) { r.remove("l"); r.link("y", "l") }, func(r repo) { r.write("other", "o\n") }, ""},
-		{"a link both ways", func(r repo) { r.link("x", "l") }, func(r repo) { r.remove("l"); r.link("y", "l") }, func(r repo) { r.remove("l"); r.link("z", "l") }, "link"},
-		{"odd names", three, func(r repo) { r.write("a b\t\"ü\\\n", "x\n") }, func(r repo) { r.write("ä/\x01", "y\n") }, ""},
+		{"other files", three, func(r repo) { r.Write("a", "1\n2\n") }, func(r repo) { r.Write("b", "b\n"); r.Remove("keep") }, ""},
+		{"nothing moved", three, func(r repo) { r.Write("new/file", "x\n") }, nothing, ""},
+		{"the same change", three, func(r repo) { r.Write("a", "X\n"); r.Write("n", "n\n") }, func(r repo) { r.Write("a", "X\n"); r.Write("n", "n\n") }, ""},
+		{"lines apart", three, func(r repo) { r.Write("a", "ONE\n2\n3\n4\n5\n") }, func(r repo) { r.Write("a", "1\n2\n3\n4\nFIVE\n") }, ""},
+		{"the same lines", three, func(r repo) { r.Write("a", "ONE\n2\n3\n4\n5\n") }, func(r repo) { r.Write("a", "one\n2\n3\n4\n5\n") }, `"a" (both changed the same lines)`},
+		{"mode and lines", three, func(r repo) { r.Chmod("a", 0o755) }, func(r repo) { r.Write("a", "1\n2\n3\n4\nFIVE\n") }, ""},
+		{"binary", func(r repo) { r.Write("a", "\x00a") }, func(r repo) { r.Write("a", "\x00b") }, func(r repo) { r.Write("a", "\x00c") }, "binary"},
+		{"changed and deleted", three, func(r repo) { r.Write("a", "X\n") }, func(r repo) { r.Remove("a") }, "deleted on the new base"},
+		{"deleted and changed", three, func(r repo) { r.Remove("a") }, func(r repo) { r.Write("a", "X\n") }, "deleted here"},
+		{"both deleted", three, func(r repo) { r.Remove("a"); r.Write("z", "z\n") }, func(r repo) { r.Remove("a") }, ""},
+		{"changed and renamed", three, func(r repo) { r.Write("a", "X\n") }, func(r repo) { r.Git("mv", "a", "b") }, `renamed to "b"`},
+		{"both added", three, func(r repo) { r.Write("n", "x\n") }, func(r repo) { r.Write("n", "y\n") }, "added here and on the new base"},
+		{"a folder for a file", three, func(r repo) { r.Write("n", "x\n") }, func(r repo) { r.Write("n/f", "y\n") }, "folder on the new base"},
+		{"a file for a folder", three, func(r repo) { r.Write("n/f", "x\n") }, func(r repo) { r.Write("n", "y\n") }, `"n" is a file on the new base`},
+		{"a folder becomes a file", func(r repo) { r.Write("d/1", "1\n") }, func(r repo) { r.Remove("d"); r.Write("d", "file\n") }, func(r repo) { r.Write("other", "o\n") }, ""},
+		{"a folder that grew becomes a file", func(r repo) { r.Write("d/1", "1\n") }, func(r repo) { r.Remove("d"); r.Write("d", "file\n") }, func(r repo) { r.Write("d/2", "2\n") }, "folder on the new base"},
+		{"a file becomes a folder", three, func(r repo) { r.Remove("a"); r.Write("a/b", "b\n") }, func(r repo) { r.Write("other", "o\n") }, ""},
+		{"a link", func(r repo) { r.Link("x", "l") }, func(r repo) { r.Remove("l"); r.Link("y", "l") }, func(r repo) { r.Write("other", "o\n") }, ""},
+		{"a link both ways", func(r repo) { r.Link("x", "l") }, func(r repo) { r.Remove("l"); r.Link("y", "l") }, func(r repo) { r.Remove("l"); r.Link("z", "l") }, "link"},
+		{"odd names", three, func(r repo) { r.Write("a b\t\"ü\\\n", "x\n") }, func(r repo) { r.Write("ä/\x01", "y\n") }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, before, after, rebased, err := drifted(t, c.base, c.change, c.moved)
@@ -81,8 +82,8 @@ func TestRebase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "tree", gitMergeTree(t, r, before, after), string(rebased.Tree))
-			same(t, "base", after, rebased.Base.SHA)
+			gittest.Same(t, "tree", gitMergeTree(t, r, before, after), string(rebased.Tree))
+			gittest.Same(t, "base", after, rebased.Base.SHA)
 		})
 	}
 }
@@ -91,10 +92,10 @@ func TestRebase(t *testing.T) {
 // commit; "" for a conflict.
 func gitMergeTree(t testing.TB, r repo, before, after string) string {
 	t.Helper()
-	r.git("add", "-A")
-	r.git("commit", "-q", "--allow-empty", "-m", "change")
-	out, err := tryMergeTree(r, r.git("rev-parse", "HEAD"), after)
-	r.git("reset", "-q", "--hard", before)
+	r.Git("add", "-A")
+	r.Git("commit", "-q", "--allow-empty", "-m", "change")
+	out, err := tryMergeTree(r, r.Git("rev-parse", "HEAD"), after)
+	r.Git("reset", "-q", "--hard", before)
 	if err != nil {
 		return ""
 	}
@@ -102,10 +103,10 @@ func gitMergeTree(t testing.TB, r repo, before, after string) string {
 }
 
 func tryMergeTree(r repo, ours, theirs string) (string, error) {
-	if err := r.tryGit("-c", "merge.renames=false", "merge-tree", "--write-tree", ours, theirs); err != nil {
+	if err := r.TryGit("-c", "merge.renames=false", "merge-tree", "--write-tree", ours, theirs); err != nil {
 		return "", err
 	}
-	return r.git("-c", "merge.renames=false", "merge-tree", "--write-tree", ours, theirs), nil
+	return r.Git("-c", "merge.renames=false", "merge-tree", "--write-tree", ours, theirs), nil
 }
 
 // TestRebaseAsGit compares with git's own merge: what Rebase merges, git merges
@@ -133,23 +134,23 @@ func TestRebaseAsGit(t *testing.T) {
 			}
 			return func(r repo) {
 				for _, s := range steps {
-					content, err := os.ReadFile(filepath.Join(r.dir, s.name))
+					content, err := os.ReadFile(filepath.Join(r.Dir, s.name))
 					switch {
 					case err != nil:
-						r.write(s.name, label+"\n")
+						r.Write(s.name, label+"\n")
 					case s.kind == 0:
-						r.remove(s.name)
+						r.Remove(s.name)
 					case s.kind == 1:
-						r.chmod(s.name, 0o755)
+						r.Chmod(s.name, 0o755)
 					default:
-						r.write(s.name, strings.Replace(string(content), fmt.Sprintf("line %d\n", s.line), label+"\n", 1))
+						r.Write(s.name, strings.Replace(string(content), fmt.Sprintf("line %d\n", s.line), label+"\n", 1))
 					}
 				}
 			}
 		}
 		base := func(r repo) {
 			for _, name := range names {
-				r.write(name, lines(12))
+				r.Write(name, lines(12))
 			}
 		}
 		r, before, after, rebased, err := drifted(t, base, edit("ours"), edit("theirs"))
@@ -161,7 +162,7 @@ func TestRebaseAsGit(t *testing.T) {
 		}
 		merged++
 		if want := gitMergeTree(t, r, before, after); want != string(rebased.Tree) {
-			rt.Fatalf("tree %s, git makes %q:\n%s", rebased.Tree, want, r.git("diff", want, string(rebased.Tree)))
+			rt.Fatalf("tree %s, git makes %q:\n%s", rebased.Tree, want, r.Git("diff", want, string(rebased.Tree)))
 		}
 	})
 	if merged == 0 {
@@ -171,20 +172,20 @@ func TestRebaseAsGit(t *testing.T) {
 
 func TestAddPack(t *testing.T) {
 	r := newRepo(t)
-	r.write("a", "a\n")
-	r.commit("one")
-	base := r.git("rev-parse", "HEAD")
-	elsewhere := repo{t, filepath.Join(t.TempDir(), "elsewhere")}
-	r.git("clone", "-q", r.dir, elsewhere.dir)
-	elsewhere.write("b/c", "c\n")
-	elsewhere.commit("two")
-	tip := elsewhere.git("rev-parse", "HEAD")
-	name := elsewhere.gitWith(nil, []byte(tip+"\n^"+base+"\n"), "pack-objects", "--revs", "-q", "fetched")
-	pack, err := os.ReadFile(elsewhere.path("fetched-" + name + ".pack"))
+	r.Write("a", "a\n")
+	r.Commit("one")
+	base := r.Git("rev-parse", "HEAD")
+	elsewhere := at(t, filepath.Join(t.TempDir(), "elsewhere"))
+	r.Git("clone", "-q", r.Dir, elsewhere.Dir)
+	elsewhere.Write("b/c", "c\n")
+	elsewhere.Commit("two")
+	tip := elsewhere.Git("rev-parse", "HEAD")
+	name := elsewhere.GitWith(nil, []byte(tip+"\n^"+base+"\n"), "pack-objects", "--revs", "-q", "fetched")
+	pack, err := os.ReadFile(elsewhere.Path("fetched-" + name + ".pack"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := r.open(gitProgram(t))
+	c := r.open(gittest.Program(t))
 	if c.HasCommit(tip) {
 		t.Fatal("the commit is here already")
 	}
@@ -205,14 +206,14 @@ func TestAddPack(t *testing.T) {
 	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: onto.Tree, Base: onto}); err != nil {
 		t.Fatal(err)
 	}
-	fresh := repo{t, dir}
-	same(t, "commit", tip, fresh.git("rev-parse", "HEAD"))
-	same(t, "log", "two", fresh.git("log", "--format=%s"))
-	same(t, "status", "", fresh.git("status", "--porcelain"))
-	if r.tryGit("cat-file", "-e", tip) == nil {
+	fresh := at(t, dir)
+	gittest.Same(t, "commit", tip, fresh.Git("rev-parse", "HEAD"))
+	gittest.Same(t, "log", "two", fresh.Git("log", "--format=%s"))
+	gittest.Same(t, "status", "", fresh.Git("status", "--porcelain"))
+	if r.TryGit("cat-file", "-e", tip) == nil {
 		t.Error("what was fetched is in the repository")
 	}
-	lent, err := filepath.Glob(fresh.path(".git/objects/pack/*.pack"))
+	lent, err := filepath.Glob(fresh.Path(".git/objects/pack/*.pack"))
 	if err != nil || len(lent) != 1 {
 		t.Fatal(lent, err)
 	}

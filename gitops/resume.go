@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
 // ErrOtherCheckout says that a mark is of another work tree.
@@ -35,12 +37,12 @@ type untracked struct {
 
 // Mark is what Resume needs to go on with the checkout in another process.
 func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
-	device, inode, err := identity(c.root)
+	device, inode, err := identity(c.repo.Root)
 	if err != nil {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 1, Root: c.root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
+		Version: 1, Root: c.repo.Root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
 	}
 	for path := range c.locked {
 		m.Locked = append(m.Locked, path)
@@ -66,18 +68,18 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	device, inode, err := identity(c.root)
+	device, inode, err := identity(c.repo.Root)
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	if m.Root != c.root || m.Device != device || m.Inode != inode {
+	if m.Root != c.repo.Root || m.Device != device || m.Inode != inode {
 		return nil, ErrOtherCheckout
 	}
 	base, err := c.baseAt(m.Base.Branch, plumbing.NewHash(m.Base.SHA))
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	commit, err := c.objects.commit(plumbing.NewHash(m.Commit))
+	commit, err := c.objects.Commit(plumbing.NewHash(m.Commit))
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
@@ -107,6 +109,6 @@ func identity(root string) (device, inode uint32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	stat := statOf(info)
+	stat := index.StatOf(info)
 	return stat.Dev, stat.Ino, nil
 }

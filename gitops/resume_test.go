@@ -26,9 +26,9 @@ func openAt(t *testing.T, dir, state string) *gitops.Checkout {
 // finds the same change from the mark, whatever became of HEAD.
 func TestAnotherProcessGoesOn(t *testing.T) {
 	r := newRepo(t)
-	r.seed()
-	r.write("mine\xff", "untracked before\n")
-	first := openAt(t, r.dir, t.TempDir())
+	r.Seed()
+	r.Write("mine\xff", "untracked before\n")
+	first := openAt(t, r.Dir, t.TempDir())
 	snap, err := first.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -37,18 +37,18 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.write("README", "one\n2\n")
-	r.write("new/file", "new\n")
-	r.remove("gone")
+	r.Write("README", "one\n2\n")
+	r.Write("new/file", "new\n")
+	r.Remove("gone")
 	want, err := first.Changes(t.Context(), snap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.git("checkout", "-q", "-b", "elsewhere")
-	r.git("add", "README")
-	r.write(".git/index.lock", "")
+	r.Git("checkout", "-q", "-b", "elsewhere")
+	r.Git("add", "README")
+	r.Write(".git/index.lock", "")
 
-	second := openAt(t, r.dir, t.TempDir())
+	second := openAt(t, r.Dir, t.TempDir())
 	snap, err = second.Resume(t.Context(), mark)
 	if err != nil {
 		t.Fatal(err)
@@ -63,19 +63,19 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	if err := second.Restore(t.Context(), got); err != nil {
 		t.Fatal(err)
 	}
-	if head := r.git("symbolic-ref", "HEAD"); head != "refs/heads/main" {
+	if head := r.Git("symbolic-ref", "HEAD"); head != "refs/heads/main" {
 		t.Errorf("HEAD is %s", head)
 	}
-	if status := r.git("status", "--porcelain"); status != `?? "mine\377"` {
+	if status := r.Git("status", "--porcelain"); status != `?? "mine\377"` {
 		t.Errorf("status: %s", status)
 	}
 }
 
 func TestAMarkIsOfOneCheckout(t *testing.T) {
 	a, b := newRepo(t), newRepo(t)
-	a.seed()
-	b.seed()
-	first := openAt(t, a.dir, t.TempDir())
+	a.Seed()
+	b.Seed()
+	first := openAt(t, a.Dir, t.TempDir())
 	snap, err := first.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestAMarkIsOfOneCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openAt(t, b.dir, t.TempDir()).Resume(t.Context(), mark); !errors.Is(err, gitops.ErrOtherCheckout) {
+	if _, err := openAt(t, b.Dir, t.TempDir()).Resume(t.Context(), mark); !errors.Is(err, gitops.ErrOtherCheckout) {
 		t.Errorf("Resume = %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
 )
 
 // shape is a kind of checkout, and what an agent does in it.
@@ -28,89 +29,89 @@ func seeded(more ...func(r repo)) func(r repo) repo {
 		for _, f := range more {
 			f(r)
 		}
-		r.seed()
+		r.Seed()
 		return r
 	}
 }
 
-func edit(r repo) { r.write("README", "one\n2\n") }
+func edit(r repo) { r.Write("README", "one\n2\n") }
 
 var shapes = []shape{
 	{
 		name: "plain", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.remove("gone")
-			r.write("src/new.go", "package main\n")
-			r.write("other/new", "n\n")
+			r.Remove("gone")
+			r.Write("src/new.go", "package main\n")
+			r.Write("other/new", "n\n")
 		},
 		want: []string{"A other/new", "A src/new.go", "D gone", "M README"},
 	},
 	{name: "nothing changed", make: seeded(), agent: func(repo) {}},
-	{name: "written again alike", make: seeded(), agent: func(r repo) { r.write("README", "one\ntwo\n") }},
+	{name: "written again alike", make: seeded(), agent: func(r repo) { r.Write("README", "one\ntwo\n") }},
 	{
 		name: "executable bit", make: seeded(),
-		agent: func(r repo) { r.chmod("src/main.go", 0o755) },
+		agent: func(r repo) { r.Chmod("src/main.go", 0o755) },
 		want:  []string{"M src/main.go"},
 	},
 	{
 		name: "core.fileMode false",
 		make: func(r repo) repo {
-			r.write("run.sh", "#!/bin/sh\n")
-			r.chmod("run.sh", 0o755)
-			r.seed()
-			r.git("config", "core.fileMode", "false")
+			r.Write("run.sh", "#!/bin/sh\n")
+			r.Chmod("run.sh", 0o755)
+			r.Seed()
+			r.Git("config", "core.fileMode", "false")
 			return r
 		},
 		agent: func(r repo) {
-			r.write("run.sh", "#!/bin/sh\nexit\n")
-			r.chmod("run.sh", 0o644)
+			r.Write("run.sh", "#!/bin/sh\nexit\n")
+			r.Chmod("run.sh", 0o644)
 		},
 		want: []string{"M run.sh"},
 	},
 	{
 		name: "renamed", make: seeded(),
 		agent: func(r repo) {
-			r.write("moved/main.go", "package main\n")
-			r.remove("src/main.go")
+			r.Write("moved/main.go", "package main\n")
+			r.Remove("src/main.go")
 		},
 		want: []string{"A moved/main.go", "D src/main.go"},
 	},
 	{
 		name: "folder becomes file", make: seeded(),
 		agent: func(r repo) {
-			r.remove("src")
-			r.write("src", "a file now\n")
+			r.Remove("src")
+			r.Write("src", "a file now\n")
 		},
 		want: []string{"A src", "D src/deep/er/x", "D src/main.go"},
 	},
 	{
 		name: "file becomes folder", make: seeded(),
 		agent: func(r repo) {
-			r.remove("gone")
-			r.write("gone/in", "in\n")
-			r.write("gone/deeper/in", "in\n")
+			r.Remove("gone")
+			r.Write("gone/in", "in\n")
+			r.Write("gone/deeper/in", "in\n")
 		},
 		want: []string{"A gone/deeper/in", "A gone/in", "D gone"},
 	},
 	{
 		name: "file becomes link", make: seeded(),
 		agent: func(r repo) {
-			r.remove("gone")
-			r.link("README", "gone")
+			r.Remove("gone")
+			r.Link("README", "gone")
 		},
 		want: []string{"T gone"},
 	},
 	{
 		name: "everything deleted", make: seeded(),
-		agent: func(r repo) { r.remove("README", "src", "gone") },
+		agent: func(r repo) { r.Remove("README", "src", "gone") },
 		want:  []string{"D README", "D gone", "D src/deep/er/x", "D src/main.go"},
 	},
 	{
 		name: "names out of the ordinary", make: seeded(),
 		agent: func(r repo) {
 			for _, name := range []string{"grün/ä ö.txt", "tab\there", "line\nbreak", `quote"back\slash`, "-dash", "日本", "bad\xffutf8", "a-b", "a/b", "a.b"} {
-				r.write(name, name)
+				r.Write(name, name)
 			}
 		},
 		want: []string{
@@ -119,16 +120,16 @@ var shapes = []shape{
 		},
 	},
 	{
-		name: "binary file", make: seeded(func(r repo) { r.write("blob", "\x00\x01\x02") }),
-		agent: func(r repo) { r.write("blob", "\x00\x01\x02\x03\xff\x00") },
+		name: "binary file", make: seeded(func(r repo) { r.Write("blob", "\x00\x01\x02") }),
+		agent: func(r repo) { r.Write("blob", "\x00\x01\x02\x03\xff\x00") },
 		want:  []string{"M blob"},
 	},
 	{
 		name: "absolute and outward links that are tracked",
 		make: seeded(func(r repo) {
-			r.link("/etc/passwd", "absolute")
-			r.link("../../outside", "outward")
-			r.link("/does/not/exist", "dangling")
+			r.Link("/etc/passwd", "absolute")
+			r.Link("../../outside", "outward")
+			r.Link("/does/not/exist", "dangling")
 		}),
 		agent: edit,
 		want:  []string{"M README"},
@@ -136,10 +137,10 @@ var shapes = []shape{
 	{
 		name: "new link that leads out", make: seeded(),
 		agent: func(r repo) {
-			r.link("/etc/passwd", "absolute")
-			r.link("../../x", "src/up")
-			r.link("../README", "src/fine")
-			r.link(".git/config", "inside")
+			r.Link("/etc/passwd", "absolute")
+			r.Link("../../x", "src/up")
+			r.Link("../README", "src/fine")
+			r.Link(".git/config", "inside")
 		},
 		want:     []string{"A absolute", "A inside", "A src/fine", "A src/up"},
 		problems: []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemLink, gitops.ProblemLink},
@@ -147,19 +148,19 @@ var shapes = []shape{
 	{
 		name: "new link that leads out by another one", make: seeded(),
 		agent: func(r repo) {
-			r.link("..", "src/root")
-			r.link("root/../secret", "src/round")
+			r.Link("..", "src/root")
+			r.Link("root/../secret", "src/round")
 		},
 		want:     []string{"A src/root", "A src/round"},
 		problems: []gitops.ProblemKind{gitops.ProblemLink},
 	},
 	{
-		name: "ignored and new", make: seeded(func(r repo) { r.write(".gitignore", "*.log\n/out/\n!keep.log\n") }),
+		name: "ignored and new", make: seeded(func(r repo) { r.Write(".gitignore", "*.log\n/out/\n!keep.log\n") }),
 		agent: func(r repo) {
-			r.write("x.log", "1")
-			r.write("out/y", "2")
-			r.write("keep.log", "3")
-			r.write("src/out/z", "4")
+			r.Write("x.log", "1")
+			r.Write("out/y", "2")
+			r.Write("keep.log", "3")
+			r.Write("src/out/z", "4")
 		},
 		want: []string{"A keep.log", "A src/out/z"},
 		kept: []string{"out/y", "x.log"},
@@ -167,18 +168,18 @@ var shapes = []shape{
 	{
 		name: "tracked although ignored",
 		make: func(r repo) repo {
-			r.write(".gitignore", "*.log\nbuild/\n")
-			r.write("a.log", "1\n")
-			r.write("build/x", "1\n")
-			r.seed()
-			r.git("add", "-f", "a.log", "build/x")
-			r.commit("ignored ones")
+			r.Write(".gitignore", "*.log\nbuild/\n")
+			r.Write("a.log", "1\n")
+			r.Write("build/x", "1\n")
+			r.Seed()
+			r.Git("add", "-f", "a.log", "build/x")
+			r.Commit("ignored ones")
 			return r
 		},
 		agent: func(r repo) {
-			r.write("a.log", "2\n")
-			r.write("build/x", "2\n")
-			r.write("build/y", "new but ignored\n")
+			r.Write("a.log", "2\n")
+			r.Write("build/x", "2\n")
+			r.Write("build/y", "new but ignored\n")
 		},
 		want: []string{"M a.log", "M build/x"},
 		kept: []string{"build/y"},
@@ -186,14 +187,14 @@ var shapes = []shape{
 	{
 		name: "untracked before",
 		make: func(r repo) repo {
-			r.seed()
-			r.write("mine", "the user's\n")
-			r.write("notes/mine", "the user's\n")
+			r.Seed()
+			r.Write("mine", "the user's\n")
+			r.Write("notes/mine", "the user's\n")
 			return r
 		},
 		agent: func(r repo) {
 			edit(r)
-			r.write("notes/new", "the agent's\n")
+			r.Write("notes/new", "the agent's\n")
 		},
 		want:      []string{"A notes/new", "M README"},
 		untracked: []string{"?? mine", "?? notes/mine"},
@@ -201,17 +202,17 @@ var shapes = []shape{
 	{
 		name: "info/exclude",
 		make: func(r repo) repo {
-			r.seed()
-			r.write(".git/info/exclude", "private/\n*.tmp\n")
-			r.write("private/key", "k")
+			r.Seed()
+			r.Write(".git/info/exclude", "private/\n*.tmp\n")
+			r.Write("private/key", "k")
 			return r
 		},
 		agent: func(r repo) {
 			edit(r)
-			r.write("a.tmp", "t")
-			r.write(".git/info/exclude", "new\n")
-			r.write("new", "n\n")
-			r.write(".git/info/exclude", "private/\n*.tmp\n")
+			r.Write("a.tmp", "t")
+			r.Write(".git/info/exclude", "new\n")
+			r.Write("new", "n\n")
+			r.Write(".git/info/exclude", "private/\n*.tmp\n")
 		},
 		want: []string{"A new", "M README"},
 		kept: []string{"a.tmp"},
@@ -219,14 +220,14 @@ var shapes = []shape{
 	{
 		name: "core.excludesFile",
 		make: func(r repo) repo {
-			r.seed()
-			r.write("../excludes", "*.swp\n")
-			r.git("config", "core.excludesFile", r.path("../excludes"))
+			r.Seed()
+			r.Write("../excludes", "*.swp\n")
+			r.Git("config", "core.excludesFile", r.Path("../excludes"))
 			return r
 		},
 		agent: func(r repo) {
 			edit(r)
-			r.write("a.swp", "t")
+			r.Write("a.swp", "t")
 		},
 		want: []string{"M README"},
 		kept: []string{"a.swp"},
@@ -234,15 +235,15 @@ var shapes = []shape{
 	{
 		name: "ignored before and no longer",
 		make: func(r repo) repo {
-			r.write(".gitignore", "dist/\n*.log\n")
-			r.seed()
-			r.write("dist/bundle", "b")
-			r.write("a.log", "l")
+			r.Write(".gitignore", "dist/\n*.log\n")
+			r.Seed()
+			r.Write("dist/bundle", "b")
+			r.Write("a.log", "l")
 			return r
 		},
 		agent: func(r repo) {
-			r.write(".gitignore", "")
-			r.write("fresh.log", "f\n")
+			r.Write(".gitignore", "")
+			r.Write("fresh.log", "f\n")
 		},
 		want:      []string{"A fresh.log", "M .gitignore"},
 		untracked: []string{"?? a.log", "?? dist/bundle"},
@@ -250,80 +251,80 @@ var shapes = []shape{
 	{
 		name: "autocrlf true",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("config", "core.autocrlf", "true")
-			r.remove("README", "src")
-			r.git("checkout", "-q", ".")
+			r.Seed()
+			r.Git("config", "core.autocrlf", "true")
+			r.Remove("README", "src")
+			r.Git("checkout", "-q", ".")
 			return r
 		},
 		agent: func(r repo) {
-			r.write("README", "one\r\n2\r\n")
-			r.write("dos", "a\r\nb\r\n")
-			r.write("unix", "a\nb\n")
-			r.write("src/main.go", "package main\r\n")
+			r.Write("README", "one\r\n2\r\n")
+			r.Write("dos", "a\r\nb\r\n")
+			r.Write("unix", "a\nb\n")
+			r.Write("src/main.go", "package main\r\n")
 		},
 		want: []string{"A dos", "A unix", "M README"},
 	},
 	{
 		name: "autocrlf input",
 		make: func(r repo) repo {
-			r.git("config", "core.autocrlf", "input")
-			r.seed()
+			r.Git("config", "core.autocrlf", "input")
+			r.Seed()
 			return r
 		},
-		agent: func(r repo) { r.write("dos", "a\r\nb\r\n") },
+		agent: func(r repo) { r.Write("dos", "a\r\nb\r\n") },
 		want:  []string{"A dos"},
 	},
 	{
 		name: "CRLF in the repository with autocrlf",
 		make: func(r repo) repo {
-			r.write("legacy", "a\r\nb\r\n")
-			r.seed()
-			r.git("config", "core.autocrlf", "true")
+			r.Write("legacy", "a\r\nb\r\n")
+			r.Seed()
+			r.Git("config", "core.autocrlf", "true")
 			return r
 		},
-		agent: func(r repo) { r.write("legacy", "a\r\nB\r\n") },
+		agent: func(r repo) { r.Write("legacy", "a\r\nB\r\n") },
 		want:  []string{"M legacy"},
 	},
 	{
 		name: "line ending attributes",
 		make: func(r repo) repo {
-			r.write(".gitattributes", "* text=auto\n*.txt text eol=crlf\n*.sh text eol=lf\n*.bin -text\n")
-			r.write("a.txt", "a\r\nb\r\n")
-			r.write("a.sh", "a\nb\n")
-			r.write("a.bin", "a\r\nb\r\n")
-			r.write("sub/.gitattributes", "*.txt -text\n")
-			r.write("sub/a.txt", "a\r\nb\r\n")
-			r.seed()
+			r.Write(".gitattributes", "* text=auto\n*.txt text eol=crlf\n*.sh text eol=lf\n*.bin -text\n")
+			r.Write("a.txt", "a\r\nb\r\n")
+			r.Write("a.sh", "a\nb\n")
+			r.Write("a.bin", "a\r\nb\r\n")
+			r.Write("sub/.gitattributes", "*.txt -text\n")
+			r.Write("sub/a.txt", "a\r\nb\r\n")
+			r.Seed()
 			return r
 		},
 		agent: func(r repo) {
-			r.write("a.txt", "a\r\nB\r\n")
-			r.write("a.sh", "a\r\nb\r\n")
-			r.write("a.bin", "a\r\nB\r\n")
-			r.write("sub/b.txt", "x\r\n")
-			r.write("c.txt", "y\r\n")
+			r.Write("a.txt", "a\r\nB\r\n")
+			r.Write("a.sh", "a\r\nb\r\n")
+			r.Write("a.bin", "a\r\nB\r\n")
+			r.Write("sub/b.txt", "x\r\n")
+			r.Write("c.txt", "y\r\n")
 		},
 		want: []string{"A c.txt", "A sub/b.txt", "M a.bin", "M a.txt"},
 	},
 	{
 		name: "clean and smudge filter", needsGit: true,
 		make: func(r repo) repo {
-			r.git("config", "filter.caps.clean", "tr A-Z a-z")
-			r.git("config", "filter.caps.smudge", "tr a-z A-Z")
-			r.git("config", "filter.caps.required", "true")
-			r.write(".gitattributes", "*.caps filter=caps\n")
-			r.write("a.caps", "HELLO\n")
-			r.write("b.caps", "UNTOUCHED\n")
-			r.write("sub/c.caps", "GOES\n")
-			r.seed()
+			r.Git("config", "filter.caps.clean", "tr A-Z a-z")
+			r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
+			r.Git("config", "filter.caps.required", "true")
+			r.Write(".gitattributes", "*.caps filter=caps\n")
+			r.Write("a.caps", "HELLO\n")
+			r.Write("b.caps", "UNTOUCHED\n")
+			r.Write("sub/c.caps", "GOES\n")
+			r.Seed()
 			return r
 		},
 		agent: func(r repo) {
-			r.write("a.caps", "GOOD BYE\n")
-			r.write("new.caps", "NEW\n")
-			r.write("b.caps", "UNTOUCHED\n")
-			r.remove("sub/c.caps")
+			r.Write("a.caps", "GOOD BYE\n")
+			r.Write("new.caps", "NEW\n")
+			r.Write("b.caps", "UNTOUCHED\n")
+			r.Remove("sub/c.caps")
 			edit(r)
 		},
 		want: []string{"A new.caps", "D sub/c.caps", "M README", "M a.caps"},
@@ -331,26 +332,26 @@ var shapes = []shape{
 	{
 		name: "ident and encoding", needsGit: true,
 		make: func(r repo) repo {
-			r.write(".gitattributes", "*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n")
-			r.write("a.id", "$Id$\n")
-			r.write("a.u16", "h\x00i\x00\n\x00")
-			r.seed()
-			r.remove("a.id")
-			r.git("checkout", "-q", "a.id")
+			r.Write(".gitattributes", "*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n")
+			r.Write("a.id", "$Id$\n")
+			r.Write("a.u16", "h\x00i\x00\n\x00")
+			r.Seed()
+			r.Remove("a.id")
+			r.Git("checkout", "-q", "a.id")
 			return r
 		},
 		agent: func(r repo) {
-			r.write("a.id", "$Id: whatever $\nmore\n")
-			r.write("a.u16", "h\x00o\x00\n\x00")
+			r.Write("a.id", "$Id: whatever $\nmore\n")
+			r.Write("a.u16", "h\x00o\x00\n\x00")
 		},
 		want: []string{"M a.id", "M a.u16"},
 	},
 	{
 		name: "filter that is not configured",
 		make: func(r repo) repo {
-			r.write(".gitattributes", "*.big filter=lfs diff=lfs merge=lfs -text\n")
-			r.write("a.big", "version https://git-lfs.github.com/spec/v1\n")
-			r.seed()
+			r.Write(".gitattributes", "*.big filter=lfs diff=lfs merge=lfs -text\n")
+			r.Write("a.big", "version https://git-lfs.github.com/spec/v1\n")
+			r.Seed()
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -358,13 +359,13 @@ var shapes = []shape{
 	{
 		name: "shallow clone",
 		make: func(r repo) repo {
-			r.seed()
+			r.Seed()
 			edit(r)
-			r.commit("second")
-			r.write("README", "one\ntwo\nthree\n")
-			r.commit("third")
-			clone := repo{r.t, r.path("../clone")}
-			r.git("clone", "-q", "--depth=1", "file://"+r.dir, clone.dir)
+			r.Commit("second")
+			r.Write("README", "one\ntwo\nthree\n")
+			r.Commit("third")
+			clone := at(r.T, r.Path("../clone"))
+			r.Git("clone", "-q", "--depth=1", "file://"+r.Dir, clone.Dir)
 			return clone
 		},
 		agent: edit, want: []string{"M README"},
@@ -372,9 +373,9 @@ var shapes = []shape{
 	{
 		name: "clone that borrows objects",
 		make: func(r repo) repo {
-			r.seed()
-			clone := repo{r.t, r.path("../clone")}
-			r.git("clone", "-q", "--shared", r.dir, clone.dir)
+			r.Seed()
+			clone := at(r.T, r.Path("../clone"))
+			r.Git("clone", "-q", "--shared", r.Dir, clone.Dir)
 			return clone
 		},
 		agent: edit, want: []string{"M README"},
@@ -382,8 +383,8 @@ var shapes = []shape{
 	{
 		name: "packed",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("gc", "-q")
+			r.Seed()
+			r.Git("gc", "-q")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -392,16 +393,16 @@ var shapes = []shape{
 		name: "repacked meanwhile", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.git("gc", "-q", "--prune=now")
+			r.Git("gc", "-q", "--prune=now")
 		},
 		want: []string{"M README"},
 	},
 	{
 		name: "linked worktree",
 		make: func(r repo) repo {
-			r.seed()
-			linked := repo{r.t, r.path("../linked")}
-			r.git("worktree", "add", "-q", "-b", "side", linked.dir)
+			r.Seed()
+			linked := at(r.T, r.Path("../linked"))
+			r.Git("worktree", "add", "-q", "-b", "side", linked.Dir)
 			return linked
 		},
 		agent: edit, want: []string{"M README"},
@@ -409,11 +410,11 @@ var shapes = []shape{
 	{
 		name: "submodule",
 		make: func(r repo) repo {
-			other := newRepo(r.t)
-			other.seed()
-			r.seed()
-			r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.dir, "sub")
-			r.commit("with a submodule")
+			other := newRepo(r.T)
+			other.Seed()
+			r.Seed()
+			r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
+			r.Commit("with a submodule")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -421,12 +422,12 @@ var shapes = []shape{
 	{
 		name: "submodule that is not checked out",
 		make: func(r repo) repo {
-			other := newRepo(r.t)
-			other.seed()
-			r.seed()
-			r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.dir, "sub")
-			r.commit("with a submodule")
-			r.git("submodule", "--quiet", "deinit", "-f", "sub")
+			other := newRepo(r.T)
+			other.Seed()
+			r.Seed()
+			r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
+			r.Commit("with a submodule")
+			r.Git("submodule", "--quiet", "deinit", "-f", "sub")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -435,22 +436,22 @@ var shapes = []shape{
 		name: "agent committed", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.commit("by the agent")
-			r.write("more", "m\n")
+			r.Commit("by the agent")
+			r.Write("more", "m\n")
 		},
 		want: []string{"A more", "M README"},
 	},
 	{
 		name: "agent made another branch and reset",
 		make: func(r repo) repo {
-			r.write("README", "zero\n")
-			r.commit("before")
-			r.seed()
+			r.Write("README", "zero\n")
+			r.Commit("before")
+			r.Seed()
 			return r
 		},
 		agent: func(r repo) {
-			r.git("checkout", "-q", "-b", "wild")
-			r.git("reset", "-q", "--hard", "HEAD~1")
+			r.Git("checkout", "-q", "-b", "wild")
+			r.Git("reset", "-q", "--hard", "HEAD~1")
 		},
 		want: []string{"D gone", "D src/deep/er/x", "D src/main.go", "M README"},
 	},
@@ -458,9 +459,9 @@ var shapes = []shape{
 		name: "agent staged", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.write("new", "n\n")
-			r.git("add", "-A")
-			r.git("rm", "-q", "--cached", "gone")
+			r.Write("new", "n\n")
+			r.Git("add", "-A")
+			r.Git("rm", "-q", "--cached", "gone")
 		},
 		want: []string{"A new", "M README"},
 	},
@@ -468,7 +469,7 @@ var shapes = []shape{
 		name: "agent deleted the index", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.remove(".git/index")
+			r.Remove(".git/index")
 		},
 		want: []string{"M README"},
 	},
@@ -476,8 +477,8 @@ var shapes = []shape{
 		name: "nested repository", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.git("init", "-q", "vendored")
-			r.write("vendored/file", "f\n")
+			r.Git("init", "-q", "vendored")
+			r.Write("vendored/file", "f\n")
 		},
 		want:     []string{"M README"},
 		kept:     []string{"vendored/file"},
@@ -487,7 +488,7 @@ var shapes = []shape{
 		name: "repository made in a tracked folder", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
-			r.git("init", "-q", "src")
+			r.Git("init", "-q", "src")
 		},
 		want:     []string{"M README"},
 		problems: []gitops.ProblemKind{gitops.ProblemRepository},
@@ -495,9 +496,9 @@ var shapes = []shape{
 	{
 		name: "nested repository that stood there",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("init", "-q", "vendored")
-			r.write("vendored/file", "f\n")
+			r.Seed()
+			r.Git("init", "-q", "vendored")
+			r.Write("vendored/file", "f\n")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -506,17 +507,17 @@ var shapes = []shape{
 	{
 		name: "base with an empty tree",
 		make: func(r repo) repo {
-			r.git("commit", "-q", "--allow-empty", "-m", "nothing")
+			r.Git("commit", "-q", "--allow-empty", "-m", "nothing")
 			return r
 		},
-		agent: func(r repo) { r.write("a/b", "first\n") },
+		agent: func(r repo) { r.Write("a/b", "first\n") },
 		want:  []string{"A a/b"},
 	},
 	{
 		name: "detached HEAD",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("checkout", "-q", "--detach")
+			r.Seed()
+			r.Git("checkout", "-q", "--detach")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -524,8 +525,8 @@ var shapes = []shape{
 	{
 		name: "packed references",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("pack-refs", "--all")
+			r.Seed()
+			r.Git("pack-refs", "--all")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -533,21 +534,21 @@ var shapes = []shape{
 	{
 		name: "index version 4",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("update-index", "--index-version", "4")
+			r.Seed()
+			r.Git("update-index", "--index-version", "4")
 			return r
 		},
 		agent: func(r repo) {
 			edit(r)
-			r.write("src/deep/other", "o\n")
+			r.Write("src/deep/other", "o\n")
 		},
 		want: []string{"A src/deep/other", "M README"},
 	},
 	{
 		name: "split index", needsGit: true,
 		make: func(r repo) repo {
-			r.seed()
-			r.git("update-index", "--split-index")
+			r.Seed()
+			r.Git("update-index", "--split-index")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -555,8 +556,8 @@ var shapes = []shape{
 	{
 		name: "assume unchanged",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("update-index", "--assume-unchanged", "gone")
+			r.Seed()
+			r.Git("update-index", "--assume-unchanged", "gone")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -564,9 +565,9 @@ var shapes = []shape{
 	{
 		name: "extensions.worktreeConfig without a sparse checkout",
 		make: func(r repo) repo {
-			r.seed()
-			r.git("config", "extensions.worktreeConfig", "true")
-			r.git("config", "core.repositoryFormatVersion", "1")
+			r.Seed()
+			r.Git("config", "extensions.worktreeConfig", "true")
+			r.Git("config", "core.repositoryFormatVersion", "1")
 			return r
 		},
 		agent: edit, want: []string{"M README"},
@@ -575,7 +576,7 @@ var shapes = []shape{
 
 func TestShapes(t *testing.T) {
 	for _, s := range shapes {
-		git := gitProgram(t)
+		git := gittest.Program(t)
 		t.Run(s.name+"/switch", func(t *testing.T) { t.Parallel(); switchTo(t, s, git) })
 		if s.needsGit {
 			t.Run(s.name+"/restore", func(t *testing.T) { t.Parallel(); restore(t, s, git) })
@@ -589,7 +590,7 @@ func TestShapes(t *testing.T) {
 
 func refusedWithoutGit(t *testing.T, s shape) {
 	r := s.make(newRepo(t))
-	_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.dir, State: t.TempDir()})
+	_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: t.TempDir()})
 	var unsupported *gitops.UnsupportedError
 	if !errors.As(err, &unsupported) {
 		t.Errorf("opened without git: %v", err)
@@ -598,8 +599,8 @@ func refusedWithoutGit(t *testing.T, s shape) {
 
 func switchTo(t *testing.T, s shape, git string) {
 	r := s.make(newRepo(t))
-	base := r.git("rev-parse", "HEAD")
-	branch := r.git("rev-parse", "--abbrev-ref", "HEAD")
+	base := r.Git("rev-parse", "HEAD")
+	branch := r.Git("rev-parse", "--abbrev-ref", "HEAD")
 	c := r.open(git)
 	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
@@ -607,8 +608,8 @@ func switchTo(t *testing.T, s shape, git string) {
 	snap := snapshot(t, c)
 	s.agent(r)
 	cs := changes(t, c, snap)
-	same(t, "change", s.want, nameStatus(cs))
-	same(t, "problems", s.problems, kinds(cs))
+	gittest.Same(t, "change", s.want, nameStatus(cs))
+	gittest.Same(t, "problems", s.problems, kinds(cs))
 	if len(s.want) == 0 {
 		return
 	}
@@ -618,23 +619,23 @@ func switchTo(t *testing.T, s shape, git string) {
 	if git == "" || s.needsGit {
 		packArrives(t, r, base, git, c, cs)
 	}
-	after := r.files()
+	after := r.Files()
 
 	sha := commit(t, c, cs)
 	if err := c.Switch(t.Context(), "agent-ci/task", sha, cs); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "work tree", after, r.files())
-	same(t, "diff of base and head", s.want, r.diffNameStatus(base, "HEAD"))
-	same(t, "HEAD", "refs/heads/agent-ci/task "+sha, r.git("symbolic-ref", "HEAD")+" "+r.git("rev-parse", "HEAD"))
+	gittest.Same(t, "work tree", after, r.Files())
+	gittest.Same(t, "diff of base and head", s.want, r.diffNameStatus(base, "HEAD"))
+	gittest.Same(t, "HEAD", "refs/heads/agent-ci/task "+sha, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
 	if branch != "HEAD" {
-		same(t, "base branch", base, r.git("rev-parse", "refs/heads/"+branch))
+		gittest.Same(t, "base branch", base, r.Git("rev-parse", "refs/heads/"+branch))
 	}
 	if len(s.problems) == 0 {
-		same(t, "status", s.untracked, r.status())
+		gittest.Same(t, "status", s.untracked, r.status())
 	}
-	same(t, "status by content", nil, r.reread())
-	r.git("fsck", "--strict", "--no-dangling")
+	gittest.Same(t, "status by content", nil, r.reread())
+	r.Git("fsck", "--strict", "--no-dangling")
 }
 
 func kinds(cs *gitops.ChangeSet) []gitops.ProblemKind {
@@ -653,9 +654,9 @@ func patchApplies(t *testing.T, r repo, c *gitops.Checkout, cs *gitops.ChangeSet
 		t.Fatal(err)
 	}
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(t.TempDir(), "index")}
-	r.gitWith(env, nil, "read-tree", cs.Base.SHA)
-	r.gitWith(env, patch.Bytes(), "apply", "--cached", "--binary", "--whitespace=nowarn")
-	same(t, "tree of the patch", string(cs.Tree), r.gitWith(env, nil, "write-tree"))
+	r.GitWith(env, nil, "read-tree", cs.Base.SHA)
+	r.GitWith(env, patch.Bytes(), "apply", "--cached", "--binary", "--whitespace=nowarn")
+	gittest.Same(t, "tree of the patch", string(cs.Tree), r.GitWith(env, nil, "write-tree"))
 }
 
 // packArrives reads the pack in a fresh clone of the base.
@@ -665,16 +666,16 @@ func packArrives(t *testing.T, r repo, base, git string, c *gitops.Checkout, cs 
 	if err := c.WritePack(t.Context(), cs, "", &pack); err != nil {
 		t.Fatal(err)
 	}
-	clone := repo{t, filepath.Join(t.TempDir(), "clone")}
-	r.git("clone", "-q", "--no-checkout", "--no-local", r.dir, clone.dir)
-	clone.git("-c", "core.autocrlf=false", "checkout", "-q", "--detach", base)
+	clone := at(t, filepath.Join(t.TempDir(), "clone"))
+	r.Git("clone", "-q", "--no-checkout", "--no-local", r.Dir, clone.Dir)
+	clone.Git("-c", "core.autocrlf=false", "checkout", "-q", "--detach", base)
 	there := clone.open(git)
 	got, err := there.ReadPack(t.Context(), bytes.NewReader(pack.Bytes()), cs.Tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "change that arrives", nameStatus(cs), nameStatus(got))
-	same(t, "its tree", cs.Tree, got.Tree)
+	gittest.Same(t, "change that arrives", nameStatus(cs), nameStatus(got))
+	gittest.Same(t, "its tree", cs.Tree, got.Tree)
 }
 
 func restore(t *testing.T, s shape, git string) {
@@ -683,9 +684,9 @@ func restore(t *testing.T, s shape, git string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := r.git("rev-parse", "HEAD")
-	before, status := r.files(), r.status()
-	same(t, "status before", s.untracked, ignoredLater(status, s))
+	base := r.Git("rev-parse", "HEAD")
+	before, status := r.Files(), r.status()
+	gittest.Same(t, "status before", s.untracked, ignoredLater(status, s))
 	c := r.open(git)
 	snap := snapshot(t, c)
 	s.agent(r)
@@ -693,21 +694,21 @@ func restore(t *testing.T, s shape, git string) {
 	if err := c.Restore(t.Context(), cs); err != nil {
 		t.Fatal(err)
 	}
-	after := r.files()
+	after := r.Files()
 	for _, name := range s.kept {
 		delete(after, name)
 	}
-	same(t, "work tree", before, after)
+	gittest.Same(t, "work tree", before, after)
 	got, err := os.ReadFile(gitDirFile(r, "HEAD"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "HEAD", string(head), string(got))
-	same(t, "commit", base, r.git("rev-parse", "HEAD"))
+	gittest.Same(t, "HEAD", string(head), string(got))
+	gittest.Same(t, "commit", base, r.Git("rev-parse", "HEAD"))
 	if len(s.problems) == 0 {
-		same(t, "status", status, r.status())
+		gittest.Same(t, "status", status, r.status())
 	}
-	same(t, "status by content", nil, r.reread())
+	gittest.Same(t, "status by content", nil, r.reread())
 }
 
 // ignoredLater takes the shape's word where files become untracked only by the
@@ -720,5 +721,5 @@ func ignoredLater(status []string, s shape) []string {
 }
 
 func gitDirFile(r repo, name string) string {
-	return filepath.Join(r.git("rev-parse", "--absolute-git-dir"), name)
+	return filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), name)
 }

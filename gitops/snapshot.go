@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // Snapshot is what stands in the work tree before the first turn: what is not
@@ -46,21 +49,16 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}}
-	var suspects []suspect
-	s := c.scan(ix, func(f found) error {
-		switch f.what {
-		case foundSuspect:
-			suspects = append(suspects, suspectOf(ix, f))
-		case foundUntracked, foundIgnored, foundRepository, foundInvalid, foundTooDeep:
-			snap.untracked[f.path] = f.dir
+	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
+		switch f.Kind {
+		case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
+			snap.untracked[f.Path] = f.Dir
 		}
-		return nil
 	})
-	s.ignored = true
-	if err := s.run(ctx); err != nil {
+	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
-	if snap.index, err = c.refreshed(ctx, ix, suspects, s, began); err != nil {
+	if snap.index, err = c.refreshed(ctx, ix, s, began); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
 	return snap, nil
@@ -69,7 +67,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 // clock is the time by the clock of the file system, which is coarser than the
 // program's: what is written after this cannot have an earlier time.
 func (c *Checkout) clock() (time.Time, error) {
-	path := filepath.Join(c.shadow, "clock")
+	path := filepath.Join(c.repo.Private, "clock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return time.Time{}, err
 	}
@@ -86,15 +84,15 @@ func (c *Checkout) clock() (time.Time, error) {
 // baseIndex is the index of the checkout, made to hold the base tree and
 // nothing else: what is staged besides is a modification of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
-	ix, err := c.readLiveIndex(ctx)
+	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var updates []index.Update
-	err = c.compareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e treeEntry) {
+	err = c.work.CompareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e objects.Entry) {
 		u := index.Update{Path: path}
-		if e.mode != 0 {
-			u.Entry = &index.Entry{Path: path, Mode: e.mode, ID: e.id}
+		if e.Mode != 0 {
+			u.Entry = &index.Entry{Path: path, Mode: e.Mode, ID: e.ID}
 		}
 		updates = append(updates, u)
 	})
@@ -106,22 +104,16 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 
 // refreshed puts the present stat data of those suspects that are as the index
 // has them into it, so that they need not be read again.
-func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []suspect, s *scan, began time.Time) (*index.File, error) {
-	if len(suspects) == 0 {
-		return ix, nil
-	}
-	cl := cleaner{Checkout: c, attributes: c.workAttributes(s)}
-	c.modes(ix, suspects)
-	if err := cl.clean(ctx, suspects); err != nil {
+func (c *Checkout) refreshed(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
+	if err := s.Clean(ctx, false); err != nil {
 		return nil, err
 	}
 	var updates []index.Update
-	for _, s := range suspects {
-		if isAsIndexed(ix, s) {
-			at, _ := ix.Search(s.path, 0, ix.Len())
-			e := ix.Entry(at)
-			e.Stat = statOf(s.info)
-			updates = append(updates, index.Update{Path: s.path, Entry: &e})
+	for i := range s.Suspects {
+		one := &s.Suspects[i]
+		if s.AsIndexed(one) {
+			e := index.Entry{Path: one.Path, Mode: one.Mode, ID: one.ID, Stat: index.StatOf(one.Info)}
+			updates = append(updates, index.Update{Path: one.Path, Entry: &e})
 		}
 	}
 	if len(updates) == 0 {
@@ -130,11 +122,10 @@ func (c *Checkout) refreshed(ctx context.Context, ix *index.File, suspects []sus
 	return c.rewritten(ix, updates, began)
 }
 
-// rewritten is ix with updates, by way of a file in the shadow.
+// rewritten is ix with updates, by way of a file of ours.
 func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
-	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
-	path := filepath.Join(c.shadow, "base-index")
-	if err := writeIndex(path, ix, updates); err != nil {
+	path := filepath.Join(c.repo.Private, "base-index")
+	if err := index.WriteFile(path, ix, updates); err != nil {
 		return nil, err
 	}
 	f, err := index.Read(path)
@@ -143,4 +134,40 @@ func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified ti
 	}
 	f.Modified = modified
 	return f, nil
+}
+
+// KeepUntracked copies what snap has found untracked or ignored to the folder
+// dir, and what is in submodules that are checked out, so that it can be put into
+// fresh trees as it was before the first turn. Sockets, devices, pipes, what
+// may not be read and what lies very deep are left out.
+func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
+	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
+}
+
+// Dirty lists the tracked files that are modified or staged against the commit
+// that the work tree stands on, submodules on another commit included. Files
+// are read only where their stat data does not settle it.
+func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
+	ix, err := c.repo.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dirty := map[string]bool{}
+	err = c.work.CompareIndex(ctx, ix, c.base.Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
+	if err != nil {
+		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
+	}
+	s := c.work.Scan(ix, worktree.OnlyTracked, func(f worktree.Found) { dirty[f.Path] = true })
+	if err := s.Run(ctx); err != nil {
+		return nil, fmt.Errorf("look for modified files: %w", err)
+	}
+	if err := s.Clean(ctx, false); err != nil {
+		return nil, fmt.Errorf("look for modified files: %w", err)
+	}
+	for i := range s.Suspects {
+		if !s.AsIndexed(&s.Suspects[i]) {
+			dirty[s.Suspects[i].Path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirty)), nil
 }

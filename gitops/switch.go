@@ -3,13 +3,11 @@ package gitops
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Switch puts the checkout on branch, at commit sha, which has the tree of cs:
@@ -26,7 +24,7 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 		return fmt.Errorf("switch to branch %q: %w", branch, err)
 	}
 	id := plumbing.NewHash(sha)
-	if err := c.isFree(branch); err != nil {
+	if err := c.repo.CheckFree(branch); err != nil {
 		return fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	if err := c.mayMove(ctx, branch, id, cs); err != nil {
@@ -42,45 +40,21 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 }
 
 func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
-	commit, err := c.objects.commit(id)
+	commit, err := c.objects.Commit(id)
 	if err != nil {
 		return err
 	}
 	if err := c.putBranchBack(branch); err != nil {
 		return err
 	}
-	from := c.headName()
 	subject, _, _ := strings.Cut(commit.Message, "\n")
-	if err := c.setBranch(branch, id, "commit: "+subject); err != nil {
+	if err := c.repo.SetBranch(branch, id, "commit: "+subject); err != nil {
 		return err
 	}
-	if err := c.setHead("ref: refs/heads/"+branch, id.String(), "checkout: moving from "+from+" to "+branch); err != nil {
+	if err := c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch); err != nil {
 		return err
 	}
 	return c.switchIndex(ctx, cs)
-}
-
-// isFree makes sure, before anything is written, that the branch is not checked
-// out somewhere else, that its name fits among the others, and that no git is
-// at work here.
-func (c *Checkout) isFree(branch string) error {
-	heads, err := filepath.Glob(filepath.Join(c.commonDir, "worktrees", "*", "HEAD"))
-	if err != nil {
-		return err
-	}
-	for _, head := range append(heads, filepath.Join(c.commonDir, "HEAD")) {
-		dir := filepath.Dir(head)
-		if dir == c.gitDir {
-			continue
-		}
-		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !(dir == c.commonDir && c.settings.bare) {
-			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
-		}
-	}
-	if err := c.refs().fits("refs/heads/" + branch); err != nil {
-		return err
-	}
-	return notLocked(filepath.Join(c.gitDir, "index"))
 }
 
 // tipBefore is the tip of a branch, without what the agent did to the one that
@@ -89,7 +63,7 @@ func (c *Checkout) tipBefore(ctx context.Context, branch string) (*CommitInfo, e
 	if branch != c.start.branch {
 		return c.Tip(ctx, branch)
 	}
-	commit, err := c.objects.commit(c.start.commit)
+	commit, err := c.objects.Commit(c.start.commit)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +77,7 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 		return err
 	}
 	old := plumbing.NewHash(tip.SHA)
-	ancestor, err := c.objects.isAncestor(ctx, old, plumbing.NewHash(cs.Base.SHA))
+	ancestor, err := c.objects.IsAncestor(ctx, old, plumbing.NewHash(cs.Base.SHA))
 	if err != nil || ancestor {
 		return err
 	}
@@ -112,159 +86,37 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 
 // adopt copies the objects of a commit into the repository.
 func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
-	ids, err := c.newObjects(ctx, cs)
+	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
 	}
-	repository := openStore(c.commonDir)
-	if err = repository.whole(append(ids, id)); err == nil {
-		err = c.objects.copyTo(repository, append(ids, id))
+	repository := objects.Open(c.repo.CommonDir)
+	if err = repository.CheckOwn(append(ids, id)); err == nil {
+		err = c.objects.CopyTo(repository, append(ids, id))
 	}
-	if closing := repository.close(); err == nil {
+	if closing := repository.Close(); err == nil {
 		err = closing
 	}
 	return err
 }
 
-// putBranchBack undoes what the agent did to the branch that was checked out.
-func (c *Checkout) putBranchBack(except string) error {
-	if c.start.branch == "" || c.start.branch == except {
-		return nil
-	}
-	now, err := c.refs().read("refs/heads/" + c.start.branch)
-	if err == nil && now == c.start.commit {
-		return nil
-	}
-	return c.setBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
-}
-
 // switchIndex writes an index of the tree of cs. A change that is not in the
 // work tree yet is checked out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
-	changes, err := c.differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
 	}
 	if cs.snapshot != nil {
-		return c.writeLiveIndex(cs.snapshot.index, updatesOf(append(changes, cs.alike...), cs.stats))
+		return c.repo.WriteIndex(cs.snapshot.index, updatesOf(append(changes, cs.alike...), cs.stats))
 	}
 	ix, err := c.baseIndex(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.obstructions(ix, changes); err != nil {
-		return err
-	}
-	stats, err := c.checkOut(ctx, cs.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, cs.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}
-	return c.writeLiveIndex(ix, updatesOf(changes, stats))
-}
-
-// Restore takes a change out of the work tree, where it was found in it, and
-// puts HEAD, the branch that was checked out and the index back to where they
-// stood when the checkout was opened. With nil it does only the latter.
-// Files that were not tracked before are never touched.
-func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
-	stats := map[string]index.Stat{}
-	if cs != nil && cs.snapshot != nil {
-		back, err := c.differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
-		if err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-		back = append(back, c.converted(cs)...)
-		if stats, err = c.checkOut(ctx, cs.Base.Tree.hash(), back); err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-	}
-	if err := c.goBack(ctx, stats); err != nil {
-		return fmt.Errorf("put the checkout back: %w", err)
-	}
-	return nil
-}
-
-// converted lists files that were written, and are as before only once line
-// endings or filters have been applied.
-func (c *Checkout) converted(cs *ChangeSet) []difference {
-	attributes := c.treeAttributes(cs.Base.Tree.hash())
-	return slices.DeleteFunc(slices.Clone(cs.alike), func(d difference) bool {
-		attrs := attributes.of(d.path)
-		_, filtered := c.settings.needsGit(attrs)
-		return d.new.mode == index.Symlink || !filtered && !c.settings.eol.Decide(attrs).Converts()
-	})
-}
-
-// goBack moves the work tree from the base to the commit where HEAD stood, and
-// writes the index as it was, with the stat data of files that were written.
-func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
-	home, err := c.differences(ctx, c.base.Tree.hash(), c.start.tree)
-	if err != nil {
-		return err
-	}
-	moved, err := c.checkOut(ctx, c.start.tree, home)
-	if err != nil {
-		return err
-	}
-	for _, d := range home {
-		delete(stats, d.path)
-	}
-	for path, s := range moved {
-		stats[path] = s
-	}
-	if err := c.putBranchBack(""); err != nil {
-		return err
-	}
-	if head, err := readHead(c.gitDir); err != nil || head != c.start.head {
-		if err := c.setHead(c.start.head, c.start.commit.String(), "checkout: moving from "+c.headName()+" to "+c.startName()); err != nil {
-			return err
-		}
-	}
-	if err := c.restoreIndex(ctx, stats); err != nil {
-		return err
-	}
-	return c.startAgain()
-}
-
-func (c *Checkout) startName() string { return first(c.start.branch, c.start.commit.String()) }
-
-// startAgain makes the base what HEAD has.
-func (c *Checkout) startAgain() error {
-	base, err := c.resolve(BaseSpec{})
-	if err != nil {
-		return err
-	}
-	c.base = base
-	return nil
-}
-
-func (c *Checkout) restoreIndex(ctx context.Context, stats map[string]index.Stat) error {
-	updates := c.statUpdates(ctx, stats)
-	if len(updates) == 0 {
-		if live, err := c.readLiveIndex(ctx); err == nil && live.Equal(c.start.index) {
-			return nil
-		}
-	}
-	return c.writeLiveIndex(c.start.index, updates)
-}
-
-// statUpdates puts new stat data into the entries of the index as it was, as
-// far as they have the content that was written: that of HEAD.
-func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat) []index.Update {
-	staged := map[string]bool{}
-	if err := c.compareIndex(ctx, c.start.index, c.start.tree, func(path string, _ treeEntry) { staged[path] = true }); err != nil {
-		return nil // git reads the files again, as their stat data says
-	}
-	var updates []index.Update
-	for path, stat := range stats {
-		i, ok := c.start.index.Search(path, 0, c.start.index.Len())
-		if !ok || staged[path] {
-			continue
-		}
-		e := c.start.index.Entry(i)
-		e.Stat = stat
-		updates = append(updates, index.Update{Path: path, Entry: &e})
-	}
-	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
-	return updates
+	return c.repo.WriteIndex(ix, updatesOf(changes, stats))
 }

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // Mark is what git keeps of a workspace and what of it a program that runs
@@ -236,7 +238,7 @@ func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, err
 		return "", err
 	}
 	defer f.Close()
-	digest, err := digestOf(until{ctx, f})
+	digest, err := digestOf(regularfile.Until(ctx, f))
 	return fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), digest), err
 }
 

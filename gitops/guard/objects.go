@@ -19,6 +19,8 @@ import (
 
 	"github.com/pjbgf/sha1cd"
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // object is a file in which git keeps objects. Git itself never writes into
@@ -158,7 +160,7 @@ func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string
 		return errors.New("it is no object")
 	}
 	sum := sha1cd.New()
-	n, err := io.Copy(sum, io.LimitReader(until{ctx, content}, c.left))
+	n, err := io.Copy(sum, io.LimitReader(regularfile.Until(ctx, content), c.left))
 	c.left -= n
 	switch {
 	case err != nil:
@@ -177,7 +179,7 @@ func isSummed(ctx context.Context, f *os.File, sum string) error {
 		return err
 	}
 	found := sha1cd.New()
-	if _, err := io.Copy(found, io.LimitReader(until{ctx, f}, info.Size()-sha1cd.Size)); err != nil {
+	if _, err := io.Copy(found, io.LimitReader(regularfile.Until(ctx, f), info.Size()-sha1cd.Size)); err != nil {
 		return err
 	}
 	if hex.EncodeToString(found.Sum(nil)) != sum {

@@ -126,7 +126,7 @@ func (f *File) cacheAfter(updates []Update) []byte {
 
 // keepsContent says that an update changes no more than stat data.
 func (f *File) keepsContent(u Update) bool {
-	i, there := f.Search(u.Path, 0, f.Len())
+	i, there := f.Search(u.Path)
 	if !there || u.Entry == nil {
 		return !there && u.Entry == nil
 	}

@@ -310,11 +310,10 @@ func (f *File) Entry(i int) Entry {
 	return e
 }
 
-// Search returns where path is among the entries lo up to hi, or where it
-// would stand.
-func (f *File) Search(path string, lo, hi int) (int, bool) {
-	i := lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
-	return i, i < hi && string(f.Path(i)) == path
+// Search returns where path is among the entries, or where it would stand.
+func (f *File) Search(path string) (int, bool) {
+	i := sort.Search(f.Len(), func(i int) bool { return string(f.Path(i)) >= path })
+	return i, i < f.Len() && string(f.Path(i)) == path
 }
 
 // Folder returns the range of the entries below the folder prefix, which ends

@@ -79,8 +79,8 @@ func TestReadAndWriteAsGitDoes(t *testing.T) {
 			if d := cmp.Diff(gitIn(t, dir, "ls-files", "--stage"), staged(f)); d != "" {
 				t.Errorf("entries (-git +read):\n%s", d)
 			}
-			z, _ := f.Search("z", 0, f.Len())
-			x, _ := f.Search("d/x", 0, f.Len())
+			z, _ := f.Search("z")
+			x, _ := f.Search("d/x")
 			if !f.Entry(z).AssumeValid || !f.Entry(x).SkipWorktree {
 				t.Error("the flags of an entry are lost")
 			}
@@ -141,7 +141,7 @@ func treeIsRight(t *testing.T, dir string) {
 func TestStatDataAloneKeepsTheTree(t *testing.T) {
 	dir := repository(t, "2")
 	f := read(t, dir)
-	at, _ := f.Search("d/e/f", 0, f.Len())
+	at, _ := f.Search("d/e/f")
 	e := f.Entry(at)
 	e.Stat = Stat{MtimeSec: 1, Size: 5}
 	rewrite(t, dir, f, []Update{{Path: e.Path, Entry: &e}})
@@ -193,6 +193,6 @@ func FuzzParse(f *testing.F) {
 			parsed.Entry(i)
 		}
 		parsed.CachedTree()
-		parsed.Search("d/e/f", 0, parsed.Len())
+		parsed.Search("d/e/f")
 	})
 }

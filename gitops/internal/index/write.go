@@ -4,7 +4,12 @@ import (
 	"bufio"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strings"
 )
 
 // Update is what Write changes at one path: Entry takes its place, or the
@@ -14,11 +19,12 @@ type Update struct {
 	Entry *Entry
 }
 
-// Write writes f with updates, which are sorted by path and name each path
-// once, as an index of f's version. Of the extensions only what is known of
+// Write writes f with updates, which name each path once and are sorted by
+// this, as an index of f's version. Of the extensions only what is known of
 // tree objects is kept, as far as it still holds: git makes the others again
 // when it needs them. The errors are w's.
 func Write(w io.Writer, f *File, updates []Update) error {
+	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	enc := newEncoder(buffered, f.version, count(f, updates))
 	if err := merge(f, updates, enc.entry); err != nil {
@@ -31,13 +37,25 @@ func Write(w io.Writer, f *File, updates []Update) error {
 	return buffered.Flush()
 }
 
-// New is an index of entries, which are sorted by path.
-func New(w io.Writer, entries []Entry) error {
+// WriteFile writes f with updates to the file at path, as Write does.
+func WriteFile(path string, f *File, updates []Update) error {
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = errors.Join(Write(to, f, updates), to.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteNew writes an index of entries, one for each path, to the file at path.
+func WriteNew(path string, entries []Entry) error {
 	updates := make([]Update, len(entries))
 	for i := range entries {
 		updates[i] = Update{Path: entries[i].Path, Entry: &entries[i]}
 	}
-	return Write(w, &File{version: 2}, updates)
+	return WriteFile(path, &File{version: 2}, updates)
 }
 
 // merge calls emit for every entry that f has after updates, in order.
@@ -71,7 +89,7 @@ func merge(f *File, updates []Update, emit func(Entry) error) error {
 func count(f *File, updates []Update) uint32 {
 	n := f.Len()
 	for _, u := range updates {
-		at, found := f.Search(u.Path, 0, f.Len())
+		at, found := f.Search(u.Path)
 		for found && at < f.Len() && string(f.Path(at)) == u.Path {
 			n--
 			at++

@@ -1,0 +1,183 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+)
+
+// ReadBase returns the content of a file of the base commit of at most limit
+// bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
+// *TooLargeError.
+func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
+	e, err := c.objects.Find(c.base.Tree.hash(), path)
+	if err != nil {
+		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
+	}
+	if e.Mode != index.Regular && e.Mode != index.Executable {
+		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
+	}
+	data, err := c.objects.BlobBytes(e.ID, limit)
+	var large *objects.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		large.Path = path
+		return nil, large
+	case err != nil:
+		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
+	}
+	return data, nil
+}
+
+// BaseFiles are the names of the files that lie in a folder of the base commit
+// itself, in git's order; none when there is no such folder. "" is the root.
+func (c *Checkout) BaseFiles(folder string) ([]string, error) {
+	tree := c.base.Tree.hash()
+	if folder != "" {
+		e, err := c.objects.Find(tree, folder)
+		if err != nil {
+			return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
+		}
+		if !e.IsTree() {
+			return nil, nil
+		}
+		tree = e.ID
+	}
+	entries, err := c.objects.Tree(tree)
+	if err != nil {
+		return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Mode == index.Regular || e.Mode == index.Executable {
+			names = append(names, e.Name)
+		}
+	}
+	return names, nil
+}
+
+const (
+	longestTarget = 4 << 10 // of a link, in bytes
+	mostLinks     = 40      // followed for one path, as Linux does (path_resolution(7))
+)
+
+// BaseTracks says whether the base commit has a path of the work tree: a file, a
+// link, a submodule or what one has at its commit, or a folder of such. Links of
+// the commit are followed. Only the folders on the way are read.
+func (c *Checkout) BaseTracks(name string) (bool, error) {
+	name = path.Clean(name)
+	if name == "." {
+		return true, nil
+	}
+	f := finder{c, c.objects, c.base.Tree.hash(), ""}
+	return f.tracks(strings.Split(name, "/"), mostLinks)
+}
+
+// finder looks paths up in the tree of a repository whose top is at a path of the
+// work tree.
+type finder struct {
+	*Checkout
+	objects *objects.Store
+	top     plumbing.Hash
+	at      string
+}
+
+func (f finder) tracks(parts []string, links int) (bool, error) {
+	tree := f.top
+	for i, part := range parts {
+		entries, err := f.objects.Tree(tree)
+		if err != nil {
+			return false, err
+		}
+		n := slices.IndexFunc(entries, func(e objects.Entry) bool { return f.repo.Settings.SameName(e.Name) == f.repo.Settings.SameName(part) })
+		if n < 0 {
+			return false, nil
+		}
+		rest := parts[i+1:]
+		if len(rest) == 0 {
+			return true, nil
+		}
+		switch e := entries[n]; e.Mode {
+		case objects.TreeMode:
+			tree = e.ID
+		case index.Symlink:
+			return f.throughLink(e.ID, parts[:i], rest, links-1)
+		case index.Gitlink:
+			return f.inSubmodule(path.Join(f.at, path.Join(parts[:i+1]...)), e.ID, rest, links)
+		default:
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
+	target, err := f.objects.BlobBytes(link, longestTarget)
+	var large *objects.TooLargeError
+	if errors.As(err, &large) || err == nil && (links < 0 || path.IsAbs(string(target))) {
+		return false, nil // where it leads in the work tree is asked for by that path
+	}
+	if err != nil {
+		return false, err
+	}
+	name := path.Join(path.Join(above...), string(target), path.Join(rest...))
+	if !filepath.IsLocal(name) {
+		return false, nil
+	}
+	return f.tracks(strings.Split(name, "/"), links)
+}
+
+// inSubmodule looks into a submodule that is checked out. Of another one nothing
+// is here.
+func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
+	dir, ok := repository.GitDirOf(filepath.Join(f.repo.Root, filepath.FromSlash(at)))
+	if !ok {
+		return false, nil
+	}
+	folders, err := repository.ObjectFolders(dir)
+	if err != nil {
+		return false, err
+	}
+	sub := finder{f.Checkout, objects.Open("", folders...), plumbing.ZeroHash, at}
+	defer func() { err = errors.Join(err, sub.objects.Close()) }()
+	commit, err := sub.objects.Commit(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	sub.top = commit.TreeHash
+	return sub.tracks(rest, links)
+}
+
+// BaseHolds says whether some file of the base has the text in one line.
+// Without git it is false. The base's objects are believed: it is for who asks
+// before a command has run that could change them.
+func (c *Checkout) BaseHolds(ctx context.Context, text string) (bool, error) {
+	if !c.repo.Git.There() || text == "" || strings.ContainsAny(text, "\n\r\x00") {
+		return false, nil
+	}
+	// The text goes by standard input: others see a program's arguments.
+	git := c.repo.Git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(c.repo.CommonDir+"/objects"))
+	_, err := git.Run(ctx, c.repo.Root, strings.NewReader(text+"\n"), "grep", "--quiet", "--text", "--fixed-strings", "-f", "-", string(c.base.Tree))
+	switch {
+	case err == nil:
+		return true, nil
+	case program.ExitStatus(err) == 1:
+		return false, nil
+	}
+	return false, fmt.Errorf("search the base: %w", err)
+}

@@ -1,0 +1,209 @@
+// Package gittest makes repositories with the git program, for tests of what
+// reads and writes them. It knows nothing of the packages under test.
+package gittest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Run runs the tests of a package with an empty configuration of the user and the
+// system, for git and for the package, and returns its exit status.
+func Run(m *testing.M) int {
+	home, err := os.MkdirTemp("", "gitops-home-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(home)
+	config := filepath.Join(home, ".gitconfig")
+	if err := os.WriteFile(config, []byte("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"),
+		"GIT_CONFIG_GLOBAL": config, "GIT_CONFIG_SYSTEM": os.DevNull,
+		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
+		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
+	} {
+		os.Setenv(name, value)
+	}
+	return m.Run()
+}
+
+// Program is the path of git.
+func Program(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git")
+	}
+	return path
+}
+
+// Repo is a checkout made by the git program.
+type Repo struct {
+	T   testing.TB
+	Dir string
+}
+
+// New is an empty repository on the branch main.
+func New(t testing.TB) Repo {
+	t.Helper()
+	r := Repo{t, filepath.Join(t.TempDir(), "repo")}
+	if err := os.Mkdir(r.Dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r.Git("init", "-q", "-b", "main")
+	return r
+}
+
+// Git runs git and returns what it printed, without the last newline.
+func (r Repo) Git(args ...string) string {
+	r.T.Helper()
+	return r.GitWith(nil, nil, args...)
+}
+
+// GitWith is Git with more variables and with a standard input.
+func (r Repo) GitWith(env []string, stdin []byte, args ...string) string {
+	r.T.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, append(os.Environ(), env...), bytes.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		r.T.Fatalf("git %s: %v\n%s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	return strings.TrimSuffix(stdout.String(), "\n")
+}
+
+// TryGit is Git for a command that may fail.
+func (r Repo) TryGit(args ...string) error {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.Dir
+	return cmd.Run()
+}
+
+// Path is where a file of the checkout is.
+func (r Repo) Path(name string) string { return filepath.Join(r.Dir, filepath.FromSlash(name)) }
+
+// Write writes a file, and makes the folders that it lies in.
+func (r Repo) Write(name, content string) {
+	r.T.Helper()
+	if err := os.MkdirAll(filepath.Dir(r.Path(name)), 0o777); err != nil {
+		r.T.Fatal(err)
+	}
+	if err := os.WriteFile(r.Path(name), []byte(content), 0o666); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// Read is the content of a file.
+func (r Repo) Read(name string) string {
+	r.T.Helper()
+	data, err := os.ReadFile(r.Path(name))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return string(data)
+}
+
+// Link makes a symbolic link.
+func (r Repo) Link(target, name string) {
+	r.T.Helper()
+	if err := os.Symlink(target, r.Path(name)); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// Remove removes files, and folders with all that is in them.
+func (r Repo) Remove(names ...string) {
+	r.T.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(r.Path(name)); err != nil {
+			r.T.Fatal(err)
+		}
+	}
+}
+
+// Chmod changes what a file permits.
+func (r Repo) Chmod(name string, mode fs.FileMode) {
+	r.T.Helper()
+	if err := os.Chmod(r.Path(name), mode); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// Commit commits everything that stands there.
+func (r Repo) Commit(message string) {
+	r.T.Helper()
+	r.Git("add", "-A")
+	r.Git("commit", "-q", "--allow-empty", "-m", message)
+}
+
+// Seed is a first commit that most tests start from.
+func (r Repo) Seed() {
+	r.T.Helper()
+	r.Write("README", "one\ntwo\n")
+	r.Write("src/main.go", "package main\n")
+	r.Write("src/deep/er/x", "x\n")
+	r.Write("gone", "to be deleted\n")
+	r.Commit("seed")
+}
+
+// Files are all files of the work tree but .git: content, whether executable,
+// and where links lead.
+func (r Repo) Files() map[string]string {
+	r.T.Helper()
+	list := map[string]string{}
+	err := filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(r.Dir, path)
+		if d.Name() == ".git" {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		switch {
+		case d.IsDir():
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			list[name] = "-> " + target
+			return err
+		default:
+			data, err := os.ReadFile(path)
+			info, err2 := d.Info()
+			if err = errors.Join(err, err2); err == nil && info.Mode()&0o100 != 0 {
+				list[name] = "x "
+			}
+			list[name] += string(data)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return list
+}
+
+// Same fails a test where got is not what is wanted.
+func Same[T any](t testing.TB, what string, want, got T) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}

@@ -1,0 +1,19 @@
+package index
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// StatOf returns what the index keeps of a file.
+func StatOf(info fs.FileInfo) Stat {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Stat{}
+	}
+	return Stat{
+		CtimeSec: uint32(st.Ctimespec.Sec), CtimeNsec: uint32(st.Ctimespec.Nsec),
+		MtimeSec: uint32(st.Mtimespec.Sec), MtimeNsec: uint32(st.Mtimespec.Nsec),
+		Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: uint32(st.Size),
+	}
+}

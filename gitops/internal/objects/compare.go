@@ -1,0 +1,118 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Difference is one path that two trees do not have alike. Folders are never
+// reported, only what is in them.
+type Difference struct {
+	Path     string
+	Old, New Entry // mode 0: not there
+}
+
+// ChangesType says that a file, a link and a submodule became one another.
+func (d Difference) ChangesType() bool {
+	return d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777
+}
+
+// Differences lists how tree b differs from tree a, sorted by path as git sorts
+// trees.
+func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Difference, error) {
+	var list []Difference
+	d := differ{s, func(found Difference) { list = append(list, found) }, func(plumbing.Hash) {}}
+	err := d.trees(ctx, a, b, "")
+	return list, err
+}
+
+// Added lists the trees and blobs that tree b has and tree a has not at the
+// same place, each once.
+func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash, error) {
+	var ids []plumbing.Hash
+	seen := map[plumbing.Hash]bool{}
+	add := func(id plumbing.Hash) {
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	d := differ{s, func(found Difference) {
+		if found.New.isFile() && found.New.ID != found.Old.ID {
+			add(found.New.ID)
+		}
+	}, add}
+	err := d.trees(ctx, a, b, "")
+	return ids, err
+}
+
+// differ compares trees: it reports each difference, and each folder of the
+// second tree that the first has not at its place.
+type differ struct {
+	store  *Store
+	report func(Difference)
+	folder func(id plumbing.Hash)
+}
+
+// DeepestPath is how many parts a path of a tree may have.
+const DeepestPath = 1 << 10
+
+func (d *differ) trees(ctx context.Context, a, b plumbing.Hash, prefix string) error {
+	if a == b {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if strings.Count(prefix, "/") > DeepestPath {
+		return fmt.Errorf("compare trees: %.80q… is too deep", prefix)
+	}
+	if !b.IsZero() {
+		d.folder(b)
+	}
+	old, err := d.store.Tree(a)
+	if err != nil {
+		return err
+	}
+	now, err := d.store.Tree(b)
+	if err != nil {
+		return err
+	}
+	return d.merge(ctx, old, now, prefix)
+}
+
+func (d *differ) merge(ctx context.Context, old, now []Entry, prefix string) error {
+	for len(old) > 0 || len(now) > 0 {
+		var a, b Entry
+		switch {
+		case len(now) == 0 || len(old) > 0 && old[0].Key() < now[0].Key():
+			a, old = old[0], old[1:]
+		case len(old) == 0 || now[0].Key() < old[0].Key():
+			b, now = now[0], now[1:]
+		default:
+			a, b, old, now = old[0], now[0], old[1:], now[1:]
+		}
+		if err := d.entry(ctx, a, b, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry compares two entries of one key, so both are folders or neither is.
+func (d *differ) entry(ctx context.Context, a, b Entry, prefix string) error {
+	if a.IsTree() || b.IsTree() {
+		return d.trees(ctx, a.ID, b.ID, prefix+nameOf(a, b)+"/")
+	}
+	if a.Mode != b.Mode || a.ID != b.ID {
+		d.report(Difference{Path: prefix + nameOf(a, b), Old: a, New: b})
+	}
+	return nil
+}
+
+// nameOf is the name of whichever of the two is there.
+func nameOf(a, b Entry) string { return cmp.Or(a.Name, b.Name) }

@@ -1,0 +1,254 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Limits of a pack that comes from somebody else.
+const (
+	packBytes   = 256 << 20 // of all objects, unpacked
+	packObjects = 200_000
+	packDepth   = 256     // folders within folders
+	packEntries = 500_000 // files and folders that the tree unfolds into, besides the base's
+	packUnfolds = 1 << 30 // bytes of these files: one blob may stand in many places
+)
+
+// Receive reads a pack that somebody else wrote, without trust: it may hold blobs
+// and trees only, all of them needed for tree and all that are needed besides
+// those of the tree base, with valid names and modes. What is wrong is a
+// *PackError, and nothing of the pack is kept.
+func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Hash) error {
+	dir, err := os.MkdirTemp(s.dir, "incoming-")
+	if err != nil {
+		return fmt.Errorf("read the pack: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700); err != nil {
+		return fmt.Errorf("read the pack: %w", err)
+	}
+	incoming := Open(dir)
+	err = s.receive(ctx, incoming, r, base, tree)
+	if closing := incoming.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base, tree plumbing.Hash) error {
+	objects, err := incoming.unpack(ctx, r)
+	if err != nil {
+		return err
+	}
+	check := packCheck{
+		base: s, incoming: incoming, objects: objects,
+		used: map[plumbing.Hash]bool{}, checked: map[[2]plumbing.Hash]extent{},
+	}
+	if _, err := check.folder(ctx, base, tree, ""); err != nil {
+		return err
+	}
+	for id := range objects {
+		if !check.used[id] {
+			return &PackError{Reason: fmt.Sprintf("object %s is not part of the tree", id)}
+		}
+	}
+	return incoming.CopyTo(s, slices.Collect(maps.Keys(objects)))
+}
+
+// packed is an object of a pack.
+type packed struct {
+	kind plumbing.ObjectType
+	size int64
+}
+
+// unpack stores the objects of a pack and tells of them by id.
+func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packed, error) {
+	scanner := packfile.NewScanner(struct{ io.Reader }{r})
+	_, count, err := scanner.Header()
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if count > packObjects {
+		return nil, &PackError{Reason: fmt.Sprintf("it has %d objects, more than %d", count, packObjects)}
+	}
+	objects := map[plumbing.Hash]packed{}
+	left := int64(packBytes)
+	for range count {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		id, object, err := s.unpackOne(scanner, left)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := objects[id]; twice {
+			return nil, &PackError{Reason: fmt.Sprintf("object %s is there twice", id)}
+		}
+		objects[id] = object
+		left -= object.size
+	}
+	if _, err := scanner.Checksum(); err != nil {
+		return nil, malformed(err)
+	}
+	return objects, nil
+}
+
+func malformed(err error) error { return &PackError{Reason: err.Error()} }
+
+func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packed, err error) {
+	header, err := scanner.NextObjectHeader()
+	if err != nil {
+		return id, object, malformed(err)
+	}
+	if header.Type != plumbing.BlobObject && header.Type != plumbing.TreeObject {
+		return id, object, &PackError{Reason: fmt.Sprintf("it has an object of type %s", header.Type)}
+	}
+	if header.Length > left || header.Type == plumbing.TreeObject && header.Length > largestTree {
+		return id, object, &PackError{Reason: "its objects are too large"}
+	}
+	content, err := scanner.ReadObject()
+	if err != nil {
+		return id, object, malformed(err)
+	}
+	// One byte more than announced is enough to find out that it is a lie.
+	id, err = s.Write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
+	if err = errors.Join(err, content.Close()); err != nil {
+		return id, object, malformed(err)
+	}
+	return id, packed{header.Type, header.Length}, nil
+}
+
+// packCheck compares the tree of a pack with the base's, place by place: what
+// differs must be in the pack, and what is the same need not. A folder that
+// comes again and again is looked at once, but counts each time: a small pack
+// may unfold into a huge tree.
+type packCheck struct {
+	base, incoming *Store
+	objects        map[plumbing.Hash]packed
+	used           map[plumbing.Hash]bool
+	checked        map[[2]plumbing.Hash]extent // by base and tree
+}
+
+// extent is how large a folder is, with all below; of a file only its bytes count.
+type extent struct {
+	entries, depth int
+	bytes          int64
+}
+
+func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix string) (extent, error) {
+	if ctx.Err() != nil {
+		return extent{}, context.Cause(ctx)
+	}
+	if base == tree {
+		return extent{}, nil
+	}
+	if known, ok := p.checked[[2]plumbing.Hash{base, tree}]; ok {
+		return known, nil
+	}
+	if strings.Count(prefix, "/") > packDepth {
+		return extent{}, tooDeep()
+	}
+	entries, err := p.entries(tree, prefix)
+	if err != nil {
+		return extent{}, err
+	}
+	old, err := p.base.Tree(base)
+	if err != nil {
+		return extent{}, err
+	}
+	size, err := p.children(ctx, old, entries, prefix)
+	p.checked[[2]plumbing.Hash{base, tree}] = size
+	return size, err
+}
+
+func tooDeep() error { return &PackError{Reason: "its folders are nested too deep"} }
+
+// entries are those of a tree that the pack must have.
+func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]Entry, error) {
+	if p.objects[tree].kind != plumbing.TreeObject {
+		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
+	}
+	p.used[tree] = true
+	entries, err := p.incoming.Tree(tree)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	return entries, validTree(tree, entries, prefix)
+}
+
+func (p *packCheck) children(ctx context.Context, old, entries []Entry, prefix string) (extent, error) {
+	byName := make(map[string]Entry, len(old))
+	for _, e := range old {
+		byName[e.Name] = e
+	}
+	size := extent{entries: len(entries)}
+	for _, e := range entries {
+		below, err := p.entry(ctx, byName[e.Name], e, prefix)
+		if err != nil {
+			return extent{}, err
+		}
+		size.entries += below.entries
+		size.bytes += below.bytes
+		size.depth = max(size.depth, below.depth+1)
+		if size.entries > packEntries || size.bytes > packUnfolds {
+			return extent{}, &PackError{Reason: "its tree has too many files, or too large ones"}
+		}
+		if size.depth > packDepth {
+			return extent{}, tooDeep()
+		}
+	}
+	return size, nil
+}
+
+func (p *packCheck) entry(ctx context.Context, old, e Entry, prefix string) (extent, error) {
+	if e.IsTree() {
+		base := plumbing.ZeroHash
+		if old.IsTree() {
+			base = old.ID
+		}
+		return p.folder(ctx, base, e.ID, prefix+e.Name+"/")
+	}
+	if e.ID == old.ID && !old.IsTree() || e.Mode == index.Gitlink {
+		return extent{}, nil
+	}
+	blob := p.objects[e.ID]
+	if blob.kind != plumbing.BlobObject {
+		return extent{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.Name)}
+	}
+	p.used[e.ID] = true
+	return extent{bytes: blob.size}, nil
+}
+
+// validTree checks what git fsck does: order, names, modes.
+func validTree(id plumbing.Hash, entries []Entry, prefix string) error {
+	if plumbing.ComputeHash(plumbing.TreeObject, encodeTree(entries)) != id {
+		return &PackError{Reason: fmt.Sprintf("the tree of %q is not written as git writes it", prefix)}
+	}
+	names := map[string]bool{}
+	for i, e := range entries {
+		switch {
+		case !ValidName(e.Name):
+			return &PackError{Reason: fmt.Sprintf("the name %q is not allowed", prefix+e.Name)}
+		case names[e.Name]:
+			return &PackError{Reason: fmt.Sprintf("the name %q is there twice", prefix+e.Name)}
+		case i > 0 && strings.Compare(entries[i-1].Key(), e.Key()) >= 0:
+			return &PackError{Reason: fmt.Sprintf("the tree of %q is not sorted", prefix)}
+		case e.Mode != TreeMode && e.Mode != index.Regular && e.Mode != index.Executable && e.Mode != index.Symlink && e.Mode != index.Gitlink:
+			return &PackError{Reason: fmt.Sprintf("%q has the mode %o", prefix+e.Name, e.Mode)}
+		}
+		names[e.Name] = true
+	}
+	return nil
+}

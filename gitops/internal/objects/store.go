@@ -1,0 +1,252 @@
+// Package objects owns git's objects: it finds them loose and in packs, hashes
+// what it reads of folders that others write to, and writes blobs, trees and
+// commits to a folder of its own. It reads, edits and compares trees, writes packs
+// and takes apart those that strangers wrote.
+//
+// It is told the git folders. It knows no reference, no configuration, no work
+// tree and no git program.
+package objects
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// Store finds objects: in a git folder of its own, which it writes to and which
+// nobody else does, and in those that it borrows from. What is borrowed is handed
+// out only once it was hashed whole and is what its id says.
+type Store struct {
+	dir      string // the git folder of its own; "" for none
+	own      *filesystem.ObjectStorage
+	borrowed []*filesystem.ObjectStorage
+	fast     compressors // for objects by themselves
+	small    compressors // for packs
+}
+
+const (
+	cachedObjects = 4 * cache.MiByte
+	largeObject   = int64(1 << 20) // from here on an object is read as a stream
+)
+
+// Open opens the objects folders of git folders: of one of its own, which
+// may be "", and of those that it borrows from.
+func Open(own string, borrowed ...string) *Store {
+	s := &Store{dir: own, fast: compressors{level: zlib.BestSpeed}, small: compressors{level: zlib.DefaultCompression}}
+	if own != "" {
+		s.own = openObjects(own)
+	}
+	for _, dir := range borrowed {
+		s.borrowed = append(s.borrowed, openObjects(dir))
+	}
+	return s
+}
+
+func openObjects(dir string) *filesystem.ObjectStorage {
+	return filesystem.NewObjectStorageWithOptions(
+		dotgit.New(osfs.New(dir)), cache.NewObjectLRU(cachedObjects),
+		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
+}
+
+// Close lets go of the packs that were opened.
+func (s *Store) Close() error {
+	var errs []error
+	for _, folder := range s.folders() {
+		errs = append(errs, folder.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) folders() []*filesystem.ObjectStorage {
+	if s.own == nil {
+		return s.borrowed
+	}
+	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
+}
+
+// Has says whether an object is here, without a look at what is in it.
+func (s *Store) Has(id plumbing.Hash) bool {
+	for _, folder := range s.folders() {
+		if err := folder.HasEncodedObject(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return err == nil
+		}
+	}
+	return false
+}
+
+// lookUp returns plumbing.ErrObjectNotFound for what nothing has, and an
+// *DamagedError for what is not what its id says.
+func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
+	o, err := s.ownObject(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		o, err = s.borrow(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t != plumbing.AnyObject && o.Type() != t {
+		return nil, plumbing.ErrObjectNotFound
+	}
+	return o, nil
+}
+
+// Size is how many bytes an object has.
+func (s *Store) Size(id plumbing.Hash) (int64, error) {
+	o, err := s.lookUp(plumbing.AnyObject, id)
+	if err != nil {
+		return 0, err
+	}
+	return o.Size(), nil
+}
+
+func (s *Store) ownObject(id plumbing.Hash) (plumbing.EncodedObject, error) {
+	if s.own == nil {
+		return nil, plumbing.ErrObjectNotFound
+	}
+	return s.own.EncodedObject(plumbing.AnyObject, id)
+}
+
+// Write stores an object of a known size from a stream.
+func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {
+	id, err := s.writeLoose(t, size, r)
+	if err != nil {
+		return id, fmt.Errorf("write an object: %w", err)
+	}
+	return id, nil
+}
+
+// WriteBytes stores a small object.
+func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
+	return s.Write(t, int64(len(data)), bytes.NewReader(data))
+}
+
+// CopyTo puts objects into another store that may not have them yet.
+func (s *Store) CopyTo(to *Store, ids []plumbing.Hash) error {
+	for _, id := range ids {
+		if to.own.HasEncodedObject(id) == nil {
+			continue
+		}
+		if err := s.copyOne(to, id); err != nil {
+			return fmt.Errorf("copy objects: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) copyOne(to *Store, id plumbing.Hash) error {
+	o, r, err := s.open(plumbing.AnyObject, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = to.Write(o.Type(), o.Size(), r)
+	return err
+}
+
+// OwnFiles copies the contents of files to the store's own folder.
+func (s *Store) OwnFiles(ctx context.Context, files []Edit) error {
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if f.Mode == 0 || f.Mode == index.Gitlink {
+			continue
+		}
+		if err := s.CopyTo(s, []plumbing.Hash{f.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Blob opens the content of a blob, and tells its size.
+func (s *Store) Blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
+	o, r, err := s.open(plumbing.BlobObject, id)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read a blob: %w", err)
+	}
+	return r, o.Size(), nil
+}
+
+// BlobBytes reads a blob that must not be longer than limit.
+func (s *Store) BlobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
+	r, size, err := s.Blob(id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if size > limit {
+		return nil, &TooLargeError{Size: size, Limit: limit}
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read blob %s: %w", id, err)
+	}
+	return data, nil
+}
+
+// Commit reads a commit.
+func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
+	o, err := s.lookUp(plumbing.CommitObject, id)
+	c := &object.Commit{}
+	if err == nil {
+		err = c.Decode(o)
+	}
+	switch {
+	case errors.As(err, new(*DamagedError)):
+		return nil, fmt.Errorf("read a commit: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("read commit %s: %w", id, err)
+	}
+	return c, nil
+}
+
+const mostAncestors = 200_000 // commits looked at in search of an ancestor
+
+// IsAncestor says whether old is now or an ancestor of it, as far as history
+// goes here: a shallow clone ends early.
+func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
+	since := time.Time{}
+	if c, err := s.Commit(old); err == nil {
+		since = c.Committer.When.Add(-24 * time.Hour) // clocks differ
+	}
+	seen := map[plumbing.Hash]bool{now: true}
+	queue := []plumbing.Hash{now}
+	for len(queue) > 0 && len(seen) < mostAncestors {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		id := queue[0]
+		queue = queue[1:]
+		if id == old {
+			return true, nil
+		}
+		commit, err := s.Commit(id)
+		if errors.Is(err, plumbing.ErrObjectNotFound) || err == nil && commit.Committer.When.Before(since) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, p := range commit.ParentHashes {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return false, nil
+}

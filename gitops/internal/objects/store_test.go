@@ -1,0 +1,284 @@
+package objects_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// large is more than is held in memory.
+var large = strings.Repeat("0123456789abcdef", 100_000)
+
+func content(t *testing.T, s *objects.Store, id plumbing.Hash) string {
+	t.Helper()
+	r, size, err := s.Blob(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil || int64(len(data)) != size {
+		t.Fatalf("%d bytes of %d: %v", len(data), size, err)
+	}
+	return string(data)
+}
+
+func TestObjectsLooseAndPackedAreFound(t *testing.T) {
+	r := gittest.New(t)
+	r.Write("small", "s\n")
+	r.Write("large", large)
+	r.Commit("seed")
+	for _, packed := range []bool{false, true} {
+		if packed {
+			r.Git("gc", "-q")
+		}
+		own := emptyStore(t)
+		s := open(t, own, r.Path(".git"))
+		gittest.Same(t, "small", "s\n", content(t, s, revision(r, "HEAD:small")))
+		if content(t, s, revision(r, "HEAD:large")) != large {
+			t.Error("the large file is another one")
+		}
+		gittest.Same(t, "kept for its size", []string{revision(r, "HEAD:large").String()}, looseIn(t, own))
+		c, err := s.Commit(revision(r, "HEAD"))
+		if err != nil || c.TreeHash != revision(r, "HEAD^{tree}") || c.Message != "seed\n" || c.Hash != revision(r, "HEAD") {
+			t.Errorf("the commit is %+v, %v", c, err)
+		}
+	}
+}
+
+func TestObjectsThatAreNotThere(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	none := plumbing.NewHash(strings.Repeat("1", 40))
+	for _, s := range []*objects.Store{open(t, "", r.Path(".git")), open(t, emptyStore(t)), open(t, emptyStore(t), r.Path(".git"))} {
+		if s.Has(none) {
+			t.Error("it has what is not there")
+		}
+		if _, err := s.Commit(none); !errors.Is(err, plumbing.ErrObjectNotFound) || errors.As(err, new(*objects.DamagedError)) {
+			t.Errorf("a commit: %v", err)
+		}
+		var damaged *objects.DamagedError
+		if _, err := s.Tree(none); !errors.As(err, &damaged) || damaged.ID != none.String() {
+			t.Errorf("a tree: %v", err)
+		}
+		if _, _, err := s.Blob(none); !errors.As(err, &damaged) {
+			t.Errorf("a blob: %v", err)
+		}
+	}
+	s := open(t, "", r.Path(".git"))
+	if _, _, err := s.Blob(revision(r, "HEAD")); err == nil {
+		t.Error("a commit is no blob")
+	}
+}
+
+// Who borrows finds what came into packs later.
+func TestPackedMeanwhile(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	s := open(t, emptyStore(t), r.Path(".git"))
+	if !s.Has(revision(r, "HEAD")) {
+		t.Fatal("HEAD is not there")
+	}
+	r.Write("later", "l\n")
+	r.Commit("later")
+	r.Git("repack", "-a", "-d", "-q")
+	gittest.Same(t, "later", "l\n", content(t, s, revision(r, "HEAD:later")))
+}
+
+// planted writes content, of a file, under the id of another object.
+func planted(t *testing.T, gitDir string, id plumbing.Hash, content string) {
+	t.Helper()
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, err := fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
+	dir := filepath.Join(gitDir, "objects", id.String()[:2])
+	err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o777))
+	path := filepath.Join(dir, id.String()[2:])
+	if err = errors.Join(err, os.RemoveAll(path), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsBorrowedIsHashed(t *testing.T) {
+	r := gittest.New(t)
+	r.Write("file", "right\n")
+	r.Commit("seed")
+	id := revision(r, "HEAD:file")
+	for _, wrong := range []string{"wrong\n", large} {
+		planted(t, r.Path(".git"), id, wrong)
+		own := emptyStore(t)
+		s := open(t, own, r.Path(".git"))
+		var damaged *objects.DamagedError
+		if _, _, err := s.Blob(id); !errors.As(err, &damaged) || damaged.ID != id.String() || !strings.Contains(err.Error(), "another content") {
+			t.Errorf("%.10q: %v", wrong, err)
+		}
+		if err := s.OwnFiles(t.Context(), []objects.Edit{{Path: "file", Mode: index.Regular, ID: id}}); err == nil {
+			t.Error("it was copied")
+		}
+		if open(t, own).Has(id) {
+			t.Error("the store took it for its own")
+		}
+	}
+}
+
+func TestCheckOwn(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	readme, gone := revision(r, "HEAD:README"), plumbing.NewHash(strings.Repeat("1", 40))
+	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme, gone}); err != nil {
+		t.Errorf("what is whole, or not there: %v", err)
+	}
+	planted(t, r.Path(".git"), readme, "wrong\n")
+	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme}); !errors.As(err, new(*objects.DamagedError)) {
+		t.Errorf("what is not: %v", err)
+	}
+}
+
+func TestCheckFilesNamesTheFile(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	s := open(t, emptyStore(t), r.Path(".git"))
+	changes, err := s.Differences(t.Context(), plumbing.ZeroHash, revision(r, "HEAD^{tree}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CheckFiles(t.Context(), changes); err != nil {
+		t.Error(err)
+	}
+	id := revision(r, "HEAD:src/main.go").String()
+	r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
+	later := open(t, emptyStore(t), r.Path(".git"))
+	if err := later.CheckFiles(t.Context(), changes); !errors.As(err, new(*objects.DamagedError)) || !strings.Contains(err.Error(), `"src/main.go"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWriteAsGitDoes(t *testing.T) {
+	r := gittest.New(t)
+	s := open(t, r.Path(".git"))
+	for _, text := range []string{"", "a\n", large} {
+		id, err := s.Write(plumbing.BlobObject, int64(len(text)), strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gittest.Same(t, "id", r.GitWith(nil, []byte(text), "hash-object", "--stdin"), id.String())
+		if again, err := s.WriteBytes(plumbing.BlobObject, []byte(text)); err != nil || again != id {
+			t.Errorf("again it is %s, %v", again, err)
+		}
+		if size, err := s.Size(id); err != nil || size != int64(len(text)) {
+			t.Errorf("its size is %d, %v", size, err)
+		}
+	}
+	r.Git("fsck", "--strict")
+}
+
+// A file that grows or shrinks while it is read is no object.
+func TestWriteOfAnotherSize(t *testing.T) {
+	own := emptyStore(t)
+	s := open(t, own)
+	for _, size := range []int64{3, 5} {
+		if id, err := s.Write(plumbing.BlobObject, size, strings.NewReader("four")); err == nil {
+			t.Errorf("%d bytes: %s", size, id)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(own, "objects", "*_obj_*"))
+	if err != nil || len(left)+len(looseIn(t, own)) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+func TestBlobBytesWithinALimit(t *testing.T) {
+	s := open(t, emptyStore(t))
+	id, err := s.WriteBytes(plumbing.BlobObject, []byte("12345"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := s.BlobBytes(id, 5); err != nil || string(data) != "12345" {
+		t.Errorf("%q, %v", data, err)
+	}
+	var large *objects.TooLargeError
+	if _, err := s.BlobBytes(id, 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+func TestPacksGoFromStoreToStore(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Write("large", large)
+	r.Write("empty", "")
+	r.Commit("later")
+	from := open(t, emptyStore(t), r.Path(".git"))
+	ids, err := from.Added(t.Context(), revision(r, "HEAD~1^{tree}"), revision(r, "HEAD^{tree}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ids) != 3 {
+		t.Errorf("%d objects are new, want the tree and two files", len(ids))
+	}
+	var pack bytes.Buffer
+	if err := from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack); err != nil {
+		t.Fatal(err)
+	}
+	to := gittest.New(t)
+	to.GitWith(nil, pack.Bytes(), "index-pack", "--stdin")
+	gittest.Same(t, "as git reads it", "commit", to.Git("cat-file", "-t", revision(r, "HEAD").String()))
+
+	own := emptyStore(t)
+	s := open(t, own)
+	if err := s.AddPack(bytes.NewReader(pack.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	if content(t, s, revision(r, "HEAD:large")) != large {
+		t.Error("the large file is another one")
+	}
+	if s.Has(revision(r, "HEAD:README")) {
+		t.Error("it has what was not in the pack")
+	}
+	if err := s.AddPack(strings.NewReader("no pack")); err == nil {
+		t.Error("it took what is no pack")
+	}
+}
+
+func TestIsAncestorAsGit(t *testing.T) {
+	r := gittest.New(t)
+	r.Commit("base")
+	r.Git("checkout", "-q", "-b", "side")
+	r.Commit("on the side")
+	r.Git("checkout", "-q", "main")
+	r.Commit("on main")
+	r.Git("merge", "-q", "--no-ff", "-m", "merge", "side")
+	r.Git("checkout", "-q", "--orphan", "other")
+	r.Commit("another root")
+	names := []string{"main", "main~1", "main~2", "side", "other"}
+	s := open(t, "", r.Path(".git"))
+	for _, old := range names {
+		for _, now := range names {
+			cmd := exec.Command("git", "merge-base", "--is-ancestor", old, now)
+			cmd.Dir = r.Dir
+			want := cmd.Run() == nil
+			if got, err := s.IsAncestor(t.Context(), revision(r, old), revision(r, now)); err != nil || got != want {
+				t.Errorf("%s in %s: %t, %v", old, now, got, err)
+			}
+		}
+	}
+	// A shallow history ends where its parents are not.
+	r.Git("clone", "-q", "--depth=1", "file://"+r.Dir, "../shallow")
+	shallow := open(t, "", r.Path("../shallow/.git"))
+	if is, err := shallow.IsAncestor(t.Context(), revision(r, "side"), revision(r, "other")); err != nil || is {
+		t.Errorf("beyond a shallow history: %t, %v", is, err)
+	}
+}

@@ -1,0 +1,220 @@
+package objects
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// TreeMode is the mode of a folder in a tree. Those of files are index's.
+const TreeMode uint32 = 0o040000
+
+// Entry is one line of a tree object; mode 0 stands for none.
+type Entry struct {
+	Name string
+	Mode uint32
+	ID   plumbing.Hash
+}
+
+func (e Entry) IsTree() bool { return e.Mode == TreeMode }
+
+// isFile says that the content of the entry is a blob: of a file or a link.
+func (e Entry) isFile() bool { return e.Mode != 0 && !e.IsTree() && e.Mode != index.Gitlink }
+
+// Key is what entries of a tree are sorted by: a folder as if it ended with a
+// slash.
+func (e Entry) Key() string {
+	if e.IsTree() {
+		return e.Name + "/"
+	}
+	return e.Name
+}
+
+const largestTree = 16 << 20 // bytes of one tree object
+
+// Tree reads a tree object. The zero id is the tree of nothing.
+func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	o, r, err := s.open(plumbing.TreeObject, id)
+	if err != nil {
+		return nil, fmt.Errorf("read a tree: %w", err)
+	}
+	defer r.Close()
+	if o.Size() > largestTree {
+		return nil, fmt.Errorf("read tree %s: %d bytes are too many", id, o.Size())
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(o.Size()))
+	if _, err := buf.ReadFrom(r); err != nil {
+		return nil, fmt.Errorf("read tree %s: %w", id, err)
+	}
+	entries, err := decodeTree(buf.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("read tree %s: %w", id, err)
+	}
+	return entries, nil
+}
+
+func decodeTree(data []byte) ([]Entry, error) {
+	var entries []Entry
+	for len(data) > 0 {
+		mode, rest, ok := bytes.Cut(data, []byte{' '})
+		name, tail, named := bytes.Cut(rest, []byte{0})
+		if !ok || !named || len(tail) < len(plumbing.ZeroHash) {
+			return nil, fmt.Errorf("entry %d is cut", len(entries))
+		}
+		value, err := strconv.ParseUint(string(mode), 8, 32)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d has no mode", len(entries))
+		}
+		e := Entry{Name: string(name), Mode: canonicalMode(uint32(value))}
+		data = tail[copy(e.ID[:], tail):]
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// canonicalMode is what git takes the modes of old trees (100664) for.
+func canonicalMode(mode uint32) uint32 {
+	if mode&^0o777 != 0o100000 {
+		return mode
+	}
+	if mode&0o100 != 0 {
+		return index.Executable
+	}
+	return index.Regular
+}
+
+func encodeTree(entries []Entry) []byte {
+	var b []byte
+	for _, e := range entries {
+		b = strconv.AppendUint(b, uint64(e.Mode), 8)
+		b = append(b, ' ')
+		b = append(b, e.Name...)
+		b = append(b, 0)
+		b = append(b, e.ID[:]...)
+	}
+	return b
+}
+
+// Find is what a tree has at a path; its mode is 0 when there is nothing.
+func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
+	at := Entry{Mode: TreeMode, ID: tree}
+	for name := range strings.SplitSeq(path, "/") {
+		if !at.IsTree() {
+			return Entry{}, nil
+		}
+		entries, err := s.Tree(at.ID)
+		if err != nil {
+			return Entry{}, err
+		}
+		i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
+		if i < 0 {
+			return Entry{}, nil
+		}
+		at = entries[i]
+	}
+	return at, nil
+}
+
+// Edit is what becomes of one path of a tree: mode 0 takes it away.
+type Edit struct {
+	Path string
+	Mode uint32
+	ID   plumbing.Hash
+}
+
+// Apply writes the tree that edits, one for each path, make of tree. Only the
+// folders on the way to the edited paths are read and written.
+func (s *Store) Apply(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
+	edited, err := s.applyEdits(tree, edits)
+	if err == nil && edited.IsZero() {
+		return s.WriteBytes(plumbing.TreeObject, nil)
+	}
+	return edited, err
+}
+
+// applyEdits is Apply, but its result is zero when nothing is left.
+func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
+	entries, err := s.Tree(tree)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	byName := map[string]Entry{}
+	for _, e := range entries {
+		byName[e.Name] = e
+	}
+	for name, group := range groups(edits) {
+		e, err := s.editEntry(byName[name], name, group)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		byName[name] = e
+	}
+	return s.writeTree(byName)
+}
+
+// groups sorts edits by the first part of their path and takes it off. A group
+// may hold an edit of the name itself, with an empty path.
+func groups(edits []Edit) map[string][]Edit {
+	byName := map[string][]Edit{}
+	for _, e := range edits {
+		name, rest, _ := strings.Cut(e.Path, "/")
+		byName[name] = append(byName[name], Edit{rest, e.Mode, e.ID})
+	}
+	return byName
+}
+
+// editEntry applies the edits below name, then the one of name itself: a file
+// may take the place of a folder and the other way round.
+func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
+	var below []Edit
+	self := Edit{Path: "?"}
+	for _, g := range group {
+		if g.Path == "" {
+			self = g
+			continue
+		}
+		below = append(below, g)
+	}
+	if self.Path == "" && self.Mode != 0 {
+		return Entry{name, self.Mode, self.ID}, nil
+	}
+	if self.Path == "" && !e.IsTree() {
+		e = Entry{}
+	}
+	if len(below) == 0 {
+		return e, nil
+	}
+	old := plumbing.ZeroHash
+	if e.IsTree() {
+		old = e.ID
+	}
+	id, err := s.applyEdits(old, below)
+	if err != nil || id.IsZero() {
+		return Entry{}, err
+	}
+	return Entry{name, TreeMode, id}, nil
+}
+
+func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
+	entries := make([]Entry, 0, len(byName))
+	for _, e := range byName {
+		if e.Mode != 0 {
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) == 0 {
+		return plumbing.ZeroHash, nil
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key(), b.Key()) })
+	return s.WriteBytes(plumbing.TreeObject, encodeTree(entries))
+}

@@ -1,0 +1,210 @@
+package objects_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// treeOf writes the tree of some files by their paths.
+func treeOf(t *testing.T, s *objects.Store, files map[string]string) plumbing.Hash {
+	t.Helper()
+	var edits []objects.Edit
+	for path, text := range files {
+		id, err := s.WriteBytes(plumbing.BlobObject, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edits = append(edits, objects.Edit{Path: path, Mode: index.Regular, ID: id})
+	}
+	tree, err := s.Apply(plumbing.ZeroHash, edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func TestFind(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Link("README", "link")
+	r.Chmod("src/main.go", 0o755)
+	r.Commit("more")
+	s := open(t, "", r.Path(".git"))
+	for path, mode := range map[string]uint32{
+		"README": index.Regular, "link": index.Symlink, "src": objects.TreeMode, "src/main.go": index.Executable, "src/deep/er/x": index.Regular,
+		"none": 0, "src/none/x": 0, "README/below": 0, "src/": 0, "": 0, "readme": 0,
+	} {
+		e, err := s.Find(revision(r, "HEAD^{tree}"), path)
+		if err != nil || e.Mode != mode {
+			t.Errorf("%q has the mode %o, %v; want %o", path, e.Mode, err, mode)
+		}
+		if mode != 0 {
+			gittest.Same(t, path, revision(r, "HEAD:"+path), e.ID)
+		}
+	}
+}
+
+func TestTreesThatAreDamaged(t *testing.T) {
+	s := open(t, emptyStore(t))
+	id := strings.Repeat("\x01", 20)
+	for name, data := range map[string]string{
+		"cut": "100644 name\x00" + id[:19], "no name": "100644" + id, "no mode": "x name\x00" + id, "a huge mode": "77777777777777777777 n\x00" + id,
+	} {
+		tree, err := s.WriteBytes(plumbing.TreeObject, []byte(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := s.Tree(tree); err == nil {
+			t.Errorf("%s: %+v", name, entries)
+		}
+	}
+	old, err := s.WriteBytes(plumbing.TreeObject, []byte("100664 a\x00"+id+"100700 b\x00"+id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := s.Tree(old)
+	if err != nil || entries[0].Mode != index.Regular || entries[1].Mode != index.Executable {
+		t.Errorf("modes of old trees: %+v, %v", entries, err)
+	}
+}
+
+// Edits of any order make the tree that git makes of the same files.
+func TestApplyAsGitDoes(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, seed))
+	names := []string{"a", "a-b", "a.b", "a0", "b"}
+	path := func() string {
+		parts := make([]string, 1+random.IntN(3))
+		for i := range parts {
+			parts[i] = names[random.IntN(len(names))]
+		}
+		return strings.Join(parts, "/")
+	}
+	r := gittest.New(t)
+	s := open(t, r.Path(".git"))
+	files, tree := map[string]string{}, plumbing.ZeroHash
+	for step := range 40 {
+		edits := map[string]objects.Edit{}
+		for range 1 + random.IntN(4) {
+			at := path()
+			for other := range files { // a file and a folder cannot both be
+				if strings.HasPrefix(other, at+"/") || strings.HasPrefix(at, other+"/") {
+					delete(files, other)
+					edits[other] = objects.Edit{Path: other}
+				}
+			}
+			for other, e := range edits {
+				if e.Mode != 0 && (strings.HasPrefix(other, at+"/") || strings.HasPrefix(at, other+"/")) {
+					delete(files, other)
+					edits[other] = objects.Edit{Path: other}
+				}
+			}
+			if _, there := files[at]; there && random.IntN(2) == 0 {
+				delete(files, at)
+				edits[at] = objects.Edit{Path: at}
+				continue
+			}
+			files[at] = fmt.Sprint(step)
+			id, err := s.WriteBytes(plumbing.BlobObject, []byte(files[at]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			edits[at] = objects.Edit{Path: at, Mode: index.Regular, ID: id}
+		}
+		var err error
+		if tree, err = s.Apply(tree, slices.Collect(maps.Values(edits))); err != nil {
+			t.Fatal(err)
+		}
+		var lines strings.Builder
+		for at, text := range files {
+			fmt.Fprintf(&lines, "100644 %s\t%s\n", r.GitWith(nil, []byte(text), "hash-object", "--stdin"), at)
+		}
+		r.Remove(".git/index")
+		r.GitWith(nil, []byte(lines.String()), "update-index", "--add", "--index-info")
+		if want := r.Git("write-tree"); want != tree.String() {
+			t.Fatalf("seed %d, step %d: the tree of %q is %s, git's is %s", seed, step, files, tree, want)
+		}
+	}
+}
+
+func TestDifferencesAndWhatIsAdded(t *testing.T) {
+	s := open(t, emptyStore(t))
+	a := treeOf(t, s, map[string]string{"same/x": "x", "gone": "g", "file": "f", "folder/in": "i", "changed": "1", "moved": "m"})
+	b := treeOf(t, s, map[string]string{"same/x": "x", "file/now/deep": "f", "folder": "i", "changed": "2", "to/moved": "m"})
+	changes, err := s.Differences(t.Context(), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range changes {
+		got = append(got, fmt.Sprintf("%s %t %t", d.Path, d.Old.Mode != 0, d.New.Mode != 0))
+	}
+	slices.Sort(got)
+	gittest.Same(t, "differences", []string{
+		"changed true true", "file true false", "file/now/deep false true", "folder false true", "folder/in true false",
+		"gone true false", "moved true false", "to/moved false true",
+	}, got)
+
+	ids, err := s.Added(t.Context(), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1 + 3 + 4; len(ids) != want { // the root, three folders, and the files that are new at their place
+		t.Errorf("%d objects are new, want %d", len(ids), want)
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("it ended")
+	cancel(why)
+	if _, err := s.Differences(ended, a, b); !errors.Is(err, why) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+	if none, err := s.Differences(ended, a, a); err != nil || len(none) > 0 {
+		t.Errorf("a tree and itself: %v, %v", none, err)
+	}
+}
+
+func TestChangesType(t *testing.T) {
+	entry := func(mode uint32) objects.Entry { return objects.Entry{Mode: mode} }
+	for _, c := range []struct {
+		old, now uint32
+		want     bool
+	}{
+		{index.Regular, index.Executable, false},
+		{index.Regular, index.Symlink, true},
+		{index.Gitlink, index.Regular, true},
+		{0, index.Symlink, false},
+		{index.Symlink, 0, false},
+	} {
+		if got := (objects.Difference{Old: entry(c.old), New: entry(c.now)}).ChangesType(); got != c.want {
+			t.Errorf("%o to %o: %t", c.old, c.now, got)
+		}
+	}
+}
+
+func TestValidNames(t *testing.T) {
+	for name, valid := range map[string]bool{
+		"a": true, ".gitignore": true, "git": true, "a.git": true, ".git2": true, "git~2": true, "..a": true, "ä \\ b": true, ".gi": true,
+		"": false, ".": false, "..": false, "a/b": false, "a\x00": false,
+		".git": false, ".GIT": false, ".git ": false, ".git..": false, "GIT~1": false, "git~1.": false, ".git:stream": false, ".git\\x": false, "x\\.git": false,
+		".g\u200cit": false, "\ufeff.git": false, ".gi\u206ft": false,
+	} {
+		if objects.ValidName(name) != valid {
+			t.Errorf("%q is valid: %t", name, !valid)
+		}
+	}
+	if !objects.ValidPath("a/b.git/c") || objects.ValidPath("a/.Git/c") || objects.ValidPath("a//c") || objects.ValidPath("/a") {
+		t.Error("a path is valid where each of its parts is")
+	}
+}

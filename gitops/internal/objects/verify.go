@@ -1,0 +1,170 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/pjbgf/sha1cd"
+)
+
+// What is wrong with an object.
+var (
+	errOtherContent = errors.New("it has another content than its id says")
+	errCollision    = errors.New("its content was made to have the id of another one (a collision of SHA-1)")
+)
+
+// hasher finds the id of an object, and refuses contents that were made to have
+// the id of another one, as git does.
+type hasher struct{ sha1cd.CollisionResistantHash }
+
+func newHasher(t plumbing.ObjectType, size int64) hasher {
+	h := hasher{sha1cd.New().(sha1cd.CollisionResistantHash)}
+	fmt.Fprintf(h, "%s %d\x00", t, size)
+	return h
+}
+
+func (h hasher) id() (id plumbing.Hash, err error) {
+	_, collides := h.CollisionResistantSum(id[:0])
+	if collides {
+		err = errCollision
+	}
+	return id, err
+}
+
+// open opens an object that has to be there. Its errors name the object.
+func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.EncodedObject, r io.ReadCloser, err error) {
+	if o, err = s.lookUp(t, id); err == nil {
+		r, err = o.Reader()
+	}
+	switch {
+	case errors.Is(err, plumbing.ErrObjectNotFound):
+		err = &DamagedError{id.String(), plumbing.ErrObjectNotFound}
+	case err != nil && !errors.As(err, new(*DamagedError)):
+		err = fmt.Errorf("object %s: %w", id, err)
+	}
+	return o, r, err
+}
+
+// borrow looks in every folder that is borrowed from. When nothing has it, the
+// lists of packs are read again: somebody may have packed meanwhile.
+func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
+	for range 2 {
+		for _, folder := range s.borrowed {
+			o, err := folder.EncodedObject(plumbing.AnyObject, id)
+			if errors.Is(err, plumbing.ErrObjectNotFound) {
+				continue
+			}
+			if err == nil {
+				o, err = s.verified(id, o)
+			}
+			return o, damaged(id, err)
+		}
+		for _, folder := range s.borrowed {
+			folder.Reindex()
+		}
+	}
+	return nil, plumbing.ErrObjectNotFound
+}
+
+// damaged tells what is wrong with an object from what keeps files from being
+// read at all.
+func damaged(id plumbing.Hash, err error) error {
+	if err == nil || errors.As(err, new(*fs.PathError)) {
+		return err
+	}
+	return &DamagedError{id.String(), err}
+}
+
+// verified is an object whose content was hashed: a small one in memory, a large
+// one as a copy in the store's own folder.
+func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if o.Size() > largeObject && s.own != nil {
+		return s.kept(id, o, r)
+	}
+	if whole, ok := o.(*plumbing.MemoryObject); ok {
+		return whole, isNamed(id, o, r)
+	}
+	inMemory := &plumbing.MemoryObject{}
+	inMemory.SetType(o.Type())
+	return inMemory, isNamed(id, o, io.TeeReader(io.LimitReader(r, largeObject+1), inMemory))
+}
+
+func (s *Store) kept(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (plumbing.EncodedObject, error) {
+	found, err := s.Write(o.Type(), o.Size(), r)
+	if err != nil {
+		return nil, err
+	}
+	if found != id {
+		return nil, errOtherContent
+	}
+	return s.own.EncodedObject(plumbing.AnyObject, id)
+}
+
+// isNamed makes sure that content, the whole of o, is what id says.
+func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) error {
+	sum := newHasher(o.Type(), o.Size())
+	if _, err := io.Copy(sum, content); err != nil {
+		return err
+	}
+	found, err := sum.id()
+	if err == nil && found != id {
+		err = errOtherContent
+	}
+	return err
+}
+
+// CheckOwn makes sure that of objects each is what its id says, as far as the store's
+// own folder has it: a repository that is not ours alone may have been given
+// another one for it.
+func (s *Store) CheckOwn(ids []plumbing.Hash) error {
+	for _, id := range ids {
+		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			continue
+		}
+		if err == nil {
+			err = readsAs(id, o)
+		}
+		if err := damaged(id, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readsAs(id plumbing.Hash, o plumbing.EncodedObject) error {
+	r, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return isNamed(id, o, r)
+}
+
+// CheckFiles makes sure that what changes write is there and is whole, before
+// anything of the work tree makes room for it.
+func (s *Store) CheckFiles(ctx context.Context, changes []Difference) error {
+	for _, d := range changes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !d.New.isFile() {
+			continue
+		}
+		_, r, err := s.open(plumbing.BlobObject, d.New.ID)
+		if err != nil {
+			return fmt.Errorf("write %q: %w", d.Path, err)
+		}
+		r.Close()
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package program_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+)
+
+func TestPathOutside(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, folder := range []string{"work/bin", "work2", "tools"} {
+		if err := os.MkdirAll(at(folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"in": at("work/bin"), "later": "work/not/yet", "out": at("tools"), "root": at("work"), "round": at("round"), "through": at("work/leads"), "work/leads": at("tools"),
+	} {
+		if err := os.Symlink(to, at(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]bool{
+		at("tools"): true, at("work2"): true, at("out"): true, at("nowhere"): true, "/": true,
+		at("work"): false, at("work/leads"): false, at("round"): false, at("through"): false, at("work/bin"): false, at("work/not/yet"): false, at("in"): false, at("in/deeper"): false, at("later"): false, at("tools/../work"): false,
+		"": false, ".": false, "bin": false,
+	} {
+		for _, root := range []string{at("work"), at("root")} {
+			if got := program.PathOutside("/usr/bin:"+path, root); (got == "/usr/bin:"+path) != want || !strings.HasPrefix(got, "/usr/bin") {
+				t.Errorf("PathOutside(%q, %q) = %q", path, root, got)
+			}
+		}
+	}
+	if got := program.PathOutside(at("work")+"::/usr/bin", ""); got != at("work")+":/usr/bin" {
+		t.Errorf("without a work tree it is %q", got)
+	}
+}

@@ -1,0 +1,131 @@
+// Package program runs the git program for what only it can do: with few
+// variables of ours, none of its programs from where commands are at work, and
+// what it started ended with it. It decides which git that is, and knows no
+// repository.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Program is git with an environment of its own.
+type Program struct {
+	Path string // empty: there is none
+	env  []string
+}
+
+// With returns the program with more variables; later ones count.
+func (p Program) With(vars ...string) Program {
+	return Program{p.Path, append(append([]string(nil), p.env...), vars...)}
+}
+
+func (p Program) There() bool { return p.Path != "" }
+
+// Run runs git in a folder and returns what it wrote to its standard output.
+func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	err := p.Stream(ctx, dir, stdin, &out, args...)
+	return out.Bytes(), err
+}
+
+// Stream is run for a long output.
+func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
+	var stderr tail
+	out := &sink{to: stdout}
+	cmd := exec.CommandContext(ctx, p.Path, args...)
+	cmd.Dir, cmd.Env = dir, p.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a filter is a child of git, and ends with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+	}
+	if out.err != nil {
+		return &gitError{args: args, err: out.err}
+	}
+	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String(), err: err}
+}
+
+// sink remembers why it could not take what a program wrote: the program itself
+// only finds its pipe broken.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.to.Write(p)
+	s.err = errors.Join(s.err, err)
+	return n, err
+}
+
+// gitError is git's own words for what went wrong.
+type gitError struct {
+	args   []string
+	status int
+	text   string
+	err    error
+}
+
+func (e *gitError) Error() string {
+	if e.text == "" {
+		return fmt.Sprintf("git %s: %v", e.command(), e.err)
+	}
+	return fmt.Sprintf("git %s: %s", e.command(), e.text)
+}
+
+// command skips the options that come before the command's name.
+func (e *gitError) command() string {
+	for i := 0; i < len(e.args); i++ {
+		if e.args[i] != "-c" {
+			return e.args[i]
+		}
+		i++
+	}
+	return ""
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// Is finds in git's words what the machine has too little of.
+func (e *gitError) Is(target error) bool {
+	lacks := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
+	return slices.Contains(lacks, target) && strings.Contains(strings.ToLower(e.text), target.Error())
+}
+
+// ExitStatus is how git ended by itself; -1 where it did not.
+func ExitStatus(err error) int {
+	var failed *gitError
+	if errors.As(err, &failed) {
+		return failed.status
+	}
+	return -1
+}
+
+// tail keeps the end of what a program complains.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 2 << 10
+	t.kept = append(t.kept, p...)
+	if len(t.kept) > most {
+		t.kept = t.kept[len(t.kept)-most:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.TrimSpace(string(t.kept)) }

@@ -1,0 +1,136 @@
+package program_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"plain/git": 0o644, "work/git": 0o755, "good/git": 0o755} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777), os.WriteFile(filepath.Join(dir, name), nil, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "folder/git"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	at := func(names ...string) string {
+		for i := range names {
+			names[i] = filepath.Join(dir, names[i])
+		}
+		return strings.Join(names, ":")
+	}
+	for list, want := range map[string]string{
+		at("none", "folder", "plain", "work", "good"): at("good/git"), at("plain", "work"): "", "": "", "good": "",
+	} {
+		if got := program.Find(list, at("work")); got != want {
+			t.Errorf("Find(%q) = %q, want %q", list, got, want)
+		}
+	}
+}
+
+func TestLeadsThrough(t *testing.T) {
+	dir := t.TempDir()
+	work, out := filepath.Join(dir, "work"), filepath.Join(dir, "out")
+	if err := errors.Join(os.Mkdir(work, 0o777), os.Mkdir(out, 0o777), os.Symlink(work, filepath.Join(dir, "link")), os.Symlink("../work/x", filepath.Join(out, "in"))); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		work: true, work + "/not/yet": true, dir + "/link/x": true, out + "/in": true, out: false, work + "s": false, dir: false, work + "/../out": false,
+	} {
+		for _, folder := range []string{work, filepath.Join(dir, "link")} {
+			if got := program.LeadsThrough(path, folder); got != want {
+				t.Errorf("LeadsThrough(%q, %q) = %t", path, folder, got)
+			}
+		}
+	}
+}
+
+func variables(t *testing.T, git program.Program) []string {
+	t.Helper()
+	out, err := git.Run(t.Context(), t.TempDir(), nil, "-c", "alias.variables=!env", "variables")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(out), "\n")
+}
+
+func TestGitSeesFewVariables(t *testing.T) {
+	r := gittest.New(t)
+	environ := []string{
+		"PATH=" + filepath.Dir(gittest.Program(t)) + ":/usr/bin:/bin:" + r.Dir + "/bin", "HOME=" + t.TempDir(), "GITHUB_TOKEN=hunter22", "GIT_DIR=/nowhere",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=given", "GIT_SSH_COMMAND=hunter22", "LC_ALL=de",
+	}
+	user := program.AsUser(gittest.Program(t), environ, r.Path(".git"), r.Dir)
+	isolated := program.Isolated(gittest.Program(t), environ, r.Dir, r.Path(".git"), r.Dir)
+	for _, git := range []program.Program{user, isolated} {
+		for _, v := range variables(t, git.With("MORE=1", "LC_ALL=C.UTF-8")) {
+			if strings.Contains(v, "hunter22") || strings.Contains(v, "/nowhere") || strings.HasPrefix(v, "PATH=") && strings.Contains(v, r.Dir) {
+				t.Errorf("it sees %s", v)
+			}
+		}
+		if all := variables(t, git.With("MORE=1")); !slices.Contains(all, "MORE=1") || !slices.Contains(all, "LC_ALL=C") {
+			t.Errorf("it sees %q", all)
+		}
+	}
+	name := func(git program.Program) string {
+		out, _ := git.Run(t.Context(), r.Dir, nil, "config", "user.name")
+		return strings.TrimSpace(string(out))
+	}
+	gittest.Same(t, "with the user's configuration", "given", name(user))
+	gittest.Same(t, "without", "", name(isolated))
+}
+
+func TestHowGitEnds(t *testing.T) {
+	r := gittest.New(t)
+	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
+	if !git.There() || (program.Program{}).There() {
+		t.Error("git is there where it is not")
+	}
+	out, err := git.Run(t.Context(), r.Dir, strings.NewReader("abc"), "hash-object", "--stdin")
+	if err != nil || len(out) != 41 {
+		t.Errorf("hash-object: %q, %v", out, err)
+	}
+	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "a.b=c", "cat-file", "-t", "nothing")
+	if err == nil || !strings.HasPrefix(err.Error(), "git cat-file: fatal: ") || program.ExitStatus(err) != 128 {
+		t.Errorf("cat-file: %v, %d", err, program.ExitStatus(err))
+	}
+	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "alias.full=!echo no space left on device >&2; exit 3", "full")
+	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || program.ExitStatus(err) != 3 {
+		t.Errorf("without space: %v, %d", err, program.ExitStatus(err))
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("it ended")
+	cancel(why)
+	if _, err := git.Run(ended, r.Dir, nil, "version"); !errors.Is(err, why) || program.ExitStatus(err) != -1 {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestWhatCannotBeWrittenIsWhatIsTold(t *testing.T) {
+	r := gittest.New(t)
+	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
+	long := bytes.NewReader(make([]byte, 1<<20))
+	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "-c", "alias.copy=!cat", "copy"); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+}

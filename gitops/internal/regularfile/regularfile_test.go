@@ -1,0 +1,133 @@
+package regularfile_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// places is a folder with one of each kind of thing.
+func places(t *testing.T) (dir string, root *os.Root) {
+	t.Helper()
+	dir = t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.WriteFile(at("file"), []byte("12345"), 0o666), os.Mkdir(at("folder"), 0o777),
+		os.Symlink("file", at("link")), os.Symlink(at("file"), at("out")), syscall.Mkfifo(at("pipe"), 0o666),
+	); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return dir, root
+}
+
+func TestWhatIsRead(t *testing.T) {
+	dir, root := places(t)
+	for name, want := range map[string]struct{ path, in bool }{
+		"file": {true, true}, "out": {true, false}, "folder": {}, "pipe": {}, "none": {},
+	} {
+		data, err := regularfile.Read(filepath.Join(dir, name), 5)
+		if (err == nil) != want.path || want.path && string(data) != "12345" {
+			t.Errorf("Read(%s) = %q, %v", name, data, err)
+		}
+		data, err = regularfile.ReadIn(root, name)
+		if (err == nil) != want.in || want.in && string(data) != "12345" {
+			t.Errorf("ReadIn(%s) = %q, %v", name, data, err)
+		}
+	}
+	if data, err := regularfile.Read(os.DevNull, 5); err != nil || len(data) > 0 {
+		t.Errorf("the null device: %q, %v", data, err)
+	}
+	if _, err := regularfile.Read("/dev/zero", 5); err == nil {
+		t.Error("another device was read")
+	}
+	if data, err := regularfile.Read(filepath.Join(dir, "file"), 4); err == nil {
+		t.Errorf("over the bound: %q", data)
+	}
+	if _, err := regularfile.ReadIn(root, "../"+filepath.Base(dir)+"/file"); err == nil {
+		t.Error("a file outside of the folder was read")
+	}
+}
+
+func TestWhatIsAppendedTo(t *testing.T) {
+	dir, _ := places(t)
+	for name, takes := range map[string]bool{"file": true, "new": true, "link": false, "folder": false, "pipe": false} {
+		f, err := regularfile.Append(filepath.Join(dir, name))
+		if (err == nil) != takes {
+			t.Errorf("Append(%s): %v", name, err)
+		}
+		if err == nil {
+			_, err = f.WriteString("6")
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "123456" {
+		t.Errorf("the file has %q, %v", data, err)
+	}
+}
+
+func TestOpenFolderWaitsForNoPipe(t *testing.T) {
+	_, root := places(t)
+	for name, opens := range map[string]bool{"folder": true, "file": false, "pipe": false, "none": false} {
+		folder, err := regularfile.OpenFolder(root, name)
+		if (err == nil) != opens {
+			t.Errorf("OpenFolder(%s): %v", name, err)
+		}
+		if err == nil {
+			folder.Close()
+		}
+	}
+}
+
+func TestCopyIfThere(t *testing.T) {
+	dir, _ := places(t)
+	to := filepath.Join(dir, "copy")
+	for _, from := range []string{"", filepath.Join(dir, "none")} {
+		if err := regularfile.CopyIfThere(from, to, 5); err != nil {
+			t.Errorf("%q: %v", from, err)
+		}
+	}
+	for _, name := range []string{"pipe", "folder"} {
+		if err := regularfile.CopyIfThere(filepath.Join(dir, name), to, 5); err == nil {
+			t.Errorf("a %s was copied", name)
+		}
+	}
+	if err := regularfile.CopyIfThere(filepath.Join(dir, "file"), to, 4); err == nil {
+		t.Error("too large a file was copied")
+	}
+	if _, err := os.Lstat(to); err == nil {
+		t.Error("there is a copy of nothing")
+	}
+	if err := regularfile.CopyIfThere(filepath.Join(dir, "link"), to, 5); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(to); err != nil || string(data) != "12345" {
+		t.Errorf("the copy has %q, %v", data, err)
+	}
+}
+
+func TestUntilEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r := regularfile.Until(ctx, strings.NewReader("12345"))
+	if _, err := io.ReadFull(r, make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("it ended")
+	cancel(why)
+	if n, err := r.Read(make([]byte, 2)); n > 0 || !errors.Is(err, why) {
+		t.Errorf("read %d, %v", n, err)
+	}
+}

@@ -1,0 +1,399 @@
+package repository
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/eol"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// Settings is the part of git's configuration that this package follows, as it
+// was when the checkout was opened.
+type Settings struct {
+	formatVersion int
+	extensions    map[string]string
+	bare          bool
+	worktree      string
+	sparse        bool
+	promisor      string // name of a remote that objects are fetched from on demand
+
+	EOL          eol.Settings
+	FileMode     bool
+	Symlinks     bool
+	IgnoreCase   bool
+	Precompose   bool
+	TrustCtime   bool
+	noReflog     bool
+	MinimalStat  bool
+	excludesFile string
+	attributes   string
+	Origin       string
+	Filters      map[string]FilterDriver
+}
+
+// FilterDriver is a [filter "name"] section: options by name, as written.
+type FilterDriver map[string]string
+
+// Active says that the driver runs a program.
+func (d FilterDriver) Active() bool {
+	return d["clean"] != "" || d["smudge"] != "" || d["process"] != ""
+}
+
+// variable is one line of the configuration. Key is in git's canonical form:
+// section and name in lower case, the part between as written.
+type variable struct {
+	key, value string
+	valued     bool // false: a bare name, which means true
+}
+
+// wantedVariables is what the configuration is searched for.
+const wantedVariables = `^(core|extensions|index|filter|remote|include|includeif)\.`
+
+// readConfig reads the configuration that holds for the checkout, through all
+// files and includes: with git where it is there, else by itself. A file of the
+// work tree among them is an *UnsupportedError: commands of the agent could have
+// git start programs by it.
+func readConfig(ctx context.Context, l Layout, git program.Program, getenv func(string) string) ([]variable, error) {
+	if !git.There() {
+		return configFiles{Layout: l, getenv: getenv}.read()
+	}
+	out, err := git.Run(ctx, l.Root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
+	if program.ExitStatus(err) == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read git's configuration: %w", err)
+	}
+	return l.listed(out, getenv("HOME"))
+}
+
+// listed reads what git config -z --show-origin writes: by turns where a variable
+// stands, and the variable.
+func (l Layout) listed(out []byte, home string) ([]variable, error) {
+	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
+	vars, from := make([]variable, 0, len(items)/2), ""
+	var err error
+	for ; len(items) >= 2; items = items[2:] {
+		key, value, valued := strings.Cut(string(items[1]), "\n")
+		if file, ok := strings.CutPrefix(string(items[0]), "file:"); ok && from != absolute(l.Root, file) {
+			from = absolute(l.Root, file)
+			err = l.configOutside(from)
+		}
+		if err == nil && isInclude(key) {
+			err = l.configOutside(absolute(filepath.Dir(from), expandHome(value, home)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		vars = append(vars, variable{key, value, valued})
+	}
+	return vars, nil
+}
+
+// isInclude says whether a variable names a file that git reads too, perhaps on
+// a condition.
+func isInclude(key string) bool {
+	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
+}
+
+// configOutside refuses a file of git's configuration that commands at work in
+// the checkout can change, or make.
+func (l Layout) configOutside(path string) error {
+	path = filepath.Clean(path)
+	for _, dir := range [...]string{l.GitDir, l.CommonDir} {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			return nil
+		}
+	}
+	if !program.LeadsThrough(path, l.Root) {
+		return nil
+	}
+	return &UnsupportedError{
+		Feature: fmt.Sprintf("git's configuration in the checkout (%s), where the agent could change it", path),
+		Remedy:  "keep it outside, and take it out of include.path, HOME or GIT_CONFIG_GLOBAL",
+	}
+}
+
+// Required says that git fails where the driver cannot do its work.
+func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
+
+func newSettings(vars []variable, home string) Settings {
+	s := Settings{
+		extensions: map[string]string{},
+		FileMode:   true, Symlinks: true, TrustCtime: true,
+		Filters: map[string]FilterDriver{},
+	}
+	for _, v := range vars {
+		s.take(v)
+	}
+	s.excludesFile = expandHome(s.excludesFile, home)
+	s.attributes = expandHome(s.attributes, home)
+	return s
+}
+
+// useDefaultRules puts in where git looks for the user's own ignore and
+// attribute rules when the configuration does not say.
+func (s *Settings) useDefaultRules(getenv func(string) string) {
+	dir := filepath.Join(configHome(getenv), "git")
+	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
+	s.attributes = cmp.Or(s.attributes, filepath.Join(dir, "attributes"))
+}
+
+func (s *Settings) take(v variable) {
+	section, rest, _ := strings.Cut(v.key, ".")
+	dot := strings.LastIndexByte(rest, '.')
+	middle, name := rest[:max(dot, 0)], rest[dot+1:]
+	switch section {
+	case "core":
+		s.takeCore(name, v)
+	case "extensions":
+		s.extensions[name] = strings.ToLower(v.value)
+	case "index":
+		s.sparse = s.sparse || name == "sparse" && v.bool()
+	case "filter":
+		s.takeFilter(middle, name, v)
+	case "remote":
+		s.takeRemote(middle, name, v)
+	}
+}
+
+func (s *Settings) takeCore(name string, v variable) {
+	switch name {
+	case "repositoryformatversion":
+		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
+	case "bare":
+		s.bare = v.bool()
+	case "worktree":
+		s.worktree = v.value
+	case "sparsecheckout":
+		s.sparse = v.bool()
+	case "autocrlf":
+		s.EOL.AutoCRLF = v.boolOr("input")
+	case "eol":
+		s.EOL.EOL = strings.ToLower(v.value)
+	case "filemode":
+		s.FileMode = v.bool()
+	case "symlinks":
+		s.Symlinks = v.bool()
+	case "ignorecase":
+		s.IgnoreCase = v.bool()
+	case "precomposeunicode":
+		s.Precompose = v.bool()
+	case "trustctime":
+		s.TrustCtime = v.bool()
+	case "checkstat":
+		s.MinimalStat = strings.EqualFold(v.value, "minimal")
+	case "logallrefupdates":
+		s.noReflog = !strings.EqualFold(v.value, "always") && !v.bool()
+	case "excludesfile":
+		s.excludesFile = v.value
+	case "attributesfile":
+		s.attributes = v.value
+	}
+}
+
+func (s *Settings) takeFilter(driver, name string, v variable) {
+	if s.Filters[driver] == nil {
+		s.Filters[driver] = FilterDriver{}
+	}
+	value := v.value
+	if !v.valued {
+		value = "true"
+	}
+	s.Filters[driver][name] = value
+}
+
+func (s *Settings) takeRemote(remote, name string, v variable) {
+	switch name {
+	case "url":
+		if remote == "origin" && s.Origin == "" {
+			s.Origin = withoutCredentials(v.value)
+		}
+	case "promisor":
+		if v.bool() {
+			s.promisor = remote
+		}
+	case "partialclonefilter":
+		s.promisor = remote
+	}
+}
+
+// Covers says whether a path is in set, or below one that is.
+func (s *Settings) Covers(set map[string]bool, name string) bool {
+	if len(set) == 0 {
+		return false
+	}
+	for name = s.SameName(name); name != "."; name = path.Dir(name) {
+		if set[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedsGit says that only git can convert a file with these attributes, and
+// why.
+func (s *Settings) NeedsGit(attrs rules.Resolved) (why string, needs bool) {
+	if name := attrs["filter"].Text(); name != "" && s.Filters[name].Active() {
+		return "filter=" + name, true
+	}
+	if encoding := attrs["working-tree-encoding"].Text(); encoding != "" && !strings.EqualFold(encoding, "utf-8") {
+		return "working-tree-encoding", true
+	}
+	if attrs["ident"].IsSet() {
+		return "ident", true
+	}
+	return "", false
+}
+
+// SameName is one spelling for all names that this file system takes for one.
+func (s *Settings) SameName(name string) string {
+	if s.Precompose {
+		name = norm.NFC.String(name)
+	}
+	if s.IgnoreCase {
+		name = strings.ToLower(name)
+	}
+	return name
+}
+
+// bool reads a bare name as true.
+func (v variable) bool() bool { return !v.valued || isTrue(v.value) }
+
+// isTrue reads a truth value as git does; what is none counts as false.
+func isTrue(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "yes", "on":
+		return true
+	}
+	n, err := strconv.Atoi(value)
+	return err == nil && n != 0
+}
+
+// boolOr returns "true", "false" or the one other word that is allowed.
+func (v variable) boolOr(word string) string {
+	if strings.EqualFold(v.value, word) {
+		return word
+	}
+	return strconv.FormatBool(v.bool())
+}
+
+func expandHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// withoutCredentials takes user and password out of a URL. An address of the
+// form user@host:path holds no secret and stays.
+func withoutCredentials(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	u, err := url.Parse(address)
+	if err == nil {
+		if scheme == "ssh" && u.User != nil {
+			u.User = url.User(u.User.Username())
+		} else {
+			u.User = nil
+		}
+		u.RawQuery, u.Fragment = "", ""
+		return u.String()
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
+}
+
+// supported refuses what would make a result wrong, before anything is touched.
+func (s *Settings) supported(l Layout) error {
+	switch {
+	case s.bare && l.GitDir == l.CommonDir && s.worktree == "":
+		return fmt.Errorf("%s: %w", l.Root, ErrBare)
+	case s.sparse:
+		return sparseCheckout()
+	case s.promisor != "":
+		return &UnsupportedError{
+			Feature: fmt.Sprintf("a partial clone (objects are fetched from %q on demand)", s.promisor),
+			Remedy:  "make a full or a shallow clone (in actions/checkout: no `filter`)",
+		}
+	case s.worktree != "" && absolute(l.GitDir, s.worktree) != l.Root && resolved(absolute(l.GitDir, s.worktree)) != l.Root:
+		return &UnsupportedError{
+			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
+		}
+	}
+	return s.extensionsSupported()
+}
+
+// formatSupported looks at the repository's own configuration file for a format
+// that is not known. A git that does not know it either would pass over the
+// whole file without a word.
+func formatSupported(l Layout) error {
+	vars, err := configFiles{Layout: l, getenv: func(string) string { return "" }}.readFile(filepath.Join(l.CommonDir, "config"), 0)
+	if err != nil {
+		return fmt.Errorf("read git's configuration: %w", err)
+	}
+	s := newSettings(vars, "")
+	return s.extensionsSupported()
+}
+
+func sparseCheckout() error {
+	return &UnsupportedError{
+		Feature: "a sparse checkout", Remedy: "run `git sparse-checkout disable` (in actions/checkout: no `sparse-checkout`)",
+	}
+}
+
+// extensionsSupported follows gitrepository-layout and git's
+// Documentation/technical/repository-version: what is not known must not be
+// worked in.
+func (s *Settings) extensionsSupported() error {
+	if s.formatVersion > 1 {
+		return &UnsupportedError{
+			Feature: fmt.Sprintf("repository format version %d", s.formatVersion), Remedy: "clone the repository with the default format",
+		}
+	}
+	for name, value := range s.extensions {
+		switch name {
+		case "objectformat":
+			if value == "sha1" {
+				continue
+			}
+			return &UnsupportedError{Feature: "object format " + value, Remedy: "use a repository with SHA-1 objects"}
+		case "refstorage":
+			if value == "files" {
+				continue
+			}
+			return &UnsupportedError{
+				Feature: "reference storage " + value, Remedy: "run `git refs migrate --ref-format=files`",
+			}
+		case "noop", "noop-v1", "preciousobjects", "worktreeconfig", "relativeworktrees":
+			continue
+		}
+		if s.formatVersion == 0 && name != "compatobjectformat" {
+			continue // git does not look at it either
+		}
+		return &UnsupportedError{
+			Feature: "the repository extension " + name, Remedy: "clone the repository with the default format",
+		}
+	}
+	return nil
+}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

@@ -1,0 +1,180 @@
+package repository_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// settings are what the configuration says, read with git and without it.
+func settings(t *testing.T, dir string) map[string]repository.Settings {
+	t.Helper()
+	return map[string]repository.Settings{
+		"with git": open(t, dir, gittest.Program(t)).Settings, "without git": open(t, dir, "").Settings,
+	}
+}
+
+func TestTheConfigurationIsReadAlikeWithoutGit(t *testing.T) {
+	for name, lines := range map[string]string{
+		"defaults":        "",
+		"line endings":    "[core]\n\tautocrlf = INPUT\n\teol = CRLF\n",
+		"truth values":    "[core]\n\tfileMode = no\n\tsymlinks = 0\n\tignoreCase\n\ttrustctime = off\n\tprecomposeUnicode = 1\n",
+		"the last counts": "[core]\n\tignoreCase = true\n\tignoreCase = false\n",
+		"stat data":       "[core]\n\tcheckStat = Minimal\n",
+		"filters":         "[filter \"Big File\"]\n\tclean = \"a b\" # no more\n\tsmudge = c\\\\d\n\trequired\n[FILTER \"lfs\"]\n\tProcess = git-lfs\n",
+		"an origin":       "[remote \"origin\"]\n\turl = https://a:b@example.org/x?token=1#y\n\turl = https://other.example\n",
+		"ssh":             "[remote \"origin\"]\n\turl = ssh://git:secret@example.org/x\n",
+		"scp":             "[remote \"origin\"]\n\turl = git@example.org:o/r.git\n",
+		"no url":          "[remote \"origin\"]\n\turl = http://user:pa%ss@host/path\n",
+		"an include":      "[include]\n\tpath = more\n",
+		"conditions":      "[includeIf \"onbranch:main\"]\n\tpath = more\n",
+		"another branch":  "[includeIf \"onbranch:other/\"]\n\tpath = more\n",
+		"the folder":      "[includeIf \"gitdir:**/repo/.git\"]\n\tpath = more\n",
+		"another folder":  "[includeIf \"gitdir/i:/nowhere/\"]\n\tpath = more\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := gittest.New(t)
+			r.Seed()
+			r.Write(".git/more", "[core]\n\tignoreCase = yes\n\tautocrlf = true\n")
+			r.Write(".git/config", r.Read(".git/config")+lines)
+			read := settings(t, r.Dir)
+			if d := cmp.Diff(read["with git"], read["without git"], cmp.AllowUnexported(repository.Settings{}), cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("(-git +own):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestIncludesThatNeverEnd(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("config", "include.path", "more")
+	r.Write(".git/more", "[include]\n\tpath = more\n")
+	if _, err := repository.Open(t.Context(), r.Dir, "", t.TempDir()); err == nil {
+		t.Error("it was opened")
+	}
+}
+
+func TestNoPasswordIsInAnOrigin(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://user:secret@example.org/o/r.git": "https://example.org/o/r.git",
+		"https://secret@example.org/o/r?secret#s": "https://example.org/o/r",
+		"ssh://git:secret@example.org/o/r":        "ssh://git@example.org/o/r",
+		"http://user:sec%ret@host/path":           "http://host/path",
+		"git@example.org:o/r.git":                 "git@example.org:o/r.git",
+		"/some/folder":                            "/some/folder",
+	} {
+		r := gittest.New(t)
+		r.Seed()
+		r.Git("config", "remote.origin.url", address)
+		for name, s := range settings(t, r.Dir) {
+			gittest.Same(t, address+" "+name, want, s.Origin)
+		}
+	}
+}
+
+func TestNeedsGit(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("config", "filter.on.clean", "cat")
+	r.Git("config", "filter.off.required", "true")
+	s := open(t, r.Dir, "").Settings
+	for line, want := range map[string]string{
+		"* filter=on": "filter=on", "* filter=off": "", "* filter=none": "", "* -filter": "", "* text eol=crlf": "",
+		"* working-tree-encoding=UTF-16": "working-tree-encoding", "* working-tree-encoding=utf-8": "", "* ident": "ident", "* -ident": "",
+	} {
+		attrs := rules.Resolve("file", false, rules.ParseAttributes([]byte(line), ""))
+		if why, needs := s.NeedsGit(attrs); why != want || needs != (want != "") {
+			t.Errorf("%s: %q, %t", line, why, needs)
+		}
+	}
+	if s.Filters["on"].Required() || !s.Filters["off"].Required() {
+		t.Error("the wrong filter is required")
+	}
+}
+
+func TestNamesThatAreOne(t *testing.T) {
+	for _, c := range []struct {
+		settings repository.Settings
+		a, b     string
+		same     bool
+	}{
+		{repository.Settings{}, "A", "a", false},
+		{repository.Settings{IgnoreCase: true}, "Ä/B", "ä/b", true},
+		{repository.Settings{Precompose: true}, "a\u0308", "\u00e4", true},
+		{repository.Settings{}, "a\u0308", "\u00e4", false},
+	} {
+		if got := c.settings.SameName(c.a) == c.settings.SameName(c.b); got != c.same {
+			t.Errorf("%q and %q under %+v: %t", c.a, c.b, c.settings, got)
+		}
+		set := map[string]bool{c.settings.SameName(c.a): true}
+		if got := c.settings.Covers(set, c.b+"/below"); got != c.same {
+			t.Errorf("%q covers what is below %q: %t", c.a, c.b, got)
+		}
+	}
+	if s := (repository.Settings{}); s.Covers(map[string]bool{"a/b": true}, "a") || s.Covers(map[string]bool{"a": true}, "ab") {
+		t.Error("it covers more than what is below")
+	}
+}
+
+// The private git folder has what counted when it was made, and git reads there
+// what was read before.
+func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("config", "core.autocrlf", "input")
+	r.Git("config", "filter.f \"x\\y.clean", "echo \"a\tb\" \\ # c")
+	r.Git("config", "core.hooksPath", r.Path("hooks"))
+	r.Git("config", "core.excludesFile", r.Path("../mine"))
+	r.Write("../mine", "*.mine\n")
+	r.Write(".git/info/exclude", "*.ours\n")
+	r.Write(".git/info/attributes", "*.x text\n")
+	c := open(t, r.Dir, gittest.Program(t))
+	again := open(t, r.Dir, "")
+	r.Write("../mine", "")
+	r.Remove(".git/info")
+	r.Git("config", "core.autocrlf", "false")
+
+	ask := func(key string) string {
+		t.Helper()
+		out, err := c.Git.Run(t.Context(), r.Dir, nil, "config", "-z", "--get", key)
+		if err != nil {
+			t.Fatal(key, err)
+		}
+		return string(out[:len(out)-1])
+	}
+	gittest.Same(t, "autocrlf", "input", ask("core.autocrlf"))
+	gittest.Same(t, "hooks", os.DevNull, ask("core.hooksPath"))
+	gittest.Same(t, "filter", "echo \"a\tb\" \\ # c", ask("filter.f \"x\\y.clean"))
+	for _, one := range []*repository.Repository{c, again} {
+		for path, want := range map[string]bool{"a.mine": true, "a.ours": true, "a.theirs": false} {
+			ignored := false
+			for _, list := range one.OuterIgnores() {
+				is, _ := list.Decide(path, false, false)
+				ignored = ignored || is
+			}
+			gittest.Same(t, path, want, ignored)
+		}
+		if is, _ := one.Exclude().Decide("a.mine", false, false); is {
+			t.Error("rules of the user are among those of the repository")
+		}
+		weaker, strongest := one.OuterAttributes()
+		if !rules.Resolve("a.x", false, append(weaker, strongest)...)["text"].IsSet() {
+			t.Error("info/attributes is not among the attributes")
+		}
+	}
+	private := c.Private
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(private, "HEAD")); err == nil {
+		t.Error("the private folder is left")
+	}
+}

@@ -1,0 +1,170 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// liveIndex is the checkout's index as it was last read, and the file that it
+// was read from.
+type liveIndex struct {
+	file *index.File
+	info fs.FileInfo
+}
+
+// Index reads the index of the work tree, if it is not the same file as last
+// time: on a large repository it is large.
+func (r *Repository) Index(ctx context.Context) (*index.File, error) {
+	path := filepath.Join(r.GitDir, "index")
+	info, err := os.Stat(path)
+	if err != nil {
+		return r.readIndex(ctx, path)
+	}
+	if r.live.file != nil && os.SameFile(info, r.live.info) && index.StatOf(info) == index.StatOf(r.live.info) {
+		return r.live.file, nil
+	}
+	f, err := r.readIndex(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r.live = liveIndex{f, info}
+	return f, nil
+}
+
+// WriteIndex replaces the index of the work tree by ix with updates.
+func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
+	path := filepath.Join(r.GitDir, "index")
+	lock, err := lockFile(path)
+	if err != nil {
+		return fmt.Errorf("write the index: %w", err)
+	}
+	if err := commitLock(lock, path, index.Write(lock, ix, updates)); err != nil {
+		return fmt.Errorf("write the index: %w", err)
+	}
+	return nil
+}
+
+// readIndex reads an index of this checkout that may be split.
+func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, error) {
+	f, err := index.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.Sparse() {
+		return nil, sparseCheckout()
+	}
+	if !f.Split() {
+		return f, nil
+	}
+	return r.unsplitIndex(ctx, path, f)
+}
+
+// unsplitIndex lets git join a split index: a copy of it, so that the one of
+// the checkout stays split.
+func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
+	if !r.Git.There() {
+		return nil, &UnsupportedError{Feature: "a split index", Remedy: "install git, or run `git update-index --no-split-index`"}
+	}
+	whole := filepath.Join(r.Private, "whole-index")
+	if err := regularfile.CopyIfThere(path, whole, index.MaxSize); err != nil {
+		return nil, fmt.Errorf("read the split index: %w", err)
+	}
+	shared, err := filepath.Glob(filepath.Join(filepath.Dir(path), "sharedindex.*"))
+	if err != nil {
+		return nil, fmt.Errorf("read the split index: %w", err)
+	}
+	for _, from := range shared {
+		if err := regularfile.CopyIfThere(from, filepath.Join(r.Private, filepath.Base(from)), index.MaxSize); err != nil {
+			return nil, fmt.Errorf("read the split index: %w", err)
+		}
+	}
+	if _, err := r.Git.With("GIT_INDEX_FILE="+whole).Run(ctx, r.Root, nil, "update-index", "--no-split-index"); err != nil {
+		return nil, fmt.Errorf("read the split index: %w", err)
+	}
+	f, err := index.Read(whole)
+	if err != nil {
+		return nil, err
+	}
+	f.Modified = split.Modified
+	return f, nil
+}
+
+// Head is the content of HEAD, "ref: NAME" or an id, and the commit that it points
+// to. With an error the commit is zero.
+func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
+	text, err = readHead(l.GitDir)
+	if err != nil {
+		return "", plumbing.ZeroHash, err
+	}
+	name, symbolic := strings.CutPrefix(text, "ref: ")
+	if !symbolic {
+		return text, plumbing.NewHash(text), nil
+	}
+	commit, err = l.Refs().Read(name)
+	return text, commit, err
+}
+
+// SetHead writes HEAD ("ref: NAME" or an id), which points to commit then, and
+// its log, where to stands for the new place.
+func (r *Repository) SetHead(head, commit, to string) error {
+	was, old, _ := r.Head() // whatever it is, it goes
+	message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(was, "ref: refs/heads/"), "HEAD") + " to " + to
+	if err := replaceLocked(filepath.Join(r.GitDir, "HEAD"), []byte(head+"\n")); err != nil {
+		return fmt.Errorf("write HEAD: %w", err)
+	}
+	return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
+}
+
+// SetBranch points a branch to commit and writes its log.
+func (r *Repository) SetBranch(branch string, commit plumbing.Hash, message string) error {
+	name := "refs/heads/" + branch
+	old, err := r.Refs().Read(name)
+	if err != nil && !errors.Is(err, ErrNoRef) {
+		return err
+	}
+	if err := r.Refs().write(name, commit); err != nil {
+		return err
+	}
+	return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), old, commit, message)
+}
+
+// logName and logMail stand in the logs of references for who moved them.
+const (
+	logName = "agent-ci"
+	logMail = "agent-ci@noreply.invalid"
+)
+
+// log appends what happened to a reference to the log at path, where git would:
+// when a log is there or is due by default. The log is no link: who can put one
+// there could have any file written to.
+func (r *Repository) log(path string, old, now plumbing.Hash, message string) error {
+	if r.Settings.noReflog {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("write the log of a reference: %w", err)
+	}
+	f, err := regularfile.Append(path)
+	if err != nil {
+		return fmt.Errorf("write the log of a reference: %w", err)
+	}
+	when := time.Now()
+	message, _, _ = strings.Cut(message, "\n")
+	_, err = fmt.Fprintf(f, "%s %s %s <%s> %d %s\t%s\n", old, now, logName, logMail, when.Unix(), when.Format("-0700"), message)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write the log of a reference: %w", err)
+	}
+	return nil
+}

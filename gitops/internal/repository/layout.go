@@ -1,0 +1,179 @@
+package repository
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// Layout is where the parts of a checkout lie. For a plain one gitDir and
+// commonDir are the same; for a linked work tree gitDir holds HEAD and the
+// index, commonDir the objects, references and configuration.
+type Layout struct {
+	Root      string
+	GitDir    string
+	CommonDir string
+}
+
+// discover walks up from dir to the folder that has a .git. It does not read
+// the environment: GIT_DIR of whoever started us means another repository.
+func discover(dir string) (Layout, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return Layout{}, fmt.Errorf("find the checkout: %w", err)
+	}
+	start, err = filepath.EvalSymlinks(start)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Layout{}, fmt.Errorf("%s: there is no such folder: %w", dir, ErrNotRepository)
+	}
+	if err != nil {
+		return Layout{}, fmt.Errorf("find the checkout: %w", err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if gitDir, ok := GitDirOf(at); ok {
+			return withCommonDir(Layout{Root: at, GitDir: gitDir})
+		}
+		if isGitDir(at) {
+			return Layout{}, fmt.Errorf("%s: %w", start, ErrBare)
+		}
+		if at == filepath.Dir(at) {
+			return Layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
+		}
+	}
+}
+
+// LayoutAt is the layout of a bare or plain repository at path.
+func LayoutAt(path string) (Layout, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return Layout{}, fmt.Errorf("open repository: %w", err)
+	}
+	gitDir, ok := GitDirOf(dir)
+	if !ok {
+		gitDir = dir
+	}
+	if !isGitDir(gitDir) {
+		return Layout{}, fmt.Errorf("%s: %w", path, ErrNotRepository)
+	}
+	return withCommonDir(Layout{Root: dir, GitDir: gitDir})
+}
+
+// GitDirOf returns the git folder of the work tree at dir, if it is one.
+func GitDirOf(dir string) (string, bool) {
+	path := filepath.Join(dir, ".git")
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	if info.IsDir() {
+		return path, isGitDir(path)
+	}
+	target, err := readPointer(path)
+	if err != nil {
+		return "", false
+	}
+	target = absolute(dir, target)
+	return target, isGitDir(target)
+}
+
+// readPointer reads a .git file: "gitdir: PATH".
+func readPointer(path string) (string, error) {
+	data, err := regularfile.Read(path, 1<<16)
+	if err != nil {
+		return "", fmt.Errorf("read .git file: %w", err)
+	}
+	target, ok := strings.CutPrefix(string(data), "gitdir: ")
+	if !ok {
+		return "", fmt.Errorf("%s is no .git file", path)
+	}
+	return strings.TrimRight(target, "\r\n"), nil
+}
+
+func isGitDir(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
+		return false
+	}
+	common, err := commonDirOf(dir)
+	return err == nil && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
+}
+
+func withCommonDir(l Layout) (Layout, error) {
+	common, err := commonDirOf(l.GitDir)
+	if err != nil {
+		return Layout{}, fmt.Errorf("find the git folder of %s: %w", l.Root, err)
+	}
+	l.CommonDir = common
+	return l, nil
+}
+
+func commonDirOf(gitDir string) (string, error) {
+	data, err := regularfile.Read(filepath.Join(gitDir, "commondir"), 1<<16)
+	if errors.Is(err, fs.ErrNotExist) {
+		return gitDir, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return absolute(gitDir, strings.TrimRight(string(data), "\r\n")), nil
+}
+
+func absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// ObjectFolders returns the git folders whose objects a repository has: its
+// own, and those that objects/info/alternates names, and theirs.
+func ObjectFolders(commonDir string) ([]string, error) {
+	const deepest = 5 // as in git
+	list := []string{commonDir}
+	depth := map[string]int{commonDir: 0}
+	for i := 0; i < len(list); i++ {
+		objects := filepath.Join(list[i], "objects")
+		data, err := regularfile.Read(filepath.Join(objects, "info", "alternates"), regularfile.Small)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the alternates of %s: %w", objects, err)
+		}
+		for line := range strings.SplitSeq(string(data), "\n") {
+			if line == "" || line[0] == '#' {
+				continue
+			}
+			alternate := absolute(objects, line)
+			if filepath.Base(alternate) != "objects" || strings.HasPrefix(line, `"`) {
+				return nil, &UnsupportedError{
+					Feature: fmt.Sprintf("the alternate object folder %q", line),
+					Remedy:  "run `git repack -a -d` and remove objects/info/alternates",
+				}
+			}
+			dir := filepath.Dir(alternate)
+			if _, seen := depth[dir]; !seen && depth[list[i]] < deepest && isDir(alternate) {
+				depth[dir] = depth[list[i]] + 1
+				list = append(list, dir)
+			}
+		}
+	}
+	return list, nil
+}
+
+// QuoteAlternate quotes a path for a list that is separated by colons.
+func QuoteAlternate(path string) string {
+	if strings.ContainsAny(path, ":\"\n") {
+		return Quote(path)
+	}
+	return path
+}

@@ -1,0 +1,72 @@
+package repository_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+)
+
+func inUse(err error) bool {
+	var used *repository.InUseError
+	return errors.As(err, &used)
+}
+
+func TestClaimKeepsASecondRunOut(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	first, second := open(t, r.Dir, ""), open(t, r.Dir, "")
+	if err := first.Claim(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Claim(); !inUse(err) {
+		t.Errorf("a second claim: %v, want an InUseError", err)
+	}
+	r.Git("worktree", "add", "--quiet", "../other")
+	if err := open(t, r.Path("../other"), "").Claim(); err != nil {
+		t.Errorf("another work tree of the repository: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Claim(); err != nil {
+		t.Errorf("once the first is closed: %v", err)
+	}
+}
+
+func TestIdleFindsTheLockOfAGit(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Write(".git/index.lock", "")
+	c := open(t, r.Dir, "")
+	if err := c.Idle(); !inUse(err) {
+		t.Errorf("with index.lock: %v, want an InUseError", err)
+	}
+	if err := os.Remove(r.Path(".git/index.lock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Idle(); err != nil {
+		t.Errorf("without: %v", err)
+	}
+}
+
+func TestUnwritableNamesTheFolder(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r.Dir, "")
+	if path, err := c.Unwritable(); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	r.Chmod(".git/objects", 0o555)
+	defer r.Chmod(".git/objects", 0o755)
+	if path, err := c.Unwritable(); !errors.Is(err, fs.ErrPermission) || filepath.Base(path) != "objects" {
+		t.Errorf("%s: %v", path, err)
+	}
+}

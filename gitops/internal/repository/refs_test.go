@@ -1,0 +1,160 @@
+package repository_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+)
+
+func TestReadAsGitDoes(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("branch", "packed")
+	r.Git("branch", "both")
+	r.Git("pack-refs", "--all")
+	r.Commit("later")
+	r.Git("branch", "-f", "both")
+	r.Git("branch", "deep/er/loose")
+	r.Git("symbolic-ref", "refs/heads/symbolic", "refs/heads/packed")
+	refs := open(t, r.Dir, "").Refs()
+	for _, name := range []string{"refs/heads/main", "refs/heads/packed", "refs/heads/both", "refs/heads/deep/er/loose", "refs/heads/symbolic", "HEAD"} {
+		got, err := refs.Read(name)
+		if err != nil || got.String() != r.Git("rev-parse", name) {
+			t.Errorf("%s is %s, %v", name, got, err)
+		}
+	}
+}
+
+func TestReadFindsNoReference(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("symbolic-ref", "refs/heads/unborn", "refs/heads/none")
+	r.Write(".git/refs/heads/a", "ref: refs/heads/b\n")
+	r.Write(".git/refs/heads/b", "ref: refs/heads/a\n")
+	r.Write(".git/refs/heads/text", "no id\n")
+	refs := open(t, r.Dir, "").Refs()
+	for name, missing := range map[string]bool{
+		"refs/heads/none": true, "refs/heads/unborn": true,
+		"refs/heads/a": false, "refs/heads/text": false, "refs/heads/../../config": false, "": false,
+	} {
+		if id, err := refs.Read(name); err == nil || errors.Is(err, repository.ErrNoRef) != missing {
+			t.Errorf("%q is %s, %v", name, id, err)
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r.Dir, "")
+	first := r.Git("rev-parse", "HEAD")
+	for _, want := range []string{"ref: refs/heads/main", first} {
+		text, id, err := c.Head()
+		if err != nil || text != want || id.String() != first {
+			t.Errorf("HEAD is %q, %s, %v; want %q", text, id, err, want)
+		}
+		r.Git("checkout", "-q", "--detach")
+	}
+	r.Git("checkout", "-q", "--orphan", "unborn")
+	if text, id, err := c.Head(); text != "ref: refs/heads/unborn" || !id.IsZero() || !errors.Is(err, repository.ErrNoRef) {
+		t.Errorf("an unborn HEAD is %q, %s, %v", text, id, err)
+	}
+	r.Write(".git/HEAD", "gibberish\n")
+	if text, _, err := c.Head(); err == nil {
+		t.Errorf("HEAD is %q without an error", text)
+	}
+}
+
+func TestSetHeadAndSetBranchAsGitDoes(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	first := r.Git("rev-parse", "HEAD")
+	r.Commit("later")
+	r.Write(".git/refs/heads/new/left/behind", "")
+	r.Remove(".git/refs/heads/new/left/behind")
+	c := open(t, r.Dir, "")
+	if err := c.SetBranch("new", plumbing.NewHash(first), "commit: x\nand no more"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetHead("ref: refs/heads/new", first, "new"); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "HEAD", "refs/heads/new "+first, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
+	gittest.Same(t, "log of HEAD", "checkout: moving from main to new", r.Git("log", "-g", "-1", "--format=%gs", "HEAD"))
+	gittest.Same(t, "log of the branch", "commit: x", r.Git("log", "-g", "-1", "--format=%gs", "new"))
+	if err := c.SetHead(first, first, first); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "HEAD", first, strings.TrimSpace(r.Read(".git/HEAD")))
+	r.Git("fsck", "--strict")
+}
+
+func TestNoLogIsWritten(t *testing.T) {
+	victim := gittest.New(t)
+	victim.Write("file", "mine\n")
+	r := gittest.New(t)
+	r.Seed()
+	head := r.Git("rev-parse", "HEAD")
+	r.Remove(".git/logs/HEAD")
+	r.Link(victim.Path("file"), ".git/logs/HEAD")
+	if err := open(t, r.Dir, "").SetHead(head, head, head); err == nil {
+		t.Error("the log was written through a link")
+	}
+	gittest.Same(t, "what the link leads to", "mine\n", victim.Read("file"))
+	r.Remove(".git/logs")
+	r.Git("config", "core.logAllRefUpdates", "false")
+	if err := open(t, r.Dir, "").SetHead(head, head, head); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(r.Path(".git/logs")); err == nil {
+		t.Error("a log was written that git is not to write")
+	}
+}
+
+func TestNothingIsWrittenWhileAGitIsAtWork(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	head := r.Git("rev-parse", "HEAD")
+	c := open(t, r.Dir, "")
+	ix, err := c.Index(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range []string{"HEAD", "index", "refs/heads/main"} {
+		r.Write(".git/"+lock+".lock", "")
+	}
+	for name, err := range map[string]error{
+		"HEAD":   c.SetHead(head, head, head),
+		"index":  c.WriteIndex(ix, nil),
+		"branch": c.SetBranch("main", plumbing.NewHash(head), "x"),
+		"free":   c.CheckFree("other"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), ".lock is there") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	gittest.Same(t, "HEAD", "ref: refs/heads/main\n", r.Read(".git/HEAD"))
+}
+
+func TestCheckFree(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("branch", "packed/below")
+	r.Git("pack-refs", "--all")
+	r.Git("worktree", "add", "-q", "-b", "elsewhere", "../other")
+	c := open(t, r.Dir, "")
+	for branch, free := range map[string]bool{"new": true, "main": true, "elsewhere": false, "packed": false, "packed/below/more": false} {
+		if err := c.CheckFree(branch); (err == nil) != free {
+			t.Errorf("%s: %v", branch, err)
+		}
+	}
+	if err := open(t, r.Path("../other"), "").CheckFree("main"); err == nil {
+		t.Error("main is free, which the first work tree has checked out")
+	}
+}

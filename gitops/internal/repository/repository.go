@@ -1,0 +1,82 @@
+// Package repository owns what a .git says of a work tree: where its parts lie,
+// the configuration that holds for it, HEAD, the references, the index and their
+// locks. It makes the private git folder that the git program works on, and
+// refuses, before anything is touched, what would make a result wrong.
+//
+// It reads no object and no file of the work tree.
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+)
+
+// Repository is the repository of a work tree, with its configuration as it was
+// when it was opened.
+type Repository struct {
+	Layout
+	Settings Settings
+	Git      program.Program // works on the private git folder alone
+	Private  string          // a git folder of our own
+	Folders  []string        // git folders whose objects the repository has
+	live     liveIndex
+	claimed  *os.File // keeps other runs out; nil while nothing does
+}
+
+// Open opens the repository of the work tree that dir lies in. git is the git
+// program, empty for none; state is a folder for the private git folder. It returns
+// ErrNotRepository, ErrBare or an *UnsupportedError for what cannot be worked in.
+// The Repository must be closed.
+func Open(ctx context.Context, dir, git, state string) (*Repository, error) {
+	l, err := discover(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := formatSupported(l); err != nil {
+		return nil, err
+	}
+	vars, err := readConfig(ctx, l, program.AsUser(git, os.Environ(), l.GitDir, l.Root), os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME"))}
+	r.Settings.useDefaultRules(os.Getenv)
+	if err := r.Settings.supported(l); err != nil {
+		return nil, err
+	}
+	if err := r.open(git, state); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Repository) open(git, state string) error {
+	state, err := filepath.Abs(state)
+	if err != nil {
+		return fmt.Errorf("make a private git folder: %w", err)
+	}
+	if err := r.makePrivate(state); err != nil {
+		return err
+	}
+	r.Git = program.Isolated(git, os.Environ(), r.Root, r.Private, r.Root)
+	r.Folders, err = ObjectFolders(r.CommonDir)
+	return err
+}
+
+// Close removes the private git folder, and lets other runs in.
+func (r *Repository) Close() error {
+	var errs []error
+	if r.Private != "" {
+		errs = append(errs, os.RemoveAll(r.Private))
+	}
+	if r.claimed != nil {
+		errs = append(errs, r.claimed.Close())
+		r.claimed = nil
+	}
+	return errors.Join(errs...)
+}

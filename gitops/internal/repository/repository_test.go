@@ -1,0 +1,140 @@
+package repository_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+func open(t testing.TB, dir, git string) *repository.Repository {
+	t.Helper()
+	r, err := repository.Open(t.Context(), dir, git, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func TestOpenRefusesWhatIsNoCheckout(t *testing.T) {
+	plain := t.TempDir()
+	bare := gittest.New(t)
+	bare.Seed()
+	bare.Git("clone", "-q", "--bare", ".", "../bare.git")
+	for name, c := range map[string]struct {
+		dir  string
+		want error
+	}{
+		"no repository":     {plain, repository.ErrNotRepository},
+		"no such folder":    {filepath.Join(plain, "none"), repository.ErrNotRepository},
+		"a bare repository": {bare.Path("../bare.git"), repository.ErrBare},
+		"within a bare one": {bare.Path("../bare.git/refs"), repository.ErrBare},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := t.TempDir()
+			_, err := repository.Open(t.Context(), c.dir, gittest.Program(t), state)
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
+	for name, prepare := range map[string]func(r gittest.Repo) gittest.Repo{
+		"sparse": func(r gittest.Repo) gittest.Repo {
+			r.Git("sparse-checkout", "set", "src")
+			return r
+		},
+		"sparse index": func(r gittest.Repo) gittest.Repo {
+			r.Git("sparse-checkout", "set", "--cone", "--sparse-index", "src")
+			return r
+		},
+		"partial clone": func(r gittest.Repo) gittest.Repo {
+			r.Git("config", "uploadpack.allowFilter", "true")
+			r.Git("clone", "-q", "--filter=blob:none", "file://"+r.Dir, r.Path("../partial"))
+			return gittest.Repo{T: r.T, Dir: r.Path("../partial")}
+		},
+		"sha256": func(r gittest.Repo) gittest.Repo {
+			other := gittest.Repo{T: r.T, Dir: r.Path("../sha256")}
+			r.Git("init", "-q", "--object-format=sha256", other.Dir)
+			other.Seed()
+			return other
+		},
+		"reftable": func(r gittest.Repo) gittest.Repo {
+			r.Git("config", "core.repositoryFormatVersion", "1")
+			r.Git("config", "extensions.refStorage", "reftable")
+			return r
+		},
+		"an unknown extension": func(r gittest.Repo) gittest.Repo {
+			r.Git("config", "core.repositoryFormatVersion", "1")
+			r.Git("config", "extensions.fromTheFuture", "true")
+			return r
+		},
+		"configuration in the checkout": func(r gittest.Repo) gittest.Repo {
+			r.Write(".gitconfig", "[core]\n\tautocrlf = false\n")
+			r.Git("config", "include.path", "../.gitconfig")
+			return r
+		},
+		"configuration that could come into the checkout": func(r gittest.Repo) gittest.Repo {
+			r.Git("config", "include.path", "../later")
+			return r
+		},
+		"configuration in the checkout by a link": func(r gittest.Repo) gittest.Repo {
+			r.Link(r.Path("later"), "../link")
+			r.Git("config", "include.path", "../../link")
+			return r
+		},
+	} {
+		for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
+			t.Run(name+"/"+variant.name, func(t *testing.T) {
+				t.Parallel()
+				r := gittest.New(t)
+				r.Seed()
+				r = prepare(r)
+				c, err := repository.Open(t.Context(), r.Dir, variant.git, t.TempDir())
+				if err == nil {
+					_, err = c.Index(t.Context())
+					c.Close()
+				}
+				var unsupported *repository.UnsupportedError
+				if !errors.As(err, &unsupported) {
+					t.Errorf("got %v, want an UnsupportedError", err)
+				}
+			})
+		}
+	}
+}
+
+func TestOpenFromAFolderBelow(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r.Path("src/deep"), "")
+	want, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "root", want, c.Root)
+}
+
+func TestOriginHasNoCredentials(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("remote", "add", "origin", "https://user:secret@example.org/o/r.git")
+	for _, git := range []string{gittest.Program(t), ""} {
+		gittest.Same(t, "origin", "https://example.org/o/r.git", open(t, r.Dir, git).Settings.Origin)
+	}
+}

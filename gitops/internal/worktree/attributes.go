@@ -1,0 +1,121 @@
+package worktree
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// attributes says what .gitattributes files decide for a path. It reads each
+// file once.
+type attributes struct {
+	fold      bool
+	weaker    []rules.Attributes // of the system and the user
+	strongest rules.Attributes   // .git/info/attributes
+	read      func(path string) ([]byte, error)
+	folders   map[string][]rules.Attributes // by folder: those of the root down to it
+}
+
+// attributesBy reads the attribute files of a tree or a work tree with read,
+// which says fs.ErrNotExist for what is not there.
+func (w *Worktree) attributesBy(read func(path string) ([]byte, error)) *attributes {
+	weaker, strongest := w.repo.OuterAttributes()
+	return &attributes{
+		fold: w.repo.Settings.IgnoreCase, weaker: weaker, strongest: strongest,
+		read: read, folders: map[string][]rules.Attributes{},
+	}
+}
+
+// workAttributes are the attributes as they stand in the work tree, which s has
+// gone through: it knows the folders that have some.
+func (s *Scan) workAttributes() *attributes {
+	return s.work.attributesBy(func(path string) ([]byte, error) {
+		if !s.attributes[strings.TrimSuffix(path, ".gitattributes")] {
+			return nil, fs.ErrNotExist
+		}
+		return regularfile.ReadIn(s.work.dir, path)
+	})
+}
+
+// treeAttributes are the attributes of a tree.
+func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
+	folders := treeFolders{w.objects, map[string]plumbing.Hash{"": tree}}
+	return w.attributesBy(func(path string) ([]byte, error) {
+		folder, name := splitPath(path)
+		id, err := folders.id(folder)
+		if err != nil {
+			return nil, err
+		}
+		e, err := w.objects.Find(id, name)
+		if err != nil {
+			return nil, err
+		}
+		if e.Mode == 0 || e.IsTree() {
+			return nil, fs.ErrNotExist
+		}
+		return w.objects.BlobBytes(e.ID, regularfile.Small)
+	})
+}
+
+// treeFolders finds the folders of a tree, each by the one above it, which is
+// looked up once.
+type treeFolders struct {
+	store *objects.Store
+	ids   map[string]plumbing.Hash // by path, "" or ending with a slash
+}
+
+// id is the tree of a folder; the tree of nothing where there is no such folder.
+func (t treeFolders) id(folder string) (plumbing.Hash, error) {
+	if id, known := t.ids[folder]; known {
+		return id, nil
+	}
+	above, name := splitPath(strings.TrimSuffix(folder, "/"))
+	parent, err := t.id(above)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	e, err := t.store.Find(parent, name)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if !e.IsTree() {
+		e.ID = plumbing.ZeroHash
+	}
+	t.ids[folder] = e.ID
+	return e.ID, nil
+}
+
+// splitPath cuts a path behind its last slash.
+func splitPath(path string) (folder, name string) {
+	at := strings.LastIndexByte(path, '/') + 1
+	return path[:at], path[at:]
+}
+
+func (a *attributes) of(path string) rules.Resolved {
+	lists := append([]rules.Attributes(nil), a.weaker...)
+	lists = append(lists, a.folder(path[:strings.LastIndexByte(path, '/')+1])...)
+	return rules.Resolve(path, a.fold, append(lists, a.strongest)...)
+}
+
+// folder returns the lists that count in a folder: "" or ending with a slash.
+func (a *attributes) folder(dir string) []rules.Attributes {
+	if lists, ok := a.folders[dir]; ok {
+		return lists
+	}
+	var lists []rules.Attributes
+	if dir != "" {
+		above := strings.TrimSuffix(dir, "/")
+		lists = a.folder(above[:strings.LastIndexByte(above, '/')+1])
+		lists = lists[:len(lists):len(lists)]
+	}
+	if data, err := a.read(dir + ".gitattributes"); err == nil {
+		lists = append(lists, rules.ParseAttributes(data, dir))
+	}
+	a.folders[dir] = lists
+	return lists
+}

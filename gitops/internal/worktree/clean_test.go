@@ -1,0 +1,197 @@
+package worktree_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+)
+
+// hugeSize is that of a file which takes no room and no end to read.
+const hugeSize = 15 << 40
+
+func sparse(r gittest.Repo, name string, size int64) {
+	r.T.Helper()
+	r.Write(name, "")
+	if err := os.Truncate(r.Path(name), size); errors.Is(err, syscall.EFBIG) {
+		r.T.Skip("this file system has no files of such a size")
+	} else if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r, "")
+	sparse(r, "new", hugeSize)
+	sparse(r, "README", hugeSize)
+	r.Write("small", "s\n")
+	gittest.Same(t, "found", []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"},
+		without(c.scan(worktree.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+}
+
+func TestTheLargestAreLeftOutUntilTheRestFits(t *testing.T) {
+	r := gittest.New(t)
+	r.Commit("seed")
+	c := open(t, r, "")
+	sparse(r, "a", worktree.LargestChange-2)
+	sparse(r, "b", worktree.LargestChange-1)
+	sparse(r, "c", worktree.LargestChange)
+	r.Write("d", "two")
+	gittest.Same(t, "found", []string{
+		"changed d", "too large a", "too large b", "too large c", "untracked a", "untracked b", "untracked c", "untracked d",
+	}, c.scan(worktree.WithUntracked))
+}
+
+// fading ends after it was looked at so many times.
+type fading struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func (f *fading) Err() error {
+	if f.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestReadingALargeFileEndsWithTheContext(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r, "")
+	sparse(r, "large", worktree.LargestChange)
+	ctx := &fading{Context: t.Context()}
+	ctx.looks.Store(64)
+	var s *worktree.Scan
+	s = c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) { s.Suspect(f) })
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Clean(ctx, true); err == nil {
+		t.Error("it was read after the end of the context")
+	}
+	if looks := ctx.looks.Load(); looks < -64 {
+		t.Errorf("looked at %d times after its end", -looks)
+	}
+}
+
+// Whatever the attributes and settings ask for, what is stored is what git stores.
+func TestWhatIsStoredIsWhatGitStores(t *testing.T) {
+	const crlf, mixed, binary = "a\r\nb\r\n", "a\r\nb\n", "a\r\n\x00\r\n"
+	for _, c := range []struct{ attributes, autocrlf, content string }{
+		{"", "false", crlf},
+		{"", "true", crlf},
+		{"", "input", mixed},
+		{"* -text", "true", crlf},
+		{"* text", "false", crlf},
+		{"* text=auto", "false", binary},
+		{"* text=auto", "false", mixed},
+		{"*.txt eol=crlf", "false", crlf},
+		{"* binary", "true", crlf},
+		{"* text working-tree-encoding=UTF-16LE", "false", "a\x00\r\x00\n\x00"},
+		{"* ident", "false", "$Id: x $\n"},
+		{"* filter=caps", "false", "abc\n"},
+	} {
+		r := gittest.New(t)
+		r.Write(".gitattributes", c.attributes+"\n")
+		r.Commit("seed")
+		r.Git("config", "core.autocrlf", c.autocrlf)
+		r.Git("config", "filter.caps.clean", "tr a-z A-Z")
+		one := open(t, r, gittest.Program(t))
+		r.Write("file.txt", c.content)
+		r.Write("new \"1\"\n\\.txt", c.content)
+		got := map[string]string{}
+		for _, path := range []string{"file.txt", "new \"1\"\n\\.txt"} {
+			got[path] = one.stored(path)
+		}
+		r.Git("add", "-A")
+		for path, text := range got {
+			if want := r.GitWith(nil, nil, "cat-file", "blob", ":"+path); strings.TrimSuffix(text, "\n") != want {
+				t.Errorf("%+v, %s: stored %q, by git %q", c, path, text, want)
+			}
+		}
+	}
+}
+
+func TestAttributesOfDeepFoldersCount(t *testing.T) {
+	r := gittest.New(t)
+	r.Write("a/b/.gitattributes", "*.txt text\n")
+	r.Seed()
+	c := open(t, r, "")
+	r.Write("a/b/c/new.txt", "crlf\r\n")
+	r.Write("a/other.txt", "crlf\r\n")
+	gittest.Same(t, "below the rules", "crlf\n", c.stored("a/b/c/new.txt"))
+	gittest.Same(t, "beside", "crlf\r\n", c.stored("a/other.txt"))
+}
+
+// A file that the index has with CRLF keeps it where git only guesses.
+func TestCRLFThatIsStoredAlreadyStays(t *testing.T) {
+	r := gittest.New(t)
+	r.Write("old.txt", "a\r\n")
+	r.Commit("seed")
+	r.Git("config", "core.autocrlf", "input")
+	c := open(t, r, "")
+	r.Write("old.txt", "a\r\nb\r\n")
+	r.Write("new.txt", "a\r\nb\r\n")
+	gittest.Same(t, "old", "a\r\nb\r\n", c.stored("old.txt"))
+	gittest.Same(t, "new", "a\nb\n", c.stored("new.txt"))
+}
+
+func TestAFileThatOnlyGitCanConvertIsLeftOutAlone(t *testing.T) {
+	for _, git := range []string{"", gittest.Program(t)} {
+		r := gittest.New(t)
+		r.Seed()
+		r.Git("config", "filter.broken.clean", "false")
+		r.Git("config", "filter.broken.required", "true")
+		c := open(t, r, git)
+		r.Write(".gitattributes", "*.bin filter=broken\n")
+		r.Write("a.bin", "x\n")
+		r.Write("plain", "p\n")
+		gittest.Same(t, "with git "+git, []string{
+			"changed .gitattributes", "changed plain", "left out a.bin", "untracked .gitattributes", "untracked a.bin", "untracked plain",
+		}, without(c.scan(worktree.WithUntracked), "alike README", "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+	}
+}
+
+// A filter that is not installed is found before any work is done.
+func TestCheckFilters(t *testing.T) {
+	for name, c := range map[string]struct {
+		clean, required string
+		refused         bool
+	}{
+		"not there":               {"agent-ci-no-such-filter clean", "true", true},
+		"not there, not required": {"agent-ci-no-such-filter clean", "false", false},
+		"there":                   {"tr a-z A-Z", "true", false},
+		"of the shell":            {"cd / && cat", "true", false},
+		"a script of the tree":    {"sh tools/clean.sh", "false", true},
+		"a program of the tree":   {"./tools/clean.sh %f", "false", true},
+		"a link to the tree":      {"\"$HOME/x\";tools/clean.sh", "false", true},
+		"a word like a file":      {"cat README", "false", true},
+		"a word like a folder":    {"cat tools", "false", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := gittest.New(t)
+			r.Write(".gitattributes", "*.bin filter=large\n")
+			r.Write("tools/clean.sh", "cat\n")
+			r.Seed()
+			r.Git("config", "filter.large.clean", c.clean)
+			r.Git("config", "filter.large.required", c.required)
+			for _, git := range []string{gittest.Program(t), ""} {
+				one := open(t, r, git)
+				err := one.work.CheckFilters(t.Context(), one.index())
+				if errors.As(err, new(*repository.UnsupportedError)) != (c.refused || git == "") || err != nil && !c.refused && git != "" {
+					t.Errorf("with git %q: %v", git, err)
+				}
+			}
+		})
+	}
+}

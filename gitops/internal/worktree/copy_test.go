@@ -1,0 +1,110 @@
+package worktree_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+)
+
+// gitLines are the lines that git printed.
+func gitLines(out string) []string { return strings.Split(out, "\n") }
+
+func TestKeepCopiesDataAndNoHoles(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	sparse(r, "image", hugeSize)
+	f, err := os.OpenFile(r.Path("image"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("data"), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := syscall.Mkfifo(r.Path("pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	nest(r, "d", 1500)
+	c := open(t, r, "")
+	kept := t.TempDir()
+	if err := c.work.Keep(t.Context(), []string{"d", "image", "none", "pipe"}, c.index(), kept); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := os.Open(filepath.Join(kept, "image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	if info, err := copied.Stat(); err != nil || info.Size() != hugeSize {
+		t.Errorf("the copy is not as long as the file: %v, %v", info, err)
+	}
+	data := make([]byte, 4)
+	if _, err := copied.ReadAt(data, 1<<30); err != nil || string(data) != "data" {
+		t.Errorf("the copy holds %q, %v", data, err)
+	}
+	if _, err := os.Lstat(filepath.Join(kept, "pipe")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the pipe was copied: %v", err)
+	}
+}
+
+func TestKeepTakesTheFilesOfSubmodules(t *testing.T) {
+	lib := gittest.New(t)
+	lib.Write("words", "w\n")
+	lib.Commit("seed")
+	r := gittest.New(t)
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.Commit("seed")
+	r.Write("lib/untracked", "u\n")
+	c := open(t, r, "")
+	kept := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "kept")}
+	if err := c.work.Keep(t.Context(), nil, c.index(), kept.Dir); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "kept", map[string]string{"lib/words": "w\n", "lib/untracked": "u\n"}, kept.Files())
+	if _, err := os.Lstat(kept.Path("lib/.git")); err == nil {
+		t.Error("the .git of the submodule was copied")
+	}
+}
+
+// What stands in a tree stays, and nothing is copied through a link in it.
+func TestCopyIntoPutsNothingOverWhatIsThere(t *testing.T) {
+	from, to, aside := gittest.New(t), gittest.New(t), gittest.New(t)
+	for name, content := range map[string]string{"file": "theirs\n", "folder/new": "n\n", "linked/new": "n\n", "blocked/new": "n\n", "plain": "p\n"} {
+		from.Write(name, content)
+	}
+	from.Chmod("plain", 0o751)
+	from.Link("somewhere", "link")
+	to.Write("file", "mine\n")
+	to.Write("folder/old", "o\n")
+	to.Write("blocked", "a file\n")
+	to.Link(aside.Dir, "linked")
+	from.Remove(".git")
+	root, err := os.OpenRoot(to.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, source := range []string{"", filepath.Join(t.TempDir(), "none"), from.Dir, from.Dir} {
+		if err := worktree.CopyInto(t.Context(), root, source); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gittest.Same(t, "copied", map[string]string{
+		"file": "mine\n", "folder/old": "o\n", "folder/new": "n\n", "blocked": "a file\n", "linked": "-> " + aside.Dir, "link": "-> somewhere", "plain": "x p\n",
+	}, to.Files())
+	gittest.Same(t, "aside", map[string]string{}, aside.Files())
+	was, err := os.Stat(from.Path("plain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, err := os.Stat(to.Path("plain")); err != nil || !is.ModTime().Equal(was.ModTime()) {
+		t.Errorf("another time: %v", err)
+	}
+}

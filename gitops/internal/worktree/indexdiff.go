@@ -1,0 +1,112 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// CompareIndex reports every path where ix has not what tree has; the entry is
+// tree's, with mode 0 where tree has nothing. Folders that the index knows the
+// tree of are not gone into.
+func (w *Worktree) CompareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e objects.Entry)) error {
+	cmp := indexComparison{ctx, w.objects, ix, report}
+	return cmp.folder(ix.CachedTree(), tree, "", 0, ix.Len())
+}
+
+type indexComparison struct {
+	ctx     context.Context
+	objects *objects.Store
+	index   *index.File
+	report  func(path string, e objects.Entry)
+}
+
+func (c *indexComparison) folder(cached index.CachedTree, tree plumbing.Hash, prefix string, lo, hi int) error {
+	if cached.Valid && cached.ID == tree {
+		return nil
+	}
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	entries, err := c.objects.Tree(tree)
+	if err != nil {
+		return err
+	}
+	for lo < hi {
+		child := c.child(prefix, lo, hi)
+		for len(entries) > 0 && entries[0].Key() < child.key {
+			if err := c.missing(entries[0], prefix); err != nil {
+				return err
+			}
+			entries = entries[1:]
+		}
+		var same objects.Entry
+		if len(entries) > 0 && entries[0].Key() == child.key {
+			same, entries = entries[0], entries[1:]
+		}
+		if err := c.compare(child, same, cached, prefix); err != nil {
+			return err
+		}
+		lo = child.hi
+	}
+	for _, e := range entries {
+		if err := c.missing(e, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// child is a file or folder of the index: its name, with a slash when it is a
+// folder, and its range.
+type child struct {
+	key    string
+	lo, hi int
+}
+
+func (c *indexComparison) child(prefix string, lo, hi int) child {
+	path := string(c.index.Path(lo))
+	name, _, deeper := strings.Cut(path[len(prefix):], "/")
+	if !deeper {
+		end := lo + 1
+		for end < hi && string(c.index.Path(end)) == path {
+			end++ // the sides of an unresolved merge
+		}
+		return child{name, lo, end}
+	}
+	_, end := c.index.Folder(prefix+name+"/", lo, hi)
+	return child{name + "/", lo, end}
+}
+
+func (c *indexComparison) compare(ch child, same objects.Entry, cached index.CachedTree, prefix string) error {
+	if name, isFolder := strings.CutSuffix(ch.key, "/"); isFolder {
+		return c.folder(cached.Folder(name), same.ID, prefix+ch.key, ch.lo, ch.hi)
+	}
+	e := c.index.Entry(ch.lo)
+	if e.Stage != 0 || e.IntentToAdd || e.Mode != same.Mode || e.ID != same.ID {
+		c.report(e.Path, same)
+	}
+	return nil
+}
+
+// missing reports what the tree has and the index has not.
+func (c *indexComparison) missing(e objects.Entry, prefix string) error {
+	if !e.IsTree() {
+		c.report(prefix+e.Name, e)
+		return nil
+	}
+	entries, err := c.objects.Tree(e.ID)
+	if err != nil {
+		return err
+	}
+	for _, below := range entries {
+		if err := c.missing(below, prefix+e.Name+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

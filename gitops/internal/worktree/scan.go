@@ -1,0 +1,411 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// Found is one thing that a scan saw and that is not as the index has it.
+type Found struct {
+	Kind Kind
+	Path string      // folders without a slash at the end
+	Dir  bool        // a folder, with all that is in it
+	info fs.FileInfo // of what is untracked
+}
+
+type Kind uint8
+
+const (
+	Deleted     Kind = iota // tracked and gone, or something git cannot record stands there
+	Submodule               // tracked, a submodule that is on another commit
+	Untracked               // a file or link that is neither tracked nor ignored
+	Ignored                 // a file, link or whole folder that is ignored
+	Repository              // an untracked folder that is a repository of its own
+	InvalidName             // a name that must never get into a tree
+	TooDeep                 // untracked, and nothing that git could check out
+	Unreadable              // a folder with tracked files that may not be read
+)
+
+// Extent is what a scan looks for.
+type Extent uint8
+
+const (
+	OnlyTracked   Extent = iota // tracked files that changed
+	WithUntracked               // and what is neither tracked nor ignored
+	WithIgnored                 // and what is ignored
+)
+
+// Scan compares a work tree with an index by stat data and lists what is not
+// tracked. It reads folders and ignore files, no other content, and holds one
+// folder at a time.
+type Scan struct {
+	work     *Worktree
+	settings *repository.Settings
+	index    *index.File
+	skip     map[string]bool
+	extent   Extent
+	report   func(Found) // never called twice at a time; in no order
+
+	mu         sync.Mutex
+	failed     error           // of folders that were gone into aside
+	Suspects   []Suspect       // tracked files whose content has to be compared
+	attributes map[string]bool // folders with attributes: "" or ending with a slash
+	helpers    chan struct{}   // one place for each folder that may be gone into aside
+}
+
+// Scan is a scan of the work tree against ix.
+func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
+	return &Scan{
+		work: w, settings: &w.repo.Settings, index: ix, skip: w.leftOut(), extent: e, report: report,
+		attributes: map[string]bool{},
+		helpers:    make(chan struct{}, runtime.GOMAXPROCS(0)-1),
+	}
+}
+
+func (s *Scan) Run(ctx context.Context) error {
+	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores})
+	return errors.Join(err, s.failed)
+}
+
+// note keeps what failed aside.
+func (s *Scan) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = errors.Join(s.failed, err)
+}
+
+func (s *Scan) tell(f Found) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report(f)
+}
+
+func (s *Scan) suspect(one Suspect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Suspects = append(s.Suspects, one)
+}
+
+func (s *Scan) noteAttributes(folder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attributes[folder] = true
+}
+
+// place is a folder on the way: its path ("" or ending with a slash), its range
+// of the index, and what ignore patterns hold in it.
+type place struct {
+	path    string
+	lo, hi  int
+	ignores []rules.Ignore
+	ignored bool // the folder itself is ignored, and with it all that is not tracked
+}
+
+func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	names, err := s.list(ctx, dir, at)
+	if err != nil {
+		return err
+	}
+	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has {
+		s.noteAttributes(at.path)
+	}
+	if s.extent != OnlyTracked && !at.ignored {
+		at.ignores = s.withIgnoreFile(dir, names, at)
+	}
+	seen, err := s.trackedIn(ctx, dir, names, at)
+	if err != nil || s.extent == OnlyTracked {
+		return err
+	}
+	return s.untrackedIn(ctx, dir, names, seen, at)
+}
+
+// name is an entry of a folder: what the index would call it, and what the
+// file system does.
+type name struct {
+	git  string
+	disk string
+	kind fs.FileMode
+	// look returns what the folder's listing saw of the entry. In an os.Root
+	// that is stat data already, read once for each entry.
+	look func() (fs.FileInfo, error)
+}
+
+// listedAtOnce is how many entries of a folder are read between two looks at the
+// context.
+const listedAtOnce = 4096
+
+func (s *Scan) list(ctx context.Context, dir *os.Root, at place) ([]name, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", at.path, err)
+	}
+	defer f.Close()
+	var names []name
+	for {
+		entries, err := f.ReadDir(listedAtOnce)
+		names = s.named(names, entries, at)
+		switch {
+		case errors.Is(err, io.EOF):
+			slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
+			return names, nil
+		case err != nil:
+			return nil, fmt.Errorf("list %q: %w", at.path, err)
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// named adds entries of a folder to its names.
+func (s *Scan) named(names []name, entries []fs.DirEntry, at place) []name {
+	names = slices.Grow(names, len(entries))
+	for _, e := range entries {
+		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
+		if s.settings.Precompose {
+			n.git = norm.NFC.String(n.git)
+		}
+		if len(s.skip) == 0 || !s.skip[s.settings.SameName(at.path+n.git)] {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
+	if _, ok := find(names, ".gitignore", false); !ok {
+		return at.ignores
+	}
+	data, err := regularfile.ReadIn(dir, ".gitignore")
+	if err != nil {
+		return at.ignores // git does not follow a link here either
+	}
+	list := rules.ParseIgnore(data, at.path)
+	if list.Empty() {
+		return at.ignores
+	}
+	return append(slices.Clip(at.ignores), list)
+}
+
+// find looks name up in names. With fold another case will do when there is
+// no exact match.
+func find(names []name, git string, fold bool) (int, bool) {
+	i, ok := slices.BinarySearchFunc(names, git, func(n name, git string) int { return strings.Compare(n.git, git) })
+	if ok || !fold {
+		return i, ok
+	}
+	i = slices.IndexFunc(names, func(n name) bool { return strings.EqualFold(n.git, git) })
+	return i, i >= 0
+}
+
+// trackedIn goes through what the index has in this folder and marks in seen
+// the names that it accounts for.
+func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
+	seen = make([]bool, len(names))
+	var aside sync.WaitGroup
+	defer aside.Wait()
+	for i := at.lo; i < at.hi; {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		rest := string(s.index.Path(i)[len(at.path):])
+		part, _, deeper := strings.Cut(rest, "/")
+		n, there := find(names, part, s.settings.IgnoreCase)
+		if !deeper {
+			if there {
+				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink
+			}
+			if err := s.trackedFile(dir, names, n, there, i); err != nil {
+				return nil, err
+			}
+			i++
+			continue
+		}
+		below := at
+		below.path = at.path + part + "/"
+		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
+		if there && names[n].kind.IsDir() {
+			seen[n] = true
+			err = s.enterSoon(ctx, &aside, dir, names[n], below)
+		} else {
+			s.gone(below.lo, below.hi)
+		}
+		if err != nil {
+			return nil, err
+		}
+		i = below.hi
+	}
+	return seen, nil
+}
+
+// enterSoon enters a folder aside when a processor is to spare, else at once.
+func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n name, below place) error {
+	select {
+	case s.helpers <- struct{}{}:
+		aside.Go(func() {
+			defer func() { <-s.helpers }()
+			s.note(s.enter(ctx, dir, n, below))
+		})
+		return nil
+	default:
+		return s.enter(ctx, dir, n, below)
+	}
+}
+
+// enter goes into a folder that holds tracked files. Of one that may not be read
+// nothing is known.
+func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
+	path := strings.TrimSuffix(below.path, "/")
+	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
+	err := s.into(ctx, dir, n, below)
+	if errors.Is(err, fs.ErrPermission) {
+		s.tell(Found{Kind: Unreadable, Path: path, Dir: true})
+		return nil
+	}
+	return err
+}
+
+func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
+	sub, err := regularfile.OpenFolder(dir, n.disk)
+	if err != nil {
+		return fmt.Errorf("open %q: %w", below.path, err)
+	}
+	defer sub.Close()
+	return s.folder(ctx, sub, below)
+}
+
+func (s *Scan) gone(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		s.missing(s.index.Entry(i))
+	}
+}
+
+func (s *Scan) missing(e index.Entry) {
+	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.skip, e.Path) {
+		s.tell(Found{Kind: Deleted, Path: e.Path})
+	}
+}
+
+func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
+	e := s.index.Entry(i)
+	if !there {
+		s.missing(e)
+		return nil
+	}
+	if e.SkipWorktree || e.AssumeValid {
+		return nil
+	}
+	if e.Mode == index.Gitlink && names[n].kind.IsDir() {
+		s.submodule(dir, names[n], e)
+		return nil
+	}
+	info, err := names[n].look()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at %q: %w", e.Path, err)
+	}
+	mode := uint32(0)
+	if err == nil {
+		mode = modeOf(s.settings, info, e.Mode)
+	}
+	switch {
+	case mode == 0:
+		s.missing(e)
+	case mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified):
+	default:
+		s.suspect(Suspect{Path: e.Path, Info: info, Mode: mode, entry: i, old: e.ID})
+	}
+	return nil
+}
+
+// submodule tells of a submodule that is checked out on another commit than the
+// index has.
+func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
+	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
+		return // not checked out: nothing in it can have changed
+	}
+	gitDir, ok := repository.GitDirOf(filepath.Join(s.work.repo.Root, filepath.FromSlash(e.Path)))
+	if ok {
+		_, id, err := repository.Layout{GitDir: gitDir, CommonDir: gitDir}.Head()
+		ok = err == nil && id == e.ID
+	}
+	if !ok {
+		s.tell(Found{Kind: Submodule, Path: e.Path})
+	}
+}
+
+// ignores asks the strongest list first.
+func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
+	for i := len(lists) - 1; i >= 0; i-- {
+		if ignored, decided := lists[i].Decide(path, isDir, fold); decided {
+			return ignored
+		}
+	}
+	return false
+}
+
+// unchanged says that a file is, by its times and numbers alone, the one that
+// the index knows, so that it need not be read. written is when the index was:
+// a file that is not older may have changed since within one tick of the clock.
+func unchanged(s *repository.Settings, known index.Stat, info fs.FileInfo, written time.Time) bool {
+	now := index.StatOf(info)
+	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
+		return false
+	}
+	if !s.MinimalStat && !sameDetails(s, known, now) {
+		return false
+	}
+	return info.ModTime().Before(written)
+}
+
+// sameDetails compares what core.checkStat=minimal leaves out. A time that was
+// stored without nanoseconds is compared by seconds.
+func sameDetails(s *repository.Settings, known, now index.Stat) bool {
+	if known.UID != now.UID || known.GID != now.GID || known.Ino != now.Ino {
+		return false
+	}
+	if known.MtimeNsec != 0 && known.MtimeNsec != now.MtimeNsec {
+		return false
+	}
+	if !s.TrustCtime {
+		return true
+	}
+	return known.CtimeSec == now.CtimeSec && (known.CtimeNsec == 0 || known.CtimeNsec == now.CtimeNsec)
+}
+
+// modeOf returns the mode that git records for a file, known being what the
+// index has for the path now (0: nothing). It is 0 for what git does not
+// record: folders, sockets, devices, pipes.
+func modeOf(s *repository.Settings, info fs.FileInfo, known uint32) uint32 {
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return index.Symlink
+	case !info.Mode().IsRegular():
+		return 0
+	case !s.Symlinks && known == index.Symlink:
+		return known
+	case !s.FileMode && (known == index.Regular || known == index.Executable):
+		return known
+	case s.FileMode && info.Mode()&0o100 != 0:
+		return index.Executable
+	}
+	return index.Regular
+}

@@ -1,0 +1,192 @@
+package worktree_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+)
+
+func TestScanFindsWhatIsNotAsTheIndexHasIt(t *testing.T) {
+	r := gittest.New(t)
+	r.Write(".gitignore", "*.log\n/build/\n")
+	r.Write("kept.log", "tracked all the same\n")
+	r.Write("folder/file", "f\n")
+	r.Git("add", "-f", "kept.log")
+	r.Seed()
+	c := open(t, r, "")
+	r.Write("README", "another length\n")
+	r.Chmod("src/main.go", 0o755)
+	r.Write("kept.log", "changed\n")
+	r.Remove("gone", "folder")
+	r.Write("folder", "a file in its place\n")
+	r.Write("new/a", "a\n")
+	r.Write("new/b.log", "b\n")
+	r.Write("build/out", "o\n")
+	r.Link("nowhere", "link")
+	if err := syscall.Mkfifo(r.Path("pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r.Git("init", "-q", "inner")
+	r.Write("git~1", "taken for .git by some\n")
+	tracked := []string{"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone"}
+	gittest.Same(t, "tracked", tracked, c.scan(worktree.OnlyTracked))
+	gittest.Same(t, "untracked", []string{
+		"changed README", "changed folder", "changed kept.log", "changed link", "changed new/a", "changed src/main.go",
+		"deleted folder/file", "deleted gone", "invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
+	}, c.scan(worktree.WithUntracked))
+	gittest.Same(t, "ignored", []string{
+		"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone", "ignored build", "ignored new/b.log",
+		"invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
+	}, c.scan(worktree.WithIgnored))
+}
+
+// A file whose time alone is another one is compared by what is in it.
+func TestScanComparesWhatStatDataDoNotSettle(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r, "")
+	r.Write("README", "one\ntwo\n")
+	r.Write("gone", "to be DELETED\n")
+	gittest.Same(t, "found", []string{"alike README", "changed gone"}, without(c.scan(worktree.OnlyTracked), "alike src/main.go", "alike src/deep/er/x"))
+	r.Git("update-index", "--assume-unchanged", "gone")
+	r.Git("update-index", "--skip-worktree", "src/main.go")
+	r.Remove("src/main.go")
+	gittest.Same(t, "but for what git is not to look at", []string{"alike README"}, without(open(t, r, "").scan(worktree.OnlyTracked), "alike src/deep/er/x"))
+}
+
+// without leaves lines out that depend on the clock of the file system.
+func without(list []string, some ...string) []string {
+	var rest []string
+	for _, line := range list {
+		if !strings.Contains(strings.Join(some, "\n"), line) {
+			rest = append(rest, line)
+		}
+	}
+	return rest
+}
+
+func TestScanOfNamesThatFold(t *testing.T) {
+	r := gittest.New(t)
+	r.Write("Dir/File", "f\n")
+	r.Seed()
+	r.Git("config", "core.ignoreCase", "true")
+	if err := os.Rename(r.Path("Dir"), r.Path("dIR")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(r.Path("README"), r.Path("readme")); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, r, "")
+	s := c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) { t.Errorf("%s is %s", f.Path, kinds[f.Kind]) })
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestScanOfSettingsOfTheFileSystem(t *testing.T) {
+	r := gittest.New(t)
+	r.Link("target", "link")
+	r.Seed()
+	r.Git("config", "core.symlinks", "false")
+	r.Git("config", "core.fileMode", "false")
+	r.Remove("link")
+	r.Write("link", "target")
+	r.Chmod("README", 0o755)
+	gittest.Same(t, "found", []string{"alike README", "alike link"}, without(open(t, r, "").scan(worktree.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+}
+
+func TestScanTellsOfSubmodulesThatMoved(t *testing.T) {
+	other := gittest.New(t)
+	other.Seed()
+	r := gittest.New(t)
+	for _, name := range []string{"still", "moved", "absent"} {
+		r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, name)
+	}
+	r.Commit("seed")
+	c := open(t, r, "")
+	gittest.Repo{T: t, Dir: r.Path("moved")}.Commit("later")
+	r.Write("still/new", "n\n")
+	r.Remove("absent/.git")
+	gittest.Same(t, "found", []string{"submodule moved"}, without(c.scan(worktree.OnlyTracked), "alike .gitmodules"))
+	r.Remove("absent")
+	gittest.Same(t, "a folder that is gone", []string{"deleted absent", "submodule moved"}, without(c.scan(worktree.OnlyTracked), "alike .gitmodules"))
+}
+
+func TestScanOfFoldersThatMayNotBeRead(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	r := gittest.New(t)
+	r.Seed()
+	r.Write("new/file", "n\n")
+	c := open(t, r, "")
+	for _, name := range []string{"src", "new"} {
+		r.Chmod(name, 0)
+		defer r.Chmod(name, 0o755)
+	}
+	gittest.Same(t, "found", []string{"unreadable src"}, without(c.scan(worktree.WithUntracked), "alike README", "alike gone"))
+}
+
+// A folder of ours in the work tree is no part of it, and neither is what is hidden.
+func TestScanLeavesOut(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r, "")
+	r.Write("vault/deep/inner", "hidden\n")
+	r.Write("vaults", "v\n")
+	r.Write("conf/cred", "hidden\n")
+	r.Write("conf/app", "a\n")
+	c.work.Hide([]string{"vault", "./conf/cred", "later"})
+	gittest.Same(t, "found", []string{"untracked conf/app", "untracked vaults"}, without(c.scan(worktree.WithIgnored), "alike README", "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+	kept := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "kept")}
+	if err := c.work.Keep(t.Context(), []string{"conf", "vault", "vaults"}, c.index(), kept.Dir); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "kept", map[string]string{"conf/app": "a\n", "vaults": "v\n"}, kept.Files())
+}
+
+// nest makes folders of a name within each other.
+func nest(r gittest.Repo, name string, depth int) {
+	r.T.Helper()
+	at, err := os.OpenRoot(r.Dir)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	for range depth {
+		if err := at.Mkdir(name, 0o777); err != nil {
+			r.T.Fatal(err)
+		}
+		below, err := at.OpenRoot(name)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		at.Close()
+		at = below
+	}
+	defer at.Close()
+	if err := at.WriteFile("file", []byte("deep\n"), 0o666); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+func TestScanGoesNoDeeperThanGit(t *testing.T) {
+	for name, depth := range map[string]int{"d": 1500, strings.Repeat("long", 60): 30} {
+		r := gittest.New(t)
+		r.Seed()
+		c := open(t, r, "")
+		nest(r, name, depth)
+		r.Write("beside", "b\n")
+		deep := 0
+		for _, line := range c.scan(worktree.WithUntracked) {
+			if strings.HasPrefix(line, "too deep ") {
+				deep++
+			}
+		}
+		gittest.Same(t, "too deep", 1, deep)
+	}
+}

@@ -1,0 +1,381 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/eol"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// smudger writes files of a tree into a work tree ("smudge" in
+// gitattributes(5)), with the line endings and filters that the tree's own
+// attributes ask for.
+type smudger struct {
+	*Worktree
+	dir        *os.Root
+	attributes *attributes
+	folders    map[string]bool // that are there, and no links
+}
+
+// CheckOut makes changes in the work tree: what they take away first, so that
+// a file and a folder can change places. tree is what the new sides belong to.
+// It returns the stat data of what was written.
+func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	if err := w.objects.CheckFiles(ctx, changes); err != nil {
+		return nil, err
+	}
+	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree)}
+	for i := len(changes) - 1; i >= 0; i-- {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := s.clear(changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s.write(ctx, changes)
+}
+
+// CheckOutOver is checkOut where nothing that ix does not track may be lost.
+func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	if err := w.obstructions(ix, changes); err != nil {
+		return nil, err
+	}
+	return w.CheckOut(ctx, tree, changes)
+}
+
+// obstructions refuses changes whose new files would overwrite something that
+// is not tracked.
+func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
+	var paths []string
+	for _, d := range changes {
+		if d.Old.Mode != 0 || d.New.Mode == 0 {
+			continue
+		}
+		if _, err := w.dir.Lstat(d.Path); err == nil && !w.tracks(ix, d.Path) {
+			paths = append(paths, d.Path)
+		}
+	}
+	if len(paths) > 0 {
+		return &ObstructedError{Paths: paths}
+	}
+	return nil
+}
+
+// tracks says whether the index has the path or something below it.
+func (w *Worktree) tracks(ix *index.File, path string) bool {
+	if _, ok := ix.Search(path); ok {
+		return true
+	}
+	lo, hi := ix.Folder(path+"/", 0, ix.Len())
+	return lo < hi
+}
+
+// clear takes the old side of a change out of the work tree, with folders that
+// are empty then.
+func (s *smudger) clear(d objects.Difference) error {
+	info, err := s.dir.Lstat(d.Path)
+	if absent(err) || s.obstacleAt(path.Dir(d.Path)) != "" { // what a link leads to is another path's
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove %q: %w", d.Path, err)
+	}
+	if info.IsDir() {
+		return s.clearFolder(d)
+	}
+	if d.Old.Mode == 0 && d.New.Mode == 0 {
+		return nil
+	}
+	if err := s.dir.Remove(d.Path); err != nil {
+		return fmt.Errorf("remove %q: %w", d.Path, err)
+	}
+	if d.New.Mode == 0 {
+		s.prune(path.Dir(d.Path))
+	}
+	return nil
+}
+
+// obstacleAt is the link, or whatever else is no folder, that stands where a
+// folder or one above it would have to be; empty for none.
+func (s *smudger) obstacleAt(dir string) string {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if info, err := s.dir.Lstat(dir); err == nil && !info.IsDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// clearFolder makes room for a file where a folder stands. The folder of a
+// submodule stays, with what is checked out in it.
+func (s *smudger) clearFolder(d objects.Difference) error {
+	if d.New.Mode == index.Gitlink {
+		return nil
+	}
+	err := s.dir.Remove(d.Path)
+	if err != nil && d.New.Mode != 0 {
+		return &ObstructedError{Paths: []string{d.Path + "/"}}
+	}
+	return nil
+}
+
+// prune removes folders that have become empty, from dir upwards.
+func (s *smudger) prune(dir string) {
+	for dir != "." && s.dir.Remove(dir) == nil {
+		dir = path.Dir(dir)
+	}
+}
+
+// absent says that there is nothing at a path: no such name, or a file where a
+// folder would have to be.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[string]index.Stat, error) {
+	s.folders = map[string]bool{}
+	stats := map[string]index.Stat{}
+	var forGit []objects.Difference
+	for _, d := range changes {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if d.New.Mode == 0 {
+			continue
+		}
+		later, err := s.one(ctx, d)
+		if err != nil {
+			return nil, fmt.Errorf("write %q: %w", d.Path, err)
+		}
+		if later {
+			forGit = append(forGit, d)
+		}
+	}
+	if err := s.withGit(ctx, forGit); err != nil {
+		return nil, err
+	}
+	for _, d := range changes {
+		if d.New.Mode == 0 || d.New.Mode == index.Gitlink {
+			continue
+		}
+		info, err := s.dir.Lstat(d.Path)
+		if err != nil {
+			return nil, fmt.Errorf("look at %q: %w", d.Path, err)
+		}
+		stats[d.Path] = index.StatOf(info)
+	}
+	return stats, nil
+}
+
+func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, err error) {
+	if err := s.folder(path.Dir(d.Path)); err != nil {
+		return false, err
+	}
+	switch d.New.Mode {
+	case index.Gitlink:
+		err := s.dir.Mkdir(d.Path, 0o777)
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+		return false, err
+	case index.Symlink:
+		if s.repo.Settings.Symlinks {
+			return false, s.link(d)
+		}
+		return false, s.file(ctx, d, eol.Action{})
+	}
+	attrs := s.attributes.of(d.Path)
+	why, needs := s.repo.Settings.NeedsGit(attrs)
+	if needs && !s.repo.Git.There() {
+		return false, noGitFor(why)
+	}
+	if needs {
+		return true, nil
+	}
+	return false, s.file(ctx, d, s.repo.Settings.EOL.Decide(attrs))
+}
+
+// folder makes a folder that is not there.
+func (s *smudger) folder(dir string) error {
+	if dir == "." || s.folders[dir] {
+		return nil
+	}
+	if obstacle := s.obstacleAt(dir); obstacle != "" {
+		return &ObstructedError{Paths: []string{obstacle}}
+	}
+	if err := s.dir.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	s.folders[dir] = true
+	return nil
+}
+
+func (s *smudger) link(d objects.Difference) error {
+	const longest = 1 << 16
+	target, err := s.objects.BlobBytes(d.New.ID, longest)
+	if err != nil {
+		return err
+	}
+	return s.dir.Symlink(string(target), d.Path)
+}
+
+func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Action) error {
+	r, _, err := s.objects.Blob(d.New.ID)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	content := regularfile.Until(ctx, r)
+	if action.ToWorktree() {
+		adds, err := s.adds(d.New.ID, action)
+		if err != nil {
+			return err
+		}
+		if adds {
+			content = eol.ToCRLF(content)
+		}
+	}
+	return s.create(d, content)
+}
+
+func (s *smudger) adds(id plumbing.Hash, action eol.Action) (bool, error) {
+	r, _, err := s.objects.Blob(id)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	content, err := eol.Look(r)
+	return action.Adds(content), err
+}
+
+func (s *smudger) create(d objects.Difference, content io.Reader) error {
+	perm := fs.FileMode(0o666)
+	if d.New.Mode == index.Executable {
+		perm = 0o777
+	}
+	f, err := s.dir.OpenFile(d.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
+}
+
+// withGit lets git write the files whose filters it must run. Attributes are
+// read from an index of the same tree, which git prefers when it checks out.
+func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error {
+	if len(list) == 0 {
+		return nil
+	}
+	entries, err := s.attributeEntries(list)
+	if err != nil {
+		return err
+	}
+	var files []objects.Edit
+	for _, e := range entries {
+		files = append(files, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+	}
+	if err := s.objects.OwnFiles(ctx, files); err != nil {
+		return err
+	}
+	path := filepath.Join(s.repo.Private, "checkout-index")
+	if err := index.WriteNew(path, entries); err != nil {
+		return err
+	}
+	var paths bytes.Buffer
+	for _, d := range list {
+		paths.WriteString(d.Path + "\x00")
+	}
+	git := s.repo.Git.With("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
+	if _, err := git.Run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
+	}
+	return nil
+}
+
+// attributeEntries are the files of list and the attribute files that decide
+// about them.
+func (s *smudger) attributeEntries(list []objects.Difference) ([]index.Entry, error) {
+	byPath := map[string]index.Entry{}
+	for _, d := range list {
+		byPath[d.Path] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID}
+	}
+	for folder := range s.attributes.folders {
+		name := folder + ".gitattributes"
+		data, err := s.attributes.read(name)
+		if err != nil {
+			continue
+		}
+		id, err := s.objects.WriteBytes(plumbing.BlobObject, data)
+		if err != nil {
+			return nil, err
+		}
+		if _, listed := byPath[name]; !listed {
+			byPath[name] = index.Entry{Path: name, Mode: index.Regular, ID: id}
+		}
+	}
+	return slices.Collect(maps.Values(byPath)), nil
+}
+
+// Converted are those of files that a tree has in another form than the work tree:
+// with other line endings, or what filters made of them.
+func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []objects.Difference {
+	attributes := w.treeAttributes(tree)
+	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
+		attrs := attributes.of(d.Path)
+		_, filtered := w.repo.Settings.NeedsGit(attrs)
+		return d.New.Mode == index.Symlink || !filtered && !w.repo.Settings.EOL.Decide(attrs).Converts()
+	})
+}
+
+// Fill checks a tree out into the work tree of another git folder, that of root,
+// and stages it there.
+func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
+	if w.repo.Git.There() {
+		return w.fillWithGit(ctx, root, tree)
+	}
+	return w.fillByItself(ctx, root, tree)
+}
+
+func (w *Worktree) fillWithGit(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
+	git := program.Isolated(w.repo.Git.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
+	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", tree.String()); err != nil {
+		return err
+	}
+	_, err := git.Run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
+	return err
+}
+
+func (w *Worktree) fillByItself(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
+	s := smudger{Worktree: w, dir: root, attributes: w.treeAttributes(tree)}
+	changes, err := w.objects.Differences(ctx, plumbing.ZeroHash, tree)
+	if err != nil {
+		return err
+	}
+	stats, err := s.write(ctx, changes)
+	if err != nil {
+		return err
+	}
+	entries := make([]index.Entry, 0, len(changes))
+	for _, d := range changes {
+		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]})
+	}
+	return index.WriteNew(filepath.Join(root.Name(), ".git", "index"), entries)
+}

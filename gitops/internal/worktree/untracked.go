@@ -1,0 +1,106 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// untrackedIn reports what the index does not account for in a folder.
+func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
+	for i, n := range names {
+		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.untracked(ctx, dir, n, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
+	path := at.path + n.git
+	isDir := n.kind.IsDir()
+	switch {
+	case n.git == ".git":
+		s.tell(Found{Kind: Repository, Path: path, Dir: true})
+	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
+		if s.extent == WithIgnored {
+			s.tell(Found{Kind: Ignored, Path: path, Dir: isDir})
+		}
+	case !objects.ValidName(n.git):
+		s.tell(Found{Kind: InvalidName, Path: path, Dir: isDir})
+	case beyondGit(path):
+		s.tell(Found{Kind: TooDeep, Path: path, Dir: isDir})
+	case isDir:
+		return s.untrackedFolder(ctx, dir, n, at)
+	case n.kind&fs.ModeType&^fs.ModeSymlink == 0:
+		info, err := n.look()
+		if err != nil {
+			return fmt.Errorf("look at %q: %w", path, err)
+		}
+		s.tell(Found{Kind: Untracked, Path: path, info: info})
+	}
+	return nil
+}
+
+// LongestPath is how many bytes git takes a path to have at most (PATH_MAX, with
+// the zero byte at its end).
+const LongestPath = 1<<12 - 1
+
+// beyondGit says that no checkout can have a path, or that comparing trees would
+// not go that deep.
+func beyondGit(path string) bool {
+	return len(path) > LongestPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
+}
+
+// untrackedFolder goes into a folder without tracked files. One that may not be
+// read is passed over, as git does.
+func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
+	path := at.path + n.git
+	sub, err := regularfile.OpenFolder(dir, n.disk)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %q: %w", path, err)
+	}
+	defer sub.Close()
+	if holdsRepository(sub) {
+		s.tell(Found{Kind: Repository, Path: path, Dir: true})
+		return nil
+	}
+	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores})
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// holdsRepository says whether git would take the folder for a repository of
+// its own: a .git file, or a .git folder with the parts of one.
+func holdsRepository(dir *os.Root) bool {
+	info, err := dir.Lstat(".git")
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return true
+	}
+	for _, part := range [...]string{".git/HEAD", ".git/objects", ".git/refs"} {
+		if _, err := dir.Lstat(part); err != nil {
+			return false
+		}
+	}
+	return true
+}

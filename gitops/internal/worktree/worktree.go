@@ -1,0 +1,69 @@
+// Package worktree owns the files of a checkout: what of them is not as an index
+// has it or is not tracked, what git would store of a file, and how the files of a
+// tree are written. It reads ignore and attribute rules, converts line endings,
+// lets git run filters, and goes through no link.
+//
+// It knows no base, no change set and no commit: it is told the index and the
+// trees, and neither moves a reference nor writes the repository's index.
+package worktree
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/rules"
+)
+
+// Worktree is the files of a checkout.
+type Worktree struct {
+	repo    *repository.Repository
+	objects *objects.Store
+	dir     *os.Root
+	state   string          // a folder of ours, which may lie in the work tree
+	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
+	hidden  map[string]bool // by Hide
+}
+
+// Open opens the work tree of a repository, whose objects are in store.
+// The worktree must be closed.
+func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) {
+	state, err := filepath.EvalSymlinks(filepath.Dir(repo.Private))
+	if err != nil {
+		return nil, fmt.Errorf("open the work tree: %w", err)
+	}
+	dir, err := os.OpenRoot(repo.Root)
+	if err != nil {
+		return nil, fmt.Errorf("open the work tree: %w", err)
+	}
+	return &Worktree{repo: repo, objects: store, dir: dir, state: state, ignores: repo.OuterIgnores()}, nil
+}
+
+func (w *Worktree) Close() error { return w.dir.Close() }
+
+// Hide leaves paths, and all that is below them, out of scans and copies. No tree
+// that is checked out may have them.
+func (w *Worktree) Hide(paths []string) {
+	w.hidden = map[string]bool{}
+	for _, name := range paths {
+		w.hidden[w.repo.Settings.SameName(path.Clean(name))] = true
+	}
+}
+
+// hides says whether a path is hidden or lies in something that is.
+func (w *Worktree) hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
+
+// leftOut are what is hidden and folders of ours that lie in the work tree.
+func (w *Worktree) leftOut() map[string]bool {
+	rel, err := filepath.Rel(w.repo.Root, w.state)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return w.hidden
+	}
+	all := map[string]bool{w.repo.Settings.SameName(filepath.ToSlash(rel)): true}
+	maps.Copy(all, w.hidden)
+	return all
+}

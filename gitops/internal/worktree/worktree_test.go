@@ -1,0 +1,148 @@
+package worktree_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// checkout is a work tree that is opened, and what it needs.
+type checkout struct {
+	gittest.Repo
+	repo    *repository.Repository
+	objects *objects.Store
+	work    *worktree.Worktree
+}
+
+// open opens the work tree of r; git is empty for none.
+func open(t testing.TB, r gittest.Repo, git string) checkout {
+	t.Helper()
+	repo, err := repository.Open(t.Context(), r.Dir, git, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := objects.Open(repo.Private, repo.Folders...)
+	work, err := worktree.Open(repo, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, close := range []func() error{work.Close, store.Close, repo.Close} {
+			if err := close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return checkout{r, repo, store, work}
+}
+
+func (c checkout) index() *index.File {
+	c.T.Helper()
+	ix, err := c.repo.Index(c.T.Context())
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return ix
+}
+
+func (c checkout) id(spec string) plumbing.Hash {
+	c.T.Helper()
+	return plumbing.NewHash(c.Git("rev-parse", spec))
+}
+
+// differences are those from one tree of git's to another; "" is the empty one.
+func (c checkout) differences(from, to string) []objects.Difference {
+	c.T.Helper()
+	old := plumbing.ZeroHash
+	if from != "" {
+		old = c.id(from + "^{tree}")
+	}
+	list, err := c.objects.Differences(c.T.Context(), old, c.id(to+"^{tree}"))
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return list
+}
+
+var kinds = map[worktree.Kind]string{
+	worktree.Deleted: "deleted", worktree.Submodule: "submodule", worktree.Untracked: "untracked", worktree.Ignored: "ignored",
+	worktree.Repository: "repository", worktree.InvalidName: "invalid", worktree.TooDeep: "too deep", worktree.Unreadable: "unreadable",
+}
+
+// scan lists what a scan finds, with the suspects once they are clean: "changed"
+// or "alike", or why they are left out.
+func (c checkout) scan(extent worktree.Extent) []string {
+	c.T.Helper()
+	var mu sync.Mutex
+	var list []string
+	var s *worktree.Scan
+	s = c.work.Scan(c.index(), extent, func(f worktree.Found) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, kinds[f.Kind]+" "+f.Path)
+		if f.Kind == worktree.Untracked && extent == worktree.WithUntracked {
+			s.Suspect(f)
+		}
+	})
+	if err := s.Run(c.T.Context()); err != nil {
+		c.T.Fatal(err)
+	}
+	if err := s.Clean(c.T.Context(), true); err != nil {
+		c.T.Fatal(err)
+	}
+	for i := range s.Suspects {
+		one := &s.Suspects[i]
+		what := "changed"
+		switch {
+		case one.TooLarge:
+			what = "too large"
+		case one.Why != "":
+			what = "left out"
+		case s.AsIndexed(one):
+			what = "alike"
+		}
+		list = append(list, fmt.Sprintf("%s %s", what, one.Path))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// stored is what git would store of a file that the index has not as it is.
+func (c checkout) stored(path string) string {
+	c.T.Helper()
+	var s *worktree.Scan
+	s = c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) {
+		if f.Kind == worktree.Untracked {
+			s.Suspect(f)
+		}
+	})
+	if err := s.Run(c.T.Context()); err != nil {
+		c.T.Fatal(err)
+	}
+	if err := s.Clean(c.T.Context(), true); err != nil {
+		c.T.Fatal(err)
+	}
+	for _, one := range s.Suspects {
+		if one.Path == path {
+			data, err := c.objects.BlobBytes(one.ID, 1<<20)
+			if err != nil {
+				c.T.Fatal(err)
+			}
+			return string(data)
+		}
+	}
+	c.T.Fatalf("%s is no suspect", path)
+	return ""
+}

@@ -1,0 +1,170 @@
+package gitops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// Settle makes an uncommitted change of what the agent left: HEAD, the branch
+// that was checked out and the index are put back to the base, the files stay.
+func (c *Checkout) Settle(ctx context.Context, snap *Snapshot) error {
+	head := c.start.head
+	if c.base.SHA != c.start.commit.String() {
+		head = c.base.SHA
+	}
+	err := c.putHeadBack(head, c.base.SHA, c.base.SHA)
+	if err == nil {
+		err = c.putIndexBack(ctx, snap.index, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("put the checkout back on its base: %w", err)
+	}
+	return nil
+}
+
+// Restore takes a change out of the work tree, where it was found in it, and
+// puts HEAD, the branch that was checked out and the index back to where they
+// stood when the checkout was opened. With nil it does only the latter.
+// Files that were not tracked before are never touched.
+func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
+	stats := map[string]index.Stat{}
+	if cs != nil && cs.snapshot != nil {
+		back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+		if err != nil {
+			return fmt.Errorf("take the change out: %w", err)
+		}
+		// Files that were written may be as before only once they are converted.
+		back = append(back, c.work.Converted(cs.Base.Tree.hash(), cs.alike)...)
+		if stats, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back); err != nil {
+			return fmt.Errorf("take the change out: %w", err)
+		}
+	}
+	if err := c.goBack(ctx, stats); err != nil {
+		return fmt.Errorf("put the checkout back: %w", err)
+	}
+	return nil
+}
+
+// goBack moves the work tree from the base to the commit where HEAD stood, and
+// writes the index as it was, with the stat data of files that were written.
+func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
+	home, err := c.objects.Differences(ctx, c.base.Tree.hash(), c.start.tree)
+	if err != nil {
+		return err
+	}
+	moved, err := c.work.CheckOut(ctx, c.start.tree, home)
+	if err != nil {
+		return err
+	}
+	for _, d := range home {
+		delete(stats, d.Path)
+	}
+	for path, s := range moved {
+		stats[path] = s
+	}
+	start := c.start.commit.String()
+	if err := c.putHeadBack(c.start.head, start, cmp.Or(c.start.branch, start)); err != nil {
+		return err
+	}
+	if err := c.putIndexBack(ctx, c.start.index, c.statUpdates(ctx, stats)); err != nil {
+		return err
+	}
+	_, err = c.UseBase(BaseSpec{})
+	return err
+}
+
+// statUpdates puts new stat data into the entries of the index as it was, as
+// far as they have the content that was written: that of HEAD.
+func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat) []index.Update {
+	staged := map[string]bool{}
+	if err := c.work.CompareIndex(ctx, c.start.index, c.start.tree, func(path string, _ objects.Entry) { staged[path] = true }); err != nil {
+		return nil // git reads the files again, as their stat data says
+	}
+	var updates []index.Update
+	for path, stat := range stats {
+		i, ok := c.start.index.Search(path)
+		if !ok || staged[path] {
+			continue
+		}
+		e := c.start.index.Entry(i)
+		e.Stat = stat
+		updates = append(updates, index.Update{Path: path, Entry: &e})
+	}
+	return updates
+}
+
+// putBranchBack undoes what the agent did to the branch that was checked out.
+func (c *Checkout) putBranchBack(except string) error {
+	if c.start.branch == "" || c.start.branch == except {
+		return nil
+	}
+	now, err := c.repo.Refs().Read("refs/heads/" + c.start.branch)
+	if err == nil && now == c.start.commit {
+		return nil
+	}
+	return c.repo.SetBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
+}
+
+// putHeadBack puts the branch that was checked out back to where it was, and HEAD
+// to head, which points to commit; the log of HEAD calls the place to.
+func (c *Checkout) putHeadBack(head, commit, to string) error {
+	if err := c.putBranchBack(""); err != nil {
+		return err
+	}
+	if now, _, err := c.repo.Head(); err == nil && now == head {
+		return nil
+	}
+	return c.repo.SetHead(head, commit, to)
+}
+
+// putIndexBack makes ix with updates the index, if it is not.
+func (c *Checkout) putIndexBack(ctx context.Context, ix *index.File, updates []index.Update) error {
+	if len(updates) == 0 {
+		if live, err := c.repo.Index(ctx); err == nil && live.Equal(ix) {
+			return nil
+		}
+	}
+	return c.repo.WriteIndex(ix, updates)
+}
+
+// DropLocks removes the lock files that a git which died left in the course of
+// the run: nothing of the run is alive any more when it is called. A lock that
+// was there when the checkout was opened belongs to somebody else and stays.
+func (c *Checkout) DropLocks() error {
+	var failed error
+	for _, path := range c.lockPaths() {
+		if c.locked[path] {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+func (c *Checkout) lockPaths() []string {
+	paths := []string{filepath.Join(c.repo.GitDir, "index.lock"), filepath.Join(c.repo.GitDir, "HEAD.lock")}
+	if c.start.branch != "" {
+		paths = append(paths, filepath.Join(c.repo.CommonDir, "refs", "heads", filepath.FromSlash(c.start.branch)+".lock"))
+	}
+	return paths
+}
+
+// noteLocks remembers the locks that are there before the run.
+func (c *Checkout) noteLocks() {
+	c.locked = map[string]bool{}
+	for _, path := range c.lockPaths() {
+		if _, err := os.Lstat(path); err == nil {
+			c.locked[path] = true
+		}
+	}
+}
