@@ -60,7 +60,6 @@ var roomKnows = map[string][]string{
 	"gitops/internal/regularfile": nil,
 	"gitops/internal/repository":  {"gitops/internal/eol", "gitops/internal/index", "gitops/internal/program", "gitops/internal/regularfile", "gitops/rules"},
 	"gitops/internal/unified":     {"gitops/internal/index", "gitops/internal/objects"},
-	"gitops/remote":               {"gitops/internal"},
 }
 
 type goPackage struct {
