@@ -1,8 +1,6 @@
 package gitops_test
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,40 +12,6 @@ import (
 
 // hugeSize is that of a file which takes no room and no end to read.
 const hugeSize = 15 << 40
-
-func (r repo) sparse(name string, size int64) {
-	r.T.Helper()
-	r.Write(name, "")
-	if err := os.Truncate(r.Path(name), size); errors.Is(err, syscall.EFBIG) {
-		r.T.Skip("this file system has no files of such a size")
-	} else if err != nil {
-		r.T.Fatal(err)
-	}
-}
-
-// nest makes folders of a name within each other.
-func (r repo) nest(name string, depth int) {
-	r.T.Helper()
-	at, err := os.OpenRoot(r.Dir)
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	for range depth {
-		if err := at.Mkdir(name, 0o777); err != nil {
-			r.T.Fatal(err)
-		}
-		below, err := at.OpenRoot(name)
-		if err != nil {
-			r.T.Fatal(err)
-		}
-		at.Close()
-		at = below
-	}
-	defer at.Close()
-	if err := at.WriteFile("file", []byte("deep\n"), 0o666); err != nil {
-		r.T.Fatal(err)
-	}
-}
 
 func problemKinds(cs *gitops.ChangeSet) map[string]int {
 	kinds := map[string]int{}
@@ -62,8 +26,8 @@ func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
 	r.Seed()
 	c := r.open("")
 	snap := snapshot(t, c)
-	r.sparse("new", hugeSize)
-	r.sparse("README", hugeSize)
+	r.Sparse("new", hugeSize)
+	r.Sparse("README", hugeSize)
 	r.Write("small", "s\n")
 	cs := changes(t, c, snap)
 	gittest.Same(t, "change", []string{"A small"}, nameStatus(cs))
@@ -82,7 +46,7 @@ func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
 			r.Seed()
 			c := r.open("")
 			snap := snapshot(t, c)
-			r.nest(name, depth)
+			r.Nest(name, depth)
 			r.Write("beside", "b\n")
 			cs := changes(t, c, snap)
 			gittest.Same(t, "change", []string{"A beside"}, nameStatus(cs))

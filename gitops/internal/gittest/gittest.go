@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,41 @@ func (r Repo) Read(name string) string {
 		r.T.Fatal(err)
 	}
 	return string(data)
+}
+
+// Sparse makes a file of a size that takes no room.
+func (r Repo) Sparse(name string, size int64) {
+	r.T.Helper()
+	r.Write(name, "")
+	if err := os.Truncate(r.Path(name), size); errors.Is(err, syscall.EFBIG) {
+		r.T.Skip("this file system has no files of such a size")
+	} else if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// Nest makes folders of a name within each other.
+func (r Repo) Nest(name string, depth int) {
+	r.T.Helper()
+	at, err := os.OpenRoot(r.Dir)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	for range depth {
+		if err := at.Mkdir(name, 0o777); err != nil {
+			r.T.Fatal(err)
+		}
+		below, err := at.OpenRoot(name)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		at.Close()
+		at = below
+	}
+	defer at.Close()
+	if err := at.WriteFile("file", []byte("deep\n"), 0o666); err != nil {
+		r.T.Fatal(err)
+	}
 }
 
 // Link makes a symbolic link.

@@ -3,10 +3,8 @@ package worktree_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
@@ -17,22 +15,12 @@ import (
 // hugeSize is that of a file which takes no room and no end to read.
 const hugeSize = 15 << 40
 
-func sparse(r gittest.Repo, name string, size int64) {
-	r.T.Helper()
-	r.Write(name, "")
-	if err := os.Truncate(r.Path(name), size); errors.Is(err, syscall.EFBIG) {
-		r.T.Skip("this file system has no files of such a size")
-	} else if err != nil {
-		r.T.Fatal(err)
-	}
-}
-
 func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r, "")
-	sparse(r, "new", hugeSize)
-	sparse(r, "README", hugeSize)
+	r.Sparse("new", hugeSize)
+	r.Sparse("README", hugeSize)
 	r.Write("small", "s\n")
 	gittest.Same(t, "found", []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"},
 		without(c.scan(worktree.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
@@ -42,9 +30,9 @@ func TestTheLargestAreLeftOutUntilTheRestFits(t *testing.T) {
 	r := gittest.New(t)
 	r.Commit("seed")
 	c := open(t, r, "")
-	sparse(r, "a", worktree.LargestChange-2)
-	sparse(r, "b", worktree.LargestChange-1)
-	sparse(r, "c", worktree.LargestChange)
+	r.Sparse("a", worktree.LargestChange-2)
+	r.Sparse("b", worktree.LargestChange-1)
+	r.Sparse("c", worktree.LargestChange)
 	r.Write("d", "two")
 	gittest.Same(t, "found", []string{
 		"changed d", "too large a", "too large b", "too large c", "untracked a", "untracked b", "untracked c", "untracked d",
@@ -68,7 +56,7 @@ func TestReadingALargeFileEndsWithTheContext(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r, "")
-	sparse(r, "large", worktree.LargestChange)
+	r.Sparse("large", worktree.LargestChange)
 	ctx := &fading{Context: t.Context()}
 	ctx.looks.Store(64)
 	var s *worktree.Scan

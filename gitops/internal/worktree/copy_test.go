@@ -19,7 +19,7 @@ func gitLines(out string) []string { return strings.Split(out, "\n") }
 func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	sparse(r, "image", hugeSize)
+	r.Sparse("image", hugeSize)
 	f, err := os.OpenFile(r.Path("image"), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 	if err := syscall.Mkfifo(r.Path("pipe"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	nest(r, "d", 1500)
+	r.Nest("d", 1500)
 	c := open(t, r, "")
 	kept := t.TempDir()
 	if err := c.work.Keep(t.Context(), []string{"d", "image", "none", "pipe"}, c.index(), kept); err != nil {

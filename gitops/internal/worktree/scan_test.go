@@ -150,36 +150,12 @@ func TestScanLeavesOut(t *testing.T) {
 	gittest.Same(t, "kept", map[string]string{"conf/app": "a\n", "vaults": "v\n"}, kept.Files())
 }
 
-// nest makes folders of a name within each other.
-func nest(r gittest.Repo, name string, depth int) {
-	r.T.Helper()
-	at, err := os.OpenRoot(r.Dir)
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	for range depth {
-		if err := at.Mkdir(name, 0o777); err != nil {
-			r.T.Fatal(err)
-		}
-		below, err := at.OpenRoot(name)
-		if err != nil {
-			r.T.Fatal(err)
-		}
-		at.Close()
-		at = below
-	}
-	defer at.Close()
-	if err := at.WriteFile("file", []byte("deep\n"), 0o666); err != nil {
-		r.T.Fatal(err)
-	}
-}
-
 func TestScanGoesNoDeeperThanGit(t *testing.T) {
 	for name, depth := range map[string]int{"d": 1500, strings.Repeat("long", 60): 30} {
 		r := gittest.New(t)
 		r.Seed()
 		c := open(t, r, "")
-		nest(r, name, depth)
+		r.Nest(name, depth)
 		r.Write("beside", "b\n")
 		deep := 0
 		for _, line := range c.scan(worktree.WithUntracked) {
