@@ -2,6 +2,9 @@ package runner
 
 import (
 	"context"
+	"os"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
@@ -18,14 +21,14 @@ func (r *run) ws() *workspace.Workspace {
 	if r.space == nil {
 		r.space = workspace.Folder(r.rec, r.options.Dir)
 	}
-	r.space.Adopt(workspace.State{Checkout: r.checkout, Cloned: r.cloned, Base: r.base, BegunAt: r.begunAt, Snapshot: r.snapshot, Kept: r.kept})
+	r.space.Adopt(workspace.State{Checkout: r.checkout, Cloned: r.cloned, Base: r.base, BegunAt: r.begunAt, Snapshot: r.snapshot, Kept: r.kept, Hidden: r.hidden, Moving: r.movesIn})
 	return r.space
 }
 
 // mirror gives what the workspace knows to the fields of the run.
 func (r *run) mirror() {
 	s := r.space.State()
-	r.checkout, r.cloned, r.base, r.begunAt, r.snapshot, r.kept = s.Checkout, s.Cloned, s.Base, s.BegunAt, s.Snapshot, s.Kept
+	r.checkout, r.cloned, r.base, r.begunAt, r.snapshot, r.kept, r.hidden, r.movesIn = s.Checkout, s.Cloned, s.Base, s.BegunAt, s.Snapshot, s.Kept, s.Hidden, s.Moving
 }
 
 // inWorkspace does something with the workspace that changes what it knows.
@@ -40,10 +43,10 @@ func (r *run) openCheckout(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	base := r.base
+	base, hidden := r.base, r.hidden
 	r.space = opened
 	r.mirror()
-	r.base = base
+	r.base, r.hidden = base, hidden
 	return r.inWorkspace(func(w *workspace.Workspace) error { return w.StartOn(ctx, r.eventBase()) })
 }
 
@@ -51,12 +54,76 @@ func (r *run) chooseBase(ctx context.Context, branch string) error {
 	return r.inWorkspace(func(w *workspace.Workspace) error { return w.SetBase(ctx, gitops.BaseSpec{Branch: branch}) })
 }
 
-func (r *run) useBase() error {
-	was := r.history.Workspace
-	return workspace.CheckoutFailure(r.inWorkspace(func(w *workspace.Workspace) error {
-		return w.UseBase(gitops.BaseSpec{Branch: was.Base, SHA: was.BaseSHA})
-	}))
+// resumeCheckout opens the checkout. Where the work so far does not stand in it,
+// moveIn puts it there.
+func (r *run) resumeCheckout(ctx context.Context) error {
+	h := r.history
+	opened, found, err := workspace.Resume(ctx, r.rec, workspace.Options{Dir: r.options.Dir, Path: r.env.Get("PATH")}, workspace.Earlier{
+		Workspace: h.Workspace, Worked: h.worked(), Ended: h.Finished != nil, Stays: r.publishMode() == publishNone, OnPull: h.onPull(),
+	})
+	if err != nil {
+		return err
+	}
+	r.space = opened
+	r.mirror()
+	r.away, r.undone, r.wholePatch, r.journalled = found.Away, found.Undone, found.Whole, found.PatchedAt
+	return nil
 }
+
+// moveIn makes the checkout what it was when the run was stopped, as far as that
+// can be done: the setup commands are run again, and the work is put in.
+func (r *run) moveIn(ctx context.Context) error {
+	untracked := len(r.job.Verify) > 0 && r.verifiesClean()
+	if r.away == "" {
+		if !untracked {
+			return nil
+		}
+		return r.ws().KeepUntrackedAgain(ctx)
+	}
+	if err := r.setUp(ctx); err != nil {
+		return err
+	}
+	apply := func(ctx context.Context) error {
+		r.mirror() // what it does asks the run
+		return r.applyPatches(ctx)
+	}
+	return r.inWorkspace(func(w *workspace.Workspace) error {
+		return w.MoveIn(ctx, workspace.Move{Away: r.away, Change: r.history.Work.Change, ApplyPatches: apply, Untracked: untracked})
+	})
+}
+
+func (r *run) dropState(o outcome.Outcome) {
+	r.ws().DropState(r.stopped(o) && r.publishMode() == publishNone && !r.changes.Empty())
+}
+
+// salvage keeps the work of a run that was stopped, and tells what became of it.
+func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
+	published := r.published.commit != ""
+	note := r.ws().Salvage(ctx, workspace.Ending{
+		Changed: stop.Outcome == outcome.Changed, Published: published, Stays: r.publishMode() == publishNone, Change: r.inCheckout(),
+		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
+			err := r.takeChanges(ctx)
+			return r.inCheckout(), err
+		},
+	})
+	if note == "" && published {
+		return r.publishedSoFar(stop)
+	}
+	return note
+}
+
+func (r *run) useHidden(found *grants.Secrets) error {
+	return r.inWorkspace(func(w *workspace.Workspace) error {
+		_, err := w.LeaveOut(found)
+		return err
+	})
+}
+
+func (r *run) journalPatch(root *os.Root, view func() (*grants.View, error)) func([]string) (func(bool), error) {
+	return r.ws().JournalPatch(root, view)
+}
+
+func (r *run) findWorkDir() error { return r.ws().HasFolder(r.job.Repository.Path) }
 
 func (r *run) takeSnapshot(ctx context.Context) error {
 	return r.inWorkspace(func(w *workspace.Workspace) error { return w.TakeSnapshot(ctx) })
@@ -85,10 +152,12 @@ func (r *run) keepChanges(ctx context.Context) error {
 	return r.inWorkspace(func(w *workspace.Workspace) error { return w.Keep(ctx, r.changes, r.movedTo()) })
 }
 
-func (r *run) collected(ctx context.Context) (*gitops.ChangeSet, error) {
-	err := r.collect(ctx)
-	return r.changes, err
-}
+const (
+	keptUntracked = record.StateFolder + "/untracked"
+	awayFile      = record.StateFolder + "/away"
+	inChange      = workspace.InChange
+	inPatches     = workspace.InPatches
+)
 
 func (r *run) keepWork() error {
 	if r.bundled() {
@@ -156,7 +225,6 @@ func patiently(ctx context.Context, do func() error) error    { return workspace
 func workPack(d *record.Directory) string                     { return workspace.WorkPack(d) }
 func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile { return workspace.ChangeFiles(c) }
 func jsonPath(path string) string                             { return workspace.JSONPath(path) }
-func nameOf(b gitops.Base) string                             { return workspace.BaseName(b) }
 func some(paths []string) string                              { return markdown.SomeFiles(paths) }
 func (r *run) remote() remote.Remote {
 	return remote.Remote{URL: r.repo.gitURL(), Token: r.env.Token()}

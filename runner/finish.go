@@ -116,61 +116,6 @@ func (r *run) verifyFailed() *outcome.Stop {
 	return stop
 }
 
-// salvage keeps the work of a run that was stopped and puts the checkout back
-// as the user had it, unless the change is published or meant to stay in the
-// checkout. It tells what it did.
-func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
-	if r.checkout == nil {
-		return ""
-	}
-	if r.ws().GitSpoiled(ctx, r.published.commit != "") {
-		return r.ws().KeepSpoiled(ctx, r.collected)
-	}
-	if err := r.checkout.DropLocks(); err != nil {
-		r.rec.Warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
-	}
-	if r.movesIn {
-		return r.moveOut(ctx)
-	}
-	switch {
-	case r.published.commit != "":
-		return r.publishedSoFar(stop)
-	case r.snapshot == nil:
-		return r.giveBackCheckout(ctx)
-	}
-	if err := r.collect(ctx); err != nil {
-		r.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, r.checkout.Root())
-		return "The checkout was left as the agent left it."
-	}
-	switch {
-	case r.inCheckout().Empty():
-		return r.giveBackCheckout(ctx)
-	case r.publishMode() == publishNone:
-		return r.leaveInCheckout(ctx, stop)
-	}
-	if err := r.restoreCheckout(ctx); err != nil {
-		r.rec.Warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
-		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", r.rec.Join(record.PatchFile))
-	}
-	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", r.rec.Join(record.PatchFile), r.leftBehind())
-}
-
-// leaveInCheckout makes the agent's work an uncommitted change, whatever the
-// agent did with git.
-func (r *run) leaveInCheckout(ctx context.Context, stop *outcome.Stop) string {
-	if err := r.checkout.Settle(ctx, r.snapshot); err != nil {
-		r.rec.Warn("checkout_not_settled", "HEAD and the index could not be put back on the base: %v", err)
-	}
-	note := ""
-	if stop.Outcome != outcome.Changed {
-		note = "The work so far stands in the checkout, uncommitted."
-	}
-	if r.base.SHA != r.begunAt.SHA {
-		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", nameOf(r.base), nameOf(r.begunAt)))
-	}
-	return note
-}
-
 // publishedSoFar tells where the commit is of a run that ended while it was
 // published.
 func (r *run) publishedSoFar(stop *outcome.Stop) string {
@@ -182,23 +127,6 @@ func (r *run) publishedSoFar(stop *outcome.Stop) string {
 		p.notPushed = "the run ended before that"
 	}
 	return p.sentence(r.checkoutName())
-}
-
-// collect takes the change set of a run that did not come to it.
-func (r *run) collect(ctx context.Context) error {
-	if r.changes != nil && r.kept {
-		return nil
-	}
-	return r.takeChanges(ctx)
-}
-
-// giveBackCheckout undoes a switch to the base commit when nothing was
-// committed.
-func (r *run) giveBackCheckout(ctx context.Context) string {
-	if err := r.checkout.Restore(ctx, nil); err != nil {
-		r.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
-	}
-	return ""
 }
 
 // endProcesses ends every command that still runs.

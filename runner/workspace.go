@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/workspace"
+
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/remote"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -45,40 +43,17 @@ func (r *run) openWorkspace(ctx context.Context) error {
 	if r.checkout == nil {
 		return checkoutFailure(r.openErr)
 	}
-	if err := errors.Join(r.checkout.Claim(), r.checkout.Idle()); err != nil {
-		return checkoutFailure(err)
+	base := workspace.BaseBranch{Configured: r.job.Repository.Base != "", NoneNeeded: r.publishMode() == publishNone}
+	if r.job.PullRequest.Branch == "" {
+		base.TaskBranch = r.branchName()
 	}
-	if err := r.findBaseBranch(ctx); err != nil {
-		return err
-	}
-	dirty, err := r.checkout.Dirty(ctx)
-	if err != nil {
-		return fmt.Errorf("look for uncommitted changes: %w", err)
-	}
-	if len(dirty) > 0 {
-		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
-			"The checkout has uncommitted changes (%s); commit or stash them, so that the change is the agent's alone.", some(dirty))
-	}
-	if err := r.checkoutWritable(); err != nil {
-		return err
+	if r.publishMode() == publishGitHub {
+		base.Usual = func(ctx context.Context) (string, error) { return defaultBranch(ctx, r.repo) }
 	}
 	r.branch = r.branchName()
-	return r.findWorkDir()
-}
-
-// findWorkDir makes sure that repository.path is a folder of the checkout.
-func (r *run) findWorkDir() error {
-	root, err := os.OpenRoot(r.checkout.Root())
-	if err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
-	defer root.Close()
-	info, err := root.Stat(filepath.FromSlash(r.job.Repository.Path))
-	if err == nil && info.IsDir() {
-		return nil
-	}
-	return outcome.Stopf(outcome.InvalidInput, "no_such_path",
-		"repository.path is %s, which is no folder on %s; correct the path.", r.job.Repository.Path, r.baseName())
+	return r.inWorkspace(func(w *workspace.Workspace) error {
+		return w.Prepare(ctx, workspace.Preparation{Base: base, Path: r.job.Repository.Path, Changes: r.job.Task.Expects == "change"})
+	})
 }
 
 // wantsClone says whether the run works on another repository than the
@@ -125,79 +100,16 @@ func (r *run) clone(ctx context.Context) error {
 		}
 		r.checkout = nil
 	}
-	dir := r.rec.Join(record.CheckoutFolder)
-	_, err := remote.Clone(ctx, r.remote(), remote.CloneOptions{
-		Dir: dir, Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Git: r.findGit(r.options.Dir),
+	cloned, err := workspace.Clone(ctx, r.rec, workspace.CloneOptions{
+		Options: workspace.Options{Dir: r.options.Dir, Path: r.env.Get("PATH")}, From: r.remote(), Repository: r.repo.Name(),
+		Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Begins: r.eventBase(),
 	})
 	if err != nil {
-		return remoteFailure("The repository "+r.repo.Name()+" cannot be cloned", err)
+		return err
 	}
-	r.cloned = true
-	if err := r.openCheckout(ctx, dir); err != nil {
-		return checkoutFailure(err)
-	}
+	r.space = cloned
+	r.mirror()
 	return r.readJob(ctx)
-}
-
-// findBaseBranch makes sure that the base is a branch that a change can go to:
-// not a detached HEAD, and not the branch of an earlier run, on which the
-// checkout was left.
-func (r *run) findBaseBranch(ctx context.Context) error {
-	after, err := r.onEarlierRun(ctx)
-	if err != nil {
-		return err
-	}
-	if after == nil && (r.base.Branch != "" || r.publishMode() == publishNone) {
-		return nil
-	}
-	branch, err := r.usualBase(ctx, after)
-	if err != nil {
-		return err
-	}
-	switch {
-	case branch != "":
-		return checkoutFailureOrNil(r.chooseBase(ctx, branch))
-	case after != nil:
-		return outcome.Stopf(outcome.InvalidInput, "base_is_task_branch",
-			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", r.base.Branch)
-	}
-	return outcome.Stopf(outcome.InvalidInput, "detached_head",
-		"The checkout is on no branch (detached HEAD at %s); check a branch out, or set repository.base.", gitops.Short(r.base.SHA))
-}
-
-// onEarlierRun is the commit of an earlier run when the checkout stands on it.
-func (r *run) onEarlierRun(ctx context.Context) (*gitops.CommitInfo, error) {
-	if r.base.Branch == "" || r.job.Repository.Base != "" {
-		return nil, nil
-	}
-	tip, err := r.checkout.Tip(ctx, r.base.Branch)
-	if err != nil {
-		return nil, fmt.Errorf("look at branch %s: %w", r.base.Branch, err)
-	}
-	if tip != nil && (tip.Ours() || r.job.PullRequest.Branch == "" && r.base.Branch == r.branchName()) {
-		return tip, nil
-	}
-	return nil, nil
-}
-
-// usualBase is the branch that a run goes to where the checkout does not say:
-// GitHub's default branch, else the one branch here that the earlier run built
-// on, else origin's default. It is empty when there is none.
-func (r *run) usualBase(ctx context.Context, after *gitops.CommitInfo) (string, error) {
-	if r.publishMode() == publishGitHub {
-		return defaultBranch(ctx, r.repo)
-	}
-	if after == nil {
-		return "", nil
-	}
-	branches, err := r.checkout.BranchesAt(after.Trailer(gitops.TrailerBase))
-	if err != nil {
-		return "", err
-	}
-	if len(branches) == 1 {
-		return branches[0], nil
-	}
-	return r.checkout.DefaultBranch(), nil
 }
 
 func (r *run) branchName() string {

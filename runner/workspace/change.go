@@ -89,6 +89,10 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	})
 }
 
+// GoOn says that the agent works on: from here on there may be more work than what
+// was kept.
+func (w *Workspace) GoOn() { w.kept = false }
+
 // KeepWork keeps the pack of the change as it was made beside the one that follows
 // the base: a run that goes on begins on its own base again.
 func (w *Workspace) KeepWork() error {

@@ -62,10 +62,10 @@ func (w *Workspace) readGitMark() error {
 	return nil
 }
 
-// GitUnchangedSince is GitUnchanged for a run that goes on in dir, before
+// gitUnchangedSince is GitUnchanged for a run that goes on in dir, before
 // anything reads the checkout. What was noted of another folder says nothing of
 // this one.
-func (w *Workspace) GitUnchangedSince(ctx context.Context, dir string) error {
+func (w *Workspace) gitUnchangedSince(ctx context.Context, dir string) error {
 	if err := w.readGitMark(); err != nil || w.gitMark == nil {
 		return err
 	}

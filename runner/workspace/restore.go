@@ -7,17 +7,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/record"
-)
-
-// awayFile stands in the run directory while the work so far is not in the
-// checkout, or not all of it. It says what has it.
-const awayFile = record.StateFolder + "/away"
-
-// What has the work that is not in the checkout.
-const (
-	InChange  = "change"  // the objects of the last change set
-	InPatches = "patches" // the patches that the agent sent, as far as they did it
 )
 
 // Restore puts the checkout back to where it was before the run: change is what

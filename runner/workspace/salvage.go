@@ -4,16 +4,135 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// GitSpoiled says whether the checkout may not be touched by git any more, as where
+// Ending says how a run leaves its workspace.
+type Ending struct {
+	Changed   bool              // the run ended as it should, with a change
+	Published bool              // a commit has the change
+	Stays     bool              // the change is meant to stay in the checkout
+	Change    *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
+	// Take takes the change set and keeps it, for a run that did not come to that.
+	Take func(context.Context) (*gitops.ChangeSet, error)
+}
+
+// collect gives the change set, which the run directory then has.
+func (w *Workspace) collect(ctx context.Context, e Ending) (*gitops.ChangeSet, error) {
+	if e.Change != nil && w.kept {
+		return e.Change, nil
+	}
+	change, err := e.Take(ctx)
+	if change == nil {
+		change = e.Change
+	}
+	return change, err
+}
+
+// Salvage keeps the work of a run and puts the checkout back as the user had it,
+// unless the change is published or meant to stay in the checkout. It tells what it
+// did.
+func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
+	if w.checkout == nil {
+		return ""
+	}
+	if w.gitSpoiled(ctx, e.Published) {
+		return w.keepSpoiled(ctx, e)
+	}
+	if err := w.checkout.DropLocks(); err != nil {
+		w.rec.Warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
+	}
+	switch {
+	case w.moving:
+		return w.moveOut(ctx)
+	case e.Published:
+		return ""
+	case !w.Worked():
+		return w.giveBack(ctx)
+	}
+	return w.keepWork(ctx, e)
+}
+
+// keepWork keeps what the agent changed in the run directory or in the checkout.
+func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
+	change, err := w.collect(ctx, e)
+	switch {
+	case err != nil:
+		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, w.root)
+		return "The checkout was left as the agent left it."
+	case change.Empty():
+		return w.giveBack(ctx)
+	case e.Stays:
+		return w.settle(ctx, e.Changed)
+	}
+	if err := w.Restore(ctx, change); err != nil {
+		w.rec.Warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
+		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", w.rec.Join(record.PatchFile))
+	}
+	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", w.rec.Join(record.PatchFile), LeftBehind(change))
+}
+
+// giveBack undoes a switch to the base commit when nothing was committed.
+func (w *Workspace) giveBack(ctx context.Context) string {
+	if err := w.checkout.Restore(ctx, nil); err != nil {
+		w.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+	}
+	return ""
+}
+
+// settle makes the agent's work an uncommitted change, whatever the agent did with
+// git.
+func (w *Workspace) settle(ctx context.Context, changed bool) string {
+	if err := w.checkout.Settle(ctx, w.snapshot); err != nil {
+		w.rec.Warn("checkout_not_settled", "HEAD and the index could not be put back on the base: %v", err)
+	}
+	note := ""
+	if !changed {
+		note = "The work so far stands in the checkout, uncommitted."
+	}
+	if w.base.SHA != w.begunAt.SHA {
+		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", BaseName(w.base), BaseName(w.begunAt)))
+	}
+	return note
+}
+
+// moveOut gives the checkout back into which the work was being put.
+func (w *Workspace) moveOut(ctx context.Context) string {
+	putBack := w.takeOut
+	if !w.Worked() {
+		putBack = func(ctx context.Context) error { return w.checkout.Restore(ctx, nil) }
+	}
+	if err := putBack(ctx); err != nil {
+		w.rec.Warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
+	}
+	return "The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again."
+}
+
+// LeftBehind names what the run made that is no part of the change and so stays in
+// the checkout, for the end of a sentence.
+func LeftBehind(change *gitops.ChangeSet) string {
+	var left []string
+	for _, p := range change.Problems {
+		if !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == p.Path }) {
+			left = append(left, p.Path)
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
+}
+
+// gitSpoiled says whether the checkout may not be touched by git any more, as where
 // that cannot be told in time. What is found at the end of a run that ends for
 // another reason is a warning.
-func (w *Workspace) GitSpoiled(ctx context.Context, published bool) bool {
+func (w *Workspace) gitSpoiled(ctx context.Context, published bool) bool {
 	if w.gitBad || published {
 		return w.gitBad
 	}
@@ -26,16 +145,16 @@ func (w *Workspace) GitSpoiled(ctx context.Context, published bool) bool {
 	return err != nil
 }
 
-// KeepSpoiled keeps the work of a run whose commands changed git's folder, and
+// keepSpoiled keeps the work of a run whose commands changed git's folder, and
 // leaves the checkout as it is.
-func (w *Workspace) KeepSpoiled(ctx context.Context, collect func(context.Context) (*gitops.ChangeSet, error)) string {
+func (w *Workspace) keepSpoiled(ctx context.Context, e Ending) string {
 	if !w.Worked() {
 		return ""
 	}
 	if w.unread && !w.kept {
 		return "Git's objects can't be relied on, so the work was not made a patch; it stands in the checkout, which was left as it is."
 	}
-	change, err := collect(ctx)
+	change, err := w.collect(ctx, e)
 	switch {
 	case err != nil && !isViolation(err):
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, w.root)

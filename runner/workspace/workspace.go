@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -26,11 +27,14 @@ type Workspace struct {
 	base     gitops.Base // zero until one is set
 	begunAt  gitops.Base
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
-	kept     bool             // the run directory has the change as it is
+	kept     bool             // the run directory has the work as it is
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here
 	unread  bool        // they changed objects, and none is read any more
+
+	hidden *grants.Secrets // from commands, where they may write; nil until LeaveOut
+	moving bool            // the work of a run that goes on is not, or not all, here yet
 }
 
 // Options say which checkout is opened.

@@ -1,4 +1,4 @@
-package runner
+package workspace
 
 import (
 	"encoding/json"
@@ -40,41 +40,41 @@ type journalled struct {
 	Folders []string    `json:"folders,omitempty"` // above it that were not there, the deepest first
 }
 
-// journalPatch writes the journal of a patch to paths and closes it when the
-// patch is done.
-func (r *run) journalPatch(root *os.Root, view func() (*grants.View, error)) func(paths []string) (func(applied bool), error) {
+// JournalPatch writes the journal of a patch to paths below root and closes it when
+// the patch is done. view is what commands see, and nothing else gets into it.
+func (w *Workspace) JournalPatch(root *os.Root, view func() (*grants.View, error)) func(paths []string) (func(applied bool), error) {
 	return func(paths []string) (func(applied bool), error) {
-		r.rec.Remove(journalFolder)
+		w.rec.Remove(journalFolder)
 		shown, err := view()
 		if err != nil {
 			return nil, err
 		}
 		files := make([]journalled, 0, len(paths))
 		for i, name := range paths {
-			file, err := r.journalOne(root, shown, name, journalFolder+"/"+strconv.Itoa(i))
+			file, err := w.journalOne(root, shown, name, journalFolder+"/"+strconv.Itoa(i))
 			if err != nil {
 				return nil, err
 			}
 			files = append(files, file)
 		}
-		if err := r.rec.WriteJSON(journalFile, journal{r.rec.Log().Seq(), files}); err != nil {
+		if err := w.rec.WriteJSON(journalFile, journal{w.rec.Log().Seq(), files}); err != nil {
 			return nil, err
 		}
 		for _, folder := range []string{journalFolder, record.StateFolder} {
-			if err := record.SyncIn(r.rec.Root(), folder); err != nil {
+			if err := record.SyncIn(w.rec.Root(), folder); err != nil {
 				return nil, fmt.Errorf("write the journal of a patch: %w", err)
 			}
 		}
 		return func(applied bool) {
 			if !applied { // undone by itself
-				r.rec.Remove(journalFolder)
+				w.rec.Remove(journalFolder)
 				return
 			}
 			// With the mark nothing of the patch may be lost, as far as the disk
 			// does its part. Without it a patch that is whole would be undone, and
 			// told so: no harm.
 			syncPatched(root, paths)
-			_ = r.rec.Write(journalClosed, []byte("closed\n"))
+			_ = w.rec.Write(journalClosed, []byte("closed\n"))
 		}, nil
 	}
 }
@@ -89,7 +89,7 @@ func syncPatched(root *os.Root, paths []string) {
 	}
 }
 
-func (r *run) journalOne(root *os.Root, view *grants.View, name, content string) (journalled, error) {
+func (w *Workspace) journalOne(root *os.Root, view *grants.View, name, content string) (journalled, error) {
 	file := journalled{Path: name}
 	info, err := root.Lstat(name)
 	switch {
@@ -112,7 +112,7 @@ func (r *run) journalOne(root *os.Root, view *grants.View, name, content string)
 		return file, err
 	}
 	file.Content = content
-	return file, r.rec.Write(content, raw)
+	return file, w.rec.Write(content, raw)
 }
 
 // readShown reads a file, but nothing that commands don't see and that a link
@@ -140,43 +140,42 @@ func missingFolders(root *os.Root, name string) []string {
 	return missing
 }
 
-// undoPatch takes back what a patch that was broken off had done. It says
-// whether there was one, and whether the last one that began is whole.
-func (r *run) undoPatch() (undone, whole bool, err error) {
-	root, err := os.OpenRoot(r.workDir() + "/") // which waits for no pipe
+// undoPatch takes back what a patch that was broken off had done in the working
+// directory.
+func (w *Workspace) undoPatch(path string) (Found, error) {
+	root, err := os.OpenRoot(w.WorkDir(path) + "/") // which waits for no pipe
 	if err != nil {
-		return false, false, fmt.Errorf("open the working directory: %w", err)
+		return Found{}, fmt.Errorf("open the working directory: %w", err)
 	}
 	defer root.Close()
-	return r.undoIn(root)
+	return w.undoIn(root)
 }
 
-func (r *run) undoIn(root *os.Root) (undone, whole bool, err error) {
-	raw, err := r.rec.Read(journalFile)
+func (w *Workspace) undoIn(root *os.Root) (Found, error) {
+	raw, err := w.rec.Read(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	if err != nil {
-		return false, false, fmt.Errorf("read the journal of the last patch: %w", err)
+		return Found{}, nil
 	}
 	var j journal
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return false, false, fmt.Errorf("read the journal of the last patch: %w", err)
+	if err == nil {
+		err = json.Unmarshal(raw, &j)
 	}
-	r.journalled = j.Seq
-	if _, err := r.rec.Root().Stat(journalClosed); err == nil {
-		return false, true, nil
+	if err != nil {
+		return Found{}, fmt.Errorf("read the journal of the last patch: %w", err)
+	}
+	if _, err := w.rec.Root().Stat(journalClosed); err == nil {
+		return Found{Whole: true, PatchedAt: j.Seq}, nil
 	}
 	for _, file := range j.Files {
 		if ledAway(root, path.Dir(file.Path)) {
 			continue // what the patch wrote is where commands moved it
 		}
-		if err := r.putBack(root, file); err != nil {
-			return false, false, fmt.Errorf("undo the last patch: %q: %w", file.Path, err)
+		if err := w.putBack(root, file); err != nil {
+			return Found{PatchedAt: j.Seq}, fmt.Errorf("undo the last patch: %q: %w", file.Path, err)
 		}
 	}
-	r.rec.Remove(journalFolder)
-	return true, false, nil
+	w.rec.Remove(journalFolder)
+	return Found{Undone: true, PatchedAt: j.Seq}, nil
 }
 
 // ledAway says whether a folder, to which no link led, is one now or is below one:
@@ -190,7 +189,7 @@ func ledAway(root *os.Root, dir string) bool {
 	return false
 }
 
-func (r *run) putBack(root *os.Root, file journalled) error {
+func (w *Workspace) putBack(root *os.Root, file journalled) error {
 	dropTemporary(root, path.Dir(file.Path))
 	switch {
 	case file.Mode == 0:
@@ -207,7 +206,7 @@ func (r *run) putBack(root *os.Root, file journalled) error {
 	case file.Content == "":
 		return nil
 	}
-	raw, err := r.rec.Read(file.Content)
+	raw, err := w.rec.Read(file.Content)
 	if err != nil {
 		return err
 	}

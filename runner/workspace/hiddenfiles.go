@@ -1,4 +1,4 @@
-package runner
+package workspace
 
 import (
 	"encoding/json"
@@ -17,65 +17,62 @@ import (
 // to, before any of the agent ran, for a run that goes on.
 const hiddenFile = record.StateFolder + "/hidden.json"
 
-// useHidden makes the checkout leave out what is hidden in it, but for what the
-// base commit tracks: what somebody named ends the run, and what is only known by
-// its place is a file of the repository.
-func (r *run) useHidden(found *grants.Secrets) error {
+// Hidden is what is kept from commands, where they may write; nil until LeaveOut.
+func (w *Workspace) Hidden() *grants.Secrets { return w.hidden }
+
+// LeaveOut makes the checkout leave out what was found to be hidden in it, and gives
+// what is hidden: not what the base commit tracks. Of that, what somebody named ends
+// the run, and what is only known by its place is a file of the repository.
+func (w *Workspace) LeaveOut(found *grants.Secrets) (*grants.Secrets, error) {
 	kept := []grants.Secret{}
 	for _, secret := range found.Found {
-		path, tracked, err := r.tracksHidden(secret.Path)
+		path, tracked, err := w.tracksHidden(secret.Path)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case !tracked:
 			kept = append(kept, secret)
 		case secret.By != "":
-			return hiddenTracked(secret, path)
+			return nil, hiddenTracked(secret, path)
 		}
 	}
-	found.Found, r.hidden = kept, found
-	r.leaveOutHidden()
-	return r.keepHidden()
+	found.Found, w.hidden = kept, found
+	w.leaveOutHidden()
+	return found, w.keepHidden()
 }
 
 // leaveOutHidden tells the checkout what to leave out.
-func (r *run) leaveOutHidden() {
-	if r.checkout == nil {
-		return
-	}
+func (w *Workspace) leaveOutHidden() {
 	var paths []string
-	for _, path := range r.hidden.Paths() {
-		if inside, is := r.inCheckoutPath(path); is {
+	for _, path := range w.hidden.Paths() {
+		if inside, is := w.inside(path); is {
 			paths = append(paths, inside)
 		}
 	}
-	r.checkout.Hide(paths)
+	w.checkout.Hide(paths)
 }
 
-// inCheckoutPath gives a path as relative to the checkout, if it lies there.
-func (r *run) inCheckoutPath(path string) (inside string, is bool) {
-	inside, err := filepath.Rel(r.checkout.Root(), path)
+// inside gives a path as relative to the checkout, if it lies there.
+func (w *Workspace) inside(path string) (inside string, is bool) {
+	inside, err := filepath.Rel(w.root, path)
 	return filepath.ToSlash(inside), err == nil && filepath.IsLocal(inside)
 }
 
 // keepHidden writes down what is hidden, if anything is.
-func (r *run) keepHidden() error {
-	if r.hidden == nil || len(r.hidden.Found) == 0 {
+func (w *Workspace) keepHidden() error {
+	if w.hidden == nil || len(w.hidden.Found) == 0 {
 		return nil
 	}
-	return r.rec.WriteJSON(hiddenFile, r.hidden)
+	return w.rec.WriteJSON(hiddenFile, w.hidden)
 }
 
 // tracksHidden says whether the base commit has a path, and where.
-func (r *run) tracksHidden(path string) (inside string, tracked bool, err error) {
-	if r.checkout == nil {
-		return "", false, nil
-	}
-	inside, is := r.inCheckoutPath(path)
+func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err error) {
+	inside, is := w.inside(path)
 	if !is {
 		return "", false, nil
 	}
-	if tracked, err = r.checkout.BaseTracks(inside); err != nil {
+	if tracked, err = w.checkout.BaseTracks(inside); err != nil {
 		return "", false, fmt.Errorf("look for what is kept from commands: %w", err)
 	}
 	return inside, tracked, nil
@@ -97,8 +94,8 @@ func hiddenTracked(secret grants.Secret, path string) error {
 
 // hideAgain reads what was hidden when the run was cut short, before the checkout
 // is looked at: what was hidden is none of its work.
-func (r *run) hideAgain() error {
-	raw, err := r.rec.Read(hiddenFile)
+func (w *Workspace) hideAgain() error {
+	raw, err := w.rec.Read(hiddenFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -109,9 +106,9 @@ func (r *run) hideAgain() error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", hiddenFile, err)
 	}
-	if slices.Contains(known.Within, r.checkout.Root()) { // else it is of another checkout
-		r.hidden = &known
-		r.leaveOutHidden()
+	if slices.Contains(known.Within, w.root) { // else it is of another checkout
+		w.hidden = &known
+		w.leaveOutHidden()
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package runner
+package workspace
 
 import (
 	"errors"
@@ -11,12 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// journalRun is a run that has a directory and a checkout, and nothing else.
-func journalRun(t *testing.T) (*run, *os.Root) {
+// patchedFolder is a workspace that has files, and nothing of git.
+func patchedFolder(t *testing.T) (*Workspace, *os.Root) {
 	t.Helper()
 	work := t.TempDir()
 	for name, text := range map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"} {
@@ -39,9 +38,8 @@ func journalRun(t *testing.T) (*run, *os.Root) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{rec: rec, job: &job.Job{Repository: job.Repository{Path: "."}}}
 	t.Cleanup(func() { root.Close(); rec.Close() })
-	return r, root
+	return Folder(rec, work), root
 }
 
 func content(t *testing.T, root *os.Root) map[string]string {
@@ -74,9 +72,9 @@ func content(t *testing.T, root *os.Root) map[string]string {
 var touched = []string{"a.txt", "sub/b.txt", "link", "new/deep/c.txt"}
 
 func TestABrokenPatchIsUndone(t *testing.T) {
-	r, root := journalRun(t)
+	w, root := patchedFolder(t)
 	before := content(t, root)
-	if _, err := r.journalPatch(root, showAll)(touched); err != nil {
+	if _, err := w.JournalPatch(root, showAll)(touched); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []func() error{
@@ -92,14 +90,13 @@ func TestABrokenPatchIsUndone(t *testing.T) {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}
-		undone, whole, err := r.undoIn(root)
-		if err != nil || !undone || whole {
-			t.Fatalf("undone %v, whole %v, %v", undone, whole, err)
+		if found, err := w.undoIn(root); err != nil || !found.Undone || found.Whole {
+			t.Fatalf("%+v, %v", found, err)
 		}
 		if diff := cmp.Diff(before, content(t, root)); diff != "" {
 			t.Errorf("(-before +after):\n%s", diff)
 		}
-		if _, err := r.journalPatch(root, showAll)(touched); err != nil {
+		if _, err := w.JournalPatch(root, showAll)(touched); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,8 +106,8 @@ func TestABrokenPatchIsUndone(t *testing.T) {
 }
 
 func TestAWholePatchStays(t *testing.T) {
-	r, root := journalRun(t)
-	done, err := r.journalPatch(root, showAll)(touched)
+	w, root := patchedFolder(t)
+	done, err := w.JournalPatch(root, showAll)(touched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +115,8 @@ func TestAWholePatchStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(true)
-	if undone, whole, err := r.undoIn(root); undone || !whole || err != nil {
-		t.Errorf("undone %v, whole %v, %v", undone, whole, err)
+	if found, err := w.undoIn(root); found.Undone || !found.Whole || err != nil {
+		t.Errorf("%+v, %v", found, err)
 	}
 	if got := content(t, root)["a.txt"]; got != "patched\n" {
 		t.Errorf("a.txt is %q", got)
@@ -127,21 +124,21 @@ func TestAWholePatchStays(t *testing.T) {
 }
 
 func TestAPatchThatFailedLeavesNoJournal(t *testing.T) {
-	r, root := journalRun(t)
-	done, err := r.journalPatch(root, showAll)(touched)
+	w, root := patchedFolder(t)
+	done, err := w.JournalPatch(root, showAll)(touched)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done(false)
-	if undone, whole, err := r.undoIn(root); undone || whole || err != nil {
-		t.Errorf("undone %v, whole %v, %v", undone, whole, err)
+	if found, err := w.undoIn(root); found != (Found{}) || err != nil {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 
 // A link that commands put in the place of a folder leads no undoing astray.
 func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
-	r, root := journalRun(t)
-	if _, err := r.journalPatch(root, showAll)(touched); err != nil {
+	w, root := patchedFolder(t)
+	if _, err := w.JournalPatch(root, showAll)(touched); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []error{
@@ -151,7 +148,7 @@ func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
 			t.Fatal(step)
 		}
 	}
-	if _, _, err := r.undoIn(root); err != nil {
+	if _, err := w.undoIn(root); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, root)["kept/b.txt"]; got != "kept\n" {

@@ -1,0 +1,305 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// awayFile stands in the run directory while the work so far is not in the
+// checkout, or not all of it. It says what has the work.
+const awayFile = record.StateFolder + "/away"
+
+// What has the work that is not in the checkout.
+const (
+	InChange  = "change"  // the objects of the last change set
+	InPatches = "patches" // the patches that the agent sent, as far as they did it
+)
+
+// Earlier says of a run that goes on what the workspace needs to know.
+type Earlier struct {
+	transcript.Workspace      // in which the run worked
+	Worked               bool // the agent had begun
+	Ended                bool // the run was stopped; else it was killed
+	Stays                bool // its work stays in the checkout when it ends
+	OnPull               bool // the change of a pull request was in the checkout before the agent began
+}
+
+// Found says how the checkout of a run that goes on was found.
+type Found struct {
+	Away      string // what has the work so far; empty where it stands in the checkout
+	Undone    bool   // a patch that was broken off was taken back
+	Whole     bool   // the last patch that began is applied
+	PatchedAt int64  // event after which the last patch began
+}
+
+// Pending says whether a run ended while its work was not in the checkout, or not
+// all of it.
+func Pending(d *record.Directory) bool { return d.Has(awayFile) }
+
+// CannotResume is the outcome of a run that cannot go on.
+func CannotResume(format string, args ...any) *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s.", fmt.Sprintf(format, args...))
+}
+
+// Resume opens the checkout for a run that goes on: the one that o names, else the
+// one in which the run worked, else the one here. Where the work so far does not
+// stand in it, BeginMove and MoveIn put it there.
+func Resume(ctx context.Context, rec *record.Record, o Options, earlier Earlier) (*Workspace, Found, error) {
+	o = earlier.locate(rec, o)
+	mark := &Workspace{rec: rec}
+	if err := mark.gitUnchangedSince(ctx, o.Dir); err != nil {
+		return nil, Found{}, err
+	}
+	w, err := Open(ctx, rec, o)
+	if err != nil {
+		return nil, Found{}, CheckoutFailure(err)
+	}
+	w.gitMark = mark.gitMark
+	found, err := w.goOn(ctx, earlier)
+	if err != nil {
+		return nil, found, errors.Join(err, w.Close())
+	}
+	return w, found, nil
+}
+
+func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
+	err := w.StartOn(ctx, "")
+	if err == nil {
+		err = w.checkout.Claim()
+	}
+	if err != nil {
+		return Found{}, CheckoutFailure(err)
+	}
+	if err := w.hideAgain(); err != nil {
+		return Found{}, err
+	}
+	w.dropTrees()
+	return w.makeReady(ctx, earlier)
+}
+
+// locate finds the folder of the checkout.
+func (e Earlier) locate(rec *record.Record, o Options) Options {
+	switch _, err := os.Stat(e.Root); {
+	case o.Dir != "":
+	case e.Cloned:
+		o.Dir, o.Cloned = rec.Join(record.CheckoutFolder), true
+	case errors.Is(err, fs.ErrNotExist):
+		o.Dir = "."
+	default:
+		o.Dir = e.Root
+	}
+	return o
+}
+
+// dropTrees removes the trees of a verification that was broken off.
+func (w *Workspace) dropTrees() {
+	names, _ := fs.Glob(w.rec.Root().FS(), record.StateFolder+"/verify-*")
+	for _, name := range names {
+		w.rec.Remove(name)
+	}
+}
+
+// makeReady makes the checkout one in which the run can go on, as it is or after
+// MoveIn.
+func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found, err error) {
+	if !earlier.Worked {
+		w.rec.Remove(untrackedFolder)
+		return found, w.sameBase(ctx, earlier, "")
+	}
+	if found.Away, err = w.findWork(ctx, earlier); err != nil {
+		return found, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	if found.Away != "" {
+		return found, w.sameBase(ctx, earlier, found.Away)
+	}
+	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
+		return found, CheckoutFailure(err)
+	}
+	return w.undoPatch(earlier.Path)
+}
+
+// findWork says what has the work so far; nothing does where it stands in the
+// checkout. Otherwise the checkout is as its user has it.
+func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string, err error) {
+	left, _ := w.rec.Read(awayFile)
+	away = string(left)
+	if earlier.Ended && away == "" {
+		away = InChange
+	}
+	raw, err := w.rec.Read(markFile)
+	if err == nil {
+		w.snapshot, err = w.checkout.Resume(ctx, raw)
+	}
+	switch {
+	case errors.Is(err, gitops.ErrOtherCheckout), errors.Is(err, fs.ErrNotExist):
+		if away == "" {
+			away = InPatches
+		}
+		return away, nil
+	case err != nil:
+		return away, err
+	case len(left) > 0:
+		return away, w.takeOut(ctx)
+	case !earlier.Ended:
+		return "", nil
+	case !earlier.Stays:
+		return away, nil
+	case w.base.SHA != earlier.BaseSHA:
+		return away, otherBase(earlier.BaseSHA, w.base.SHA)
+	}
+	change, err := w.Changes(ctx)
+	if err != nil || change.Empty() { // its user has thrown the work away, and wants it again
+		return away, err
+	}
+	return "", nil
+}
+
+func otherBase(wanted, is string) error {
+	return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(wanted), gitops.Short(is))
+}
+
+// takeOut takes out of the checkout what was put into it, or left, half.
+func (w *Workspace) takeOut(ctx context.Context) error {
+	half, err := w.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	w.rec.Remove(journalFolder)
+	return w.checkout.Restore(ctx, half)
+}
+
+// sameBase makes sure that the checkout is clean and on the run's base commit.
+func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) error {
+	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
+		if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base}); err != nil {
+			return CheckoutFailure(err)
+		}
+	}
+	if w.base.SHA != earlier.BaseSHA {
+		return otherBase(earlier.BaseSHA, w.base.SHA)
+	}
+	w.base.Branch = earlier.Base
+	dirty, err := w.dirty(ctx)
+	if err != nil {
+		return err
+	}
+	if dirty != "" {
+		return CannotResume("the checkout is not as the run left it, and has uncommitted changes (%s); give a clean one with --repo", dirty)
+	}
+	if away == InPatches && earlier.OnPull {
+		return CannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
+	}
+	return w.HasFolder(earlier.Path)
+}
+
+// BeginMove notes that the work so far is about to be put into the checkout.
+func (w *Workspace) BeginMove(away string) error {
+	if away == "" {
+		return nil
+	}
+	if err := w.rec.Write(awayFile, []byte(away)); err != nil {
+		return err
+	}
+	w.moving = true
+	return nil
+}
+
+// Moving says whether the work so far is not, or not all, in the checkout yet.
+func (w *Workspace) Moving() bool { return w.moving }
+
+// Move says how the work so far comes into the checkout.
+type Move struct {
+	Away         string
+	Change       *transcript.Change          // the last one of the run; may be nil
+	ApplyPatches func(context.Context) error // does the work again, as far as patches did it
+	Untracked    bool                        // checks need what is not tracked
+}
+
+// MoveIn makes the checkout what it was when the run was stopped, as far as that can
+// be done. The setup commands have run in it.
+func (w *Workspace) MoveIn(ctx context.Context, m Move) error {
+	if err := w.TakeSnapshot(ctx); err != nil {
+		return err
+	}
+	if m.Untracked {
+		if err := w.KeepUntracked(ctx); err != nil {
+			return err
+		}
+	}
+	putIn := m.ApplyPatches
+	if m.Away == InChange {
+		putIn = func(ctx context.Context) error { return w.layOver(ctx, m.Change) }
+	}
+	if err := putIn(ctx); err != nil {
+		return err
+	}
+	w.rec.Remove(awayFile)
+	w.moving = false
+	return nil
+}
+
+// KeepUntrackedAgain is KeepUntracked where the end of a run removed what was kept.
+func (w *Workspace) KeepUntrackedAgain(ctx context.Context) error {
+	if w.rec.Has(untrackedFolder) {
+		return nil
+	}
+	return w.KeepUntracked(ctx)
+}
+
+// layOver puts a change set that the run directory has the objects of into the
+// checkout.
+func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) error {
+	if change == nil || len(change.Files) == 0 {
+		return nil
+	}
+	changes, err := w.ReadWork(ctx, w.rec.Directory, change)
+	if err != nil {
+		return err
+	}
+	return w.checkout.LayOver(ctx, changes)
+}
+
+// ReadWork reads the objects of a change, as it was made, from a run directory.
+func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *transcript.Change) (*gitops.ChangeSet, error) {
+	name := WorkPack(d)
+	pack, err := d.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	defer pack.Close()
+	changes, err := w.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return changes, nil
+}
+
+// DropState removes the working files of a run that has ended. A run whose work
+// stays in the checkout, to go on there, leaves the mark by which the work is known,
+// and what was hidden there; one whose work was not in the checkout yet leaves what
+// has the work.
+func (w *Workspace) DropState(stays bool) {
+	name := markFile
+	if w.moving {
+		name = awayFile
+	}
+	left, err := w.rec.Read(name)
+	w.rec.Remove(record.StateFolder)
+	if err != nil || !w.moving && !stays {
+		return
+	}
+	if stays {
+		err = w.keepHidden()
+	}
+	if err = errors.Join(err, w.rec.Write(name, left)); err != nil {
+		w.rec.Remove(record.StateFolder)
+	}
+}
