@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 const manyFiles = 50_000

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 func TestUntrackedFileThatBecomesAFolder(t *testing.T) {

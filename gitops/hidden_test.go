@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // What is hidden is in no snapshot, no change and no copy, whether git ignores it

@@ -3,7 +3,7 @@ package gitops_test
 import (
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 func TestBaseHolds(t *testing.T) {

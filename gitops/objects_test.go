@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // planted writes content, of a file, under the id of another object.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // packOf is a pack of some objects alone.

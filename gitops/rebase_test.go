@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // drifted is a repository with a base, a change on it and a base that moved.

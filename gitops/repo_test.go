@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }

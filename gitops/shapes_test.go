@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // shape is a kind of checkout, and what an agent does in it.

@@ -3,7 +3,7 @@ package repository_test
 import (
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 func TestBranchesAt(t *testing.T) {

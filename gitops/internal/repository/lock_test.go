@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 

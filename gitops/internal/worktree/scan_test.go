@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/gittest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
