@@ -1,0 +1,146 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// everything leaves nothing out of a change.
+func everything(_ context.Context, c *gitops.ChangeSet) (*gitops.ChangeSet, error) { return c, nil }
+
+func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("mine", "untracked before")
+	w := working(t, repo.Dir)
+	repo.Write("README", "one\nthree\n")
+	repo.Remove("gone")
+	taken := change(t, w)
+	var got []string
+	for _, f := range ChangeFiles(taken) {
+		got = append(got, f.Status+" "+f.Path)
+	}
+	if diff := cmp.Diff([]string{"M README", "D gone"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	patch := string(must(w.rec.Read(record.PatchFile))(t))
+	if !strings.Contains(patch, "+three") || !w.rec.Has(record.PackFile) || !w.kept {
+		t.Errorf("kept %v:\n%s", w.kept, patch)
+	}
+	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
+		t.Errorf("the transcript tells of %+v", view.Change)
+	}
+	w.GoOn()
+	if w.kept {
+		t.Error("the work counts as kept while the agent goes on")
+	}
+}
+
+func TestWhatKeepsAChangeFromBeingTaken(t *testing.T) {
+	fails := func(err error) func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		return func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error) { return nil, err }
+	}
+	for name, test := range map[string]struct {
+		spoil    func(gittest.Repo)
+		leaveOut func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error)
+		reason   string
+		there    bool
+	}{
+		"nothing":                   {func(gittest.Repo) {}, everything, "", true},
+		"unreadable":                {func(gittest.Repo) {}, fails(fs.ErrPermission), "change", false},
+		"git was changed":           {hooks(1), everything, gitChanged, true},
+		"git was changed, and more": {hooks(1), fails(os.ErrClosed), gitChanged, false},
+		"objects were changed":      {spoilObjects, everything, gitChanged, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			w := working(t, repo.Dir)
+			ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
+			repo.Write("README", "changed\n")
+			test.spoil(repo)
+			taken, err := w.TakeChange(t.Context(), test.leaveOut)
+			wantStop(t, err, test.reason)
+			if (taken != nil) != test.there || w.kept != test.there || w.rec.Has(record.PatchFile) != test.there {
+				t.Errorf("taken %v, kept %v", taken, w.kept)
+			}
+		})
+	}
+	w := working(t, seeded(t).Dir)
+	if _, err := w.TakeChange(t.Context(), fails(os.ErrClosed)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAChangeThatFollowsItsBaseStandsBesideTheOneThatWasMade(t *testing.T) {
+	repo := seeded(t)
+	w := working(t, repo.Dir)
+	repo.Write("README", "first\n")
+	made := change(t, w)
+	ok(t, w.KeepWork())
+	ok(t, w.Keep(t.Context(), made, "0123"))
+	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || WorkPack(w.rec.Directory) != record.WorkPackFile {
+		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, WorkPack(w.rec.Directory))
+	}
+	ok(t, w.Keep(t.Context(), made, ""))
+	if got := WorkPack(w.rec.Directory); got != record.PackFile {
+		t.Errorf("the work is in %s", got)
+	}
+	w.rec.Remove(record.PackFile)
+	if err := w.KeepWork(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFileThatCannotBeWrittenIsNamed(t *testing.T) {
+	repo := seeded(t)
+	w := working(t, repo.Dir)
+	repo.Write("README", "changed\n")
+	ok(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
+	if _, err := w.TakeChange(t.Context(), everything); err == nil || !strings.Contains(err.Error(), "write "+record.PackFile) {
+		t.Errorf("got %v", err)
+	}
+	if w.kept {
+		t.Error("it counts as kept")
+	}
+}
+
+func TestPathsThatAreNotUnicodeAreQuoted(t *testing.T) {
+	for path, want := range map[string]string{"é/a": "é/a", "a\xff": `"a\xff"`, `a"b`: `a"b`} {
+		if got := JSONPath(path); got != want {
+			t.Errorf("%q is %s", path, got)
+		}
+	}
+	none := []transcript.ChangeFile{}
+	if diff := cmp.Diff(none, ChangeFiles(&gitops.ChangeSet{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheWorkingDirectoryIsOpenedWithoutWaiting(t *testing.T) {
+	repo := seeded(t)
+	w := working(t, repo.Dir)
+	root := must(w.OpenWorkDir("src"))(t)
+	if _, err := root.Stat("main.go"); err != nil {
+		t.Error(err)
+	}
+	ok(t, root.Close())
+	ok(t, syscall.Mkfifo(repo.Path("pipe"), 0o600))
+	for _, path := range []string{"pipe", "nowhere"} {
+		if _, err := w.OpenWorkDir(path); err == nil {
+			t.Errorf("%s was opened", path)
+		}
+	}
+	wantStop(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
+}

@@ -1,0 +1,42 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestARunDirectoryLiesOutsideOfTheCheckout(t *testing.T) {
+	repo, outside := seeded(t), t.TempDir()
+	repo.Link(outside, "leads-out")
+	ok(t, os.Symlink(repo.Path("src"), filepath.Join(outside, "leads-in")))
+	for name, test := range map[string]struct{ path, dir, reason string }{
+		"in it":                 {repo.Path("out"), repo.Dir, "run_directory"},
+		"deep, not there yet":   {repo.Path("a/b/c"), repo.Path("src/deep"), "run_directory"},
+		"itself":                {repo.Dir, repo.Dir, "run_directory"},
+		"through a link":        {filepath.Join(outside, "leads-in", "out"), repo.Dir, "run_directory"},
+		"a link that leads out": {repo.Path("leads-out/out"), repo.Dir, ""},
+		"beside it":             {repo.Dir + "-out", repo.Dir, ""},
+		"no checkout":           {filepath.Join(outside, "out"), outside, ""},
+		"no folder":             {filepath.Join(outside, "out"), filepath.Join(outside, "missing"), ""},
+	} {
+		t.Run(name, func(t *testing.T) { wantStop(t, OutsideCheckout(test.path, test.dir), test.reason) })
+	}
+	t.Chdir(repo.Path("src"))
+	wantStop(t, OutsideCheckout(repo.Path("out"), ""), "run_directory") // the current folder
+}
+
+func TestNoGitOfTheCheckoutIsUsed(t *testing.T) {
+	repo, elsewhere := seeded(t), t.TempDir()
+	for _, dir := range []string{repo.Path("bin"), elsewhere} {
+		ok(t, os.MkdirAll(dir, 0o700))
+		ok(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"), 0o700))
+	}
+	path := repo.Path("bin") + string(os.PathListSeparator) + elsewhere
+	if got := FindGit(path, repo.Path("src")); got != filepath.Join(elsewhere, "git") {
+		t.Errorf("found %q", got)
+	}
+	if got := FindGit(path, elsewhere); got != repo.Path("bin/git") {
+		t.Errorf("found %q, though it lies in no checkout of the folder", got)
+	}
+}

@@ -1,0 +1,242 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// seeded is a repository with one commit.
+func seeded(t *testing.T) gittest.Repo {
+	t.Helper()
+	repo := gittest.New(t)
+	repo.Seed()
+	return repo
+}
+
+// newRecord is the record of a run.
+func newRecord(t *testing.T) *record.Record {
+	t.Helper()
+	rec := record.New("20260101T000000Z-00000000", nil)
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	return rec
+}
+
+// opened is a workspace on its first base, without a snapshot.
+func opened(t *testing.T, dir string) *Workspace {
+	t.Helper()
+	w := must(Open(t.Context(), newRecord(t), Options{Dir: dir, Path: os.Getenv("PATH")}))(t)
+	t.Cleanup(func() { _ = w.Close() })
+	ok(t, w.StartOn(t.Context(), ""))
+	return w
+}
+
+// working is a workspace in which an agent may have begun.
+func working(t *testing.T, dir string) *Workspace {
+	t.Helper()
+	w := opened(t, dir)
+	ok(t, w.TakeSnapshot(t.Context()))
+	return w
+}
+
+// change is what stands in the workspace, kept in its run directory.
+func change(t *testing.T, w *Workspace) *gitops.ChangeSet {
+	t.Helper()
+	return must(w.TakeChange(t.Context(), everything))(t)
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		ok(t, err)
+		return value
+	}
+}
+
+// wantStop makes sure that an error is an outcome for a reason, with some words; an
+// empty reason stands for no error.
+func wantStop(t *testing.T, err error, reason string, words ...string) {
+	t.Helper()
+	var stop *outcome.Stop
+	switch {
+	case reason == "" && err == nil:
+		return
+	case !errors.As(err, &stop) || stop.Reason != reason:
+		t.Fatalf("got %v, want the reason %q", err, reason)
+	}
+	for _, word := range words {
+		if !strings.Contains(stop.Message, word) {
+			t.Errorf("%q does not tell of %q", stop.Message, word)
+		}
+	}
+}
+
+// wantWarnings makes sure that these codes were warned of and no others.
+func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
+	t.Helper()
+	var got []string
+	for _, warning := range w.rec.Warnings() {
+		got = append(got, warning.Code)
+	}
+	if diff := cmp.Diff(codes, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNoCheckoutIsSaidByItsReason(t *testing.T) {
+	for reason, make := range map[string]func(gittest.Repo){
+		"":                     gittest.Repo.Seed,
+		"no_checkout":          func(r gittest.Repo) { r.Remove(".git") },
+		"no_commit":            func(gittest.Repo) {},
+		"bare_repository":      func(r gittest.Repo) { r.Remove(".git"); r.Git("init", "-q", "--bare") },
+		"unsupported_checkout": func(r gittest.Repo) { r.Seed(); r.Git("config", "core.repositoryformatversion", "7") },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			repo := gittest.New(t)
+			make(repo)
+			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir})
+			wantStop(t, CheckoutFailure(err), reason)
+			if err == nil {
+				ok(t, w.Close())
+			}
+		})
+	}
+}
+
+func TestOtherFailuresOfACheckout(t *testing.T) {
+	for reason, err := range map[string]error{
+		"damaged_repository": &gitops.ObjectError{},
+		"checkout_in_use":    &gitops.InUseError{},
+		"dirty_checkout":     &gitops.ObstructedError{Paths: []string{"a"}},
+	} {
+		wantStop(t, CheckoutFailure(errors.Join(err)), reason)
+	}
+	if err := CheckoutFailure(os.ErrClosed); !errors.Is(err, os.ErrClosed) || errors.As(err, new(*outcome.Stop)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
+	repo := seeded(t)
+	repo.Git("branch", "other")
+	repo.Write("README", "later\n")
+	repo.Commit("later")
+	w := must(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep")}))(t)
+	defer w.Close()
+	if w.Base() != (gitops.Base{}) || w.Root() != repo.Dir {
+		t.Errorf("opened at %s on %v", w.Root(), w.Base())
+	}
+	wantStop(t, CheckoutFailure(w.StartOn(t.Context(), "nowhere")), "unknown_base")
+	if w.Base() != (gitops.Base{}) || w.BegunAt() != (gitops.Base{}) {
+		t.Errorf("on %v, begun at %v", w.Base(), w.BegunAt())
+	}
+	ok(t, w.StartOn(t.Context(), ""))
+	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
+	if w.Base().Branch != "other" || w.BegunAt().Branch != "main" || w.Commit().SHA != w.Base().SHA || repo.Read("README") != "one\ntwo\n" {
+		t.Errorf("on %v, begun at %v, %q", w.Base(), w.BegunAt(), repo.Read("README"))
+	}
+	ok(t, w.UseBase(gitops.BaseSpec{Branch: "main"}))
+	if w.Base().Branch != "main" || repo.Read("README") != "one\ntwo\n" {
+		t.Errorf("using a base moved files: %v, %q", w.Base(), repo.Read("README"))
+	}
+	repo.Write("README", "mine\n")
+	wantStop(t, CheckoutFailure(w.SetBase(t.Context(), gitops.BaseSpec{Branch: "main"})), "")
+	wantStop(t, CheckoutFailure(w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"})), "dirty_checkout", "README")
+}
+
+func TestNamesForPeople(t *testing.T) {
+	own, cloned := Workspace{root: "/r"}, Workspace{root: "/run/checkout", cloned: true}
+	if own.Name() != "the checkout" || cloned.Name() != "/run/checkout" || own.Cloned() || !cloned.Cloned() {
+		t.Errorf("%q, %q", own.Name(), cloned.Name())
+	}
+	if got := own.WorkDir("a/b"); got != filepath.Join("/r", "a", "b") {
+		t.Errorf("works in %s", got)
+	}
+	detached := gitops.Base{SHA: strings.Repeat("ab", 20)}
+	if got := BaseName(detached); got != "commit "+gitops.Short(detached.SHA) {
+		t.Errorf("a detached HEAD is %q", got)
+	}
+	if got := BaseName(gitops.Base{Branch: "main", SHA: detached.SHA}); got != "main" {
+		t.Errorf("a branch is %q", got)
+	}
+}
+
+func TestCommandsBeforeTheAgentLeaveTrackedFilesAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		do     func(gittest.Repo)
+		reason string
+	}{
+		"nothing":   {func(gittest.Repo) {}, ""},
+		"new file":  {func(r gittest.Repo) { r.Write("cache/x", "x") }, ""},
+		"same text": {func(r gittest.Repo) { r.Write("README", "one\ntwo\n") }, ""},
+		"changed":   {func(r gittest.Repo) { r.Write("README", "x") }, "setup_changed_files"},
+		"removed":   {func(r gittest.Repo) { r.Remove("gone") }, "setup_changed_files"},
+		"git":       {func(r gittest.Repo) { r.Git("config", "core.editor", "x") }, "git_changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			w := working(t, repo.Dir)
+			ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
+			test.do(repo)
+			wantStop(t, w.UnchangedBy(t.Context(), "setup"), test.reason)
+		})
+	}
+}
+
+func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
+	repo := seeded(t)
+	repo.Write(".gitignore", "ignored\n")
+	repo.Commit("ignore")
+	repo.Write("ignored", "library")
+	repo.Write("notes/mine", "notes")
+	w := working(t, repo.Dir)
+	repo.Write("agent", "made later")
+	ok(t, w.KeepUntracked(t.Context()))
+	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
+	if diff := cmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.rec.Remove(untrackedFolder)
+	ok(t, w.KeepUntrackedAgain(t.Context()))
+	repo.Remove("ignored")
+	ok(t, w.KeepUntrackedAgain(t.Context())) // what is kept already stays
+	if !w.rec.Has(untrackedFolder + "/ignored") {
+		t.Error("what was kept is gone")
+	}
+}
+
+func TestAPlainFolderHasNoGit(t *testing.T) {
+	dir := t.TempDir()
+	w := Folder(newRecord(t), dir)
+	if w.Checkout() != nil || w.Root() != dir || w.Worked() {
+		t.Errorf("%+v", w)
+	}
+	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
+	ok(t, w.GitUnchanged(t.Context()))
+	ok(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	gittest.Repo{T: t, Dir: filepath.Join(dir, "sub")}.Git("init", "-q")
+	wantStop(t, w.GitUnchanged(t.Context()), gitChanged, ".git")
+	ok(t, w.Close())
+}
