@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+// secretAt is a secret of the checkout, named as its path.
+func secretAt(w *Workspace, path, by string) grants.Secret {
+	return grants.Secret{Path: w.WorkDir(path), By: by, Named: w.WorkDir(path), There: true}
+}
+
+func TestWhatIsHiddenIsLeftOut(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("key.pem", "secret")
+	w := working(t, repo.Dir)
+	outside := grants.Secret{Path: "/elsewhere/key", By: grants.DeniedBy, Named: "~/key"}
+	hidden := must(w.LeaveOut(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
+		secretAt(w, "made.pem", grants.DeniedBy), outside, secretAt(w, "README", ""), // known by its place alone
+	}}))(t)
+	if diff := cmp.Diff([]string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths()); diff != "" || w.Hidden() != hidden {
+		t.Errorf("hidden (-want +got):\n%s", diff)
+	}
+	repo.Write("made.pem", "secret")
+	repo.Write("README", "changed\n")
+	if taken := change(t, w); len(taken.Files) != 1 || taken.Files[0].Path != "README" {
+		t.Errorf("the change has %+v", taken.Files)
+	}
+}
+
+func TestWhatTheBaseTracksCannotBeHidden(t *testing.T) {
+	for name, test := range map[string]struct {
+		secret func(*Workspace) grants.Secret
+		words  []string
+	}{
+		"named":      {func(w *Workspace) grants.Secret { return secretAt(w, "src/main.go", grants.DeniedBy) }, []string{grants.DeniedBy + " names src/main.go,", "else take it out of the list"}},
+		"a folder":   {func(w *Workspace) grants.Secret { return secretAt(w, "src", grants.DeniedBy) }, []string{"names src,"}},
+		"a variable": {func(w *Workspace) grants.Secret { return secretAt(w, "README", "KUBECONFIG") }, []string{"KUBECONFIG names", "unset the variable"}},
+		"a link": {func(w *Workspace) grants.Secret {
+			return grants.Secret{Path: w.WorkDir("README"), By: grants.DeniedBy, Named: "/link"}
+		}, []string{"README (as /link)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := opened(t, seeded(t).Dir)
+			_, err := w.LeaveOut(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})
+			wantStop(t, err, "deny_read_tracked", test.words...)
+			if w.Hidden() != nil || w.rec.Has(hiddenFile) {
+				t.Error("it counts as hidden")
+			}
+		})
+	}
+}
+
+func TestARunThatGoesOnKeepsToWhatWasHidden(t *testing.T) {
+	repo := seeded(t)
+	w := opened(t, repo.Dir)
+	ok(t, w.hideAgain())
+	if w.Hidden() != nil {
+		t.Error("something is hidden")
+	}
+	found := &grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{secretAt(w, "key.pem", grants.DeniedBy)}}
+	must(w.LeaveOut(found))(t)
+	other := opened(t, seeded(t).Dir)
+	for _, later := range []*Workspace{{rec: w.rec, root: w.root, checkout: w.checkout}, {rec: w.rec, root: other.root, checkout: other.checkout}} {
+		ok(t, later.hideAgain())
+		if here := later.root == w.root; slices.Contains(later.Hidden().Paths(), w.WorkDir("key.pem")) != here {
+			t.Errorf("%s hides %v", later.root, later.Hidden().Paths())
+		}
+	}
+	ok(t, w.rec.Write(hiddenFile, []byte("[")))
+	if err := w.hideAgain(); err == nil {
+		t.Error("what can't be read counts as nothing")
+	}
+}

@@ -1,0 +1,148 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+// earlierRun commits as a run does, on a branch of its own that is checked out.
+func earlierRun(branch string) func(gittest.Repo) {
+	return func(r gittest.Repo) {
+		base := r.Git("rev-parse", "HEAD")
+		r.Git("checkout", "-q", "-b", branch)
+		r.Write("README", "made by a run\n")
+		r.Commit("A change.\n\n" + gitops.TrailerRun + ": 1\n" + gitops.TrailerBase + ": " + base)
+	}
+}
+
+// all does one after the other.
+func all(steps ...func(gittest.Repo)) func(gittest.Repo) {
+	return func(r gittest.Repo) {
+		for _, step := range steps {
+			step(r)
+		}
+	}
+}
+
+func git(args ...string) func(gittest.Repo) { return func(r gittest.Repo) { r.Git(args...) } }
+
+func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
+	says := func(branch string, err error) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return branch, err }
+	}
+	origin := func(r gittest.Repo) {
+		r.Git("update-ref", "refs/remotes/origin/trunk", "HEAD~1")
+		r.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+	}
+	for name, test := range map[string]struct {
+		make         func(gittest.Repo)
+		wanted       BaseBranch
+		base, reason string
+	}{
+		"a branch":                               {all(), BaseBranch{}, "main", ""},
+		"detached":                               {git("checkout", "-q", "--detach"), BaseBranch{}, "", "detached_head"},
+		"detached, none needed":                  {git("checkout", "-q", "--detach"), BaseBranch{NoneNeeded: true}, "", ""},
+		"detached, the forge says":               {git("checkout", "-q", "--detach"), BaseBranch{Usual: says("main", nil)}, "main", ""},
+		"detached, the forge is unknown":         {git("checkout", "-q", "--detach"), BaseBranch{Usual: says("nowhere", nil)}, "", "unknown_base"},
+		"an earlier run":                         {earlierRun("agent-ci/other"), BaseBranch{}, "main", ""},
+		"an earlier run, none needed":            {earlierRun("agent-ci/other"), BaseBranch{NoneNeeded: true}, "main", ""},
+		"an earlier run, the forge says":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{Usual: says("dev", nil)}, "dev", ""},
+		"an earlier run, as configured":          {earlierRun("agent-ci/other"), BaseBranch{Configured: true}, "agent-ci/other", ""},
+		"an earlier run on two branches":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{}, "", "base_is_task_branch"},
+		"two branches, origin's default":         {all(git("branch", "dev"), earlierRun("agent-ci/other"), origin), BaseBranch{}, "trunk", ""},
+		"the task's branch, person's commit":     {git("checkout", "-q", "-b", "agent-ci/this"), BaseBranch{TaskBranch: "agent-ci/this"}, "", "base_is_task_branch"},
+		"another task's branch, person's commit": {git("checkout", "-q", "-b", "agent-ci/that"), BaseBranch{TaskBranch: "agent-ci/this"}, "agent-ci/that", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			test.make(repo)
+			w := opened(t, repo.Dir)
+			err := w.Prepare(t.Context(), Preparation{Base: test.wanted, Path: ".", Changes: true})
+			wantStop(t, err, test.reason)
+			if err == nil && w.Base().Branch != test.base {
+				t.Errorf("on %v", w.Base())
+			}
+		})
+	}
+	repo := seeded(t)
+	repo.Git("checkout", "-q", "--detach")
+	w := opened(t, repo.Dir)
+	if err := w.Prepare(t.Context(), Preparation{Base: BaseBranch{Usual: says("", io.ErrUnexpectedEOF)}, Path: "."}); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestACheckoutThatCannotBeWorkedIn(t *testing.T) {
+	for name, test := range map[string]struct {
+		make         func(gittest.Repo)
+		path, reason string
+	}{
+		"whole":          {all(), ".", ""},
+		"a folder":       {all(), "src/deep", ""},
+		"a missing one":  {all(), "nowhere", "no_such_path"},
+		"a file":         {all(), "README", "no_such_path"},
+		"outside":        {func(r gittest.Repo) { r.Link("/", "out"); r.Commit("link") }, "out", "no_such_path"},
+		"changed":        {func(r gittest.Repo) { r.Write("README", "mine") }, ".", "dirty_checkout"},
+		"untracked":      {func(r gittest.Repo) { r.Write("new", "mine") }, ".", ""},
+		"git is at work": {func(r gittest.Repo) { r.Write(".git/index.lock", "") }, ".", "checkout_in_use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			test.make(repo)
+			rec := newRecord(t)
+			w, err := Open(t.Context(), rec, Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+			if err == nil {
+				defer w.Close()
+				ok(t, w.StartOn(t.Context(), ""))
+				err = w.Prepare(t.Context(), Preparation{Path: test.path})
+			}
+			wantStop(t, err, test.reason)
+		})
+	}
+}
+
+func TestOneRunAtATimeWorksInACheckout(t *testing.T) {
+	repo := seeded(t)
+	first, second := opened(t, repo.Dir), opened(t, repo.Dir)
+	ok(t, first.Prepare(t.Context(), Preparation{Path: "."}))
+	wantStop(t, second.Prepare(t.Context(), Preparation{Path: "."}), "checkout_in_use")
+	ok(t, first.Close())
+	ok(t, second.Prepare(t.Context(), Preparation{Path: "."}))
+}
+
+func TestACloneIsOpenedInTheRunDirectory(t *testing.T) {
+	repo := seeded(t)
+	repo.Git("branch", "dev")
+	for name, test := range map[string]struct{ url, branch, begins, reason string }{
+		"as it is":       {repo.Dir, "", "", ""},
+		"a branch":       {repo.Dir, "dev", "", ""},
+		"its base":       {repo.Dir, "dev", "main", ""},
+		"unknown base":   {repo.Dir, "", "nowhere", "unknown_base"},
+		"unknown branch": {repo.Dir, "nowhere", "", "not_found"},
+		"nothing there":  {repo.Dir + "-gone", "", "", "not_found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := newRecord(t)
+			w, err := Clone(t.Context(), rec, CloneOptions{
+				Options: Options{Path: os.Getenv("PATH")}, From: at(test.url), Repository: "octo/widgets", Branch: test.branch, Begins: test.begins,
+			})
+			wantStop(t, err, test.reason)
+			if err != nil {
+				if w != nil {
+					t.Error("there is a workspace beside the error")
+				}
+				return
+			}
+			defer w.Close()
+			if !w.Cloned() || w.Root() != rec.Join("checkout") || test.begins != "" && w.BegunAt().Branch != test.begins {
+				t.Errorf("%s begun at %v", w.Root(), w.BegunAt())
+			}
+		})
+	}
+}

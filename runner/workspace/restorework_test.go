@@ -1,0 +1,281 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// cut is a run that has been cut short after it changed README.
+type cut struct {
+	*record.Record
+	repo    gittest.Repo
+	earlier Earlier
+	change  *transcript.Change
+}
+
+// cutShort lets a run work and go away, as one that is killed does.
+func cutShort(t *testing.T) cut {
+	t.Helper()
+	repo := seeded(t)
+	repo.Write("mine", "untracked before")
+	w := working(t, repo.Dir)
+	repo.Write("README", "worked\n")
+	change(t, w)
+	ok(t, w.Close())
+	base := w.Base()
+	return cut{w.rec, repo, Earlier{
+		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, Worked: true,
+	}, must(w.rec.View())(t).Change}
+}
+
+// elsewhere is a clone of the repository as it was before the run.
+func (c cut) elsewhere(t *testing.T) string {
+	t.Helper()
+	return must(cloneOf(c.repo.Dir, t.TempDir()))(t)
+}
+
+// goOn opens the checkout again; dir may be empty.
+func (c cut) goOn(t *testing.T, dir string) (*Workspace, Found, error) {
+	t.Helper()
+	w, found, err := Resume(t.Context(), c.Record, Options{Dir: dir, Path: os.Getenv("PATH")}, c.earlier)
+	if w != nil {
+		t.Cleanup(func() { _ = w.Close() })
+	}
+	return w, found, err
+}
+
+func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
+	away := func(what string) func(*testing.T, *cut) string {
+		return func(t *testing.T, c *cut) string { ok(t, c.Write(awayFile, []byte(what))); return "" }
+	}
+	ended := func(stays bool, then func(*testing.T, *cut)) func(*testing.T, *cut) string {
+		return func(t *testing.T, c *cut) string {
+			c.earlier.Ended, c.earlier.Stays = true, stays
+			then(t, c)
+			return ""
+		}
+	}
+	nothing := func(*testing.T, *cut) {}
+	clean := func(_ *testing.T, c *cut) { c.repo.Git("checkout", "-q", ".") }
+	for name, test := range map[string]struct {
+		then   func(*testing.T, *cut) (dir string)
+		away   string
+		readme string
+		reason string
+	}{
+		"killed":                     {func(*testing.T, *cut) string { return "" }, "", "worked\n", ""},
+		"killed, named again":        {func(_ *testing.T, c *cut) string { return c.repo.Path("src") }, "", "worked\n", ""},
+		"killed as it was put in":    {away(InChange), InChange, "one\ntwo\n", ""},
+		"killed as patches were":     {away(InPatches), InPatches, "one\ntwo\n", ""},
+		"killed, another checkout":   {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"stopped, still there":       {ended(true, nothing), "", "worked\n", ""},
+		"stopped, thrown away":       {ended(true, clean), InChange, "one\ntwo\n", ""},
+		"stopped, taken out":         {ended(false, clean), InChange, "one\ntwo\n", ""},
+		"stopped, and not taken out": {ended(false, nothing), "", "", "not_resumable"},
+		"stopped, on another base":   {ended(true, func(_ *testing.T, c *cut) { c.repo.Git("commit", "-q", "--allow-empty", "-m", "x") }), "", "", "not_resumable"},
+		"changed elsewhere": {func(t *testing.T, c *cut) string {
+			dir := c.elsewhere(t)
+			gittest.Repo{T: t, Dir: dir}.Write("README", "mine\n")
+			return dir
+		}, "", "", "not_resumable"},
+		"a pull request elsewhere": {func(t *testing.T, c *cut) string { c.earlier.OnPull = true; return c.elsewhere(t) }, "", "", "not_resumable"},
+		"another base elsewhere": {func(t *testing.T, c *cut) string {
+			dir := c.elsewhere(t)
+			gittest.Repo{T: t, Dir: dir}.Commit("x")
+			return dir
+		}, "", "", "not_resumable"},
+		"no checkout":      {func(t *testing.T, _ *cut) string { return t.TempDir() }, "", "", "no_checkout"},
+		"a missing folder": {func(t *testing.T, c *cut) string { c.earlier.Path = "nowhere"; return c.elsewhere(t) }, "", "", "no_such_path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cutShort(t)
+			dir := test.then(t, &c)
+			w, found, err := c.goOn(t, dir)
+			wantStop(t, err, test.reason)
+			if err != nil {
+				if w != nil {
+					t.Error("there is a workspace beside the error")
+				}
+				return
+			}
+			if found.Away != test.away {
+				t.Errorf("away in %q", found.Away)
+			}
+			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
+				t.Errorf("README is %q", got)
+			}
+			if w.Base().SHA != c.earlier.BaseSHA || w.Base().Branch != "main" {
+				t.Errorf("on %v", w.Base())
+			}
+		})
+	}
+}
+
+func TestARunGoesOnFromItsOwnBase(t *testing.T) {
+	c := cutShort(t)
+	dir := c.elsewhere(t)
+	there := gittest.Repo{T: t, Dir: dir}
+	there.Git("checkout", "-q", "-b", "other")
+	there.Commit("other")
+	if w, found, err := c.goOn(t, dir); err != nil || w.Base().Branch != "main" || found.Away != InPatches {
+		t.Errorf("%+v, %v", found, err)
+	}
+	c.earlier.Worked = false
+	ok(t, os.MkdirAll(c.Join(untrackedFolder), 0o700))
+	ok(t, os.MkdirAll(c.Join(record.StateFolder, "verify-3", "a"), 0o700))
+	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != (Found{}) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if c.Has(untrackedFolder) || c.Has(record.StateFolder+"/verify-3") {
+		t.Error("what the first attempt kept is still there")
+	}
+}
+
+func TestTheCheckoutOfARunIsFoundAgain(t *testing.T) {
+	rec, root := newRecord(t), t.TempDir()
+	for name, test := range map[string]struct {
+		was    transcript.Workspace
+		dir    string
+		want   string
+		cloned bool
+	}{
+		"named":   {transcript.Workspace{Root: root, Cloned: true}, "named", "named", false},
+		"its own": {transcript.Workspace{Root: root}, "", root, false},
+		"cloned":  {transcript.Workspace{Root: root, Cloned: true}, "", rec.Join(record.CheckoutFolder), true},
+		"gone":    {transcript.Workspace{Root: filepath.Join(root, "gone")}, "", ".", false},
+	} {
+		got := Earlier{Workspace: test.was}.locate(rec, Options{Dir: test.dir, Path: "p"})
+		if want := (Options{Dir: test.want, Path: "p", Cloned: test.cloned}); got != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestAPatchThatWasBrokenOffIsTakenBackAsTheRunGoesOn(t *testing.T) {
+	for name, finished := range map[string]bool{"broken off": false, "whole": true} {
+		t.Run(name, func(t *testing.T) {
+			c := cutShort(t)
+			root := must(os.OpenRoot(c.repo.Dir))(t)
+			defer root.Close()
+			done := must((&Workspace{rec: c.Record}).JournalPatch(root, showAll)([]string{"src/main.go"}))(t)
+			c.repo.Write("src/main.go", "half")
+			if finished {
+				done(true)
+			}
+			_, found, err := c.goOn(t, "")
+			ok(t, err)
+			if want := (Found{Undone: !finished, Whole: finished, PatchedAt: c.Log().Seq()}); found != want {
+				t.Errorf("%+v, want %+v", found, want)
+			}
+			if back := c.repo.Read("src/main.go") == "package main\n"; back == finished {
+				t.Errorf("src/main.go is %q", c.repo.Read("src/main.go"))
+			}
+		})
+	}
+}
+
+func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
+	patched := func(w **Workspace) func(context.Context) error {
+		return func(context.Context) error { return os.WriteFile((*w).WorkDir("README"), []byte("patched\n"), 0o600) }
+	}
+	for name, test := range map[string]struct{ away, readme string }{
+		"its objects": {InChange, "worked\n"},
+		"its patches": {InPatches, "patched\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cutShort(t)
+			w, _, err := c.goOn(t, c.elsewhere(t))
+			ok(t, err)
+			ok(t, w.BeginMove(test.away))
+			if !w.Moving() || !Pending(c.Directory) {
+				t.Error("it does not count as on its way")
+			}
+			ok(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
+			ok(t, w.MoveIn(t.Context(), Move{Away: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
+			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.Moving() || Pending(c.Directory) {
+				t.Errorf("README is %q, on its way %v", got, w.Moving())
+			}
+			if taken := must(w.Changes(t.Context()))(t); len(taken.Files) != 1 || !w.rec.Has(untrackedFolder+"/by-setup") {
+				t.Errorf("the change has %+v", taken.Files)
+			}
+		})
+	}
+}
+
+func TestWorkThatCannotBePutInStaysPending(t *testing.T) {
+	c := cutShort(t)
+	w, _, err := c.goOn(t, c.elsewhere(t))
+	ok(t, err)
+	ok(t, w.BeginMove(""))
+	if w.Moving() || Pending(c.Directory) {
+		t.Error("work that is there counts as on its way")
+	}
+	ok(t, w.BeginMove(InPatches))
+	broken := func(context.Context) error { return fs.ErrClosed }
+	if err := w.MoveIn(t.Context(), Move{Away: InPatches, ApplyPatches: broken}); !errors.Is(err, fs.ErrClosed) || !w.Moving() || !Pending(c.Directory) {
+		t.Errorf("%v, on its way %v", err, w.Moving())
+	}
+	for name, change := range map[string]*transcript.Change{"no change": nil, "an empty change": {}} {
+		if err := w.layOver(t.Context(), change); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.Remove(record.PackFile)
+	if err := w.MoveIn(t.Context(), Move{Away: InChange, Change: c.change}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	ok(t, c.Write(record.PackFile, []byte("PACK")))
+	if _, err := w.ReadWork(t.Context(), c.Directory, c.change); !errors.As(err, new(*gitops.PackError)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		moving, stays bool
+		want          map[string]string
+	}{
+		"nothing":              {false, false, map[string]string{}},
+		"work in the checkout": {false, true, map[string]string{"checkout.json": "mark", "hidden.json": ""}},
+		"work on its way":      {true, false, map[string]string{"away": "work"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			w := opened(t, repo.Dir)
+			w.hidden = &grants.Secrets{Found: []grants.Secret{secretAt(w, "key.pem", "")}}
+			ok(t, w.rec.Write(markFile, []byte("mark")))
+			ok(t, w.rec.Write(awayFile, []byte("work")))
+			w.moving = test.moving
+			w.DropState(test.stays)
+			got := map[string]string{}
+			if w.rec.Has(record.StateFolder) {
+				got = gittest.Repo{T: t, Dir: w.rec.Join(record.StateFolder)}.Files()
+			}
+			for name := range got {
+				if name == "hidden.json" {
+					got[name] = ""
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	w := Folder(newRecord(t), "/")
+	w.DropState(true) // there is no mark
+	if w.rec.Has(record.StateFolder) {
+		t.Error("working files are left")
+	}
+}

@@ -1,0 +1,189 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// salvageOf ends a run that began on the branch other while main was checked out,
+// after an agent did something.
+func salvageOf(t *testing.T, level sandbox.Level, do func(gittest.Repo), e Ending) (w *Workspace, repo gittest.Repo, note string) {
+	t.Helper()
+	repo = seeded(t)
+	repo.Git("branch", "other")
+	repo.Write("README", "main\n")
+	repo.Commit("main")
+	w = opened(t, repo.Dir)
+	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
+	ok(t, w.MarkGit(t.Context(), level))
+	if do != nil {
+		ok(t, w.TakeSnapshot(t.Context()))
+		do(repo)
+	}
+	if e.Take == nil {
+		e.Take = func(ctx context.Context) (*gitops.ChangeSet, error) { return w.TakeChange(ctx, everything) }
+	}
+	return w, repo, w.Salvage(t.Context(), e)
+}
+
+func work(r gittest.Repo) { r.Write("gone", "worked\n") }
+
+func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
+	fails := func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed }
+	for name, test := range map[string]struct {
+		do       func(gittest.Repo)
+		ending   Ending
+		note     string
+		readme   string // of main, or as other has it
+		gone     string
+		warnings []string
+	}{
+		"before the agent": {nil, Ending{}, "", "main\n", "to be deleted\n", nil},
+		"no work":          {all(), Ending{}, "", "main\n", "to be deleted\n", nil},
+		"no work, to stay": {all(), Ending{Stays: true}, "", "main\n", "to be deleted\n", nil},
+		"work":             {work, Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"work, committed":  {all(work, git("checkout", "-q", "-b", "by-agent"), git("commit", "-qam", "x")), Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"work beside what no change can have": {
+			all(work, func(r gittest.Repo) { r.Git("init", "-q", "nested"); r.Write("nested/x", "x") }),
+			Ending{},
+			"The work is in PATCH; the checkout is as it was but for nested, which cannot be part of a change.", "main\n", "to be deleted\n", nil,
+		},
+		"work that stays":     {work, Ending{Stays: true}, "The work so far stands in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
+		"a change that stays": {work, Ending{Stays: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
+		"published":           {work, Ending{Published: true}, "", "one\ntwo\n", "worked\n", nil},
+		"work that is lost":   {work, Ending{Take: fails}, "The checkout was left as the agent left it.", "one\ntwo\n", "worked\n", []string{"work_not_kept"}},
+		"a lock":              {all(work, func(r gittest.Repo) { r.Write(".git/index.lock", "") }), Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, repo, note := salvageOf(t, sandbox.LevelFull, test.do, test.ending)
+			if note != strings.ReplaceAll(test.note, "PATCH", w.rec.Join(record.PatchFile)) {
+				t.Errorf("it tells %q", note)
+			}
+			got := []string{repo.Read("README"), repo.Read("gone")}
+			if diff := cmp.Diff([]string{test.readme, test.gone}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			wantWarnings(t, w, test.warnings...)
+		})
+	}
+	if note := Folder(newRecord(t), "/").Salvage(t.Context(), Ending{}); note != "" {
+		t.Errorf("of a plain folder it tells %q", note)
+	}
+}
+
+func TestWorkThatIsKeptIsNotTakenAgain(t *testing.T) {
+	repo := seeded(t)
+	w := working(t, repo.Dir)
+	work(repo)
+	taken := change(t, w)
+	again := func(context.Context) (*gitops.ChangeSet, error) { return nil, errors.New("taken again") }
+	if note := w.Salvage(t.Context(), Ending{Change: taken, Take: again}); !strings.Contains(note, "as it was") || repo.Read("gone") != "to be deleted\n" {
+		t.Errorf("it tells %q", note)
+	}
+	if !Pending(w.rec.Directory) {
+		t.Error("nothing says that the work has left the checkout")
+	}
+}
+
+func TestNothingOfGitIsRunWhereCommandsChangedIt(t *testing.T) {
+	spoilt := func(do ...func(gittest.Repo)) func(gittest.Repo) { return all(append(do, hooks(1))...) }
+	for name, test := range map[string]struct {
+		do       func(gittest.Repo)
+		ending   Ending
+		note     string
+		kept     bool
+		warnings []string
+	}{
+		"with work":              {spoilt(work), Ending{}, "The work is in PATCH; the checkout was left as it is.", true, []string{gitChanged}},
+		"to stay":                {spoilt(work), Ending{Stays: true}, "The work is in PATCH; the checkout was left as it is.", true, []string{gitChanged}},
+		"without work":           {spoilt(), Ending{}, "The checkout was left as it is.", true, []string{gitChanged}},
+		"objects too":            {all(work, spoilObjects), Ending{}, "Git's objects can't be relied on, so the work was not made a patch; it stands in the checkout, which was left as it is.", false, []string{gitChanged}},
+		"lost":                   {spoilt(work), Ending{Take: func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed }}, "The checkout was left as it is.", false, []string{gitChanged, "work_not_kept"}},
+		"by the run's own doing": {spoilt(work), Ending{Published: true}, "", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, repo, note := salvageOf(t, sandbox.LevelLandlock, test.do, test.ending)
+			if note != strings.ReplaceAll(test.note, "PATCH", w.rec.Join(record.PatchFile)) {
+				t.Errorf("it tells %q", note)
+			}
+			if w.rec.Has(record.PatchFile) != test.kept || repo.Read("README") != "one\ntwo\n" {
+				t.Errorf("kept %v, README is %q", !test.kept, repo.Read("README"))
+			}
+			wantWarnings(t, w, test.warnings...)
+		})
+	}
+	repo := seeded(t)
+	w := opened(t, repo.Dir)
+	w.gitBad = true
+	if note := w.Salvage(t.Context(), Ending{}); note != "" {
+		t.Errorf("before the agent it tells %q", note)
+	}
+}
+
+func TestWorkOnItsWayIsTakenOutAgain(t *testing.T) {
+	for name, worked := range map[string]bool{"in setup": false, "half put in": true} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			w := opened(t, repo.Dir)
+			ok(t, w.BeginMove(InChange))
+			if worked {
+				ok(t, w.TakeSnapshot(t.Context()))
+				work(repo)
+			}
+			if note := w.Salvage(t.Context(), Ending{}); !strings.Contains(note, "agent-ci resume "+w.rec.Path()) {
+				t.Errorf("it tells %q", note)
+			}
+			if repo.Read("gone") != "to be deleted\n" || !Pending(w.rec.Directory) {
+				t.Errorf("gone is %q", repo.Read("gone"))
+			}
+			wantWarnings(t, w)
+		})
+	}
+}
+
+func TestTheCheckoutIsSwitchedToTheCommit(t *testing.T) {
+	repo := seeded(t)
+	w := working(t, repo.Dir)
+	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
+	work(repo)
+	repo.Write(".git/index.lock", "")
+	taken := change(t, w)
+	commit := must(w.checkout.WriteCommit(t.Context(), taken, gitops.CommitOptions{Message: "work"}))(t)
+	repo.Git("branch", "theirs", repo.Git("commit-tree", "-m", "theirs", "HEAD^{tree}"))
+	w.dropGitMark() // the branch of somebody else came after it
+	wantStop(t, w.Switch(t.Context(), "theirs", commit, taken), "foreign_commit")
+	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
+	ok(t, w.Switch(t.Context(), "agent-ci/x", commit, taken))
+	if got := repo.Git("status", "--porcelain", "--branch"); got != "## agent-ci/x" {
+		t.Errorf("the checkout is at %s", got)
+	}
+	if w.gitMark != nil || w.rec.Has(gitMarkFile) {
+		t.Error("what the run does itself is still compared")
+	}
+	hooks(1)(repo)
+	ok(t, w.GitUnchanged(t.Context()))
+	if err := w.Switch(t.Context(), "agent-ci/x/y", commit, taken); err == nil || !strings.Contains(err.Error(), "agent-ci/x/y") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNothingIsSwitchedWhereCommandsChangedGit(t *testing.T) {
+	repo := seeded(t)
+	w := working(t, repo.Dir)
+	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
+	hooks(1)(repo)
+	wantStop(t, w.Switch(t.Context(), "agent-ci/x", w.Base().SHA, &gitops.ChangeSet{}), gitChanged)
+	if got := repo.Git("branch", "--list"); got != "* main" {
+		t.Errorf("branches: %s", got)
+	}
+}
