@@ -102,7 +102,7 @@ func (r *run) clone(ctx context.Context) error {
 	}
 	cloned, err := workspace.Clone(ctx, r.rec, workspace.CloneOptions{
 		Options: workspace.Options{Dir: r.options.Dir, Path: r.env.Get("PATH")}, From: r.remote(), Repository: r.repo.Name(),
-		Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), Begins: r.eventBase(),
+		Branch: cmp.Or(r.job.Repository.Base, r.eventBase()), StartOn: r.eventBase(),
 	})
 	if err != nil {
 		return err

@@ -65,6 +65,7 @@ func TestWhatKeepsAChangeFromBeingTaken(t *testing.T) {
 		"objects were changed":      {spoilObjects, everything, gitChanged, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			w := working(t, repo.Dir)
 			ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))

@@ -10,10 +10,10 @@ import (
 
 // CloneOptions say what is cloned into the run directory.
 type CloneOptions struct {
-	Options        // Dir is the user's folder, in which no git program is looked for
-	From           remote.Remote
-	Repository     string // for a person
-	Branch, Begins string // what is checked out, and the branch that StartOn then sets
+	Options         // Dir is the user's folder, in which no git program is looked for
+	From            remote.Remote
+	Repository      string // for a person
+	Branch, StartOn string // what is checked out, and the base that is set after that
 }
 
 // Clone clones a repository into the run directory and opens it.
@@ -27,7 +27,7 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 	if err != nil {
 		return nil, CheckoutFailure(err)
 	}
-	if err := w.StartOn(ctx, o.Begins); err != nil {
+	if err := w.StartOn(ctx, o.StartOn); err != nil {
 		return nil, errors.Join(CheckoutFailure(err), w.Close())
 	}
 	return w, nil

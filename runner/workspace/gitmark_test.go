@@ -48,6 +48,7 @@ func TestCommandsLeaveGitAlone(t *testing.T) {
 		"where all is allowed":   {sandbox.LevelNone, hooks(1), "", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
 			ok(t, w.MarkGit(t.Context(), test.level))
@@ -106,6 +107,7 @@ func TestADamagedObjectIsTheDoingOfCommandsThatCouldWriteIt(t *testing.T) {
 		"Landlock alone":  {damaged, sandbox.LevelLandlock, true, gitChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := Folder(nil, "/")
 			stop := w.ObjectFailure(test.err, test.level, test.worked)
 			if stop == nil {

@@ -45,6 +45,7 @@ func TestWhatTheBaseTracksCannotBeHidden(t *testing.T) {
 		}, []string{"README (as /link)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := opened(t, seeded(t).Dir)
 			_, err := w.LeaveOut(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})
 			wantStop(t, err, "deny_read_tracked", test.words...)

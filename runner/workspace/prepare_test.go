@@ -60,6 +60,7 @@ func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
 		"another task's branch, person's commit": {git("checkout", "-q", "-b", "agent-ci/that"), BaseBranch{TaskBranch: "agent-ci/this"}, "agent-ci/that", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			test.make(repo)
 			w := opened(t, repo.Dir)
@@ -93,6 +94,7 @@ func TestACheckoutThatCannotBeWorkedIn(t *testing.T) {
 		"git is at work": {func(r gittest.Repo) { r.Write(".git/index.lock", "") }, ".", "checkout_in_use"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			test.make(repo)
 			rec := newRecord(t)
@@ -128,9 +130,10 @@ func TestACloneIsOpenedInTheRunDirectory(t *testing.T) {
 		"nothing there":  {repo.Dir + "-gone", "", "", "not_found"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rec := newRecord(t)
 			w, err := Clone(t.Context(), rec, CloneOptions{
-				Options: Options{Path: os.Getenv("PATH")}, From: at(test.url), Repository: "octo/widgets", Branch: test.branch, Begins: test.begins,
+				Options: Options{Path: os.Getenv("PATH")}, From: at(test.url), Repository: "octo/widgets", Branch: test.branch, StartOn: test.begins,
 			})
 			wantStop(t, err, test.reason)
 			if err != nil {

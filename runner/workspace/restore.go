@@ -12,15 +12,12 @@ import (
 // Restore puts the checkout back to where it was before the run: change is what
 // stands in it.
 func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error {
-	if err := w.leaveAway(); err != nil {
+	// A run that is killed meanwhile must not take what is left for all of the work.
+	if err := w.rec.Write(awayFile, []byte(InChange)); err != nil {
 		return err
 	}
 	return w.checkout.Restore(ctx, change)
 }
-
-// leaveAway notes that the work is about to leave the checkout: a run that is
-// killed while it does must not take what is left for all of it.
-func (w *Workspace) leaveAway() error { return w.rec.Write(awayFile, []byte(InChange)) }
 
 // Switch puts the checkout on a branch, at a commit that has the tree of the
 // change.

@@ -100,6 +100,7 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 		"a missing folder": {func(t *testing.T, c *cut) string { c.earlier.Path = "nowhere"; return c.elsewhere(t) }, "", "", "no_such_path"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := cutShort(t)
 			dir := test.then(t, &c)
 			w, found, err := c.goOn(t, dir)
@@ -166,6 +167,7 @@ func TestTheCheckoutOfARunIsFoundAgain(t *testing.T) {
 func TestAPatchThatWasBrokenOffIsTakenBackAsTheRunGoesOn(t *testing.T) {
 	for name, finished := range map[string]bool{"broken off": false, "whole": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := cutShort(t)
 			root := must(os.OpenRoot(c.repo.Dir))(t)
 			defer root.Close()
@@ -195,6 +197,7 @@ func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
 		"its patches": {InPatches, "patched\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := cutShort(t)
 			w, _, err := c.goOn(t, c.elsewhere(t))
 			ok(t, err)
@@ -252,6 +255,7 @@ func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
 		"work on its way":      {true, false, map[string]string{"away": "work"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
 			w.hidden = &grants.Secrets{Found: []grants.Secret{secretAt(w, "key.pem", "")}}

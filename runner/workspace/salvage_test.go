@@ -65,6 +65,7 @@ func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
 		"a lock":              {all(work, func(r gittest.Repo) { r.Write(".git/index.lock", "") }), Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, repo, note := salvageOf(t, sandbox.LevelFull, test.do, test.ending)
 			if note != strings.ReplaceAll(test.note, "PATCH", w.rec.Join(record.PatchFile)) {
 				t.Errorf("it tells %q", note)
@@ -112,6 +113,7 @@ func TestNothingOfGitIsRunWhereCommandsChangedIt(t *testing.T) {
 		"by the run's own doing": {spoilt(work), Ending{Published: true}, "", false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, repo, note := salvageOf(t, sandbox.LevelLandlock, test.do, test.ending)
 			if note != strings.ReplaceAll(test.note, "PATCH", w.rec.Join(record.PatchFile)) {
 				t.Errorf("it tells %q", note)
@@ -133,6 +135,7 @@ func TestNothingOfGitIsRunWhereCommandsChangedIt(t *testing.T) {
 func TestWorkOnItsWayIsTakenOutAgain(t *testing.T) {
 	for name, worked := range map[string]bool{"in setup": false, "half put in": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
 			ok(t, w.BeginMove(InChange))

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ type Workspace struct {
 	root     string
 	checkout *gitops.Checkout // nil for a plain folder
 	cloned   bool
+	name     string
 	base     gitops.Base // zero until one is set
 	begunAt  gitops.Base
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
@@ -42,6 +44,7 @@ type Options struct {
 	Dir    string // the checkout, or a folder in it
 	Path   string // the PATH that the git program is looked for on
 	Cloned bool   // by the run itself
+	Name   string // for a person; empty for "the checkout"
 }
 
 // Open opens a checkout. Its base is set by StartOn. The caller closes it.
@@ -54,7 +57,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned}, nil
+	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned, name: cmp.Or(o.Name, "the checkout")}, nil
 }
 
 // Folder is a workspace without git.
@@ -87,7 +90,7 @@ func (w *Workspace) Name() string {
 	if w.cloned {
 		return w.root
 	}
-	return "the checkout"
+	return w.name
 }
 
 // Base is what the work starts from; the zero Base before StartOn.

@@ -1,13 +1,14 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
@@ -100,7 +101,7 @@ func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
 	for _, warning := range w.rec.Warnings() {
 		got = append(got, warning.Code)
 	}
-	if diff := cmp.Diff(codes, got); diff != "" {
+	if diff := gocmp.Diff(codes, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -167,10 +168,15 @@ func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
 }
 
 func TestNamesForPeople(t *testing.T) {
-	own, cloned := Workspace{root: "/r"}, Workspace{root: "/run/checkout", cloned: true}
-	if own.Name() != "the checkout" || cloned.Name() != "/run/checkout" || own.Cloned() || !cloned.Cloned() {
-		t.Errorf("%q, %q", own.Name(), cloned.Name())
+	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
+		o.Dir = seeded(t).Dir
+		w := must(Open(t.Context(), newRecord(t), o))(t)
+		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
+			t.Errorf("%+v is %q", o, got)
+		}
+		ok(t, w.Close())
 	}
+	own := Folder(nil, "/r")
 	if got := own.WorkDir("a/b"); got != filepath.Join("/r", "a", "b") {
 		t.Errorf("works in %s", got)
 	}
@@ -196,6 +202,7 @@ func TestCommandsBeforeTheAgentLeaveTrackedFilesAlone(t *testing.T) {
 		"git":       {func(r gittest.Repo) { r.Git("config", "core.editor", "x") }, "git_changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			repo := seeded(t)
 			w := working(t, repo.Dir)
 			ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
@@ -215,7 +222,7 @@ func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
 	repo.Write("agent", "made later")
 	ok(t, w.KeepUntracked(t.Context()))
 	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
-	if diff := cmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
+	if diff := gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	w.rec.Remove(untrackedFolder)
