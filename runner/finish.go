@@ -129,17 +129,6 @@ func (r *run) publishedSoFar(stop *outcome.Stop) string {
 	return p.sentence(r.checkoutName())
 }
 
-// endProcesses ends every command that still runs.
-func (r *run) endProcesses() {
-	if r.tools == nil {
-		return
-	}
-	if err := r.tools.close(); err != nil {
-		r.rec.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
-	}
-	r.tools = nil
-}
-
 func (r *run) result(stop *outcome.Stop, err error) record.Result {
 	result := record.NewResult(r.rec.ID, stop)
 	result.BaseSHA, result.HeadSHA, result.Branch = r.base.SHA, r.published.commit, r.published.branch
