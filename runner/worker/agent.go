@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -108,9 +109,15 @@ func (a *Agent) recordRetry(retry model.Retry) error {
 	return a.Record.Append(transcript.TypeModelRetry, event)
 }
 
-// settle sets the parts of every request that stay the same.
+// settle sets the parts of every request that stay the same. Calls in an answer that
+// was to be words alone are refused also while there are no tools.
 func (a *Agent) settle() error {
-	definitions, err := a.suits.definitions(a.Job.Tools.Hosted)
+	registry, err := a.suits.idle()
+	if err != nil {
+		return err
+	}
+	a.use(registry, &tools.Outputs{Redact: a.Record.Redact})
+	definitions, err := a.suits.definitions(registry, a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,17 @@ func (a *Agent) equip(ctx context.Context) (err error) {
 	if box.registry.Denial(patchTool) == "" {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
-	dispatcher := &tools.Dispatcher{Registry: box.registry, Outputs: outputs, Observer: a.conversation, Offered: a.suits.offered()}
+	a.use(box.registry, outputs)
+	return nil
+}
+
+// use has the calls of the conversation run by the tools of a registry.
+func (a *Agent) use(registry *tools.Registry, outputs *tools.Outputs) {
+	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: a.suits.offered()}
 	if a.Job.Policy.Network.Listed() {
 		dispatcher.Hooks = append(dispatcher.Hooks, a.Sandboxes.Hosts())
 	}
 	a.conversation.Tools = dispatcher
-	return nil
 }
 
 // kit has what the tools of a toolbox work with.

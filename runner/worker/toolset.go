@@ -78,7 +78,7 @@ func (s toolset) offered() []string {
 	return append(append(all, patchTool), s.named...)
 }
 
-// kit has the parts that tools are made of; some may be missing where no tool is called.
+// kit has what tools do their work with.
 type kit struct {
 	takePlan func(plan.Plan) error
 	files    files.Options
@@ -98,13 +98,14 @@ func (s toolset) registry(k kit) (*tools.Registry, error) {
 	return registry, nil
 }
 
+// idle has the tools for an agent that calls none. Nothing is opened for them.
+func (s toolset) idle() (*tools.Registry, error) {
+	return s.registry(kit{commands: command.New(command.Options{Shell: s.shell}), patcher: patch.New(patch.Options{Offer: s.patch})})
+}
+
 // definitions are the tools that the model is told of: those that run here, and
-// the hosted ones, which the API runs. Nothing is opened for them.
-func (s toolset) definitions(hosted []map[string]any) ([]json.RawMessage, error) {
-	registry, err := s.registry(kit{commands: command.New(command.Options{Shell: s.shell}), patcher: patch.New(patch.Options{Offer: s.patch})})
-	if err != nil {
-		return nil, err
-	}
+// the hosted ones, which the API runs.
+func (s toolset) definitions(registry *tools.Registry, hosted []map[string]any) ([]json.RawMessage, error) {
 	definitions, err := agent.Definitions(registry.Specs(s.offered()))
 	if err != nil {
 		return nil, err

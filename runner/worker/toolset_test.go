@@ -108,7 +108,12 @@ func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: job.Model{Tools: "auto"}}
 			test.set(j)
-			raw, err := toolsetOf(model.ProfileOf("gpt-5"), j, false).definitions(hosted)
+			suits := toolsetOf(model.ProfileOf("gpt-5"), j, false)
+			registry, err := suits.idle()
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := suits.definitions(registry, hosted)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +131,7 @@ func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
 }
 
 func TestAJobThatNamesNoToolIsAMistake(t *testing.T) {
-	_, err := toolsetOf(model.Profile{}, jobWithTools("auto", "teleport"), false).definitions(nil)
+	_, err := toolsetOf(model.Profile{}, jobWithTools("auto", "teleport"), false).idle()
 	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `Tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
 }
 
