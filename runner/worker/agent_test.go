@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
@@ -25,6 +25,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
 // secret is what the record of a site removes.
 const secret = "hunter2hunter2"
 
@@ -32,22 +34,17 @@ const secret = "hunter2hunter2"
 // commands that nothing confines.
 func site(t *testing.T, j *job.Job, files map[string]string) Options {
 	t.Helper()
-	dir := t.TempDir()
-	git(t, dir, "init", "-q", "-b", "main")
+	repo := gittest.New(t)
 	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		repo.Write(name, content)
 	}
-	git(t, dir, "add", ".")
-	git(t, dir, "commit", "-q", "--allow-empty", "-m", "First.")
+	repo.Commit("First.")
 	rec := record.New("run-1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
 	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
-	space, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: dir, Path: os.Getenv("PATH")})
+	space, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +58,6 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 		t.Fatal(err)
 	}
 	return Options{Record: rec, Workspace: space, Sandboxes: boxes, Job: j}
-}
-
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %q: %v\n%s", args, err, out)
-	}
 }
 
 // briefed is an agent with these turns of a scripted session as its model, that was
