@@ -72,7 +72,7 @@ func (r *run) people() func(context.Context, []question.Question) error {
 
 // briefAgent begins the conversation. An agent that was stopped goes on from there.
 func (r *run) briefAgent(ctx context.Context) error {
-	briefing := worker.Briefing{Guides: r.guides, Baseline: r.baseline, Task: agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text}}
+	briefing := agent.Briefing{Guides: r.guides, Task: agent.Task{Source: r.task.name, Title: r.task.title, Text: r.task.text}}
 	if !r.joins() {
 		var err error
 		if briefing.Further, err = worker.FurtherGuides(ctx, r.checkout, r.job.Repository.Path); err != nil {
@@ -80,7 +80,7 @@ func (r *run) briefAgent(ctx context.Context) error {
 		}
 	}
 	briefing.Task.Images, briefing.Task.Missing = r.taskImages(ctx)
-	if err := r.conversation.Brief(briefing); err != nil {
+	if err := r.conversation.Brief(briefing, r.baseline); err != nil {
 		return err
 	}
 	if h := r.history; h != nil {
@@ -94,14 +94,15 @@ func (r *run) briefAgent(ctx context.Context) error {
 // letWork runs the agent until it ends or a budget is used up.
 func (r *run) letWork(ctx context.Context) error {
 	return r.inWorkspace(func(*workspace.Workspace) error {
-		work, err := r.conversation.Run(ctx)
-		r.history = nil
-		r.takeWork(work)
+		defer r.takeWork()
+		_, err := r.conversation.Run(ctx)
 		return err
 	})
 }
 
-func (r *run) takeWork(work worker.Work) {
+func (r *run) takeWork() {
+	work := r.conversation.Work()
+	r.history = nil
 	r.plan, r.summary, r.asked, r.overBudget = work.Plan, work.Summary, work.Questions, work.Stopped
 }
 
@@ -111,12 +112,12 @@ func (r *run) askOutput(ctx context.Context) error {
 	if r.output.Source == nil || r.overBudget != nil {
 		return nil
 	}
+	defer r.takeWork()
 	work, err := r.conversation.Output(ctx, r.output)
-	r.takeWork(work)
 	if err != nil {
 		return err
 	}
-	if work.Stopped != nil {
+	if r.overBudget = work.Stopped; r.overBudget != nil {
 		return r.overBudgetUnlessDraft()
 	}
 	r.outputFile = worker.OutputFile

@@ -52,6 +52,14 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 	return r.overBudgetUnlessDraft()
 }
 
+// nudge points out an end that looks too early.
+func (r *run) nudge() (bool, error) {
+	if r.overBudget != nil {
+		return false, nil
+	}
+	return r.conversation.Nudge(r.changes.Empty(), r.leftBehind())
+}
+
 // graceTime is how long a run whose time is over may take to keep its work, and
 // as long again to publish it.
 const graceTime = time.Minute
@@ -89,11 +97,3 @@ func (r *run) overBudgetUnlessDraft() error {
 // publishWork publishes the change, also when the time of the run is over and
 // the job wants its work all the same.
 func (r *run) publishWork(ctx context.Context) error { return r.inGrace(ctx, r.publishChange) }
-
-// nudge points out an end that looks too early.
-func (r *run) nudge() (bool, error) {
-	if r.overBudget != nil {
-		return false, nil
-	}
-	return r.conversation.Nudge(r.changes.Empty(), r.leftBehind())
-}

@@ -40,6 +40,7 @@ type Options struct {
 type Agent struct {
 	Options
 	suits        toolset
+	unpatchable  string // why apply_patch is refused; empty where it is not
 	conversation *agent.Conversation
 	tools        *toolbox // while it works
 
@@ -75,7 +76,10 @@ func New(o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
-	return a, a.settle()
+	if err := a.settle(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // nobodyToAsk is the warning of an agent whose questions go to nobody.
@@ -116,6 +120,7 @@ func (a *Agent) settle() error {
 	if err != nil {
 		return err
 	}
+	a.unpatchable = registry.Denial(patchTool)
 	a.use(registry, &tools.Outputs{Redact: a.Record.Redact})
 	definitions, err := a.suits.definitions(registry, a.Job.Tools.Hosted)
 	if err != nil {
@@ -149,12 +154,9 @@ func (a *Agent) Return(r Return) {
 	a.back = &r
 }
 
-// Spent is what the agent has used so far, also after an error.
-func (a *Agent) Spent() agent.Spent { return a.conversation.Spent() }
-
-// Work is what the work has come to so far.
+// Work is what the work has come to so far, also after an error.
 func (a *Agent) Work() Work {
-	work := Work{Summary: a.summary, Plan: a.plan, Questions: a.questions, Spent: a.Spent(), Stopped: a.stopped}
+	work := Work{Summary: a.summary, Plan: a.plan, Questions: a.questions, Spent: a.conversation.Spent(), Stopped: a.stopped}
 	if cost, known := a.conversation.Cost(); known {
 		work.Cost = &cost
 	}

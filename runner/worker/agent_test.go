@@ -76,7 +76,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.EndProcesses)
-	if err := a.Brief(Briefing{Task: agent.Task{Source: "prompt", Text: "Mend it."}}); err != nil {
+	if err := a.Brief(agent.Briefing{Task: agent.Task{Source: "prompt", Text: "Mend it."}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return a

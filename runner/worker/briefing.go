@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -14,15 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
-
-// Briefing is what an agent is to know before its first turn, beside its settings
-// and where it works.
-type Briefing struct {
-	Task     agent.Task
-	Guides   []agent.Guide          // AGENTS.md files, root first
-	Further  []string               // paths, from the working directory, of those below it
-	Baseline []transcript.VerifyRow // how the checks are before any change; may be empty
-}
 
 // ReadGuides reads the AGENTS.md files of a base commit from its root down to dir.
 // One that no model could read to its end is left out.
@@ -54,10 +46,11 @@ func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) (
 	return further, nil
 }
 
-// Brief begins the conversation: the facts of the run, the repository's guides, the
-// task.
-func (a *Agent) Brief(b Briefing) error {
-	input, err := a.briefing(b).Input()
+// Brief begins the conversation with a briefing that has the task and the guides.
+// What the agent must know of its settings, of where it works and of how the checks
+// are before any change is added; baseline may be empty.
+func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
+	input, err := a.completed(b, baseline).Input()
 	if err != nil {
 		return err
 	}
@@ -65,25 +58,22 @@ func (a *Agent) Brief(b Briefing) error {
 	return nil
 }
 
-func (a *Agent) briefing(b Briefing) agent.Briefing {
+func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) agent.Briefing {
 	j, base := a.Job, a.Workspace.Base()
-	briefing := agent.Briefing{
-		Root: a.Workspace.Root(), Directory: a.workDir(), Base: strings.TrimSpace(base.Branch + " " + base.SHA),
-		Sandbox: a.Sandboxes.Words(), Network: a.Sandboxes.NetworkWords(),
-		Verify: a.checks(b.Baseline), Further: b.Further, Task: b.Task,
-		Files: j.Limits.DiffFiles, Lines: j.Limits.DiffLines, Answer: j.Task.Expects == "answer",
-	}
-	for _, guide := range b.Guides {
-		guide.Text = a.Record.Redact(guide.Text)
-		briefing.Guides = append(briefing.Guides, guide)
+	b.Root, b.Directory, b.Base = a.Workspace.Root(), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
+	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
+	b.Files, b.Lines, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Task.Expects == "answer"
+	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
+	for i := range b.Guides {
+		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
 	}
 	for _, step := range j.Setup {
-		briefing.Setup = append(briefing.Setup, step.Run)
+		b.Setup = append(b.Setup, step.Run)
 	}
 	if keepsProtected(j.Policy) {
-		briefing.Protected = j.Policy.Protect
+		b.Protected = j.Policy.Protect
 	}
-	return briefing
+	return b
 }
 
 // checks tell of each check, and of what it says of the base when that is not that

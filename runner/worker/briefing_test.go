@@ -52,10 +52,8 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 		Policy: job.Policy{Protect: []string{"*.lock"}, OnProtected: "drop"}, Limits: job.Limits{DiffFiles: 3},
 	}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
-	got := a.briefing(Briefing{
-		Guides:   []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}},
-		Baseline: []transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log"}},
-	})
+	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
+		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log"}})
 	root, base := o.Workspace.Root(), o.Workspace.Base()
 	want := agent.Briefing{
 		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
@@ -71,7 +69,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	o.Job.Policy.OnProtected = "fail"
-	if got := a.briefing(Briefing{}); got.Protected != nil {
+	if got := a.completed(agent.Briefing{}, nil); got.Protected != nil {
 		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
 	}
 }

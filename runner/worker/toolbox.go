@@ -22,7 +22,6 @@ type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	commands *command.Tools
 	root     *os.Root // the working directory
-	registry *tools.Registry
 }
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
@@ -34,13 +33,14 @@ func (a *Agent) equip(ctx context.Context) (err error) {
 	}
 	a.tools = box
 	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
-	if box.registry, err = a.suits.registry(a.kit(ctx, box, outputs)); err != nil {
+	registry, err := a.suits.registry(a.kit(ctx, box, outputs))
+	if err != nil {
 		return err
 	}
-	if box.registry.Denial(patchTool) == "" {
+	if a.unpatchable == "" {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
-	a.use(box.registry, outputs)
+	a.use(registry, outputs)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (a *Agent) kit(ctx context.Context, box *toolbox, outputs *tools.Outputs) k
 	})
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.Sandboxes.AgentEnv(), Programs: a.Record.Join(confine.ProgramsFolder),
-		Shell: a.suits.shell, Patch: box.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
+		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
 	k := kit{
 		takePlan: a.takePlan, commands: box.commands, patcher: patcher,
