@@ -37,13 +37,13 @@ func (r *run) meetModel(ctx context.Context) (err error) {
 func (r *run) price() *transcript.Price { return r.model.Price() }
 
 // meetAgent makes the agent. Nothing is said yet.
-func (r *run) meetAgent(context.Context) (err error) {
+func (r *run) meetAgent(ctx context.Context) (err error) {
 	if !r.joins() {
 		if err := r.readGuides(); err != nil {
 			return err
 		}
 	}
-	r.conversation, err = worker.New(worker.Options{
+	r.conversation, err = worker.New(ctx, worker.Options{
 		Record: r.rec, Workspace: r.ws(), Sandboxes: r.boxes,
 		Job: r.job, Model: r.model, Began: r.began, Ask: r.people(),
 	})

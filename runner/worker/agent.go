@@ -17,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
-	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -40,7 +39,6 @@ type Options struct {
 type Agent struct {
 	Options
 	suits        toolset
-	unpatchable  string // why apply_patch is refused; empty where it is not
 	conversation *agent.Conversation
 	tools        *toolbox // while it works
 
@@ -64,11 +62,11 @@ type Work struct {
 }
 
 // New makes an agent that has been told nothing yet. Nothing runs for it.
-func New(o Options) (*Agent, error) {
+func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Ask == nil && o.Job.Task.Questions == "ask" {
 		o.Record.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
 	}
-	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job, o.Ask != nil)}
+	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Window: o.Model.Profile.ContextWindow, Price: o.Model.Price(), Plan: a.planWords,
@@ -76,7 +74,7 @@ func New(o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
-	if err := a.settle(); err != nil {
+	if err := a.settle(ctx); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -113,16 +111,13 @@ func (a *Agent) recordRetry(retry model.Retry) error {
 	return a.Record.Append(transcript.TypeModelRetry, event)
 }
 
-// settle sets the parts of every request that stay the same. Calls in an answer that
-// was to be words alone are refused also while there are no tools.
-func (a *Agent) settle() error {
-	registry, err := a.suits.idle()
-	if err != nil {
+// settle sets the parts of every request that stay the same. Until the agent is
+// equipped, its tools are there to be told of and to refuse calls.
+func (a *Agent) settle(ctx context.Context) error {
+	if err := a.useTools(ctx, new(toolbox)); err != nil {
 		return err
 	}
-	a.unpatchable = registry.Denial(patchTool)
-	a.use(registry, &tools.Outputs{Redact: a.Record.Redact})
-	definitions, err := a.suits.definitions(registry, a.Job.Tools.Hosted)
+	definitions, err := definitions(a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered), a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 	if o.Model, err = NewScriptedModel(t.Context(), session(t, "version: 1\nturns:\n"+turns), o.Job); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(o)
+	a, err := New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

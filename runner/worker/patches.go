@@ -16,10 +16,12 @@ import (
 // patchInCommand applies what a command would have applied, unless the job
 // switches the tool off.
 func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, text string) (tools.Result, error) {
-	if a.unpatchable == "" {
-		return p.Apply
+	return func(ctx context.Context, dir, text string) (tools.Result, error) {
+		if words := a.conversation.Tools.Registry.Denial(patchTool); words != "" {
+			return tools.Refuse(words), nil
+		}
+		return p.Apply(ctx, dir, text)
 	}
-	return func(context.Context, string, string) (tools.Result, error) { return tools.Refuse(a.unpatchable), nil }
 }
 
 // keepPatch is called by one goroutine at a time: a call that mutates runs alone.

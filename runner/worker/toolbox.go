@@ -9,52 +9,60 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
+	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-// toolbox is what the agent works with until its change is taken: the tools,
-// and the processes that they started.
+// toolbox is what the agent works with until its change is taken: where its tools
+// work, and the processes that they started. The tools of an empty one can be told
+// of, and not called.
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
-	commands *command.Tools
 	root     *os.Root // the working directory
+	commands *command.Tools
 }
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
-func (a *Agent) equip(ctx context.Context) (err error) {
-	box := &toolbox{sandbox: sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))}
-	if box.root, err = a.Workspace.OpenWorkDir(a.Job.Repository.Path); err != nil {
-		return err
-	}
-	a.tools = box
-	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
-	registry, err := a.suits.registry(a.kit(ctx, box, outputs))
+func (a *Agent) equip(ctx context.Context) error {
+	root, err := a.Workspace.OpenWorkDir(a.Job.Repository.Path)
 	if err != nil {
 		return err
 	}
-	if a.unpatchable == "" {
+	a.tools = &toolbox{sandbox: sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent())), root: root}
+	if err := a.useTools(ctx, a.tools); err != nil {
+		return err
+	}
+	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
-	a.use(registry, outputs)
 	return nil
 }
 
-// use has the calls of the conversation run by the tools of a registry.
-func (a *Agent) use(registry *tools.Registry, outputs *tools.Outputs) {
-	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: a.suits.offered()}
+// useTools has the conversation use the tools of a toolbox.
+func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
+	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
+	registry := tools.New(a.allTools(ctx, box, outputs)...)
+	if err := registry.Restrict(tools.Access{Allow: a.Job.Tools.Allow, Deny: a.Job.Tools.Deny}); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
+	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
 	if a.Job.Policy.Network.Listed() {
 		dispatcher.Hooks = append(dispatcher.Hooks, a.Sandboxes.Hosts())
 	}
 	a.conversation.Tools = dispatcher
+	return nil
 }
 
-// kit has what the tools of a toolbox work with.
-func (a *Agent) kit(ctx context.Context, box *toolbox, outputs *tools.Outputs) kit {
+// allTools are those of a toolbox, in the order in which the model is told of them.
+func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, view, ignored := a.workDir(), a.Sandboxes.View(), ignoredBy(ctx, a.Workspace.Checkout())
 	patcher := patch.New(patch.Options{
 		Dir: dir, Root: box.root, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(ignored, dir),
@@ -64,14 +72,14 @@ func (a *Agent) kit(ctx context.Context, box *toolbox, outputs *tools.Outputs) k
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.Sandboxes.AgentEnv(), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
-	k := kit{
-		takePlan: a.takePlan, commands: box.commands, patcher: patcher,
-		files: files.Options{Dir: dir, Root: box.root, Outputs: a.Record.Join(record.OutputsFolder), Checkout: ignored, View: view},
+	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{
+		Dir: dir, Root: box.root, Outputs: a.Record.Join(record.OutputsFolder), Checkout: ignored, View: view,
+	})...)
+	ask := a.ask
+	if a.Ask == nil {
+		ask = nil
 	}
-	if a.Ask != nil {
-		k.ask = a.ask
-	}
-	return k
+	return append(append(all, box.commands.All()...), patcher, question.New(ask))
 }
 
 // ignoredBy says what searches and listings leave out: what git would not commit.

@@ -46,7 +46,7 @@ func TestToolsets(t *testing.T) {
 		{"codex-mini-latest", "builtin", programs, tools.LocalShellAction, operation},
 	} {
 		t.Run(test.model+" "+test.form, func(t *testing.T) {
-			p := toolsetOf(model.ProfileOf(test.model), jobWithTools(test.form), false)
+			p := toolsetOf(model.ProfileOf(test.model), test.form)
 			if diff := cmp.Diff(test.runs, p.runs); diff != "" || p.shell != test.shell || p.patch != test.patch {
 				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.shell, p.patch, diff)
 			}
@@ -54,23 +54,15 @@ func TestToolsets(t *testing.T) {
 	}
 }
 
-// jobWithTools asks for tools in that form, and has these offered besides.
-func jobWithTools(form string, allow ...string) *job.Job {
-	return &job.Job{Model: job.Model{Tools: form}, Tools: job.Tools{Allow: allow}}
-}
-
 func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
 	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
-	j := jobWithTools("auto", "shell")
-	if diff := cmp.Diff(want, toolsetOf(model.ProfileOf("gpt-5"), j, false).offered()); diff != "" {
+	suits := toolsetOf(model.ProfileOf("gpt-5"), "auto")
+	if diff := cmp.Diff(want, suits.offered(false, []string{"shell"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want = slices.Insert(want, len(want)-1, "request_user_input")
-	if diff := cmp.Diff(want, toolsetOf(model.ProfileOf("gpt-5"), j, true).offered()); diff != "" {
+	if diff := cmp.Diff(want, suits.offered(true, []string{"shell"})); diff != "" {
 		t.Errorf("with people to ask (-want +got):\n%s", diff)
-	}
-	if len(j.Tools.Allow) != 1 {
-		t.Errorf("the job's list became %q", j.Tools.Allow)
 	}
 }
 
@@ -106,17 +98,9 @@ func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			j := &job.Job{Model: job.Model{Tools: "auto"}}
+			j := &job.Job{Model: job.Model{Name: "gpt-5", Tools: "auto"}, Tools: job.Tools{Hosted: hosted}}
 			test.set(j)
-			suits := toolsetOf(model.ProfileOf("gpt-5"), j, false)
-			registry, err := suits.idle()
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, err := suits.definitions(registry, hosted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := briefed(t, site(t, j, nil), "  - output: [{say: unused}]\n").conversation.Settings.Tools
 			got := make([]definition, len(raw))
 			for i := range raw {
 				if err := json.Unmarshal(raw[i], &got[i]); err != nil {
@@ -131,7 +115,7 @@ func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
 }
 
 func TestAJobThatNamesNoToolIsAMistake(t *testing.T) {
-	_, err := toolsetOf(model.Profile{}, jobWithTools("auto", "teleport"), false).idle()
+	_, err := New(t.Context(), site(t, &job.Job{Tools: job.Tools{Allow: []string{"teleport"}}}, nil))
 	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `Tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
 }
 
