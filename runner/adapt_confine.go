@@ -43,11 +43,9 @@ func (r *run) denied() int {
 
 func (r *run) hideMore(ctx context.Context) error { return r.boxes.HideMore(ctx) }
 func (r *run) network() string                    { return r.boxes.Network() }
-func (r *run) confinementWords() string           { return r.boxes.Words() }
-func (r *run) networkWords() string               { return r.boxes.NetworkWords() }
 func (r *run) removeScratch(name string)          { r.rec.Remove(filepath.Join(confine.ScratchFolder, name)) }
 func (r *run) absolute(paths []string) []string   { return r.env.Absolute(r.root(), paths) }
-func (r *run) linkPatchTool()                     { r.boxes.LinkProgram(patchTool) }
+func (r *run) linkPatchTool()                     { r.boxes.LinkProgram("apply_patch") }
 
 // root is the folder that commands may change: the checkout, or the folder of
 // a command that has none.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"os"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 
@@ -66,7 +65,7 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 	}
 	r.space = opened
 	r.mirror()
-	r.away, r.undone, r.wholePatch, r.journalled = found.Away, found.Undone, found.Whole, found.PatchedAt
+	r.found = found
 	return nil
 }
 
@@ -74,7 +73,7 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 // can be done: the setup commands are run again, and the work is put in.
 func (r *run) moveIn(ctx context.Context) error {
 	untracked := len(r.job.Verify) > 0 && r.verifiesClean()
-	if r.away == "" {
+	if r.found.Away == "" {
 		if !untracked {
 			return nil
 		}
@@ -83,12 +82,8 @@ func (r *run) moveIn(ctx context.Context) error {
 	if err := r.setUp(ctx); err != nil {
 		return err
 	}
-	apply := func(ctx context.Context) error {
-		r.mirror() // what it does asks the run
-		return r.applyPatches(ctx)
-	}
 	return r.inWorkspace(func(w *workspace.Workspace) error {
-		return w.MoveIn(ctx, workspace.Move{Away: r.away, Change: r.history.Work.Change, ApplyPatches: apply, Untracked: untracked})
+		return w.MoveIn(ctx, workspace.Move{Away: r.found.Away, Change: r.history.Work.Change, ApplyPatches: r.conversation.ApplyPatches, Untracked: untracked})
 	})
 }
 
@@ -117,10 +112,6 @@ func (r *run) useHidden(found *grants.Secrets) error {
 		_, err := w.LeaveOut(found)
 		return err
 	})
-}
-
-func (r *run) journalPatch(root *os.Root, view func() (*grants.View, error)) func([]string) (func(bool), error) {
-	return r.ws().JournalPatch(root, view)
 }
 
 func (r *run) findWorkDir() error { return r.ws().HasFolder(r.job.Repository.Path) }
@@ -205,12 +196,6 @@ func (r *run) writePatch(ctx context.Context) (string, error) {
 
 func (r *run) writePack(ctx context.Context, name, commit string) error {
 	return r.ws().WritePack(ctx, r.changes, name, commit)
-}
-
-// unreadable is the outcome of a folder that commands of the run took the right to read.
-func unreadable(folder string, err error) *outcome.Stop {
-	return outcome.Stopf(outcome.PolicyViolation, "change",
-		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, outcome.RootCause(err)).Because(err)
 }
 
 func outsideCheckout(path, dir string) error { return workspace.OutsideCheckout(path, dir) }

@@ -129,17 +129,6 @@ func (r *run) publishedSoFar(stop *outcome.Stop) string {
 	return p.sentence(r.checkoutName())
 }
 
-// endProcesses ends every command that still runs.
-func (r *run) endProcesses() {
-	if r.tools == nil {
-		return
-	}
-	if err := r.tools.close(); err != nil {
-		r.rec.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
-	}
-	r.tools = nil
-}
-
 func (r *run) result(stop *outcome.Stop, err error) record.Result {
 	result := record.NewResult(r.rec.ID, stop)
 	result.BaseSHA, result.HeadSHA, result.Branch = r.base.SHA, r.published.commit, r.published.branch
@@ -151,7 +140,7 @@ func (r *run) result(stop *outcome.Stop, err error) record.Result {
 	result.Worked, result.Directory, result.File = r.snapshot != nil, r.rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = r.bodyFile, r.summary, r.outputFile
 	if r.conversation != nil {
-		result.Usage = transcript.Usage(r.conversation.Spent().Usage)
+		result.Usage = transcript.Usage(r.conversation.Work().Spent.Usage)
 		result.CostUSD = r.cost()
 	}
 	if !r.changes.Empty() {
@@ -187,7 +176,7 @@ func (r *run) conclude(result *record.Result, files []transcript.FileDigest) {
 	}
 	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
 	if r.conversation != nil {
-		spent := r.conversation.Spent()
+		spent := r.conversation.Work().Spent
 		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
 	}
 	r.rec.DropReserve()

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -9,23 +8,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/runner/worker"
 )
 
 // history is a run that was killed or stopped, as its transcript tells it.
 type history struct {
 	*transcript.View
-	conversation agent.Past
-	job          job.Job             // with the limits that it has
-	limits       job.Limits          // when the run was stopped
-	asked        []question.Question // that the agent put to people
-	nudged       bool                // an early end was pointed out
-	elapsed      time.Duration       // while the run lived
-	pending      bool                // the run went on and ended before its work was in the checkout
+	conversation worker.Past
+	job          job.Job       // with the limits that it has
+	limits       job.Limits    // when the run was stopped
+	elapsed      time.Duration // while the run lived
+	pending      bool          // the run went on and ended before its work was in the checkout
 }
 
 // readHistory folds the events of the run directory.
@@ -62,27 +58,7 @@ func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
 		err = json.Unmarshal(known.Started.Job, &h.job)
 	case transcript.TypeRunResumed:
 		h.job.Limits, err = settings.SetLimits(h.job.Limits, known.Resumed.Limits)
-	case transcript.TypeModelRequest:
-		h.nudged = h.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
-	case transcript.TypeToolFinished:
-		err = h.heard(e.Data)
 	}
-	return err
-}
-
-// heard takes the questions of a call that put them to people.
-func (h *history) heard(raw json.RawMessage) error {
-	var call struct {
-		Tool   string
-		Failed bool
-		Detail struct{ Questions json.RawMessage }
-	}
-	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
-		return err
-	}
-	var questions []question.Question
-	err := json.Unmarshal(call.Detail.Questions, &questions)
-	h.asked = append(h.asked, questions...)
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -72,7 +71,7 @@ func (r *run) joinBranch(ctx context.Context) error {
 	case tip == nil:
 		return outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", r.pull.Head, r.pull.Number, r.pull.URL)
 	}
-	if r.guides, err = agent.ReadGuides(r.job.Repository.Path, r.readGuide); err != nil {
+	if err := r.readGuides(); err != nil {
 		return err
 	}
 	err = r.standOn(ctx, tip.SHA)

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/worker"
 )
 
 // ReplayOptions say which run is replayed and where.
@@ -143,7 +144,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.model = answers
+	r.model.Responder = answers
 	err = r.guarded(ctx, r.replayPipeline)
 	found := &Replayed{Tree: string(r.base.Tree)}
 	if !r.changes.Empty() {
@@ -215,9 +216,11 @@ func (r *run) judgeReplayed(ctx context.Context) error {
 
 // knowRecorded finds the model's profile. Nothing makes the conversation
 // shorter: nobody reads it, and there is no recorded answer to that.
-func (r *run) knowRecorded(context.Context) error {
-	err := r.knowModel()
-	r.profile.ContextWindow = 0
+func (r *run) knowRecorded(context.Context) (err error) {
+	answers := r.replayed()
+	r.model, err = worker.NewModel(answers, r.job, r.rec.Warn)
+	r.model.Profile.ContextWindow = 0
+	r.model.Left = func() bool { return answers.next < len(answers.answers) }
 	return err
 }
 
@@ -231,7 +234,7 @@ type recordedAnswers struct {
 
 // replayed is the record that stands in for the model; nil where none does.
 func (r *run) replayed() *recordedAnswers {
-	recorded, _ := r.model.(*recordedAnswers)
+	recorded, _ := r.model.Responder.(*recordedAnswers)
 	return recorded
 }
 
@@ -257,7 +260,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{asks: p.recorded.history.askedPeople()}
+	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.history.job, p.recorded.history.Warnings)}
 	var outputs []transcript.ToolFinished
 	err := p.recorded.eachEvent(func(e transcript.Event) error {
 		switch e.Type {

@@ -1,24 +1,20 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // ResumeOptions say which run goes on. All settings but limits are those of its
@@ -125,11 +121,7 @@ func (r *run) adoptHistory() {
 	r.adoptTask()
 	r.began = time.Now().Add(-h.elapsed)
 	r.rec.GoOn(h.Warnings)
-	r.plan, r.nudged = h.Plan, h.nudged
-	r.attempts, r.committed, r.asked = h.Work.Attempts, h.Commit(), h.asked
-	if patches, err := os.ReadDir(r.rec.Join(record.PatchesFolder)); err == nil {
-		r.patches = len(patches)
-	}
+	r.plan, r.attempts, r.committed = h.Plan, h.Work.Attempts, h.Commit()
 }
 
 // adoptTask takes over what the run was to do, and nothing of what it did.
@@ -166,13 +158,13 @@ func (r *run) proceed(ctx context.Context) error {
 // recordResumed writes that the run goes on. From here on it ends in a result,
 // and not in the one of its last end.
 func (r *run) recordResumed(context.Context) error {
-	if r.away != "" {
-		if err := r.rec.Write(awayFile, []byte(r.away)); err != nil {
+	if r.found.Away != "" {
+		if err := r.rec.Write(awayFile, []byte(r.found.Away)); err != nil {
 			return err
 		}
 	}
 	event := transcript.RunResumed{
-		Version: r.options.Version, Torn: r.torn, Undone: r.undone, Elsewhere: r.away != "", Limits: r.raised, Seconds: r.history.elapsed.Seconds(),
+		Version: r.options.Version, Torn: r.torn, Undone: r.found.Undone, Elsewhere: r.found.Away != "", Limits: r.raised, Seconds: r.history.elapsed.Seconds(),
 	}
 	if end := r.history.Finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
@@ -180,7 +172,7 @@ func (r *run) recordResumed(context.Context) error {
 	if err := r.rec.Append(transcript.TypeRunResumed, event); err != nil {
 		return err
 	}
-	r.resumed, r.movesIn = true, r.away != "" && r.history.worked()
+	r.resumed, r.movesIn = true, r.found.Away != "" && r.history.worked()
 	r.rec.Live()
 	if err := r.rec.SyncLog(); err != nil {
 		return err
@@ -213,63 +205,7 @@ func (r *run) restore(ctx context.Context) error {
 	if len(r.baseline) != len(r.job.Verify) {
 		return cannotResume("its transcript has no baseline of the verify commands")
 	}
-	if err := r.briefAgent(ctx); err != nil {
-		return err
-	}
-	r.conversation.Restore(&r.history.conversation, model.Usage(r.history.Usage), r.conversation.Items())
-	return nil
-}
-
-// catchUp answers the calls of the last answer that the run was stopped in, once
-// there are tools again, and tells the model what is not as it was.
-func (r *run) catchUp(ctx context.Context) error {
-	if r.history == nil {
-		return nil
-	}
-	past := r.history
-	r.history = nil
-	if err := r.conversation.Resume(ctx, &past.conversation, r.interrupted); err != nil {
-		return err
-	}
-	var words []string
-	if past.Finished != nil {
-		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
-	}
-	if r.away == "" && past.conversation.Told(leftRunning) {
-		words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
-	}
-	switch r.away {
-	case inChange:
-		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
-	case inPatches:
-		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
-	}
-	if len(words) == 0 {
-		return nil
-	}
-	return r.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
-}
-
-// leftRunning says whether an item tells of a command that went on running.
-func leftRunning(item json.RawMessage) bool {
-	return bytes.Contains(item, []byte("Process running with session ID "))
-}
-
-// interrupted tells the model of a call that was broken off.
-func (r *run) interrupted(call tools.Call, began int64) tools.Result {
-	const head = "The runner was killed while this call ran, and was started again. "
-	patched := r.journalled >= began
-	switch {
-	case patched && r.undone:
-		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
-	case patched && r.wholePatch && call.Name == patchTool:
-		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
-	case call.Name == patchTool && r.away != "":
-		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
-	case call.Name == patchTool:
-		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")
-	}
-	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")
+	return r.briefAgent(ctx)
 }
 
 // releaseAgain goes on with a release in which the run was stopped after the

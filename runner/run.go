@@ -16,12 +16,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -85,10 +85,9 @@ type run struct {
 
 	departure departure
 
-	rec     *record.Record
-	rules   *rules.Set          // on commands
-	asked   []question.Question // that the agent put to people
-	askedIn int64               // comment with them; 0 while there is none
+	rec   *record.Record
+	rules *rules.Set          // on commands
+	asked []question.Question // that the agent put to people
 
 	event       *actions.Event
 	eventErr    error            // why there is no event
@@ -104,8 +103,7 @@ type run struct {
 	task     task
 	repo     repository
 	forge    forge.Forge
-	model    model.Responder
-	profile  model.Profile // of the model
+	model    worker.Model
 	space    *workspace.Workspace
 	checkout *gitops.Checkout
 	openErr  error // why there is no checkout
@@ -116,13 +114,11 @@ type run struct {
 	hidden   *grants.Secrets // from commands, where they may write; nil until it was looked for
 	branch   string
 
-	tools        *toolbox // while the agent works
 	confined     record.Confinement
 	boxes        *confine.Sandboxes // once commands can be confined
-	conversation *agent.Conversation
+	conversation *worker.Agent
 	plan         transcript.Plan
 	summary      string
-	nudged       bool            // an early end was pointed out
 	overBudget   *outcome.Stop   // that ended the agent's work
 	untimed      context.Context // which limits.time does not end
 	history      *history        // of a run that goes on; nil once it was caught up with
@@ -130,10 +126,7 @@ type run struct {
 	torn         int             // bytes that were cut off the transcript
 	attempts     int             // of verification that are over
 	committed    string          // commit that the run made before it was killed
-	undone       bool            // a patch that was broken off was taken back
-	wholePatch   bool            // the last patch that began is applied
-	journalled   int64           // event after which the last patch began
-	away         string          // what has the work so far, when the checkout did not when the run went on
+	found        workspace.Found // of the checkout, when the run went on
 	movesIn      bool            // the work is not, or not all, in the checkout yet
 	raised       []string        // limits that a run which goes on was given: KEY=VALUE
 	output       settings.OutputSchema
@@ -142,7 +135,6 @@ type run struct {
 	table        transcript.Verify
 	changes      *gitops.ChangeSet
 	dropped      []string // protected files that the agent changed last, left out of changes
-	patches      int      // that the agent sent
 	kept         bool     // the change set is written to the run directory
 	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published

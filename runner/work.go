@@ -2,10 +2,8 @@ package runner
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -25,11 +23,9 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 		if err := r.waitsForAnswers(); err != nil {
 			return err
 		}
-		if words := r.nudge(); words != "" {
-			r.nudged = true
-			if err := r.conversation.Tell(words); err != nil {
-				return err
-			}
+		if nudged, err := r.nudge(); err != nil {
+			return err
+		} else if nudged {
 			continue
 		}
 		if err := r.judgeSize(); err != nil {
@@ -56,49 +52,12 @@ func (r *run) workUntilVerified(ctx context.Context) error {
 	return r.overBudgetUnlessDraft()
 }
 
-// letWork runs the agent until it ends or a budget is used up.
-func (r *run) letWork(ctx context.Context) error {
-	if done := r.endedBefore(); done {
-		return nil
+// nudge points out an end that looks too early.
+func (r *run) nudge() (bool, error) {
+	if r.overBudget != nil {
+		return false, nil
 	}
-	summary, err := r.converse(ctx)
-	if summary != "" {
-		r.summary = r.rec.Redact(summary) // as the transcript has it
-	}
-	r.endProcesses()
-	if err == nil {
-		return nil
-	}
-	stop := outcome.Of(ctx, err)
-	if stop.Outcome != outcome.BudgetExceeded {
-		return err
-	}
-	r.overBudget = stop
-	return nil
-}
-
-// converse equips the agent and lets it take turns.
-func (r *run) converse(ctx context.Context) (string, error) {
-	if err := r.equip(ctx); err != nil {
-		return "", err
-	}
-	r.kept = false // from here on the work is more than what was kept
-	if err := r.catchUp(ctx); err != nil {
-		return "", err
-	}
-	return r.conversation.Run(ctx)
-}
-
-// endedBefore says that the agent had ended before the run was killed.
-func (r *run) endedBefore() bool {
-	if r.history == nil {
-		return false
-	}
-	words, ended := r.history.conversation.Ended()
-	if ended {
-		r.summary, r.history = words, nil
-	}
-	return ended
+	return r.conversation.Nudge(r.changes.Empty(), r.leftBehind())
 }
 
 // graceTime is how long a run whose time is over may take to keep its work, and
@@ -138,55 +97,3 @@ func (r *run) overBudgetUnlessDraft() error {
 // publishWork publishes the change, also when the time of the run is over and
 // the job wants its work all the same.
 func (r *run) publishWork(ctx context.Context) error { return r.inGrace(ctx, r.publishChange) }
-
-// nudgeWords begin every nudge.
-const nudgeWords = "You ended, but "
-
-// stoppedWords are for an agent that goes on after its end: with its last words
-// its processes end.
-const stoppedWords = "Commands that you had left running were stopped."
-
-// nudge is what the agent is told, once, when its end looks too early.
-func (r *run) nudge() string {
-	if r.nudged || r.overBudget != nil || r.conversation.NearlySpent() != nil || !r.answersLeft() {
-		return ""
-	}
-	if left := r.leftBehind(); left != "" && r.changes.Empty() {
-		return nudgeWords + "nothing of your work can be published: the checkout is as it was" + left + ". A folder with a .git of its own, the commit of a submodule " +
-			"and what nobody may read are never part of a change. Put that right, or end again and say why in your last message."
-	}
-	if r.job.Task.Expects == "change" && r.changes.Empty() {
-		return nudgeWords + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
-			"If nothing needs to change or it cannot be done, end again and say why in your last message. " + stoppedWords
-	}
-	var open []string
-	for _, step := range r.plan.Steps {
-		if step.Status != "completed" {
-			open = append(open, "- "+step.Step)
-		}
-	}
-	if len(open) == 0 {
-		return ""
-	}
-	return nudgeWords + "your plan has open steps:\n" + strings.Join(open, "\n") +
-		"\nDo them now, or bring the plan up to date and say in your last message what was left and why. " + stoppedWords
-}
-
-// answersLeft says that the model has more to say: a scripted session and a
-// recorded run end with their last answer.
-func (r *run) answersLeft() bool {
-	if recorded := r.replayed(); recorded != nil {
-		return recorded.next < len(recorded.answers)
-	}
-	script, scripted := r.scripted()
-	return !scripted || script.Left() > 0
-}
-
-func (r *run) scripted() (*model.Script, bool) {
-	retrying, ok := r.model.(*model.Retrying)
-	if !ok {
-		return nil, false
-	}
-	script, ok := retrying.Next.(*model.Script)
-	return script, ok
-}

@@ -54,8 +54,9 @@ func unreadable(folder string, err error) *outcome.Stop {
 		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, outcome.RootCause(err)).Because(err)
 }
 
-// OpenWorkDir opens the working directory. Before a snapshot was taken no command
-// of the agent can have made it unreadable.
+// OpenWorkDir opens the working directory for an agent, whose work is more from
+// here on than what was kept. Before a snapshot was taken no command can have made
+// the folder unreadable.
 func (w *Workspace) OpenWorkDir(path string) (*os.Root, error) {
 	dir := w.WorkDir(path)
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
@@ -65,6 +66,7 @@ func (w *Workspace) OpenWorkDir(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the working directory: %w", err)
 	}
+	w.kept = false
 	return root, nil
 }
 

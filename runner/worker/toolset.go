@@ -1,8 +1,19 @@
-package runner
+package worker
 
 import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
+)
+
+// patchTool is the name of the tool that applies patches, and questionTool of that
+// by which a model asks a person.
+const (
+	patchTool    = "apply_patch"
+	questionTool = "request_user_input"
 )
 
 // toolset says with which tools a model runs commands and changes files. Tools
@@ -43,8 +54,29 @@ func toolsetOf(p model.Profile, form string) toolset {
 }
 
 // offered are the tools that the model is told of: those that every model gets,
-// those that suit it, and those that the job names.
-func (s toolset) offered(named []string) []string {
+// those that suit it, that for questions where there are people to ask, and those that
+// the job names.
+func (s toolset) offered(people bool, named []string) []string {
 	all := append([]string{"update_plan", "read_file", "list_dir", "grep_files", "view_image"}, s.runs...)
-	return append(append(all, patchTool), named...)
+	if all = append(all, patchTool); people {
+		all = append(all, questionTool)
+	}
+	return append(all, named...)
+}
+
+// definitions are the tools that the model is told of: those that run here, and
+// the hosted ones, which the API runs.
+func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
+	definitions, err := agent.Definitions(here)
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range hosted {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return nil, fmt.Errorf("encode tools.hosted: %w", err)
+		}
+		definitions = append(definitions, raw)
+	}
+	return definitions, nil
 }

@@ -1,0 +1,292 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// Options say who an agent is, and where it works.
+type Options struct {
+	Record    *record.Record
+	Workspace *workspace.Workspace
+	Sandboxes *confine.Sandboxes
+	Job       *job.Job
+	Model     Model
+	Began     time.Time // when its run began, less the time that the run did not live
+	// Ask puts to people all questions of the run so far. It is nil where nobody will
+	// answer.
+	Ask func(ctx context.Context, all []question.Question) error
+}
+
+// Agent is one agent: a conversation, and tools while it works. It is used by one
+// goroutine.
+type Agent struct {
+	Options
+	suits        toolset
+	conversation *agent.Conversation
+	tools        *toolbox // while it works
+
+	plan      transcript.Plan
+	summary   string
+	questions []question.Question
+	stopped   *outcome.Stop
+	patches   int     // that it sent
+	nudged    bool    // its early end was pointed out
+	back      *Return // until it has caught up
+}
+
+// Work is what the work of an agent has come to.
+type Work struct {
+	Summary   string // its last words
+	Plan      transcript.Plan
+	Questions []question.Question // that it put to people
+	Spent     agent.Spent
+	Cost      *float64      // in US dollars; nil when no price is known
+	Stopped   *outcome.Stop // by which a budget ended the work; nil for none
+}
+
+// New makes an agent that has been told nothing yet. Nothing runs for it.
+func New(ctx context.Context, o Options) (*Agent, error) {
+	if o.Ask == nil && o.Job.Task.Questions == "ask" {
+		o.Record.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
+	}
+	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
+	l := o.Job.Limits
+	a.conversation = &agent.Conversation{
+		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Window: o.Model.Profile.ContextWindow, Price: o.Model.Price(), Plan: a.planWords,
+		Limits: agent.Limits{
+			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
+		},
+	}
+	if err := a.settle(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// nobodyToAsk is the warning of an agent whose questions go to nobody.
+const nobodyToAsk = "nobody_to_ask"
+
+// AskedPeople says of a run with these warnings whether its agent had people to put
+// questions to.
+func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
+	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
+}
+
+// patient is the model, asked as patiently as the job says.
+func (a *Agent) patient() model.Responder {
+	m := a.Job.Model
+	return &model.Retrying{
+		Next: a.Model.Responder, Attempts: m.Attempts, First: a.Model.firstPause, Longest: time.Duration(m.LongestPause),
+		Outage: time.Duration(m.Outage), Report: a.recordRetry,
+	}
+}
+
+func (a *Agent) recordRetry(retry model.Retry) error {
+	failure := retry.Failure
+	event := transcript.ModelRetry{
+		Turn: a.conversation.Spent().Turns, Attempt: retry.Attempt, Error: failure.Error(), Wait: retry.Wait.Seconds(), Data: string(failure.Data),
+	}
+	if failure.Usage != (model.Usage{}) {
+		usage := transcript.Usage(failure.Usage)
+		event.Usage = &usage
+		a.conversation.Charge(failure.Usage)
+	}
+	return a.Record.Append(transcript.TypeModelRetry, event)
+}
+
+// settle sets the parts of every request that stay the same. Until the agent is
+// equipped, its tools are there to be told of and to refuse calls.
+func (a *Agent) settle(ctx context.Context) error {
+	if err := a.useTools(ctx, new(toolbox)); err != nil {
+		return err
+	}
+	definitions, err := definitions(a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered), a.Job.Tools.Hosted)
+	if err != nil {
+		return err
+	}
+	m, profile := a.Job.Model, a.Model.Profile
+	s := model.Settings{
+		Model: m.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID,
+		Effort: m.ReasoningEffort, Summary: m.Summary, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
+		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Serial: !profile.ParallelCalls, Whole: !m.Stream,
+	}
+	if !profile.Reasoning {
+		s.Effort, s.Summary = "", ""
+	}
+	a.conversation.Settings = s
+	return nil
+}
+
+// workDir is where the agent's commands start.
+func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
+
+// Return has an agent that was briefed go on from where it was stopped.
+func (a *Agent) Return(r Return) {
+	a.plan, a.nudged, a.questions = r.Plan, r.Past.nudged, r.Past.questions
+	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
+		a.patches = len(patches)
+	}
+	if r.Past.Turns() > 0 {
+		a.conversation.Restore(&r.Past.Past, r.Usage, a.conversation.Items())
+	}
+	a.back = &r
+}
+
+// Work is what the work has come to so far, also after an error.
+func (a *Agent) Work() Work {
+	work := Work{Summary: a.summary, Plan: a.plan, Questions: a.questions, Spent: a.conversation.Spent(), Stopped: a.stopped}
+	if cost, known := a.conversation.Cost(); known {
+		work.Cost = &cost
+	}
+	return work
+}
+
+// Run lets the agent work until it ends or a budget is used up, and ends its
+// processes. What the work has come to is told with an error, too.
+func (a *Agent) Run(ctx context.Context) (Work, error) {
+	if a.endedBefore() {
+		return a.Work(), nil
+	}
+	words, err := a.converse(ctx)
+	if words != "" {
+		a.summary = a.Record.Redact(words) // as the transcript has it
+	}
+	a.EndProcesses()
+	a.stopped, err = spent(ctx, err)
+	return a.Work(), err
+}
+
+// endedBefore says that the agent had ended before its run was stopped.
+func (a *Agent) endedBefore() bool {
+	if a.back == nil {
+		return false
+	}
+	words, ended := a.back.Past.Ended()
+	if ended {
+		a.summary, a.back = words, nil
+	}
+	return ended
+}
+
+// converse equips the agent and lets it take turns.
+func (a *Agent) converse(ctx context.Context) (string, error) {
+	if err := a.equip(ctx); err != nil {
+		return "", err
+	}
+	if err := a.catchUp(ctx); err != nil {
+		return "", err
+	}
+	return a.conversation.Run(ctx)
+}
+
+// spent tells the end that a budget makes from one in which the work is not kept.
+func spent(ctx context.Context, err error) (*outcome.Stop, error) {
+	if err == nil {
+		return nil, nil
+	}
+	stop := outcome.Of(ctx, err)
+	if stop.Outcome != outcome.BudgetExceeded {
+		return nil, err
+	}
+	return stop, nil
+}
+
+// EndProcesses ends every command of the agent that still runs.
+func (a *Agent) EndProcesses() {
+	if a.tools == nil {
+		return
+	}
+	if err := a.tools.close(); err != nil {
+		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
+	}
+	a.tools = nil
+}
+
+// Nudge points out, once, an end that looks too early, and says whether it did: the
+// agent then goes on. unchanged says that nothing of its work can be published, and
+// left, for the end of a sentence, what it made that is never part of a change.
+func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
+	if a.nudged || a.stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
+		return false, nil
+	}
+	words := nudgeFor(a.Job.Task.Expects, a.plan.Steps, unchanged, left)
+	if words == "" {
+		return false, nil
+	}
+	a.nudged = true
+	return true, a.Tell(words)
+}
+
+// Tell says something to the agent before its next turn.
+func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
+
+// NearlySpent is the end of a run whose agent has ended and gets no further turn;
+// nil when its budgets leave one.
+func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.NearlySpent() }
+
+// OutputFile holds the object that task.output_schema describes.
+const OutputFile = "output.json"
+
+// Output asks the agent, which has ended, for the object that the job wants beside
+// the change, and writes OutputFile. A budget that is used up by then stops the work.
+func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
+	value, wrong, err := a.conversation.Output(ctx, schema.Source, schema.Check)
+	if err != nil {
+		a.stopped, err = spent(ctx, err)
+		return a.Work(), err
+	}
+	if wrong != nil {
+		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema",
+			"The model did not give a result that fits task.output_schema (%s); check the schema, or run again.", outcome.Trimmed(wrong)).Because(wrong)
+	}
+	if value, err = transcript.RedactJSON(value, a.Record.Redact); err != nil {
+		return a.Work(), err
+	}
+	return a.Work(), a.Record.Write(OutputFile, append(value, '\n'))
+}
+
+// ask puts questions of the agent to people, with all that it asked before.
+func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
+	all := slices.Concat(a.questions, questions)
+	if err := a.Ask(ctx, all); err != nil {
+		return err
+	}
+	a.questions = all
+	return nil
+}
+
+// takePlan is called by one goroutine at a time: a call that mutates runs alone.
+func (a *Agent) takePlan(p plan.Plan) error {
+	taken := transcript.Plan{Explanation: p.Explanation}
+	for _, step := range p.Steps {
+		taken.Steps = append(taken.Steps, transcript.PlanStep{Step: step.Step, Status: string(step.Status)})
+	}
+	a.plan = taken
+	return a.Record.Append(transcript.TypePlan, taken)
+}
+
+// planWords are the agent's plan as it wrote it, for itself.
+func (a *Agent) planWords() string {
+	var s strings.Builder
+	for _, step := range a.plan.Steps {
+		fmt.Fprintf(&s, "- [%s] %s\n", step.Status, step.Step)
+	}
+	return s.String()
+}

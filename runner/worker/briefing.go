@@ -1,0 +1,96 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// ReadGuides reads the AGENTS.md files of a base commit from its root down to dir.
+// One that no model could read to its end is left out.
+func ReadGuides(base settings.Commit, dir string, warn Warn) ([]agent.Guide, error) {
+	return agent.ReadGuides(dir, func(path string) ([]byte, error) {
+		raw, err := base.ReadBase(path, settings.MaxFile)
+		var large *gitops.TooLargeError
+		if errors.As(err, &large) {
+			warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))
+			return nil, fs.ErrNotExist
+		}
+		return raw, err
+	})
+}
+
+// FurtherGuides are the AGENTS.md files below dir, from there.
+func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) ([]string, error) {
+	tracked, err := checkout.TrackedNamed(ctx, agent.GuideName)
+	if err != nil {
+		return nil, err
+	}
+	folder := strings.TrimPrefix(path.Clean(dir)+"/", "./")
+	var further []string
+	for _, name := range tracked {
+		if below, inside := strings.CutPrefix(name, folder); inside && below != agent.GuideName {
+			further = append(further, below)
+		}
+	}
+	return further, nil
+}
+
+// Brief begins the conversation with a briefing that has the task and the guides.
+// What the agent must know of its settings, of where it works and of how the checks
+// are before any change is added; baseline may be empty.
+func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
+	input, err := a.completed(b, baseline).Input()
+	if err != nil {
+		return err
+	}
+	a.conversation.Begin(input...)
+	return nil
+}
+
+func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) agent.Briefing {
+	j, base := a.Job, a.Workspace.Base()
+	b.Root, b.Directory, b.Base = a.Workspace.Root(), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
+	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
+	b.Files, b.Lines, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Task.Expects == "answer"
+	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
+	for i := range b.Guides {
+		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
+	}
+	for _, step := range j.Setup {
+		b.Setup = append(b.Setup, step.Run)
+	}
+	if keepsProtected(j.Policy) {
+		b.Protected = j.Policy.Protect
+	}
+	return b
+}
+
+// checks tell of each check, and of what it says of the base when that is not that
+// all is well.
+func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
+	checks := make([]agent.Check, 0, len(a.Job.Verify))
+	for i, check := range a.Job.Verify {
+		c := agent.Check{Run: check.Run}
+		if i < len(baseline) && baseline[i].Before != "green" {
+			c.Note = fmt.Sprintf("before any change: %s, see %s; ", baseline[i].Before, a.Record.Join(baseline[i].Log))
+			if check.Must == "no_worse" {
+				c.Note += "it may stay so"
+			} else {
+				c.Note += "it must become green"
+			}
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}

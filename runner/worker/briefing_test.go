@@ -1,0 +1,75 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+func TestGuidesAreThoseOfTheBaseCommit(t *testing.T) {
+	o := site(t, &job.Job{}, map[string]string{
+		"AGENTS.md": "Root.", "sub/AGENTS.md": strings.Repeat("x", settings.MaxFile+1), "sub/deep/AGENTS.md": "Deep.", "sub/deep/er/AGENTS.md": "Deeper.",
+		"other/AGENTS.md": "Other.", "sub/deeper/AGENTS.md": "Beside.",
+	})
+	var warned warnings
+	guides, err := ReadGuides(o.Workspace.Commit(), "sub/deep", warned.warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]agent.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.Equal(warned, warnings{"guide_too_large"}) {
+		t.Errorf("warned of %q", warned)
+	}
+	for dir, want := range map[string][]string{
+		"sub/deep":   {"er/AGENTS.md"},
+		"./sub/deep": {"er/AGENTS.md"},
+		"other":      nil,
+		".":          {"other/AGENTS.md", "sub/AGENTS.md", "sub/deep/AGENTS.md", "sub/deep/er/AGENTS.md", "sub/deeper/AGENTS.md"},
+	} {
+		further, err := FurtherGuides(t.Context(), o.Workspace.Checkout(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, further); diff != "" {
+			t.Errorf("below %s (-want +got):\n%s", dir, diff)
+		}
+	}
+}
+
+func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
+	checks := []job.VerifyCheck{{Run: "make green", Must: "pass"}, {Run: "make red", Must: "pass"}, {Run: "make old", Must: "no_worse"}, {Run: "make later", Must: "pass"}}
+	o := site(t, &job.Job{
+		Setup: []job.SetupStep{{Run: "make deps"}}, Verify: checks, Task: job.Task{Expects: "answer"},
+		Policy: job.Policy{Protect: []string{"*.lock"}, OnProtected: "drop"}, Limits: job.Limits{DiffFiles: 3},
+	}, nil)
+	a := briefed(t, o, "  - output: [{say: unused}]\n")
+	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
+		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log"}})
+	root, base := o.Workspace.Root(), o.Workspace.Base()
+	want := agent.Briefing{
+		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
+		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
+		Verify: []agent.Check{
+			{Run: "make green"},
+			{Run: "make red", Note: "before any change: red, see " + o.Record.Join("2.log") + "; it must become green"},
+			{Run: "make old", Note: "before any change: timeout, see " + o.Record.Join("3.log") + "; it may stay so"},
+			{Run: "make later"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	o.Job.Policy.OnProtected = "fail"
+	if got := a.completed(agent.Briefing{}, nil); got.Protected != nil {
+		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
+	}
+}

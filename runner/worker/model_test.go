@@ -1,0 +1,171 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// warnings keeps the codes of what people are warned of.
+type warnings []string
+
+func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
+
+func TestTheJobSaysWhatAModelIs(t *testing.T) {
+	known := model.ProfileOf("gpt-5")
+	unknown := model.ProfileOf("foo3")
+	auto := job.Model{Tools: "auto", ParallelCalls: "auto"}
+	for _, test := range []struct {
+		name  string
+		model func(*job.Model)
+		want  func(*model.Profile)
+		warns bool
+	}{
+		{"a model that is known", func(m *job.Model) { m.Name = "gpt-5" }, func(p *model.Profile) { *p = known }, false},
+		{"one that is not", func(*job.Model) {}, func(*model.Profile) {}, true},
+		{"its window alone", func(m *job.Model) { m.ContextWindow = 9000 }, func(p *model.Profile) { p.ContextWindow = 9000 }, true},
+		{"its tools alone", func(m *job.Model) { m.Tools = "function" }, func(*model.Profile) {}, true},
+		{"both", func(m *job.Model) { m.ContextWindow, m.Tools = 9000, "function" }, func(p *model.Profile) { p.ContextWindow = 9000 }, false},
+		{
+			"an API without other tools", func(m *job.Model) { m.Name, m.Wire = "gpt-5", "chat" },
+			func(p *model.Profile) { *p = known; p.Patch, p.Shell = "function", "function" }, false,
+		},
+		{"one call at a time", func(m *job.Model) { m.Name, m.ParallelCalls = "gpt-5", "off" }, func(p *model.Profile) { *p = known; p.ParallelCalls = false }, false},
+		{"several calls", func(m *job.Model) { m.ParallelCalls = "on" }, func(p *model.Profile) { p.ParallelCalls = true }, true},
+		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = model.Price{Output: 3} }, true},
+		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *model.Profile) { *p = known }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := &job.Job{Model: auto}
+			j.Model.Name = "foo3"
+			test.model(&j.Model)
+			want := unknown
+			test.want(&want)
+			var warned warnings
+			got, err := NewModel(nil, j, warned.warn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got.Profile); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if warns := len(warned) > 0; warns != test.warns {
+				t.Errorf("warned of %q", warned)
+			}
+		})
+	}
+}
+
+func TestACostNeedsAPrice(t *testing.T) {
+	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
+	_, err := NewModel(nil, j, new(warnings).warn)
+	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
+	j.Model.Price.Input = 0.5
+	got, err := NewModel(nil, j, new(warnings).warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&transcript.Price{Input: 0.5}, got.Price()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if price := (Model{}).Price(); price != nil {
+		t.Errorf("nobody costs %v", price)
+	}
+}
+
+func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		model         job.Model
+		env           settings.Environment
+		reason, words string // empty for no error
+	}{
+		{"a key and a URL", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=k", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "", ""},
+		{"as a chat", job.Model{APIKeyEnv: "KEY", Wire: "chat"}, settings.Environment{"KEY=k", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "", ""},
+		{"a server that wants no key", job.Model{BaseURL: "http://127.0.0.1:1/v1"}, nil, "", ""},
+		{"no key", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=", "OTHER=k"}, "no_api_key", "set KEY, or name"},
+		{"a URL that is none", job.Model{BaseURL: "ftp//host"}, nil, "base_url", "give a URL like https://api.openai.com/v1."},
+		{"as a chat, too", job.Model{BaseURL: "ftp//host", Wire: "chat"}, nil, "base_url", "give a URL like"},
+		{"the job's URL before the environment's", job.Model{BaseURL: "ftp//host"}, settings.Environment{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "base_url", "ftp//host"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := &job.Job{Model: test.model}
+			j.Model.Name, j.Model.Pause = "gpt-5", job.Duration(7*time.Second)
+			got, err := NewAPIModel(j, test.env, "1.2.3", new(warnings).warn)
+			if test.reason != "" {
+				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, chat := got.Responder.(*model.Chat); chat != (test.model.Wire == "chat") {
+				t.Errorf("it is a %T", got.Responder)
+			}
+			if got.Left != nil || got.firstPause != 7*time.Second {
+				t.Errorf("its answers may end, or its first pause is %s", got.firstPause)
+			}
+		})
+	}
+}
+
+// session writes a scripted session and gives its path.
+func session(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.yml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAScriptedSessionEnds(t *testing.T) {
+	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
+	got, err := NewScriptedModel(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if !got.Left() {
+			t.Fatalf("it has %d answers", i)
+		}
+		if _, err := got.Respond(t.Context(), model.Request{}, model.Observer{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got.Left() {
+		t.Error("it has more than two answers")
+	}
+}
+
+func TestAScriptedSessionThatCannotBeRead(t *testing.T) {
+	j := &job.Job{}
+	large := filepath.Join(t.TempDir(), "large.yml")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, mostScript+1); err != nil { // it takes no room
+		t.Fatal(err)
+	}
+	_, err := NewScriptedModel(t.Context(), large, j)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", mostScript)) {
+		t.Errorf("err = %v", err)
+	}
+	_, err = NewScriptedModel(t.Context(), filepath.Join(t.TempDir(), "none.yml"), j)
+	if err == nil || !strings.Contains(err.Error(), "none.yml") {
+		t.Errorf("err = %v", err)
+	}
+	_, err = NewScriptedModel(t.Context(), session(t, "version: 2\n"), j)
+	wantStop(t, err, outcome.InvalidInput, "scripted_session", "Read scripted session session.yml: version is 2")
+}

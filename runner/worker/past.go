@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// Past is an agent that was stopped, as the events of its run tell of it. What the
+// run's View knows is not in it.
+type Past struct {
+	agent.Past
+
+	questions []question.Question // that the agent put to people
+	nudged    bool                // an early end was pointed out
+}
+
+// Take adds the next event.
+func (p *Past) Take(e transcript.Event) error {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		p.nudged = p.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
+	case transcript.TypeToolFinished:
+		if err := p.takeQuestions(e.Data); err != nil {
+			return err
+		}
+	}
+	return p.Past.Take(e)
+}
+
+// takeQuestions takes the questions of a call that put them to people.
+func (p *Past) takeQuestions(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Failed bool
+		Detail struct{ Questions json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+		return err
+	}
+	var questions []question.Question
+	err := json.Unmarshal(call.Detail.Questions, &questions)
+	p.questions = append(p.questions, questions...)
+	return err
+}
+
+// Return is how an agent goes on that was stopped.
+type Return struct {
+	Past  *Past
+	Plan  transcript.Plan
+	Usage model.Usage // so far
+	Ended bool        // the run had come to an end; else it was killed
+	Found workspace.Found
+}
+
+// catchUp answers the calls of the last answer that the agent was stopped in, once
+// there are tools again, and tells the model what is not as it was.
+func (a *Agent) catchUp(ctx context.Context) error {
+	if a.back == nil {
+		return nil
+	}
+	back := a.back
+	a.back = nil
+	if err := a.conversation.Resume(ctx, &back.Past.Past, back.interrupted); err != nil {
+		return err
+	}
+	if words := back.words(); len(words) > 0 {
+		return a.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
+	}
+	return nil
+}
+
+// words say what is not as it was.
+func (r *Return) words() []string {
+	var words []string
+	if r.Ended {
+		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
+	}
+	switch r.Found.Away {
+	case workspace.InChange:
+		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
+	case workspace.InPatches:
+		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
+	default:
+		if r.Past.Told(leftRunning) {
+			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
+		}
+	}
+	return words
+}
+
+// leftRunning says whether an item tells of a command that went on running.
+func leftRunning(item json.RawMessage) bool {
+	return bytes.Contains(item, []byte("Process running with session ID "))
+}
+
+// interrupted tells the model of a call that was broken off; began is the number of
+// the event that told of its start.
+func (r *Return) interrupted(call tools.Call, began int64) tools.Result {
+	const head = "The runner was killed while this call ran, and was started again. "
+	patched := r.Found.PatchedAt >= began
+	switch {
+	case patched && r.Found.Undone:
+		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
+	case patched && r.Found.Whole && call.Name == patchTool:
+		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
+	case call.Name == patchTool && r.Found.Away != "":
+		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
+	case call.Name == patchTool:
+		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")
+	}
+	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")
+}

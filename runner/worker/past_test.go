@@ -1,0 +1,127 @@
+package worker
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+func TestANudgeIsKnownAfterARestart(t *testing.T) {
+	request := func(item string) transcript.Event {
+		return transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(`{"turn":1,"settings":{},"input":[` + item + `]}`)}
+	}
+	compacted := transcript.Event{Type: transcript.TypeCompaction, Data: json.RawMessage(`{"items":[]}`)}
+	nudge := `{"type":"message","role":"developer","content":[{"type":"input_text","text":"You ended, but nothing has changed."}]}`
+	quoted := `{"type":"function_call_output","call_id":"c","output":"\"text\":\"You ended, but nothing"}`
+	for name, c := range map[string]struct {
+		events []transcript.Event
+		want   bool
+	}{
+		"nudged":                           {[]transcript.Event{request(nudge)}, true},
+		"nudged, and the words are gone":   {[]transcript.Event{request(nudge), compacted}, true},
+		"the words stand in a tool's text": {[]transcript.Event{request(quoted)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p Past
+			for _, e := range c.events {
+				if err := p.Take(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p.nudged != c.want {
+				t.Errorf("nudged is %t", p.nudged)
+			}
+		})
+	}
+}
+
+func TestQuestionsAreKnownAfterARestart(t *testing.T) {
+	call := func(data string) transcript.Event {
+		return transcript.Event{Type: transcript.TypeToolFinished, Data: json.RawMessage(data)}
+	}
+	var p Past
+	for _, e := range []transcript.Event{
+		call(`{"number":1,"tool":"request_user_input","detail":{"questions":[{"question":"Which?"}]}}`),
+		call(`{"number":2,"tool":"request_user_input","failed":true,"detail":{"questions":[{"question":"Nobody heard"}]}}`),
+		call(`{"number":3,"tool":"exec_command","detail":{"questions":[{"question":"A tool's own"}]}}`),
+		call(`{"number":4,"tool":"request_user_input"}`),
+		call(`{"number":5,"tool":"request_user_input","detail":{"questions":[{"question":"When?","options":[{"label":"now"}]}]}}`),
+	} {
+		if err := p.Take(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []question.Question{{Question: "Which?"}, {Question: "When?", Options: []question.Option{{Label: "now"}}}}
+	if diff := cmp.Diff(want, p.questions); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := p.Take(call(`{"tool":"request_user_input","detail":{"questions":7}}`)); err == nil {
+		t.Error("questions that are none were taken")
+	}
+}
+
+func TestACallThatWasBrokenOffIsAnswered(t *testing.T) {
+	const began = 20
+	for _, test := range []struct {
+		name string
+		tool string
+		r    Return
+		want string
+		ok   bool
+	}{
+		{"a command", "exec_command", Return{}, "It was not run again.", false},
+		{"a command beside an older patch", "exec_command", Return{Found: workspace.Found{PatchedAt: 19, Undone: true}}, "It was not run again.", false},
+		{"a command that applied half a patch", "exec_command", Return{Found: workspace.Found{PatchedAt: 20, Undone: true}}, "has been taken back whole", false},
+		{"a command that applied a patch", "exec_command", Return{Found: workspace.Found{PatchedAt: 20, Whole: true}}, "It was not run again.", false},
+		{"half a patch", "apply_patch", Return{Found: workspace.Found{PatchedAt: 21, Undone: true}}, "has been taken back whole", false},
+		{"a whole patch", "apply_patch", Return{Found: workspace.Found{PatchedAt: 21, Whole: true}}, "is applied whole. Do not send it again.", true},
+		{"a patch after a whole one", "apply_patch", Return{Found: workspace.Found{PatchedAt: 12, Whole: true}}, "Nothing of the patch was applied.", false},
+		{"a patch without a journal", "apply_patch", Return{}, "Nothing of the patch was applied.", false},
+		{"a patch on another machine", "apply_patch", Return{Found: workspace.Found{Away: workspace.InPatches}}, "Look whether the patch stands in the checkout", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := test.r.interrupted(tools.Call{Name: test.tool}, began)
+			if !strings.Contains(got.Output, test.want) || got.Failed == test.ok {
+				t.Errorf("failed: %t, %q", got.Failed, got.Output)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotAsItWasIsTold(t *testing.T) {
+	quiet, running := &Past{}, &Past{}
+	request := `{"turn":1,"settings":{},"input":[{"type":"function_call_output","call_id":"c","output":"Process running with session ID 3"}]}`
+	if err := running.Take(transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(request)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		r    Return
+		want []string // beginnings
+	}{
+		{"killed in its checkout", Return{Past: quiet}, nil},
+		{"with a command that ran on", Return{Past: running}, []string{"The runner was started again"}},
+		{"stopped", Return{Past: quiet, Ended: true}, []string{"The run was stopped"}},
+		{"put into a fresh checkout", Return{Past: running, Ended: true, Found: workspace.Found{Away: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
+		{"on another machine", Return{Past: running, Found: workspace.Found{Away: workspace.InPatches}}, []string{"The run goes on on another machine."}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := test.r.words()
+			if len(got) != len(test.want) {
+				t.Fatalf("told %q", got)
+			}
+			for i := range got {
+				if !strings.HasPrefix(got[i], test.want[i]) {
+					t.Errorf("told %q, want %q", got[i], test.want[i])
+				}
+			}
+		})
+	}
+}
