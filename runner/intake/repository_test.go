@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 func TestNameInURL(t *testing.T) {
@@ -26,6 +27,24 @@ func TestNameInURL(t *testing.T) {
 	} {
 		if got := intake.NameInURL(c.origin, c.server); got != c.want {
 			t.Errorf("NameInURL(%q, %q) = %q, want %q", c.origin, c.server, got, c.want)
+		}
+	}
+}
+
+func TestRepositoryName(t *testing.T) {
+	const server, origin = "https://github.com", "https://github.com/of/origin.git"
+	for want, c := range map[string]struct {
+		job             job.Job
+		actions, origin string
+	}{
+		"of/job":     {job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}, "of/actions", origin},
+		"of/issue":   {job.Job{Task: job.Task{Issue: "of/issue#7"}}, "of/actions", origin},
+		"of/actions": {job.Job{Task: job.Task{Issue: "#7"}}, "of/actions", origin},
+		"of/origin":  {job.Job{}, "", origin},
+		"":           {job.Job{}, "", ""},
+	} {
+		if got := intake.RepositoryName(&c.job, c.actions, c.origin, server); got != want {
+			t.Errorf("it is %q, want %q", got, want)
 		}
 	}
 }
