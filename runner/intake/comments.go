@@ -13,42 +13,39 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
-// comments are what is of use of those on an issue or pull request.
-type comments struct {
-	parts    []clean.Part
-	progress []forge.Comment // of runs, as it seems
-}
-
 // commentsThatCount are the comments of who is trusted, and the questions of
 // earlier runs, that were there when the task was asked for and were not edited
-// since.
-func (s *Source) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue, askedAt time.Time) (comments, error) {
-	var kept comments
+// since. Beside them come those that look like the progress of runs.
+func (s *Source) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
 	in, isQuestion := s.Forge.Repository(ref.Repository), s.ownQuestions(ctx)
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
 		case IsProgress(c):
-			kept.progress = append(kept.progress, c)
-			continue
+			progress = append(progress, c)
 		case s.asksOrTells(c):
-			continue
 		case isAfter(askedAt, c.CreatedAt, c.UpdatedAt):
 			late++
-			continue
-		}
-		kind, counts, err := s.weigh(ctx, in, c, isQuestion)
-		switch {
-		case err != nil:
-			return kept, err
-		case counts:
-			kept.parts = append(kept.parts, clean.Part{Kind: kind, Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, QuestionsMark)})
+		case isQuestion(c):
+			kept = append(kept, commentPart("question", c))
 		default:
-			untrusted++
+			counts, err := s.commentCounts(ctx, in, c)
+			if err != nil {
+				return nil, nil, err
+			}
+			if !counts {
+				untrusted++
+				continue
+			}
+			kept = append(kept, commentPart("comment", c))
 		}
 	}
 	s.warnOfComments(ref, issue.MoreComments, untrusted, late)
-	return kept, nil
+	return kept, progress, nil
+}
+
+func commentPart(kind string, c forge.Comment) clean.Part {
+	return clean.Part{Kind: kind, Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, QuestionsMark)}
 }
 
 // asksOrTells says of a comment that it asked for this run, or that a run told
@@ -60,15 +57,6 @@ func (s *Source) asksOrTells(c forge.Comment) bool {
 // isAfter says whether any of the times is later than the task was asked for.
 func isAfter(askedAt time.Time, times ...time.Time) bool {
 	return !askedAt.IsZero() && slices.ContainsFunc(times, askedAt.Before)
-}
-
-// weigh says what a comment is to the task, and whether it counts.
-func (s *Source) weigh(ctx context.Context, in forge.Repository, c forge.Comment, isQuestion func(forge.Comment) bool) (kind string, counts bool, err error) {
-	if isQuestion(c) {
-		return "question", true, nil
-	}
-	counts, err = s.commentCounts(ctx, in, c)
-	return "comment", counts, err
 }
 
 func (s *Source) warnOfComments(ref job.Issue, more, untrusted, late int) {
@@ -103,7 +91,7 @@ func (s *Source) commentCounts(ctx context.Context, in forge.Repository, c forge
 	case c.Author.Bot:
 	case !s.Event.HasToken:
 		return owns, nil
-	case !slices.Contains(knownAssociations, c.Association) && s.Accounts.asked() >= mostAsked:
+	case !slices.Contains(knownAssociations, c.Association) && len(s.Accounts.permissions) >= mostAsked:
 		return false, nil
 	}
 	why, err := s.distrust(ctx, in, c.Author)
@@ -120,27 +108,28 @@ func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
 	}
-	account := sync.OnceValue(func() string {
-		login, _ := s.Forge.ActingAs(ctx) // not to know is to leave them out
-		return login
-	})
-	return func(c forge.Comment) bool {
-		return strings.HasPrefix(c.Body, QuestionsMark) && isAccount(account(), c.Author)
-	}
-}
-
-func isAccount(login string, who forge.User) bool {
-	return login != "" && strings.EqualFold(who.Login, login)
+	own := ofAccount(func() (string, error) { return s.Forge.ActingAs(ctx) })
+	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && own(c) }
 }
 
 // OwnComments says of comments whether they are an App's or of the token's own
-// account, which is asked for once.
+// account, which is asked for once. The token of an App belongs to nobody.
 func OwnComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
-	account := sync.OnceValue(func() string {
-		viewer, _ := on.Viewer(ctx) // an App's token belongs to nobody
-		return viewer.Login
+	own := ofAccount(func() (string, error) {
+		viewer, err := on.Viewer(ctx)
+		return viewer.Login, err
 	})
-	return func(c forge.Comment) bool { return c.Author.Bot || isAccount(account(), c.Author) }
+	return func(c forge.Comment) bool { return c.Author.Bot || own(c) }
+}
+
+// ofAccount says of comments whether they are of the account that ask tells, once.
+// Where the account cannot be known, none is.
+func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
+	account := sync.OnceValues(ask)
+	return func(c forge.Comment) bool {
+		login, err := account()
+		return err == nil && login != "" && strings.EqualFold(c.Author.Login, login)
+	}
 }
 
 // OwnProgress is the comment of an earlier run among those that look like one: the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -43,7 +42,7 @@ func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) erro
 	case pull.State == "open" && !s.commanded():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.howToGoOn())
-	case commit == nil || t.Snapshot == "" || trailersOf(commit).Trailer(InputTrailer) != t.Snapshot:
+	case commit == nil || t.Snapshot == "" || InfoOf(commit).Trailer(InputTrailer) != t.Snapshot:
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
@@ -81,10 +80,6 @@ func (s *Source) howToGoOn() string {
 // leftUndone says whether a run was killed before it had finished the pull
 // request, whose branch is still a run's.
 func leftUndone(pull *forge.PullRequest, commit *forge.Commit) bool {
-	return pull.State == "open" && commit != nil && trailersOf(commit).Ours() &&
+	return pull.State == "open" && commit != nil && InfoOf(commit).Ours() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))
-}
-
-func trailersOf(c *forge.Commit) *gitops.CommitInfo {
-	return &gitops.CommitInfo{Parents: c.Parents, Message: c.Message}
 }

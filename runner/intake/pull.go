@@ -3,8 +3,8 @@ package intake
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
@@ -25,7 +25,7 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if err != nil {
 		return t, err
 	}
-	said, err := s.saidOnPull(ctx, pull)
+	said, progress, err := s.saidOnPull(ctx, pull)
 	if err != nil {
 		return t, err
 	}
@@ -33,8 +33,8 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if err != nil {
 		return t, err
 	}
-	in.parts, in.progress = append(append(in.parts, said.parts...), words...), said.progress
-	return s.withWords(in.about(t), in, fmt.Sprintf("Pull request #%d", pull.Number))
+	in.parts, in.progress = slices.Concat(in.parts, said, words), progress
+	return s.withWords(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
 // continueInput is what a run's pull request is about.
@@ -79,11 +79,11 @@ func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
 }
 
 // saidOnPull are the comments below the pull request that count.
-func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) (comments, error) {
-	ref := job.Issue{Repository: s.here().Name(), Number: pull.Number}
-	below, err := issueAt(ctx, s.Forge, ref)
+func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
+	ref := job.Issue{Repository: s.Event.Repository, Number: pull.Number}
+	below, err := s.issue(ctx, ref)
 	if err != nil {
-		return comments{}, err
+		return nil, nil, err
 	}
 	return s.commentsThatCount(ctx, ref, below, s.Request.At)
 }
@@ -92,8 +92,8 @@ func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) (comme
 // meanwhile, does not matter to the pull request. The event does not tell what
 // stood there when it happened: an issue that was touched since is left out.
 func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
-	ref := job.Issue{Repository: s.here().Name(), Number: number}
-	issue, err := issueAt(ctx, s.Forge, ref)
+	ref := job.Issue{Repository: s.Event.Repository, Number: number}
+	issue, err := s.issue(ctx, ref)
 	switch {
 	case forge.KindOf(err) == forge.NotFound:
 		return input{}, nil
@@ -119,16 +119,17 @@ func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 	}
 	var earlier, asking []clean.Part
 	for _, c := range said {
-		if s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login) {
+		switch {
+		case s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login):
 			asking = append(asking, linePart("request", c))
-			continue
-		}
-		counts, err := s.lineCounts(ctx, c, q.At)
-		if err != nil {
-			return nil, err
-		}
-		if counts {
-			earlier = append(earlier, linePart("comment", c))
+		case c.ID != q.WordsID && !isAfter(q.At, c.CreatedAt, c.UpdatedAt):
+			counts, err := s.commentCounts(ctx, s.here(), forge.Comment{Author: c.Author})
+			if err != nil {
+				return nil, err
+			}
+			if counts {
+				earlier = append(earlier, linePart("comment", c))
+			}
 		}
 	}
 	words := q.Words
@@ -146,13 +147,4 @@ func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 func linePart(kind string, c forge.ReviewComment) clean.Part {
 	return clean.Part{Kind: kind, Author: c.Author.Login, Text: fmt.Sprintf(
 		"On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}
-}
-
-// lineCounts says whether a comment on a line was there when more was asked for,
-// and its author counts.
-func (s *Source) lineCounts(ctx context.Context, c forge.ReviewComment, askedAt time.Time) (bool, error) {
-	if c.ID == s.Request.WordsID || isAfter(askedAt, c.CreatedAt, c.UpdatedAt) {
-		return false, nil
-	}
-	return s.commentCounts(ctx, s.here(), forge.Comment{Author: c.Author})
 }

@@ -100,14 +100,11 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	if q.Prompt != "" {
 		return s.withWords(t, input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}
-	in, err := s.readIssue(ctx, job.Issue{Repository: s.here().Name(), Number: q.Number}, t.AskedAt)
-	if err != nil {
-		return t, err
-	}
+	var words []clean.Part
 	if q.Words != "" {
-		in.parts = append(in.parts, clean.Part{Kind: "request", Author: q.Actor.Login, Text: q.Words})
+		words = []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}
 	}
-	return s.withWords(in.named(t), in, in.ref.String())
+	return s.readIssue(ctx, t, job.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
 }
 
 // readNamedIssue takes the task from the issue that the job names.
@@ -125,9 +122,5 @@ func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	if s.asItWas(ref) != nil {
 		t.AskedAt = s.Event.OnIssueAt()
 	}
-	in, err := s.readIssue(ctx, ref, t.AskedAt)
-	if err != nil {
-		return t, err
-	}
-	return s.withWords(in.named(t), in, ref.String())
+	return s.readIssue(ctx, t, ref)
 }
