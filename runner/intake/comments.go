@@ -122,8 +122,8 @@ func OwnComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
 	return func(c forge.Comment) bool { return c.Author.Bot || own(c) }
 }
 
-// ofAccount says of comments whether they are of the account that ask tells, once.
-// Where the account cannot be known, none is.
+// ofAccount says of comments whether their author is the account that ask gives.
+// It asks once, for the first comment. An account that cannot be known wrote none.
 func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 	account := sync.OnceValues(ask)
 	return func(c forge.Comment) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 // FitsBase makes sure that the base of the task's pull request configures the run.
-// The names are of the branch that the checkout is on, and of the base for a person.
+// branch is the one that the checkout is on, name the same for a person.
 func (t Task) FitsBase(branch, name string) error {
 	if t.Pull == nil || t.Pull.Base == branch {
 		return nil

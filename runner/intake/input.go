@@ -38,8 +38,8 @@ func (in *input) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// withWords is the task with the words of an input, of which the reader is told
-// what was left out.
+// withWords is the task with the words of an input. A warning tells what was removed
+// from them.
 func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 	var err error
 	if t.Snapshot, err = in.digest(); err != nil {

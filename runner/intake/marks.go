@@ -23,8 +23,8 @@ func issueKey(jobName string, number int) string {
 
 var endOfIssueKey = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// IssueOfKey is the issue that a key was made for, and what stands before its
-// mark, the job's name; 0 for a key of another task.
+// IssueOfKey gives the issue that a key was made for, 0 for none, and the name of
+// the job in the key.
 func IssueOfKey(key string) (jobName string, number int) {
 	m := endOfIssueKey.FindStringSubmatchIndex(key)
 	if m == nil {
@@ -40,8 +40,8 @@ func IssueOfBranch(branch string) int {
 	return number
 }
 
-// The marks that begin comments of runs. No page shows them; a later run knows by
-// them that no person said it.
+// The marks that begin comments of runs. No page shows them. A later run knows by
+// them that no person wrote the comment.
 const (
 	ProgressMark  = "<!-- agent-ci: progress -->\n"  // how far a run is
 	QuestionsMark = "<!-- agent-ci: questions -->\n" // what an agent asks

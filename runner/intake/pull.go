@@ -53,7 +53,8 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 }
 
 // joinInput is a person's pull request, as it was when more was asked for. The
-// title is that of the commit: the pull request has one.
+// title becomes that of the commit, so it is taken from the words that ask: the pull
+// request keeps its own.
 func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, error) {
 	title, described := s.pullAsItWas(pull)
 	described = title + "\n\n" + described

@@ -13,7 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Source is where a task comes from. Its stages are Admit, Read and NotDone.
+// Source is where a task comes from. Its stages are Admit, Read, NotDone and Images,
+// in this order.
 type Source struct {
 	Event    Event
 	Request  *actions.Request // that the event makes; nil for a task of the job's own

@@ -19,9 +19,9 @@ var writersEvents = map[string]bool{
 	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
 }
 
-// Admit ends a run that somebody asked for who may not. It costs a call of the API
-// and nothing else. The pull request that the run is to go on with comes back; nil
-// for other tasks.
+// Admit ends a run if the account that asked for it may not. It costs a call of the
+// API, and two more on a pull request. It gives the pull request that the run goes on
+// with, nil for other tasks.
 func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
 	e := s.Event
 	if s.Request == nil && !e.InActions || writersEvents[e.EventName] || e.missing() {
