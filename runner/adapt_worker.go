@@ -3,9 +3,7 @@ package runner
 import (
 	"context"
 	"strings"
-	"sync"
 
-	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -144,21 +142,5 @@ func (r *run) cost() *float64 {
 func (r *run) endProcesses() {
 	if r.conversation != nil {
 		r.conversation.EndProcesses()
-	}
-}
-
-// ownQuestions says of comments whether they hold the questions of an earlier run,
-// without which the answers below say little. They are text for the model, so that
-// another bot's do not pass for them: the account must be the token's.
-func (r *run) ownQuestions(ctx context.Context) func(forge.Comment) bool {
-	if r.env.Token() == "" || r.job.Trust.Comments == "none" {
-		return func(forge.Comment) bool { return false }
-	}
-	account := sync.OnceValue(func() string {
-		login, _ := r.forge.ActingAs(ctx) // not to know is to leave them out
-		return login
-	})
-	return func(c forge.Comment) bool {
-		return strings.HasPrefix(c.Body, questionsMark) && account() != "" && strings.EqualFold(c.Author.Login, account())
 	}
 }

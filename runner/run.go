@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -89,13 +90,14 @@ type run struct {
 	rules *rules.Set          // on commands
 	asked []question.Question // that the agent put to people
 
-	event       *actions.Event
-	eventErr    error            // why there is no event
-	request     *actions.Request // that the event makes; nil for other tasks
-	askedAt     time.Time        // when; what was written later does not count
-	permissions map[string]forge.Permission
-	pull        *forge.PullRequest // that is gone on with
-	guides      []agent.Guide      // of its base
+	event    *actions.Event
+	eventErr error            // why there is no event
+	request  *actions.Request // that the event makes; nil for other tasks
+	askedAt  time.Time        // when; what was written later does not count
+	told     intake.Event
+	accounts intake.Accounts
+	pull     *forge.PullRequest // that is gone on with
+	guides   []agent.Guide      // of its base
 
 	job      *job.Job
 	set      *settings.Settings

@@ -2,13 +2,46 @@ package intake
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// The marks that begin comments of runs. No page shows them; a later run knows by
-// them that no person said it.
+// BranchPrefix begins the names of the branches of runs, unless a job names
+// another.
+const BranchPrefix = "agent-ci/"
+
+// OfRun says whether a branch is named like those of runs.
+func OfRun(branch string) bool { return strings.HasPrefix(branch, BranchPrefix) }
+
+// issueKey is the key of a task that an event brings as an issue.
+func issueKey(jobName string, number int) string {
+	return strings.TrimPrefix(fmt.Sprintf("%s-issue-%d", jobName, number), "-")
+}
+
+var endOfIssueKey = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
+
+// IssueOfKey gives the issue that a key was made for, 0 for none, and the name of
+// the job in the key.
+func IssueOfKey(key string) (jobName string, number int) {
+	m := endOfIssueKey.FindStringSubmatchIndex(key)
+	if m == nil {
+		return "", 0
+	}
+	number, _ = strconv.Atoi(key[m[2]:m[3]]) // digits alone match
+	return key[:m[0]], number
+}
+
+// IssueOfBranch is the issue that a run's branch was made for; 0 for none.
+func IssueOfBranch(branch string) int {
+	_, number := IssueOfKey(strings.TrimPrefix(branch, BranchPrefix))
+	return number
+}
+
+// The marks that begin comments of runs. No page shows them. A later run knows by
+// them that no person wrote the comment.
 const (
 	ProgressMark  = "<!-- agent-ci: progress -->\n"  // how far a run is
 	QuestionsMark = "<!-- agent-ci: questions -->\n" // what an agent asks

@@ -38,7 +38,7 @@ type Task struct {
 	ProgressLike []forge.Comment
 }
 
-// Mode is what becomes of a pull request that the task is about.
+// Mode is how a run goes on with a pull request.
 type Mode int
 
 const (
@@ -53,7 +53,7 @@ const (
 	Join
 )
 
-// ModeOf is how a run goes on with a pull request, which may be nil.
+// ModeOf is the mode for a pull request, which may be nil.
 func ModeOf(pull *forge.PullRequest) Mode {
 	switch {
 	case pull == nil:
