@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -69,4 +70,99 @@ func (r *run) given() intake.Task {
 
 func (r *run) recordTask() error { return r.rec.Append(transcript.TypeTask, r.given().Event()) }
 
+func (r *run) adoptRead(t intake.Task) {
+	r.task = task{
+		source: t.Source, name: t.Name, title: t.Title, text: t.Text, key: t.Key, url: t.URL, issue: t.Issue, author: t.Author,
+		snapshot: t.Snapshot, trigger: t.Trigger, actor: t.Actor, actorID: t.ActorID,
+	}
+	r.askedAt, r.progressLike = t.AskedAt, t.ProgressLike
+}
+
 func (r *run) joins() bool { return intake.ModeOf(r.pull) == intake.Join }
+
+func (r *run) surroundings() intake.Surroundings {
+	return intake.Surroundings{
+		InActions: r.env.InActions(), EventName: r.env.Get("GITHUB_EVENT_NAME"), EventPath: r.env.Get("GITHUB_EVENT_PATH"),
+		Repository: r.env.Get("GITHUB_REPOSITORY"), HasToken: r.env.Token() != "",
+	}
+}
+
+func (r *run) readEvent(ctx context.Context) {
+	r.told = intake.ReadEvent(ctx, r.surroundings())
+	r.event, r.eventErr = r.told.Event, r.told.Unusable()
+}
+
+func unusableEvent(stop error) error { return stop }
+
+func (r *run) eventBase() string {
+	if r.pull != nil {
+		return r.pull.Base
+	}
+	return r.told.Base()
+}
+
+func (r *run) fromEvent() bool { return r.job.Task.From == "event" }
+
+func (r *run) eventRepository() forge.Repository {
+	return r.forge.Repository(r.env.Get("GITHUB_REPOSITORY"))
+}
+
+func (r *run) findRequest(context.Context) (err error) {
+	r.request, err = r.told.Request(r.job)
+	return err
+}
+
+func (r *run) intake() *intake.Source {
+	return &intake.Source{
+		Event: r.told, Request: r.request, Job: r.job, JobFile: r.set.File.Name, Forge: r.forge, To: r.repo, Accounts: &r.accounts, Record: r.rec,
+		Publishes: r.options.Publish != publishNone,
+		Prompt:    func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, r.baseCommit(), r.set) },
+		Beside: func(ctx context.Context, name string, limit int64) ([]byte, error) {
+			return r.source.ReadBeside(ctx, r.baseCommit(), r.set, name, limit)
+		},
+	}
+}
+
+func (r *run) trustActor(ctx context.Context) (err error) {
+	r.pull, err = r.intake().Admit(ctx)
+	return err
+}
+
+func (r *run) readTask(ctx context.Context) error {
+	if r.pull != nil {
+		r.job.PullRequest.Branch = r.pull.Head
+	}
+	t, err := r.intake().Read(ctx, r.pull)
+	if err == nil {
+		r.adoptRead(t)
+	}
+	return err
+}
+
+func (r *run) notDoneAlready(ctx context.Context) error {
+	t := r.given()
+	if err := t.FitsBase(r.base.Branch, r.baseName()); err != nil {
+		return err
+	}
+	return r.intake().NotDone(ctx, t, r.base.Branch, r.base.SHA)
+}
+
+func (r *run) taskImages(ctx context.Context) ([]agent.Image, []string) {
+	if r.replayed() != nil || r.history != nil && r.history.worked() {
+		return nil, nil // nobody looks at them, or they are in the conversation already
+	}
+	return r.intake().Images(ctx, r.given())
+}
+
+var nameInURL = intake.NameInURL
+
+func (r *run) repositoryName(server string) string {
+	if r.history != nil && r.history.Workspace.Repository != "" {
+		return r.history.Workspace.Repository // the run goes on for the same one
+	}
+	origin := ""
+	if r.checkout != nil {
+		origin = r.checkout.Origin()
+	}
+	return intake.RepositoryName(r.job, r.env.Get("GITHUB_REPOSITORY"), origin, server)
+}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
@@ -104,22 +102,6 @@ func (r *run) unanswered(ctx context.Context) int64 {
 		}
 	}
 	return 0
-}
-
-// ownQuestions says of comments whether they hold the questions of an earlier run,
-// without which the answers below say little. They are text for the model, so that
-// another bot's do not pass for them: the account must be the token's.
-func (r *run) ownQuestions(ctx context.Context) func(forge.Comment) bool {
-	if r.env.Token() == "" || r.job.Trust.Comments == "none" {
-		return func(forge.Comment) bool { return false }
-	}
-	account := sync.OnceValue(func() string {
-		login, _ := r.forge.ActingAs(ctx) // not to know is to leave them out
-		return login
-	})
-	return func(c forge.Comment) bool {
-		return strings.HasPrefix(c.Body, questionsMark) && account() != "" && strings.EqualFold(c.Author.Login, account())
-	}
 }
 
 // questionsComment is what stands on the issue.

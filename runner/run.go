@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -90,13 +91,14 @@ type run struct {
 	asked   []question.Question // that the agent put to people
 	askedIn int64               // comment with them; 0 while there is none
 
-	event       *actions.Event
-	eventErr    error            // why there is no event
-	request     *actions.Request // that the event makes; nil for other tasks
-	askedAt     time.Time        // when; what was written later does not count
-	permissions map[string]forge.Permission
-	pull        *forge.PullRequest // that is gone on with
-	guides      []agent.Guide      // of its base
+	event    *actions.Event
+	eventErr error            // why there is no event
+	request  *actions.Request // that the event makes; nil for other tasks
+	askedAt  time.Time        // when; what was written later does not count
+	told     intake.Event
+	accounts intake.Accounts
+	pull     *forge.PullRequest // that is gone on with
+	guides   []agent.Guide      // of its base
 
 	job      *job.Job
 	set      *settings.Settings

@@ -32,7 +32,7 @@ var roomKnows = map[string][]string{
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
 	"runner/intake": {
-		"runner/actions", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops/forge",
+		"runner/actions", "runner/agent", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops", "tools",
 	},
 	"runner/intake/clean": {
 		"runner/transcript/markdown",

@@ -22,11 +22,11 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	if name == "" {
 		return OutputSchema{}, nil
 	}
-	file, err := s.ReadFile(ctx, base, from.BesideJob(name), MaxFile)
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
 	if err != nil {
 		return OutputSchema{}, err
 	}
-	schema, err := ParseOutputSchema(file.Content)
+	schema, err := ParseOutputSchema(content)
 	if err != nil {
 		return schema, outcome.Stopf(outcome.InvalidInput, "output_schema", "%s is no JSON Schema that can be used (%v); correct it.", name, err).Because(err)
 	}

@@ -15,8 +15,8 @@ type Settings struct {
 	File File // of the job; the zero value is none
 }
 
-// BesideJob is the path of a file that stands beside the job file.
-func (s *Settings) BesideJob(name string) string {
+// besideJob is the path of a file that stands beside the job file.
+func (s *Settings) besideJob(name string) string {
 	if s.File.Path == "" || filepath.IsAbs(name) {
 		return name
 	}

@@ -181,7 +181,7 @@ func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return PromptText(file.Name, file.Content)
+	return promptText(file.Name, file.Content)
 }
 
 // promptFromInput reads standard input, once: the job may be merged again on
@@ -194,12 +194,32 @@ func (s *Source) promptFromInput() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read prompt from standard input: %w", err)
 	}
-	s.prompt, err = PromptText("standard input", raw)
+	s.prompt, err = promptText("standard input", raw)
 	return s.prompt, err
 }
 
-// PromptText is a prompt from a file, which must say something.
-func PromptText(name string, raw []byte) (string, error) {
+// ReadPrompt is what task.prompt asks for, or task.prompt_file, which stands beside
+// the job file.
+func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (string, error) {
+	name := from.Job.Task.PromptFile
+	if name == "" {
+		return strings.TrimSpace(from.Job.Task.Prompt), nil
+	}
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
+	if err != nil {
+		return "", err
+	}
+	return promptText(name, content)
+}
+
+// ReadBeside is ReadFile for one that stands beside the job file.
+func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, name string, limit int64) ([]byte, error) {
+	file, err := s.ReadFile(ctx, base, from.besideJob(name), limit)
+	return file.Content, err
+}
+
+// promptText is a prompt from a file, which must say something.
+func promptText(name string, raw []byte) (string, error) {
 	switch text := strings.TrimSpace(string(raw)); {
 	case len(raw) > MaxFile:
 		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is longer than %d bytes; give a shorter one.", name, MaxFile)

@@ -12,20 +12,34 @@ import (
 type Part struct {
 	Kind   string // issue, pull_request, question, comment, request, note
 	Author string
-	Text   string // cleaned
+	Text   string
+}
+
+// Parts is what can be seen of the parts, as one text, each between marks. An issue
+// alone needs none, where its text has nothing that looks like one.
+func Parts(parts []Part) (string, Removed) {
+	var shown []Part
+	var removed Removed
+	for _, p := range parts {
+		text, more := Text(p.Text)
+		removed.Add(more)
+		if text != "" {
+			shown = append(shown, Part{Kind: p.Kind, Author: p.Author, Text: text})
+		}
+	}
+	if len(shown) == 1 && shown[0].Kind == "issue" && !aMark.MatchString(shown[0].Text) {
+		return shown[0].Text, removed
+	}
+	return marked(shown), removed
 }
 
 // aMark is what a mark looks like.
 var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note)[ \t\n]+id[ \t\n]*=`)
 
-// HoldsMark says whether a text has what could be taken for a mark: it has to
-// stand between real ones then.
-func HoldsMark(text string) bool { return aMark.MatchString(text) }
-
-// Marked is the parts as one text, each between marks that carry its own
-// digest: no text can hold the mark that ends it, so none can pass for what
-// somebody else wrote.
-func Marked(parts []Part) string {
+// marked is the parts as one text, each between marks that carry its own digest: no
+// text can hold the mark that ends it, so none can pass for what somebody else
+// wrote.
+func marked(parts []Part) string {
 	var all []string
 	for _, p := range parts {
 		sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Author + "\x00" + p.Text))

@@ -1,0 +1,90 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// FitsBase makes sure that the base of the task's pull request configures the run.
+// The names are of the branch that the checkout is on, and of the base for a person.
+func (t Task) FitsBase(branch, name string) error {
+	if t.Pull == nil || t.Pull.Base == branch {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "base",
+		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", t.Pull.Number, t.Pull.Base, name, t.Pull.Base)
+}
+
+// NotDone ends a run that an event asked for when its work is there: an open pull
+// request for the same task, unless somebody asks for more in words, one that was
+// made of the same input, or the word that it came to nothing on this base.
+func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) error {
+	if s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
+		return nil
+	}
+	if err := s.notFruitless(ctx, t, baseSHA); err != nil {
+		return err
+	}
+	pull, err := FindPullRequest(ctx, s.To, t.Branch, base)
+	if err != nil || pull == nil {
+		return err
+	}
+	commit, err := LookUpBranch(ctx, s.To, t.Branch)
+	switch {
+	case err != nil:
+		return err
+	case leftUndone(pull, commit):
+		return nil
+	case pull.State == "open" && !s.commanded():
+		return outcome.Stopf(outcome.Skipped, "open_pull_request",
+			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.howToGoOn())
+	case commit == nil || t.Snapshot == "" || trailersOf(commit).Trailer(InputTrailer) != t.Snapshot:
+		return nil
+	}
+	return outcome.Stopf(outcome.Skipped, "same_input",
+		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn())
+}
+
+// notFruitless ends a run whose like came to nothing, as the comment that showed
+// its progress says.
+func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error {
+	if t.Pull != nil || t.Snapshot == "" || len(t.ProgressLike) == 0 {
+		return nil
+	}
+	last := OwnProgress(ctx, s.Forge, t.ProgressLike)
+	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.Snapshot, baseSHA))) {
+		return nil
+	}
+	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, s.howToGoOn())
+}
+
+// commanded says that somebody asked in words, which may ask for more.
+func (s *Source) commanded() bool {
+	if s.Request == nil {
+		return s.Event.Comment != nil
+	}
+	return s.Request.Commanded
+}
+
+func (s *Source) howToGoOn() string {
+	if s.Job.Trigger.Command == "" {
+		return "change the issue, or merge or close the pull request first."
+	}
+	return fmt.Sprintf("say in a comment what more is to be done, after %s.", s.Job.Trigger.Command)
+}
+
+// leftUndone says whether a run was killed before it had finished the pull
+// request, whose branch is still a run's.
+func leftUndone(pull *forge.PullRequest, commit *forge.Commit) bool {
+	return pull.State == "open" && commit != nil && trailersOf(commit).Ours() &&
+		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))
+}
+
+func trailersOf(c *forge.Commit) *gitops.CommitInfo {
+	return &gitops.CommitInfo{Parents: c.Parents, Message: c.Message}
+}

@@ -1,0 +1,87 @@
+package intake
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// Surroundings are what the environment of a run says of where it was started.
+type Surroundings struct {
+	InActions  bool
+	EventName  string // GITHUB_EVENT_NAME
+	EventPath  string // GITHUB_EVENT_PATH
+	Repository string // GITHUB_REPOSITORY, where the event happened
+	HasToken   bool
+}
+
+// Event is what started the run, where a workflow did. Whether that matters, the
+// job tells.
+type Event struct {
+	*actions.Event // nil where there is none
+	Surroundings
+	err error // why there is none
+}
+
+// ReadEvent reads what the surroundings name. What is wrong with it is told once
+// it matters.
+func ReadEvent(ctx context.Context, from Surroundings) Event {
+	e := Event{Surroundings: from}
+	e.Event, e.err = actions.ReadEvent(ctx, from.EventName, from.EventPath)
+	return e
+}
+
+// Base is the branch from which a run on a pull request is configured: the one
+// that it would be merged into, never its head, which anybody may write. It is
+// empty for an event about none.
+func (e Event) Base() string {
+	if !e.InActions || e.Event == nil || e.PullRequest == nil {
+		return ""
+	}
+	return e.PullRequest.Base.Ref
+}
+
+// Unusable is the outcome of an event that cannot be read; nil for one that can,
+// and where there is none.
+func (e Event) Unusable() error {
+	if e.err == nil || e.missing() {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.Trimmed(e.err)).Because(e.err)
+}
+
+func (e Event) missing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
+
+// Request is what the event asks for; nil for a job that has a task of its own. An
+// event that asks for nothing ends the run, before anything is asked of anybody.
+func (e Event) Request(j *job.Job) (*actions.Request, error) {
+	switch {
+	case j.Task.From != "event":
+		return nil, nil
+	case e.missing():
+		return nil, outcome.Stopf(outcome.InvalidInput, "no_event",
+			"task.from is event and there is none: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set; give a task, or run in GitHub Actions.")
+	case e.err != nil:
+		return nil, e.Unusable()
+	}
+	if err := e.ofRepository(); err != nil {
+		return nil, err
+	}
+	request, why := e.Event.Request(actions.Triggers{
+		Labels: j.Trigger.Labels, Assignees: j.Trigger.Assignees, Command: j.Trigger.Command, Prefix: BranchPrefix,
+	})
+	if request == nil {
+		return nil, outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", outcome.Sentence(why))
+	}
+	return request, nil
+}
+
+func (e Event) ofRepository() error {
+	if job.ValidateRepository(e.Repository) == nil {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event is of no repository: GITHUB_REPOSITORY is not OWNER/REPO; run in GitHub Actions.")
+}
