@@ -46,7 +46,6 @@ func (r *run) network() string                    { return r.boxes.Network() }
 func (r *run) confinementWords() string           { return r.boxes.Words() }
 func (r *run) networkWords() string               { return r.boxes.NetworkWords() }
 func (r *run) removeScratch(name string)          { r.rec.Remove(filepath.Join(confine.ScratchFolder, name)) }
-func (r *run) absolute(paths []string) []string   { return r.env.Absolute(r.root(), paths) }
 func (r *run) linkPatchTool()                     { r.boxes.LinkProgram(patchTool) }
 
 // root is the folder that commands may change: the checkout, or the folder of

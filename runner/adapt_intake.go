@@ -27,14 +27,11 @@ const (
 var issueInBranch = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
 var (
-	commitMark        = intake.FinishedMark
-	isFinished        = intake.IsFinished
-	isProgress        = intake.IsProgress
-	defaultBranch     = intake.DefaultBranch
-	lookUpBranch      = intake.LookUpBranch
-	readPullRequest   = intake.ReadPullRequest
-	forgeFailure      = intake.ForgeFailure
-	forgeFailureOrNil = intake.ForgeFailure
+	isProgress      = intake.IsProgress
+	defaultBranch   = intake.DefaultBranch
+	lookUpBranch    = intake.LookUpBranch
+	readPullRequest = intake.ReadPullRequest
+	forgeFailure    = intake.ForgeFailure
 )
 
 func (r *run) trace() string { return intake.FruitlessMark(r.task.snapshot, r.base.SHA) }

@@ -81,20 +81,9 @@ func (r *run) takeChanges(ctx context.Context) error {
 	})
 }
 
-func (r *run) keepChanges(ctx context.Context) error {
-	return r.inWorkspace(func(w *workspace.Workspace) error { return w.Keep(ctx, r.changes, r.movedTo()) })
-}
-
 func (r *run) collected(ctx context.Context) (*gitops.ChangeSet, error) {
 	err := r.collect(ctx)
 	return r.changes, err
-}
-
-func (r *run) keepWork() error {
-	if r.bundled() {
-		return nil
-	}
-	return r.ws().KeepWork()
 }
 
 // checkoutName is the checkout for a person, who looks for nothing in it after a
@@ -118,10 +107,6 @@ func (r *run) fetchCommit(ctx context.Context, sha string, alone bool) error {
 	return r.ws().Fetch(ctx, r.remote(), sha, alone)
 }
 
-func (r *run) switchCheckout(ctx context.Context, commit string) error {
-	return r.ws().Switch(ctx, r.branch, commit, r.changes)
-}
-
 func (r *run) findGit(dir string) string { return workspace.FindGit(r.env.Get("PATH"), dir) }
 func (r *run) baseName() string          { return workspace.BaseName(r.base) }
 func (r *run) workDir() string           { return r.ws().WorkDir(r.job.Repository.Path) }
@@ -132,10 +117,6 @@ func (r *run) restoreCheckout(ctx context.Context) error       { return r.ws().R
 func (r *run) unchangedBy(ctx context.Context, c string) error { return r.ws().UnchangedBy(ctx, c) }
 func (r *run) writePatch(ctx context.Context) (string, error) {
 	return r.ws().WritePatch(ctx, r.changes)
-}
-
-func (r *run) writePack(ctx context.Context, name, commit string) error {
-	return r.ws().WritePack(ctx, r.changes, name, commit)
 }
 
 // unreadable is the outcome of a folder that commands of the run took the right to read.
@@ -152,10 +133,8 @@ func checkoutFailureOrNil(err error) error { return workspace.CheckoutFailure(er
 
 func remoteFailure(what string, err error) error { return workspace.RemoteFailure(what, err) }
 
-func patiently(ctx context.Context, do func() error) error    { return workspace.Patiently(ctx, do) }
 func workPack(d *record.Directory) string                     { return workspace.WorkPack(d) }
 func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile { return workspace.ChangeFiles(c) }
-func jsonPath(path string) string                             { return workspace.JSONPath(path) }
 func nameOf(b gitops.Base) string                             { return workspace.BaseName(b) }
 func some(paths []string) string                              { return markdown.SomeFiles(paths) }
 func (r *run) remote() remote.Remote {

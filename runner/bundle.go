@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -137,10 +138,14 @@ func (r *run) belongsHere(ctx context.Context, bundle *transcript.View) error {
 // publishNothing is the end of a run that changed nothing: a pull request of its
 // task that is open is closed.
 func (r *run) publishNothing(ctx context.Context, bundle *transcript.View) error {
-	if _, _, err := r.movedBase(ctx); err != nil { // the bundle's commit may be anybody's
+	now, err := publish.LookUpBase(ctx, r.repo, r.base)
+	if err == nil {
+		err = r.mayFollow(r.base, now) // the bundle's commit may be anybody's
+	}
+	if err != nil {
 		return err
 	}
-	if err := r.closeVanished(ctx); err != nil {
+	if err := r.publishTo(ctx, r.toForge()); err != nil {
 		return err
 	}
 	stop := nothingToPublish(bundle.Finished)

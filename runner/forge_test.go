@@ -1,10 +1,6 @@
 package runner
 
-import (
-	"testing"
-
-	"github.com/agent-ci/agent-ci/gitops/forge"
-)
+import "testing"
 
 func TestServerOf(t *testing.T) {
 	for api, want := range map[string]string{
@@ -17,16 +13,3 @@ func TestServerOf(t *testing.T) {
 		}
 	}
 }
-
-// silent is a forge that is asked nothing, and named a repository of it.
-type (
-	silent struct{ forge.Forge }
-	named  struct {
-		forge.Repository
-		name string
-	}
-)
-
-func (silent) Repository(name string) forge.Repository { return named{name: name} }
-
-func (n named) Name() string { return n.name }

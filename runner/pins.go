@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -251,7 +252,7 @@ func (r *run) leaveOthersAlone(ctx context.Context) error {
 	if r.pins.subject != 0 || r.branch == r.pins.branch {
 		return nil
 	}
-	pull, err := r.findPullRequest(ctx)
+	pull, err := intake.FindPullRequest(ctx, r.repo, r.branch, r.base.Branch)
 	if err != nil || pull != nil && pull.State != "open" {
 		return err
 	}

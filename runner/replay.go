@@ -353,9 +353,9 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 			return nil, err
 		}
 	}
-	options := p.recorded.bodyOptions()
-	options.Template = p.run.pullTemplate()
-	posts, err := body.Compose(view, options)
+	means, proposal := p.recorded.means(), p.recorded.proposal()
+	means.Workspace = p.run.ws() // which has the template
+	posts, err := body.Compose(view, means.BodyOptions(&proposal))
 	if err != nil {
 		return nil, err
 	}

@@ -271,23 +271,3 @@ func (r *run) interrupted(call tools.Call, began int64) tools.Result {
 	}
 	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")
 }
-
-// releaseAgain goes on with a release in which the run was stopped after the
-// branch had moved. What GitHub has of it is made anew: the commit was nowhere
-// else.
-func (r *run) releaseAgain(ctx context.Context, before *tip) error {
-	if r.publishMode() == publishGitHub {
-		if err := r.release(ctx, before); err != nil {
-			return err
-		}
-		return r.present(ctx)
-	}
-	r.published.commit, r.published.branch = before.sha, r.branch
-	if err := r.switchCheckout(ctx, before.sha); err != nil {
-		return err
-	}
-	if err := r.push(ctx, before.sha, before); err != nil {
-		return err
-	}
-	return r.present(ctx)
-}

@@ -155,8 +155,6 @@ type run struct {
 	progressLike []forge.Comment // that may be an earlier run's progress
 	shownAs      string          // folder of the transcript that the body names; empty for its own
 	bodyFile     string          // of the pull request, once it is written
-	notes        []string        // that the body of the pull request tells, see tell
-	doubts       []string        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the

@@ -41,6 +41,7 @@ var roomKnows = map[string][]string{
 	"runner/model":                {"runner/outcome"},
 	"runner/outcome":              nil,
 	"runner/progress":             {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
+	"runner/publish":              {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/record":               {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
 	"runner/settings":             {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
 	"runner/transcript":           {"runner/outcome", "gitops/v4a"},
