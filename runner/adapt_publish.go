@@ -107,10 +107,10 @@ func (r *run) publishChange(ctx context.Context) error {
 	if to == nil {
 		return nil
 	}
-	return r.publishTo(ctx, to)
+	return r.publishTo(ctx, to, r.proposal())
 }
 
-func (r *run) publishTo(ctx context.Context, to publish.Destination) error {
+func (r *run) publishTo(ctx context.Context, to publish.Destination, p publish.Proposal) error {
 	var out publish.Publication
 	made := r.changes
 	defer func() {
@@ -125,28 +125,25 @@ func (r *run) publishTo(ctx context.Context, to publish.Destination) error {
 			r.bodyFile = out.BodyFile
 		}
 	}()
-	return publish.Publish(ctx, to, r.proposal(), &out)
+	return publish.Publish(ctx, to, p, &out)
 }
 
 // proposal is the change with all that is told of it.
 func (r *run) proposal() publish.Proposal {
 	p := publish.Proposal{
 		RunID: r.rec.ID, Job: r.job, Task: r.given(), Base: r.base, Change: r.changes, Table: r.table, Summary: r.summary, Stopped: r.overBudget, Key: r.key,
-		Committed: r.committed, ChainHead: r.bundleHead, ShownAs: r.shownAs,
-		Follow: publish.Follow{Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-			r.job, r.changes = j, change
-			return r.judgeChanges(ctx)
-		}},
+		InCheckout: r.changes, Committed: r.committed, ShownAs: r.shownAs, Follow: publish.Follow{Judge: r.judgeMoved},
 	}
-	if r.bundled() {
-		p.Follow.Allow, p.Follow.Configure = r.mayFollow, r.followRules
-		return p
-	}
-	p.InCheckout = r.changes
 	if r.verifiesClean() && r.overBudget == nil {
 		p.Follow.Verify = r.verifyOn
 	}
 	return p
+}
+
+// judgeMoved judges a change that followed its base.
+func (r *run) judgeMoved(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+	r.job, r.changes = j, change
+	return r.judgeChanges(ctx)
 }
 
 // verifyOn runs the checks on a change that followed its base. What is red is
@@ -190,8 +187,6 @@ func (r *run) compose(view *transcript.View) (body.Posts, error) {
 	p := r.proposal()
 	return body.Compose(view, r.means().BodyOptions(&p))
 }
-
-var infoOf = publish.InfoOf
 
 // published is publish.Publication as the stages know it.
 type published struct {
@@ -249,41 +244,4 @@ func (r *run) withoutChange() *outcome.Stop {
 	}
 	stop.Message += r.published.whole().ClosedSentence()
 	return stop
-}
-
-// What the second half asks for before it publishes.
-
-func (r *run) canSign(ctx context.Context) (err error) {
-	r.key, err = publish.ReadKey(ctx, r.env, r.job.PullRequest.Commit)
-	return err
-}
-
-func (r *run) canPropose(ctx context.Context) error { return r.toForge().Ready(ctx, r.branch, r.base) }
-
-func (r *run) closing() string { return publish.Closing(r.task.issue, r.repo.Name()) }
-
-func (r *run) mayFollow(base gitops.Base, now publish.BaseBranch) error {
-	switch {
-	case now.Tip == "":
-		return badBundle("there is no branch %s", base.Branch)
-	case now.Tip != base.SHA && now.Relation != forge.Ahead:
-		// Who wrote the bundle chose the commit, and with it what configures this half.
-		return badBundle("its base commit %s is not part of %s", gitops.Short(base.SHA), base.Branch)
-	}
-	return nil
-}
-
-func (r *run) followRules(ctx context.Context, base gitops.Base) (*job.Job, error) {
-	if _, err := r.checkout.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
-		return nil, checkoutFailure(err)
-	}
-	r.base = base
-	view, err := r.rec.View()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.loadTemplate(ctx); err != nil {
-		return nil, err
-	}
-	return r.job, r.beAsCautious(view)
 }

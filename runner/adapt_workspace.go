@@ -103,10 +103,6 @@ func (r *run) objectFailure(err error) *outcome.Stop {
 	return r.ws().ObjectFailure(err, sandbox.Level(r.confined.Level), r.history != nil && r.history.worked())
 }
 
-func (r *run) fetchCommit(ctx context.Context, sha string, alone bool) error {
-	return r.ws().Fetch(ctx, r.remote(), sha, alone)
-}
-
 func (r *run) findGit(dir string) string { return workspace.FindGit(r.env.Get("PATH"), dir) }
 func (r *run) baseName() string          { return workspace.BaseName(r.base) }
 func (r *run) workDir() string           { return r.ws().WorkDir(r.job.Repository.Path) }
@@ -115,9 +111,6 @@ func (r *run) warnOfOwner()                                    { r.ws().WarnOfOw
 func (r *run) gitUnchanged(ctx context.Context) error          { return r.ws().GitUnchanged(ctx) }
 func (r *run) restoreCheckout(ctx context.Context) error       { return r.ws().Restore(ctx, r.inCheckout()) }
 func (r *run) unchangedBy(ctx context.Context, c string) error { return r.ws().UnchangedBy(ctx, c) }
-func (r *run) writePatch(ctx context.Context) (string, error) {
-	return r.ws().WritePatch(ctx, r.changes)
-}
 
 // unreadable is the outcome of a folder that commands of the run took the right to read.
 func unreadable(folder string, err error) *outcome.Stop {

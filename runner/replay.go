@@ -375,7 +375,7 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if !sameFiles(changeFiles(changes), change.Files) {
+	if !transcript.SameFiles(changeFiles(changes), change.Files) {
 		found.Differences = append(found.Differences, Difference{What: "change", Recorded: change.TreeSHA, Replayed: string(changes.Tree)})
 	}
 	found.Tree = string(changes.Tree)

@@ -149,7 +149,6 @@ type run struct {
 	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
 	drift        drift       // of the base, while the work was done
-	pins         pins        // of the second half alone
 	key          *sshsig.Key // that the commit is signed with; nil for none
 	watch        *progress.Watch
 	progressLike []forge.Comment // that may be an earlier run's progress

@@ -42,7 +42,7 @@ func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.B
 	checkout, made := f.Workspace.Checkout(), tip.Parents[0]
 	apart := !checkout.HasCommit(made)
 	for _, sha := range []string{made, tip.SHA} {
-		if err := f.Workspace.Fetch(ctx, f.remote(), sha, apart); err != nil {
+		if err := f.Workspace.Fetch(ctx, f.Remote(), sha, apart); err != nil {
 			return before, nil, err
 		}
 	}

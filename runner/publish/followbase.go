@@ -105,7 +105,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 
 // mergeOnto is the change on the newest commit of its base branch.
 func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base gitops.Base, moved *gitops.ChangeSet, err error) {
-	if err := f.Workspace.Fetch(ctx, f.remote(), now.Tip, now.Relation != forge.Ahead); err != nil {
+	if err := f.Workspace.Fetch(ctx, f.Remote(), now.Tip, now.Relation != forge.Ahead); err != nil {
 		return base, nil, err
 	}
 	if base, err = f.Workspace.Checkout().BaseAt(p.Base.Branch, now.Tip); err != nil {

@@ -24,7 +24,8 @@ type Forge struct {
 // repository is where the pull request goes.
 func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repository) }
 
-func (f Forge) remote() remote.Remote {
+// Remote is the git repository of where the pull request goes.
+func (f Forge) Remote() remote.Remote {
 	return remote.Remote{URL: f.ServerURL + "/" + f.Repository + ".git", Token: f.Env.Token()}
 }
 
@@ -124,7 +125,7 @@ func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 }
 
 func (f Forge) pushHere(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
-	return f.push(ctx, p, f.remote(), commit, before, out)
+	return f.push(ctx, p, f.Remote(), commit, before, out)
 }
 
 // afterLostRace is the end of a run whose push failed; nil where another run has
@@ -149,7 +150,7 @@ func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string)
 	if p.InCheckout != p.Change {
 		return f.putBack(ctx, p)
 	}
-	err := f.Workspace.Fetch(ctx, f.remote(), commit, false) // it is here unless the forge made it
+	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
 	if err == nil {
 		err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}

@@ -155,7 +155,7 @@ func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, befo
 	if err := point(ctx, branch, commit, before); err != nil {
 		return err
 	}
-	return f.pushed(branch, commit, f.remote(), out)
+	return f.pushed(branch, commit, f.Remote(), out)
 }
 
 func (f Forge) makeBranch(ctx context.Context, branch, commit string, before *tip) error {
@@ -167,7 +167,7 @@ func (f Forge) makeBranch(ctx context.Context, branch, commit string, before *ti
 }
 
 func (f Forge) moveBranch(ctx context.Context, branch, commit string, before *tip) error {
-	to := f.remote()
+	to := f.Remote()
 	options := remote.PushOptions{Branch: branch, Commit: commit, Expected: before.lease()}
 	if err := workspace.Patiently(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
