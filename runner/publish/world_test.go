@@ -37,7 +37,13 @@ type world struct {
 // newWorld has main with README.md, which a checkout stands on.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	f := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
+	return newWorldOf(t, "helper[bot]")
+}
+
+// newWorldOf is one with the token of a bot.
+func newWorldOf(t *testing.T, bot string) *world {
+	t.Helper()
+	f := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: bot, ID: 9, Type: "Bot"}})
 	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: filepath.Join(t.TempDir(), "checkout")}
 	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
 	w.put("README.md", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
