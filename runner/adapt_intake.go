@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -24,17 +23,11 @@ const (
 	trailerInput   = intake.InputTrailer
 )
 
-var issueInBranch = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
-
 var (
-	commitMark        = intake.FinishedMark
-	isFinished        = intake.IsFinished
-	isProgress        = intake.IsProgress
-	defaultBranch     = intake.DefaultBranch
-	lookUpBranch      = intake.LookUpBranch
-	readPullRequest   = intake.ReadPullRequest
-	forgeFailure      = intake.ForgeFailure
-	forgeFailureOrNil = intake.ForgeFailure
+	isProgress    = intake.IsProgress
+	defaultBranch = intake.DefaultBranch
+	lookUpBranch  = intake.LookUpBranch
+	forgeFailure  = intake.ForgeFailure
 )
 
 func (r *run) trace() string { return intake.FruitlessMark(r.task.snapshot, r.base.SHA) }
@@ -92,16 +85,12 @@ func (r *run) readEvent(ctx context.Context) {
 	r.event, r.eventErr = r.told.Event, r.told.Unusable()
 }
 
-func unusableEvent(stop error) error { return stop }
-
 func (r *run) eventBase() string {
 	if r.pull != nil {
 		return r.pull.Base
 	}
 	return r.told.Base()
 }
-
-func (r *run) fromEvent() bool { return r.job.Task.From == "event" }
 
 func (r *run) eventRepository() forge.Repository {
 	return r.forge.Repository(r.env.Get("GITHUB_REPOSITORY"))

@@ -139,23 +139,12 @@ func (r *run) takeChanges(ctx context.Context) error {
 	})
 }
 
-func (r *run) keepChanges(ctx context.Context) error {
-	return r.inWorkspace(func(w *workspace.Workspace) error { return w.Keep(ctx, r.changes, r.movedTo()) })
-}
-
 const (
 	keptUntracked = record.StateFolder + "/untracked"
 	awayFile      = record.StateFolder + "/away"
 	inChange      = workspace.InChange
 	inPatches     = workspace.InPatches
 )
-
-func (r *run) keepWork() error {
-	if r.bundled() {
-		return nil
-	}
-	return r.ws().KeepWork()
-}
 
 // checkoutName is the checkout for a person, who looks for nothing in it after a
 // replay.
@@ -174,14 +163,6 @@ func (r *run) objectFailure(err error) *outcome.Stop {
 	return r.ws().ObjectFailure(err, sandbox.Level(r.confined.Level), r.history != nil && r.history.worked())
 }
 
-func (r *run) fetchCommit(ctx context.Context, sha string, alone bool) error {
-	return r.ws().Fetch(ctx, r.remote(), sha, alone)
-}
-
-func (r *run) switchCheckout(ctx context.Context, commit string) error {
-	return r.ws().Switch(ctx, r.branch, commit, r.changes)
-}
-
 func (r *run) findGit(dir string) string { return workspace.FindGit(r.env.Get("PATH"), dir) }
 func (r *run) baseName() string          { return workspace.BaseName(r.base) }
 func (r *run) workDir() string           { return r.ws().WorkDir(r.job.Repository.Path) }
@@ -190,13 +171,6 @@ func (r *run) warnOfOwner()                                    { r.ws().WarnOfOw
 func (r *run) gitUnchanged(ctx context.Context) error          { return r.ws().GitUnchanged(ctx) }
 func (r *run) restoreCheckout(ctx context.Context) error       { return r.ws().Restore(ctx, r.inCheckout()) }
 func (r *run) unchangedBy(ctx context.Context, c string) error { return r.ws().UnchangedBy(ctx, c) }
-func (r *run) writePatch(ctx context.Context) (string, error) {
-	return r.ws().WritePatch(ctx, r.changes)
-}
-
-func (r *run) writePack(ctx context.Context, name, commit string) error {
-	return r.ws().WritePack(ctx, r.changes, name, commit)
-}
 
 func outsideCheckout(path, dir string) error { return workspace.OutsideCheckout(path, dir) }
 
@@ -206,10 +180,9 @@ func checkoutFailureOrNil(err error) error { return workspace.CheckoutFailure(er
 
 func remoteFailure(what string, err error) error { return workspace.RemoteFailure(what, err) }
 
-func patiently(ctx context.Context, do func() error) error    { return workspace.Patiently(ctx, do) }
 func workPack(d *record.Directory) string                     { return workspace.WorkPack(d) }
 func changeFiles(c *gitops.ChangeSet) []transcript.ChangeFile { return workspace.ChangeFiles(c) }
-func jsonPath(path string) string                             { return workspace.JSONPath(path) }
+func nameOf(b gitops.Base) string                             { return workspace.BaseName(b) }
 func some(paths []string) string                              { return markdown.SomeFiles(paths) }
 func (r *run) remote() remote.Remote {
 	return remote.Remote{URL: r.repo.gitURL(), Token: r.env.Token()}

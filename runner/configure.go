@@ -52,11 +52,6 @@ func (r *run) loadJob(ctx context.Context) error {
 	return r.goBy(r.source.Load(ctx, r.baseCommit()))
 }
 
-// loadTemplate takes the configuration for a change that is there already.
-func (r *run) loadTemplate(ctx context.Context) error {
-	return r.goBy(r.source.LoadTemplate(ctx, r.baseCommit()))
-}
-
 func (r *run) goBy(set *settings.Settings, err error) error {
 	if err != nil {
 		return err

@@ -3,11 +3,9 @@ package runner
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // joinBranch puts the checkout on the end of the person's branch. What
@@ -49,17 +47,4 @@ func (r *run) standOn(ctx context.Context, sha string) error {
 		r.base = base
 	}
 	return err
-}
-
-// joinPullRequest tells of the commit in a comment: title, text and state of the
-// pull request are its author's.
-func (r *run) joinPullRequest(ctx context.Context, body string) error {
-	if _, err := r.eventRepository().CreateComment(ctx, r.pull.Number, joinMark+strings.TrimPrefix(body, draftMark)); err != nil {
-		r.rec.Warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
-	}
-	r.published.pull, r.published.operation = r.pull, "updated"
-	return r.rec.Append(transcript.TypePublish, transcript.Publish{
-		Step: "pull_request", Branch: r.branch, HeadSHA: r.published.commit,
-		Number: r.pull.Number, URL: r.pull.URL, Operation: r.published.operation,
-	})
 }

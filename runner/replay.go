@@ -356,9 +356,9 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 			return nil, err
 		}
 	}
-	options := p.recorded.bodyOptions()
-	options.Template = p.run.pullTemplate()
-	posts, err := body.Compose(view, options)
+	means, proposal := p.recorded.means(), p.recorded.proposal()
+	means.Workspace = p.run.ws() // which has the template
+	posts, err := body.Compose(view, means.BodyOptions(&proposal))
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +378,7 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if !sameFiles(changeFiles(changes), change.Files) {
+	if !transcript.SameFiles(changeFiles(changes), change.Files) {
 		found.Differences = append(found.Differences, Difference{What: "change", Recorded: change.TreeSHA, Replayed: string(changes.Tree)})
 	}
 	found.Tree = string(changes.Tree)

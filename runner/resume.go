@@ -207,23 +207,3 @@ func (r *run) restore(ctx context.Context) error {
 	}
 	return r.briefAgent(ctx)
 }
-
-// releaseAgain goes on with a release in which the run was stopped after the
-// branch had moved. What GitHub has of it is made anew: the commit was nowhere
-// else.
-func (r *run) releaseAgain(ctx context.Context, before *tip) error {
-	if r.publishMode() == publishGitHub {
-		if err := r.release(ctx, before); err != nil {
-			return err
-		}
-		return r.present(ctx)
-	}
-	r.published.commit, r.published.branch = before.sha, r.branch
-	if err := r.switchCheckout(ctx, before.sha); err != nil {
-		return err
-	}
-	if err := r.push(ctx, before.sha, before); err != nil {
-		return err
-	}
-	return r.present(ctx)
-}

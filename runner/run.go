@@ -141,14 +141,11 @@ type run struct {
 	bundleHead   string   // of the chain of the run whose bundle is published
 	published    published
 	drift        drift       // of the base, while the work was done
-	pins         pins        // of the second half alone
 	key          *sshsig.Key // that the commit is signed with; nil for none
 	watch        *progress.Watch
 	progressLike []forge.Comment // that may be an earlier run's progress
 	shownAs      string          // folder of the transcript that the body names; empty for its own
 	bodyFile     string          // of the pull request, once it is written
-	notes        []string        // that the body of the pull request tells, see tell
-	doubts       []string        // for which it is a draft, see doubt
 }
 
 // pipeline is a run from the task to its outcome. A nil error means that the

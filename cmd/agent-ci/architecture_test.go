@@ -28,6 +28,9 @@ var mayImport = map[string][]string{
 var roomKnows = map[string][]string{
 	"runner/actions": {"runner/given"},
 	"runner/agent":   {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/bundle": {
+		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
+	},
 	"runner/confine": {
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
@@ -37,6 +40,7 @@ var roomKnows = map[string][]string{
 	"runner/intake/clean": {
 		"runner/transcript/markdown",
 	},
+	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -299,6 +300,13 @@ type ChangeFile struct {
 	Binary     bool   `json:"binary,omitempty"`
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
+}
+
+// SameFiles says whether two changes are one, whatever lines were counted.
+func SameFiles(a, b []ChangeFile) bool {
+	return slices.EqualFunc(a, b, func(x, y ChangeFile) bool {
+		return x.Path == y.Path && x.NewID == y.NewID && x.NewMode == y.NewMode && x.OldID == y.OldID
+	})
 }
 
 // Publish is one step of publishing: commit, push or pull_request.

@@ -1,4 +1,4 @@
-package runner
+package publish
 
 import (
 	"path"
@@ -19,23 +19,21 @@ const maxTemplate = 64 << 10
 
 // pullTemplate is the template of the base commit that GitHub would fill a new
 // pull request with; "" when there is none. One that cannot be read is a warning.
-func (r *run) pullTemplate() string {
-	if r.checkout == nil {
-		return ""
-	}
+func (m Means) pullTemplate() string {
+	checkout := m.Workspace.Checkout()
 	for _, folder := range templateFolders {
-		names, err := r.checkout.BaseFiles(folder)
+		names, err := checkout.BaseFiles(folder)
 		if err != nil {
-			r.rec.Warn("pull_request_template", "The pull request template could not be looked for: %v", err)
+			m.Record.Warn("pull_request_template", "The pull request template could not be looked for: %v", err)
 			return ""
 		}
 		at := slices.IndexFunc(names, func(name string) bool { return slices.Contains(templateNames, strings.ToLower(name)) })
 		if at < 0 {
 			continue
 		}
-		text, err := r.checkout.ReadBase(path.Join(folder, names[at]), maxTemplate)
+		text, err := checkout.ReadBase(path.Join(folder, names[at]), maxTemplate)
 		if err != nil {
-			r.rec.Warn("pull_request_template", "The pull request template was left out: %v", err)
+			m.Record.Warn("pull_request_template", "The pull request template was left out: %v", err)
 		}
 		return string(text)
 	}

@@ -1,0 +1,136 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// The commits of a run are agent-ci's own where the environment names nobody.
+// The address is of a domain that can never exist (RFC 2606).
+const (
+	committerName  = "agent-ci"
+	committerEmail = "agent-ci@noreply.invalid"
+)
+
+// transcriptTrailer names in a commit the end of the chain of its transcript at
+// this moment.
+const transcriptTrailer = "Agent-CI-Transcript"
+
+// commitHere makes the commit in the checkout's repository.
+func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
+	now := time.Now()
+	options := gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", now), Committer: m.signature("COMMITTER", now)}
+	if p.Key != nil {
+		options.Sign = func(commit []byte) (string, error) { return p.Key.Sign(sshsig.Git, commit) }
+	}
+	commit, err := m.Workspace.Checkout().WriteCommit(ctx, p.Change, options)
+	if err != nil {
+		return "", fmt.Errorf("commit the change: %w", err)
+	}
+	return commit, m.recordCommit(p.Task.Branch, commit)
+}
+
+func (m Means) recordCommit(branch, commit string) error {
+	return m.Record.Append(transcript.TypePublish, transcript.Publish{Step: "commit", Branch: branch, HeadSHA: commit})
+}
+
+func (m Means) recordPush(branch, commit, remote string) error {
+	return m.Record.Append(transcript.TypePublish, transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: remote})
+}
+
+// signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
+func (m Means) signature(role string, when time.Time) gitops.Signature {
+	s := gitops.Signature{Name: committerName, Email: committerEmail, When: when}
+	if name := m.Env.Get("GIT_" + role + "_NAME"); name != "" {
+		s.Name = name
+	}
+	if email := m.Env.Get("GIT_" + role + "_EMAIL"); email != "" {
+		s.Email = email
+	}
+	return s
+}
+
+// commitMessage is the message with the head of the transcript's chain, once that
+// is on disk.
+func (m Means) commitMessage(p *Proposal) (string, error) {
+	head := p.ChainHead
+	if head == "" {
+		if err := m.Record.SyncLog(); err != nil {
+			return "", err
+		}
+		head = m.Record.Log().Head()
+	}
+	view, err := m.Record.View()
+	if err != nil {
+		return "", err
+	}
+	return p.message(p.title(view), head, m.Repository, m.coAuthor(p)), nil
+}
+
+// message is the title, the summary, what it fixes, and the trailers by which a
+// later run knows the commit (git-interpret-trailers(1): the last paragraph).
+func (p *Proposal) message(title, chainHead, repository, coAuthor string) string {
+	paragraphs := []string{title}
+	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
+		paragraphs = append(paragraphs, summary)
+	}
+	if closing := Closing(p.Task.Issue, repository); closing != "" {
+		paragraphs = append(paragraphs, closing)
+	}
+	trailers := []string{gitops.TrailerRun + ": " + p.RunID}
+	if p.Task.Mode != intake.Join { // with both a later run would take the branch for its own, and push over it
+		trailers = append(trailers, gitops.TrailerBase+": "+p.Base.SHA)
+	}
+	trailers = append(trailers, transcriptTrailer+": "+chainHead)
+	if p.Task.Snapshot != "" {
+		trailers = append(trailers, intake.InputTrailer+": "+p.Task.Snapshot)
+	}
+	if coAuthor != "" {
+		trailers = append(trailers, "Co-authored-by: "+coAuthor)
+	}
+	return strings.Join(append(paragraphs, strings.Join(trailers, "\n")), "\n\n") + "\n"
+}
+
+// Closing closes the issue that a task came from, once the change is merged; empty
+// for one of another repository, which is not this one's to close.
+func Closing(issue *job.Issue, repository string) string {
+	if issue == nil || !strings.EqualFold(issue.Repository, repository) {
+		return ""
+	}
+	return fmt.Sprintf("Fixes #%d", issue.Number)
+}
+
+// coAuthor is who asked for the work, else who wrote the issue, by the address
+// under which the forge knows every account. Bots are none.
+func (m Means) coAuthor(p *Proposal) string {
+	if !p.Job.PullRequest.Commit.CoAuthor {
+		return ""
+	}
+	login, id := p.Task.Actor, p.Task.ActorID
+	if author := p.Task.Author; (login == "" || id == 0) && author != nil && !author.Bot {
+		login, id = author.Login, author.ID
+	}
+	if login == "" || id == 0 || strings.HasSuffix(login, "[bot]") {
+		return ""
+	}
+	return fmt.Sprintf("%s <%d+%s@%s>", login, id, login, noReplyHost(m.ServerURL))
+}
+
+// noReplyHost is the domain of the accounts' addresses on a server.
+func noReplyHost(serverURL string) string {
+	if serverURL == "https://github.com" {
+		return "users.noreply.github.com"
+	}
+	host := "users.noreply." + strings.TrimPrefix(strings.TrimPrefix(serverURL, "https://"), "http://")
+	host, _, _ = strings.Cut(host, ":")
+	return host
+}

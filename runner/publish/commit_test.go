@@ -1,0 +1,272 @@
+package publish
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/settings"
+)
+
+func TestCommitMessage(t *testing.T) {
+	p := Proposal{
+		RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: "Greets.\n\n@everyone: done.",
+		Task: intake.Task{Issue: &job.Issue{Repository: "octo/widgets", Number: 7}, Snapshot: "input-1"},
+	}
+	want := "Greet\n\nGreets.\n\n" + "SUMMARY" + "\n\nFixes #7\n\n" +
+		"Agent-CI-Run: run-1\nAgent-CI-Base: base-1\nAgent-CI-Transcript: head-1\nAgent-CI-Input: input-1\nCo-authored-by: Ada <1+Ada@users.noreply.github.com>\n"
+	got := p.message("Greet", "head-1", "octo/widgets", "Ada <1+Ada@users.noreply.github.com>")
+	paragraphs := strings.Split(got, "\n\n")
+	if len(paragraphs) > 2 {
+		want = strings.Replace(want, "SUMMARY", paragraphs[2], 1) // how names are made harmless is markdown's
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p = Proposal{RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: " Greet. ", Task: intake.Task{Mode: intake.Join}}
+	if got := p.message("Greet", "head-1", "octo/widgets", ""); got != "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n" {
+		t.Errorf("of a person's pull request: %q", got)
+	}
+}
+
+func TestCoAuthors(t *testing.T) {
+	author := &forge.User{Login: "grace", ID: 2}
+	for name, test := range map[string]struct {
+		task   intake.Task
+		server string
+		want   string
+	}{
+		"nobody":            {},
+		"who asked":         {task: intake.Task{Actor: "ada", ActorID: 1, Author: author}, want: "ada <1+ada@users.noreply.github.com>"},
+		"who wrote it":      {task: intake.Task{Author: author}, want: "grace <2+grace@users.noreply.github.com>"},
+		"without a number":  {task: intake.Task{Actor: "ada", Author: author}, want: "grace <2+grace@users.noreply.github.com>"},
+		"a bot asked":       {task: intake.Task{Actor: "helper[bot]", ActorID: 9}},
+		"a bot wrote it":    {task: intake.Task{Author: &forge.User{Login: "helper", ID: 9, Bot: true}}},
+		"on another server": {task: intake.Task{Author: author}, server: "http://ghe.example.com:8443", want: "grace <2+grace@users.noreply.ghe.example.com>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Means{ServerURL: "https://github.com"}
+			if test.server != "" {
+				m.ServerURL = test.server
+			}
+			p := &Proposal{Task: test.task, Job: &job.Job{}}
+			if got := m.coAuthor(p); got != "" {
+				t.Errorf("not asked for: %q", got)
+			}
+			p.Job.PullRequest.Commit.CoAuthor = true
+			if got := m.coAuthor(p); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWhoseCommitItIs(t *testing.T) {
+	w := newWorld(t)
+	w.Env = append(w.Env, "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Robot")
+	out := w.publish(w.toLocal(), w.proposal("hello.txt", "Hello.\n"))
+	if got := w.git(w.dir, "show", "--no-patch", "--format=%an <%ae>, %cn <%ce>", out.Commit); got != "Ada <ada@example.invalid>, Robot <agent-ci@noreply.invalid>" {
+		t.Error(got)
+	}
+	trailer := w.git(w.dir, "show", "--no-patch", "--format=%(trailers:key="+transcriptTrailer+",valueonly)", out.Commit)
+	closed := w.proposal("hello.txt", "Hello.\n")
+	closed.ChainHead = strings.Repeat("cd", 32)
+	message, err := w.commitMessage(&closed)
+	w.must(err)
+	if len(trailer) != 64 || !strings.Contains(message, closed.ChainHead) {
+		t.Errorf("transcript %q; of one that is closed:\n%s", trailer, message)
+	}
+}
+
+// sshKey makes a key and gives its path.
+func sshKey(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-f", path).CombinedOutput(); err != nil {
+		t.Skipf("there is no ssh-keygen: %v\n%s", err, out)
+	}
+	return path
+}
+
+func TestReadingTheKey(t *testing.T) {
+	path := sshKey(t)
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := job.Commit{Sign: signSSH, KeyEnv: "KEY"}
+	for name, test := range map[string]struct {
+		commit job.Commit
+		value  string
+		key    bool
+		words  string
+	}{
+		"in the variable": {commit: sign, value: strings.TrimRight(string(pem), "\n"), key: true},
+		"in a file":       {commit: sign, value: path, key: true},
+		"not asked for":   {commit: job.Commit{Sign: signGitHub, KeyEnv: "KEY"}, value: path},
+		"no variable":     {commit: job.Commit{Sign: signSSH}, value: path, words: "has no key"},
+		"nothing in it":   {commit: sign, words: "has no key"},
+		"no such file":    {commit: sign, value: path + "-gone", words: "the file that KEY names cannot be read"},
+		"another text":    {commit: sign, value: "hunter2", words: "what KEY holds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, err := ReadKey(t.Context(), settings.Environment{"KEY=" + test.value}, test.commit)
+			if (key != nil) != test.key || test.words == "" && err != nil {
+				t.Fatalf("got %v, %v", key, err)
+			}
+			if test.words != "" {
+				if stop := wantStop(t, err, "signing_key"); !strings.Contains(stop.Message, test.words) || strings.Contains(stop.Message, "hunter2") {
+					t.Error(stop.Message)
+				}
+			}
+		})
+	}
+}
+
+func TestSigningWithAKey(t *testing.T) {
+	w := newWorld(t)
+	w.Env = append(w.Env, "KEY="+sshKey(t))
+	p := w.proposal("hello.txt", "Hello.\n")
+	var err error
+	p.Key, err = Prepare(t.Context(), w.toLocal(), taskBranch, p.Base, job.Commit{Sign: signSSH, KeyEnv: "KEY"})
+	w.must(err)
+	out := w.publish(w.toLocal(), p)
+	if raw := w.git(w.dir, "cat-file", "commit", out.Commit); !strings.Contains(raw, "gpgsig -----BEGIN SSH SIGNATURE-----") {
+		t.Errorf("commit:\n%s", raw)
+	}
+}
+
+func TestTheForgeSigns(t *testing.T) {
+	w := newWorld(t)
+	p := w.proposal("a/hello.txt", "Hello.\n")
+	p.Job.PullRequest.Commit.Sign = signGitHub
+	out := w.publish(w.toForge(), p)
+	if w.tipOn(w.repo.Dir, taskBranch) != out.Commit || w.tipOn(w.dir, taskBranch) != out.Commit || w.warned("unsigned") || w.warned("checkout_not_switched") {
+		t.Errorf("publication: %+v, warnings %v", out, w.Record.Warnings())
+	}
+	w.git(w.dir, "checkout", "--quiet", "main")
+	w.run("20260301T100000Z-00000002")
+	p = w.proposal("a/hello.txt", "Hello again.\n") // over a branch that is there
+	p.Job.PullRequest.Commit.Sign = signGitHub
+	if out = w.publish(w.toForge(), p); w.tipOn(w.repo.Dir, taskBranch) != out.Commit || w.warned("unsigned") {
+		t.Errorf("publication: %+v, warnings %v", out, w.Record.Warnings())
+	}
+}
+
+// What the forge cannot sign is committed here, and the pull request says so.
+func TestWhatTheForgeCannotSign(t *testing.T) {
+	tree := forgetest.Reply{Status: http.StatusCreated, Body: `{"sha": "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "tree": []}`}
+	for name, test := range map[string]struct {
+		file  string
+		reply *forgetest.Reply
+		local bool
+		words string
+	}{
+		"made here":           {file: "hello.txt", local: true, words: "it is GitHub that signs it, and it is made here"},
+		"a name without text": {file: "caf\xe9.txt", words: "cannot make one with the file"},
+		"another tree":        {file: "hello.txt", reply: &tree, words: "GitHub made another tree of the change (4b825dc642cb)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if test.reply != nil {
+				w.forge.On(http.MethodPost, "/repos/octo/widgets/git/trees", *test.reply, 1)
+			}
+			p := w.proposal(test.file, "Hello.\n")
+			p.Job.PullRequest.Commit.Sign = signGitHub
+			var to Destination = w.toForge()
+			if test.local {
+				to = w.toLocal()
+			}
+			out := w.publish(to, p)
+			if w.tipOn(w.repo.Dir, taskBranch) != out.Commit || out.Commit == "" {
+				t.Errorf("publication: %+v", out)
+			}
+			w.wantWarning("unsigned")
+			if said := w.Record.Warnings()[0].Message; !strings.Contains(said, test.words) {
+				t.Error(said)
+			}
+		})
+	}
+}
+
+// A branch that somebody made meanwhile is not moved.
+func TestPointingTheBranchOfAnotherRun(t *testing.T) {
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	p.Job.PullRequest.Commit.Sign = signGitHub
+	theirs := w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
+	var out Publication
+	wantStop(t, w.toForge().release(t.Context(), &p, nil, &out), "foreign_commit")
+	if w.tipOn(w.repo.Dir, taskBranch) != theirs || out.Commit != "" {
+		t.Errorf("publication: %+v", out)
+	}
+	no := forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}
+	w.forge.On(http.MethodPost, "/repos/octo/widgets/git/refs", no, 1)
+	wantStop(t, w.toForge().release(t.Context(), &p, nil, &out), "forbidden")
+	for _, path := range []string{"blobs", "commits"} {
+		w.forge.On(http.MethodPost, "/repos/octo/widgets/git/"+path, no, 1)
+		wantStop(t, w.toForge().release(t.Context(), &p, nil, &out), "forbidden")
+	}
+}
+
+func TestTreeEdits(t *testing.T) {
+	file := func(path, id string) gitops.File {
+		mode := "100644"
+		if id == "" {
+			mode = ""
+		}
+		return gitops.File{Path: path, NewMode: mode, NewID: id}
+	}
+	got := treeEdits([]gitops.File{
+		file("gone", ""), file("folder", "1"), file("folder/old", ""), file("file", ""), file("file/new", "2"), file("a/b/c", "3"),
+	})
+	want := []forge.TreeEdit{
+		{Path: "gone"}, {Path: "folder", Mode: "100644", ID: "1"}, {Path: "file/new", Mode: "100644", ID: "2"}, {Path: "a/b/c", Mode: "100644", ID: "3"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string
+		warns bool
+	}{
+		"none":              {},
+		"at the top":        {files: map[string]string{"PULL_REQUEST_TEMPLATE.md": "Top."}, want: "Top."},
+		"below .github":     {files: map[string]string{"docs/pull_request_template.md": "Docs.", ".github/Pull_Request_Template.txt": "Here."}, want: "Here."},
+		"a folder of that":  {files: map[string]string{".github/pull_request_template/a.md": "A.", "docs/pull_request_template": "Docs."}, want: "Docs."},
+		"longer than read":  {files: map[string]string{"pull_request_template": string(bytes.Repeat([]byte("x"), maxTemplate+1))}, warns: true},
+		"in another folder": {files: map[string]string{"src/pull_request_template.md": "Src."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for path, text := range test.files {
+				w.put(path, text)
+			}
+			w.git(w.dir, "add", "--all")
+			w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=Templates")
+			w.run("20260301T100000Z-00000002")
+			if got := w.pullTemplate(); got != test.want || w.warned("pull_request_template") != test.warns {
+				t.Errorf("got %q, warnings %v", got, w.Record.Warnings())
+			}
+			p := &Proposal{Job: w.job(), Task: intake.Task{Mode: intake.Join}}
+			if got := w.BodyOptions(p).Template; got != "" {
+				t.Errorf("a comment on a person's pull request has %q", got)
+			}
+		})
+	}
+}

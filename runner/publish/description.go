@@ -1,0 +1,106 @@
+package publish
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+)
+
+// draftMark begins the body of a draft that a run made. A later run may make such
+// a draft ready: one that a person wants stays one.
+const draftMark = "<!-- agent-ci: draft -->\n"
+
+// description is what a pull request says.
+type description struct {
+	title string
+	body.Posts
+}
+
+// describe writes the body of the pull request to the run directory, and gives it
+// with the comments that go on with it.
+func (m Means) describe(p *Proposal, options body.Options, out *Publication) (description, error) {
+	view, err := m.Record.View()
+	if err != nil {
+		return description{}, err
+	}
+	posts, err := body.Compose(view, options)
+	if err != nil {
+		return description{}, err
+	}
+	if err := m.Record.Write(record.PullRequestFile, []byte(posts.Body)); err != nil {
+		return description{}, err
+	}
+	out.BodyFile = record.PullRequestFile
+	return description{p.title(view), posts}, nil
+}
+
+func (p *Proposal) title(view *transcript.View) string {
+	if p.Job.PullRequest.Title != "" {
+		return p.Job.PullRequest.Title
+	}
+	return body.Title(view)
+}
+
+// BodyOptions are what the body of a pull request is told beside the view of the
+// run, before there is a commit. It stands alone, without comments.
+func (m Means) BodyOptions(p *Proposal) body.Options {
+	options := body.Options{
+		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.ShownAs, filepath.Base(m.Record.Path())),
+		Notes: p.notes, Closing: Closing(p.Task.Issue, m.Repository),
+	}
+	for _, reason := range p.draftReasons() {
+		options.Draft = append(options.Draft, m.Record.Redact(reason))
+	}
+	if p.Task.Mode == intake.Join { // it becomes a comment on a person's
+		return options
+	}
+	if options.Template = m.pullTemplate(); p.draft() {
+		options.Head = draftMark
+	}
+	return options
+}
+
+// draftReasons say why the pull request is a draft, beside a red verification,
+// which the body tells itself. Of a run that has ended the body also tells how.
+func (p *Proposal) draftReasons() []string {
+	var reasons []string
+	if reason := p.unverified(); reason != "" {
+		reasons = append(reasons, reason)
+	}
+	if p.Job.PullRequest.Draft {
+		reasons = append(reasons, "the job asks for one (pull_request.draft).")
+	}
+	if p.Stopped != nil && p.ChainHead == "" {
+		reasons = append(reasons, "a budget ended the work before it was done: "+p.Stopped.Message)
+	}
+	var before []string
+	for _, row := range p.Table.Rows {
+		if row.Passed && row.After != "green" {
+			before = append(before, row.Name)
+		}
+	}
+	if len(before) > 0 {
+		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
+	}
+	return reasons
+}
+
+// draft says whether the pull request must not be merged as it is.
+func (p *Proposal) draft() bool {
+	return !p.Table.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
+}
+
+// warn is a warning that the pull request shows, also that of a proposal whose
+// transcript is closed.
+func (m Means) warn(p *Proposal, code, format string, args ...any) {
+	m.Record.Warn(code, format, args...)
+	if p.ChainHead != "" {
+		p.notes = append(p.notes, m.Record.Redact(fmt.Sprintf(format, args...)))
+	}
+}

@@ -1,0 +1,106 @@
+package publish
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+func TestClosingIsOfTheSameRepository(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		issue *job.Issue
+		want  string
+	}{
+		{"no issue", nil, ""},
+		{"this repository", &job.Issue{Repository: "Octo/Widgets", Number: 7}, "Fixes #7"},
+		{"another", &job.Issue{Repository: "octo/other", Number: 7}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Closing(test.issue, "octo/widgets"); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A closed transcript tells of no warning: the body does, without secrets.
+func TestWarningsOfAClosedTranscript(t *testing.T) {
+	const token = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
+	m := Means{Record: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})}
+	open, closed := &Proposal{}, &Proposal{ChainHead: "ab12"}
+	for _, p := range []*Proposal{open, closed} {
+		m.warn(p, "said", "Said with %s.", token)
+	}
+	if diff := cmp.Diff([]string{"Said with [secret TOKEN]."}, closed.notes); diff != "" || open.notes != nil {
+		t.Errorf("notes of an open transcript: %q; of a closed one (-want +got):\n%s", open.notes, diff)
+	}
+	if n := len(m.Record.Warnings()); n != 1 {
+		t.Errorf("%d warnings, want the one", n)
+	}
+}
+
+func TestWhyAPullRequestIsADraft(t *testing.T) {
+	row := func(name, before, after string, passed bool) transcript.VerifyRow {
+		return transcript.VerifyRow{Name: name, Before: before, After: after, Passed: passed}
+	}
+	green := transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{row("test", "green", "green", true)}}
+	stop := outcome.Stopf(outcome.BudgetExceeded, "tokens", "Out of tokens.")
+	old := gitops.Base{Branch: "main", SHA: "1111111111111111"}
+	for name, test := range map[string]struct {
+		p     Proposal
+		draft bool
+		want  []string
+	}{
+		"green":        {p: Proposal{Table: green}},
+		"no checks":    {p: Proposal{Table: transcript.Verify{Passed: true}, madeOn: old}},
+		"red":          {p: Proposal{Table: transcript.Verify{}}, draft: true},
+		"still red":    {p: Proposal{Table: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{row("lint", "red", "red", true), row("slow", "timeout", "timeout", true)}}}, draft: true, want: []string{"lint, slow did not pass before the change either."}},
+		"stopped":      {p: Proposal{Table: green, Stopped: stop}, draft: true, want: []string{"a budget ended the work before it was done: Out of tokens."}},
+		"told by end":  {p: Proposal{Table: green, Stopped: stop, ChainHead: "ab12"}, draft: true},
+		"moved on":     {p: Proposal{Table: green, madeOn: old, Base: gitops.Base{Branch: "main", SHA: "2222222222222222"}}, draft: true, want: []string{"verified on 111111111111, not on 222222222222: main moved in between, and the change was merged onto it."}},
+		"never moved":  {p: Proposal{Table: green, Base: old}},
+		"asked for it": {p: Proposal{Table: green, Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}}, draft: true, want: []string{"the job asks for one (pull_request.draft)."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.p.Job == nil {
+				test.p.Job = &job.Job{}
+			}
+			if diff := cmp.Diff(test.want, test.p.draftReasons()); diff != "" {
+				t.Errorf("reasons (-want +got):\n%s", diff)
+			}
+			if got := test.p.draft(); got != test.draft {
+				t.Errorf("draft: %v", got)
+			}
+		})
+	}
+}
+
+func TestFinishedBodies(t *testing.T) {
+	const sha = "0123456789012345678901234567890123456789"
+	for _, test := range []struct {
+		name, body string
+		want       bool
+	}{
+		{"a person's", "My own words.", true},
+		{"of this commit", draftMark + intake.FinishedMark(sha) + "Done.", true},
+		{"of another", intake.FinishedMark("9"+sha[1:]) + "Done.", false},
+		{"not finished", unfinished(intake.FinishedMark(sha)+"Done.", sha, intake.UnfinishedMark), false},
+		{"without its comments", unfinished(draftMark+intake.FinishedMark(sha)+"Done.", sha, intake.UncommentedMark), false},
+		{"edited on its page", "<!-- agent-ci: commit " + sha + " -->\r\nDone.", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := intake.IsFinished(test.body, sha); got != test.want {
+				t.Errorf("IsFinished(%q) = %v", test.body, got)
+			}
+		})
+	}
+}

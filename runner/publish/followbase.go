@@ -1,0 +1,156 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// mostRebases is how often a change follows a base that moves again while the
+// change is verified there. A base that moves on is the merge's matter then.
+const mostRebases = 3
+
+// follow puts the change on the newest commit of its base branch, each file merged
+// three ways, and verifies it there. What goes on top of a person's commits stays
+// there.
+func (f Forge) follow(ctx context.Context, p *Proposal) error {
+	if p.Task.Mode == intake.Join {
+		return nil
+	}
+	for range mostRebases {
+		now, err := LookUpBase(ctx, f.repository(), p.Base)
+		if err == nil && p.Follow.Allow != nil {
+			err = p.Follow.Allow(p.Base, now)
+		}
+		if err != nil || !now.moved() {
+			return err
+		}
+		if err := f.rebase(ctx, p, now); err != nil || p.Change.Empty() {
+			return err
+		}
+		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
+			return err
+		}
+		if err := p.verifyAgain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BaseBranch is how the branch of a base stands to its commit.
+type BaseBranch struct {
+	Tip      string         // its newest commit; empty where there is no such branch
+	Relation forge.Relation // of Tip to the base
+}
+
+// moved says that there is more than the base on the branch, or something else.
+// That the branch is gone says the pull request.
+func (b BaseBranch) moved() bool {
+	return b.Tip != "" && b.Relation != forge.Behind && b.Relation != forge.Identical
+}
+
+// LookUpBase asks how the branch of a base stands to its commit.
+func LookUpBase(ctx context.Context, in forge.Repository, base gitops.Base) (BaseBranch, error) {
+	commit, err := in.Branch(ctx, base.Branch)
+	switch {
+	case err != nil:
+		return BaseBranch{}, intake.ForgeFailure("The base branch "+base.Branch+" cannot be looked up", err)
+	case commit == nil:
+		return BaseBranch{}, nil
+	case commit.SHA == base.SHA:
+		return BaseBranch{Tip: commit.SHA, Relation: forge.Identical}, nil
+	}
+	relation, err := in.Compare(ctx, base.SHA, commit.SHA)
+	return BaseBranch{Tip: commit.SHA, Relation: relation},
+		intake.ForgeFailure("The base branch "+base.Branch+" cannot be compared with what the change is made on", err)
+}
+
+// rebase makes the change one of another base commit.
+func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
+	base, moved, err := f.mergeOnto(ctx, p, now)
+	if err != nil {
+		return err
+	}
+	if p.InCheckout == p.Change {
+		if err := f.Workspace.KeepWork(); err != nil {
+			return err
+		}
+	}
+	f.warn(p, "base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
+	if p.madeOn.SHA == "" {
+		p.madeOn = p.Base
+	}
+	p.Base, p.Change = base, moved
+	if p.Follow.Configure != nil {
+		if p.Job, err = p.Follow.Configure(ctx, base); err != nil {
+			return err
+		}
+	}
+	if p.InCheckout == nil { // the pack stays what the closed transcript tells of
+		_, err := f.Workspace.WritePatch(ctx, moved)
+		return err
+	}
+	return f.Workspace.Keep(ctx, moved, base.SHA)
+}
+
+// mergeOnto is the change on the newest commit of its base branch.
+func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base gitops.Base, moved *gitops.ChangeSet, err error) {
+	if err := f.Workspace.Fetch(ctx, f.Remote(), now.Tip, now.Relation != forge.Ahead); err != nil {
+		return base, nil, err
+	}
+	if base, err = f.Workspace.Checkout().BaseAt(p.Base.Branch, now.Tip); err != nil {
+		return base, nil, workspace.CheckoutFailure(err)
+	}
+	moved, err = f.Workspace.Checkout().Rebase(ctx, p.Change, base)
+	var conflict *gitops.MergeError
+	if errors.As(err, &conflict) {
+		err = outcome.Stopf(outcome.Conflict, "base_moved",
+			"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
+			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), conflictsIn(conflict), f.Record.Join(record.PatchFile)).Because(conflict)
+	}
+	return base, moved, err
+}
+
+// mostNamed is how many files a message names.
+const mostNamed = 10
+
+// conflictsIn are the files that cannot be merged, each with the reason.
+func conflictsIn(conflict *gitops.MergeError) string {
+	var files []string
+	for _, c := range conflict.Conflicts {
+		files = append(files, fmt.Sprintf("%s (%s)", markdown.FileName(c.Path), c.Why))
+	}
+	if more := len(files) - mostNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:mostNamed], ", "), more)
+	}
+	return strings.Join(files, ", ")
+}
+
+// verifyAgain runs the checks on the change as it is on its new base. Where they
+// cannot be run, the pull request is a draft.
+func (p *Proposal) verifyAgain(ctx context.Context) (err error) {
+	if len(p.Table.Rows) > 0 && p.Follow.Verify != nil {
+		p.Table, err = p.Follow.Verify(ctx, p.Base, p.Change, p.Table)
+	}
+	return err
+}
+
+// unverified is the reason for a draft of a change whose checks ran on another base
+// than the change is on; empty where they did not.
+func (p *Proposal) unverified() string {
+	if len(p.Table.Rows) == 0 || p.Follow.Verify != nil || p.madeOn.SHA == "" {
+		return ""
+	}
+	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
+		gitops.Short(p.madeOn.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
+}

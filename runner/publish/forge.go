@@ -1,0 +1,161 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// Forge publishes on a forge: it pushes to the task's branch there, or lets the
+// forge make the commit, and opens a pull request.
+type Forge struct {
+	Means
+	Server forge.Forge
+}
+
+// repository is where the pull request goes.
+func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repository) }
+
+// Remote is the git repository of where the pull request goes.
+func (f Forge) Remote() remote.Remote {
+	return remote.Remote{URL: f.ServerURL + "/" + f.Repository + ".git", Token: f.Env.Token()}
+}
+
+// Ready makes sure that a pull request could be opened.
+func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
+	known, err := f.repository().HasCommit(ctx, base.SHA)
+	if err != nil {
+		return intake.ForgeFailure("The base commit cannot be looked up in "+f.Repository, err)
+	}
+	if !known {
+		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
+			"The base commit %s is not in %s; push %s first.", gitops.Short(base.SHA), f.Repository, workspace.BaseName(base))
+	}
+	return f.notClosedByPerson(ctx, branch, base)
+}
+
+// notClosedByPerson ends a run whose pull request somebody closed: that is an
+// answer.
+func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops.Base) error {
+	pull, err := intake.FindPullRequest(ctx, f.repository(), branch, base.Branch)
+	switch {
+	case err != nil || pull == nil || pull.Merged:
+		return err
+	case pull.State == "open" && pull.Base != base.Branch:
+		return otherBase(pull, branch, base)
+	case pull.State == "open":
+		return f.openedAgain(ctx, pull)
+	}
+	if ours, err := f.closedByRun(ctx, pull); err != nil || ours {
+		return err
+	}
+	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
+		"Pull request #%d for %s was closed without being merged; reopen it to have this task worked on again.", pull.Number, branch)
+}
+
+// otherBase ends a run whose pull request was given another base: a change that
+// is on this one would take all of it along, and the base is not a run's to choose.
+func otherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
+	return outcome.Stopf(outcome.Conflict, "other_base",
+		"Pull request #%d for %s goes to %s, and this run is on %s; run with --set repository.base=%s, change its base back, or close it.",
+		pull.Number, branch, pull.Base, base.Branch, pull.Base)
+}
+
+func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
+	commit, err := intake.LookUpBranch(ctx, f.repository(), branch)
+	if err != nil || commit == nil {
+		return nil, err
+	}
+	return tipOf(InfoOf(commit), true), nil
+}
+
+// workflowsFolder is where a push needs more than the right to push.
+const workflowsFolder = ".github/workflows/"
+
+// mayPush finds out, before anything is pushed, that the token may not push a
+// change of workflow files: GITHUB_TOKEN never may, a classic token needs the scope
+// workflow. Of other tokens it can't be known.
+func (f Forge) mayPush(ctx context.Context, p *Proposal) error {
+	file := ""
+	for _, changed := range p.Change.Files {
+		if strings.HasPrefix(changed.Path, workflowsFolder) {
+			file = markdown.FileName(changed.Path)
+		}
+	}
+	if file == "" {
+		return nil
+	}
+	if f.Server.LacksScope("workflow") {
+		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
+			"The change touches %s, and the token lacks the scope workflow; give it that scope, or keep workflow files out of the task.", file)
+	}
+	if ofWorkflow, _ := f.Server.HasWorkflowToken(ctx); ofWorkflow { // not to know is to try
+		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
+			"The change touches %s, which GITHUB_TOKEN of GitHub Actions may never push; give the token of an app with the permission workflows: write, or a personal one.", file)
+	}
+	return nil
+}
+
+// release lets the push decide; the checkout follows it.
+func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
+	commit, made, err := f.commit(ctx, p)
+	if err != nil {
+		return err
+	}
+	if _, err := f.describe(p, f.BodyOptions(p), out); err != nil { // it is there also when the push is refused
+		return err
+	}
+	take := f.pushHere
+	if made {
+		take = f.pointBranch
+	}
+	if err := take(ctx, p, commit, before, out); err != nil {
+		return f.afterLostRace(ctx, p, err, out)
+	}
+	out.Commit, out.Branch = commit, p.Task.Branch
+	return f.followInCheckout(ctx, p, commit)
+}
+
+func (f Forge) pushHere(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
+	return f.push(ctx, p, f.Remote(), commit, before, out)
+}
+
+// afterLostRace is the end of a run whose push failed; nil where another run has
+// pushed the same.
+func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out *Publication) error {
+	if !errors.As(failed, new(*remote.LeaseError)) {
+		return failed
+	}
+	now, err := f.tip(ctx, p.Task.Branch)
+	if err != nil || now == nil {
+		return failed
+	}
+	if err := lostRace(failed, p, now); err != nil {
+		return err
+	}
+	return f.adopt(ctx, p, now, out)
+}
+
+// followInCheckout puts the checkout on the branch that was pushed. Where the
+// change followed its base, the checkout goes back to where it was before the run.
+func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string) error {
+	if p.InCheckout != p.Change {
+		return f.putBack(ctx, p)
+	}
+	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
+	if err == nil {
+		err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
+	}
+	if err != nil {
+		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", p.Task.Branch, err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// commit makes the commit of the change. Where the forge is to sign, the forge
+// makes it, and there is none here: there says so.
+func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool, err error) {
+	message, err := f.commitMessage(p)
+	if err != nil {
+		return "", false, err
+	}
+	if p.Job.PullRequest.Commit.Sign == signGitHub {
+		if sha, err = f.commitThere(ctx, p, message); err != nil || sha != "" {
+			return sha, true, err
+		}
+	}
+	sha, err = f.commitHere(ctx, p, message)
+	return sha, false, err
+}
+
+// commitThere lets the forge make the commit and sign it. What its API cannot do
+// is to be committed here instead, unsigned: sha is empty then.
+func (f Forge) commitThere(ctx context.Context, p *Proposal, message string) (sha string, err error) {
+	if path := notForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
+		f.warn(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
+		return "", nil
+	}
+	tree, err := f.storeTree(ctx, p)
+	if err != nil {
+		return "", intake.ForgeFailure("The commit cannot be made on GitHub", err)
+	}
+	if tree != string(p.Change.Tree) {
+		f.warn(p, "unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", gitops.Short(tree), gitops.Short(string(p.Change.Tree)))
+		return "", nil
+	}
+	commit, err := f.repository().CreateCommit(ctx, message, tree, p.Base.SHA)
+	if err != nil {
+		return "", intake.ForgeFailure("The commit cannot be made on GitHub", err)
+	}
+	if !commit.Verified {
+		f.warn(p, "unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
+	}
+	return commit.SHA, f.recordCommit(p.Task.Branch, commit.SHA)
+}
+
+// notForAPI is a file of the change that cannot be told in JSON or is too large for
+// one call; empty for none.
+func notForAPI(in *gitops.Checkout, files []gitops.File) (path string) {
+	for _, file := range files {
+		if !utf8.ValidString(file.Path) || !blobFits(in, file) {
+			return file.Path
+		}
+	}
+	return ""
+}
+
+func blobFits(in *gitops.Checkout, file gitops.File) bool {
+	if file.NewID == "" || file.NewMode == submoduleMode {
+		return true
+	}
+	blob, size, err := in.Blob(file.NewID)
+	if err != nil {
+		return false
+	}
+	_ = blob.Close()
+	return size <= forge.MaxBlob
+}
+
+const submoduleMode = "160000"
+
+// storeTree stores the files of the change on the forge, and the tree of them.
+func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
+	stored := map[string]bool{}
+	for _, file := range p.Change.Files {
+		if file.NewID == "" || file.NewID == file.OldID || file.NewMode == submoduleMode || stored[file.NewID] {
+			continue
+		}
+		if err := f.storeBlob(ctx, file); err != nil {
+			return "", err
+		}
+		stored[file.NewID] = true
+	}
+	return f.repository().CreateTree(ctx, string(p.Base.Tree), treeEdits(p.Change.Files))
+}
+
+func (f Forge) storeBlob(ctx context.Context, file gitops.File) error {
+	blob, _, err := f.Workspace.Checkout().Blob(file.NewID)
+	if err != nil {
+		return err
+	}
+	defer blob.Close()
+	id, err := f.repository().CreateBlob(ctx, blob)
+	if err == nil && id != file.NewID {
+		err = fmt.Errorf("%q arrived as %s, not as %s", file.Path, id, file.NewID)
+	}
+	return err
+}
+
+// treeEdits are the files as edits of the base's tree. What goes because
+// something else takes its place, a file for a folder or the other way round, is
+// not deleted besides.
+func treeEdits(files []gitops.File) []forge.TreeEdit {
+	placed, folders := map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if f.NewID == "" {
+			continue
+		}
+		placed[f.Path] = true
+		for _, folder := range foldersOf(f.Path) {
+			folders[folder] = true
+		}
+	}
+	var edits []forge.TreeEdit
+	for _, f := range files {
+		replaced := folders[f.Path]
+		for _, folder := range foldersOf(f.Path) {
+			replaced = replaced || placed[folder]
+		}
+		if f.NewID != "" || !replaced {
+			edits = append(edits, forge.TreeEdit{Path: f.Path, Mode: f.NewMode, ID: f.NewID})
+		}
+	}
+	return edits
+}
+
+// foldersOf are the folders that a path lies in.
+func foldersOf(path string) []string {
+	var list []string
+	for i := range len(path) {
+		if path[i] == '/' {
+			list = append(list, path[:i])
+		}
+	}
+	return list
+}
+
+// pointBranch points the branch to a commit that the forge has: a branch that is
+// not there is made, one that is there moves under the same lease as in a push.
+func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
+	branch := p.Task.Branch
+	point := f.moveBranch
+	if before == nil {
+		point = f.makeBranch
+	}
+	if err := point(ctx, branch, commit, before); err != nil {
+		return err
+	}
+	return f.pushed(branch, commit, f.Remote(), out)
+}
+
+func (f Forge) makeBranch(ctx context.Context, branch, commit string, before *tip) error {
+	err := f.repository().CreateBranch(ctx, branch, commit)
+	if forge.KindOf(err) == forge.Invalid { // the lease says why
+		return f.moveBranch(ctx, branch, commit, before)
+	}
+	return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
+}
+
+func (f Forge) moveBranch(ctx context.Context, branch, commit string, before *tip) error {
+	to := f.Remote()
+	options := remote.PushOptions{Branch: branch, Commit: commit, Expected: before.lease()}
+	if err := workspace.Patiently(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
+		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
+	}
+	return nil
+}

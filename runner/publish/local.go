@@ -1,0 +1,95 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+)
+
+// Local publishes on this machine: it commits on the task's branch of the checkout,
+// and pushes that to an origin which is here too.
+type Local struct{ Means }
+
+// Ready makes sure of nothing: what Prepare asks for is all that is needed here.
+func (Local) Ready(context.Context, string, gitops.Base) error { return nil }
+
+// origin is the remote of the checkout.
+func (l Local) origin() remote.Remote { return remote.Remote{URL: l.Workspace.Checkout().Origin()} }
+
+// tip looks into the repositories on this machine.
+func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
+	here, err := l.Workspace.Checkout().Tip(ctx, branch)
+	if err != nil {
+		return nil, fmt.Errorf("look up branch %s: %w", branch, err)
+	}
+	path, local := l.origin().Local()
+	if !local || here != nil && !here.Ours() {
+		return tipOf(here, false), nil
+	}
+	there, err := gitops.ReadTip(ctx, path, branch)
+	if err != nil || there == nil { // a push will say what is wrong with it
+		return tipOf(here, false), nil
+	}
+	return tipOf(there, true), nil
+}
+
+func (Local) follow(context.Context, *Proposal) error { return nil }
+
+func (Local) mayPush(context.Context, *Proposal) error { return nil }
+
+// release commits on the branch of the checkout, and pushes that. A run that was
+// killed there goes on with the commit that it made.
+func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
+	commit := ""
+	if before.madeBy(p) {
+		commit, out.Commit, out.Branch = before.sha, before.sha, p.Task.Branch
+	} else {
+		var err error
+		if commit, err = l.commit(ctx, p, out); err != nil {
+			return err
+		}
+	}
+	if err := l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
+		return err
+	}
+	out.Commit, out.Branch = commit, p.Task.Branch
+	return l.pushToOrigin(ctx, p, commit, before, out)
+}
+
+func (l Local) commit(ctx context.Context, p *Proposal, out *Publication) (string, error) {
+	message, err := l.commitMessage(p)
+	if err != nil {
+		return "", err
+	}
+	if p.Job.PullRequest.Commit.Sign == signGitHub {
+		l.warn(p, "unsigned", "The commit is not signed: it is GitHub that signs it, and it is made here.")
+	}
+	commit, err := l.commitHere(ctx, p, message)
+	if err != nil {
+		return "", err
+	}
+	_, err = l.describe(p, l.BodyOptions(p), out) // it is there also when the push is refused
+	return commit, err
+}
+
+func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
+	to := l.origin()
+	if _, local := to.Local(); !local {
+		out.NotPushed = "the checkout's origin is not on this machine"
+		if to.URL == "" {
+			out.NotPushed = "the checkout has no origin"
+		}
+		return nil
+	}
+	return l.push(ctx, p, to, commit, before, out)
+}
+
+// present writes the body: there is nobody to show it to.
+func (l Local) present(_ context.Context, p *Proposal, out *Publication) error {
+	_, err := l.describe(p, l.BodyOptions(p), out)
+	return err
+}
+
+func (Local) closePull(context.Context, *Proposal, *Publication) error { return nil }

@@ -1,0 +1,127 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Proposal is a change that was judged and may be published, with all that is told
+// of it.
+type Proposal struct {
+	RunID   string
+	Job     *job.Job
+	Task    intake.Task // the change goes to its branch
+	Base    gitops.Base // that the change is made on
+	Change  *gitops.ChangeSet
+	Table   transcript.Verify // of the checks on the change
+	Summary string
+	Stopped *outcome.Stop // the limit that ended the agent's work; nil: the agent ended
+	Key     *sshsig.Key   // that signs the commit; nil for none
+
+	// InCheckout is the change as the work tree holds it; nil where the change was
+	// made elsewhere and the work tree is to stay as it is.
+	InCheckout *gitops.ChangeSet
+	// Committed is the commit of the change that this run made before it was killed;
+	// empty for none.
+	Committed string
+	// ChainHead is the end of the chain of a transcript that is closed; empty where
+	// the record still writes the transcript.
+	ChainHead string
+	// ShownAs is the folder of the transcript that the body names; empty for that of
+	// the record.
+	ShownAs string
+
+	Follow Follow
+
+	madeOn gitops.Base // where the change followed its base to another one; else zero
+	notes  []string    // warnings that a closed transcript does not tell of
+}
+
+// Follow is what a change that follows its base needs of others.
+type Follow struct {
+	// Allow ends a run that may not go on from its base as the base branch is; nil
+	// allows all.
+	Allow func(base gitops.Base, now BaseBranch) error
+	// Configure reads the job on a base that the change was put on; nil keeps the
+	// job of the proposal.
+	Configure func(ctx context.Context, base gitops.Base) (*job.Job, error)
+	// Judge refuses a change that may not be published.
+	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
+	// Verify runs the checks of the table on the change as it is on a new base; nil
+	// where they cannot be run. The table is the old one, or a red one, beside an
+	// error.
+	Verify func(ctx context.Context, base gitops.Base, change *gitops.ChangeSet, table transcript.Verify) (transcript.Verify, error)
+}
+
+// red says that the change does not pass, and is not published then.
+func (p *Proposal) red() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
+
+// inBase says that the base has all of the change since it moved.
+func (p *Proposal) inBase() bool { return p.madeOn.SHA != "" && p.Change.Empty() }
+
+// Publication is what became of a proposal, as far as it came.
+type Publication struct {
+	Base   gitops.Base // that the change is on: another one than that of the proposal, where it moved
+	Change *gitops.ChangeSet
+	Table  transcript.Verify // of the checks on it
+	InBase bool              // there was a change, and the base has all of it since it moved
+
+	Commit    string // on Branch; empty when nothing was committed
+	Branch    string
+	Unchanged bool   // the branch held the same change already
+	Remote    string // where the commit was pushed, for people; empty: nowhere
+	NotPushed string // why not
+	Pull      *forge.PullRequest
+	Operation string // on Pull: created, updated, closed, none
+	BodyFile  string // of the pull request, in the run directory; empty: not written
+}
+
+// Reason is how a change was published, in a word.
+func (p *Publication) Reason() string {
+	switch {
+	case p.Commit == "":
+		return "left_in_checkout"
+	case p.Pull != nil:
+		return "pull_request"
+	case p.Remote != "":
+		return "pushed"
+	}
+	return "committed"
+}
+
+// Sentence tells where the change is. where is the checkout, for a person.
+func (p *Publication) Sentence(where string) string {
+	switch {
+	case p.Commit == "":
+		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
+	case p.Pull != nil && p.Operation == "none":
+		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.Pull.Number, p.Pull.URL)
+	case p.HeldAlready():
+		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.Branch, gitops.Short(p.Commit))
+	case p.Pull != nil:
+		return fmt.Sprintf("Pull request #%d was %s: %s.", p.Pull.Number, p.Operation, p.Pull.URL)
+	case p.Remote != "":
+		return fmt.Sprintf("The change is commit %s on %s, pushed to %s; review it and merge.", gitops.Short(p.Commit), p.Branch, p.Remote)
+	}
+	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s; review it, and push the branch.", gitops.Short(p.Commit), p.Branch, where, p.NotPushed)
+}
+
+// HeldAlready says that nothing was pushed, since the branch held the same change.
+func (p *Publication) HeldAlready() bool { return p.Unchanged && p.Operation != "created" }
+
+// ClosedSentence tells of the pull request that was closed, for the end of a
+// message; empty where none was.
+func (p *Publication) ClosedSentence() string {
+	if p.Operation != "closed" {
+		return ""
+	}
+	return fmt.Sprintf(" Pull request #%d, which nothing is left of, was closed: %s.", p.Pull.Number, p.Pull.URL)
+}

@@ -1,0 +1,85 @@
+package publish
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// Prepare makes sure, before the first turn, that a change of base could be
+// published on branch: what stands in the way is cheaper to learn then. It gives
+// the key that is to sign the commit.
+func Prepare(ctx context.Context, to Destination, branch string, base gitops.Base, commit job.Commit) (*sshsig.Key, error) {
+	if err := canBranch(to.means().Workspace.Checkout(), branch, base); err != nil {
+		return nil, err
+	}
+	key, err := ReadKey(ctx, to.means().Env, commit)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.Ready(ctx, branch, base); err != nil {
+		return nil, err
+	}
+	there, err := to.tip(ctx, branch)
+	if err == nil && there.foreign(base) {
+		err = foreignCommit(branch, there)
+	}
+	return key, err
+}
+
+// canBranch makes sure that the task's branch can stand beside the others.
+func canBranch(in *gitops.Checkout, branch string, base gitops.Base) error {
+	if branch == base.Branch {
+		return outcome.Stopf(outcome.InvalidInput, "branch_is_base",
+			"pull_request.branch is %s, which is the base itself; give another name.", branch)
+	}
+	if err := in.BranchFits(branch); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "branch_name", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	return nil
+}
+
+// Publish commits the change, takes it to its destination and tells of it there.
+// out is filled as far as that comes, so that whoever ends the run after an error
+// knows what stands outside of it.
+func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
+	*out = Publication{}
+	defer func() { out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.inBase() }()
+	if !p.Change.Empty() && !p.red() {
+		if err := to.follow(ctx, &p); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.Change.Empty():
+		return to.closePull(ctx, &p, out)
+	case p.red():
+		return nil
+	}
+	if err := to.mayPush(ctx, &p); err != nil {
+		return err
+	}
+	return publishOver(ctx, to, &p, out)
+}
+
+// publishOver publishes the change over what the branch holds.
+func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
+	before, err := to.tip(ctx, p.Task.Branch)
+	if err != nil {
+		return err
+	}
+	take := to.release
+	switch {
+	case before.foreign(p.Base):
+		return foreignCommit(p.Task.Branch, before)
+	case before != nil && !before.madeBy(p) && before.holds(p):
+		take = to.means().adopt
+	}
+	if err := take(ctx, p, before, out); err != nil {
+		return err
+	}
+	return to.present(ctx, p, out)
+}

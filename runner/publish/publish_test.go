@@ -1,0 +1,291 @@
+package publish
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+func TestPublishingOnAForge(t *testing.T) {
+	w := newWorld(t)
+	out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
+	pull := w.pull()
+	if out.Reason() != "pull_request" || out.Pull.Number != pull.Number || out.Operation != "created" {
+		t.Errorf("published as %s: %+v", out.Reason(), out)
+	}
+	if tip := w.tipOn(w.repo.Dir, taskBranch); tip != out.Commit || tip != w.tipOn(w.dir, taskBranch) {
+		t.Errorf("the forge has %q, the checkout %q, want %q", tip, w.tipOn(w.dir, taskBranch), out.Commit)
+	}
+	if !intake.IsFinished(pull.Body, out.Commit) || pull.Title != "Greet the reader" || pull.Draft {
+		t.Errorf("pull request: %+v", pull)
+	}
+	if diff := cmp.Diff([]string{"commit", "push", "pull_request created"}, w.published()); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+func TestPublishingHere(t *testing.T) {
+	for name, test := range map[string]struct {
+		origin    func(w *world) string // empty for none
+		pushed    bool
+		notPushed string
+	}{
+		"a repository here":    {origin: func(w *world) string { return w.repo.Dir }, pushed: true},
+		"no origin":            {notPushed: "the checkout has no origin"},
+		"one elsewhere":        {origin: func(*world) string { return "https://example.invalid/o/r.git" }, notPushed: "the checkout's origin is not on this machine"},
+		"one without the base": {origin: (*world).empty, notPushed: "does not have the base commit yet: push main first"},
+		"one in the checkout":  {origin: (*world).inside, notPushed: "commands of the run can write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.git(w.dir, "remote", "remove", "origin")
+			if test.origin != nil {
+				w.git(w.dir, "remote", "add", "origin", test.origin(w))
+			}
+			w.run("20260301T090000Z-0000000a")
+			out := w.publish(w.toLocal(), w.proposal("hello.txt", "Hello.\n"))
+			if out.Commit == "" || w.tipOn(w.dir, taskBranch) != out.Commit || w.git(w.dir, "symbolic-ref", "--short", "HEAD") != taskBranch {
+				t.Errorf("the checkout is not on the commit %q of the branch", out.Commit)
+			}
+			if (out.Remote != "") != test.pushed || !strings.Contains(out.NotPushed, test.notPushed) || (test.notPushed == "") != (out.NotPushed == "") {
+				t.Errorf("pushed to %q, not pushed as %q", out.Remote, out.NotPushed)
+			}
+			if out.Pull != nil || out.BodyFile != record.PullRequestFile || !w.Record.Has(record.PullRequestFile) {
+				t.Errorf("publication: %+v", out)
+			}
+		})
+	}
+}
+
+// empty is a repository on this machine that has nothing.
+func (w *world) empty() string {
+	dir := filepath.Join(w.t.TempDir(), "empty.git")
+	w.git(w.t.TempDir(), "init", "--quiet", "--bare", dir)
+	return dir
+}
+
+// inside is a repository where commands of the run can write.
+func (w *world) inside() string {
+	dir := filepath.Join(w.dir, ".git", "inside.git")
+	w.git(w.t.TempDir(), "clone", "--quiet", "--bare", w.repo.Dir, dir)
+	return dir
+}
+
+// A run that was killed after the branch had moved goes on with its own commit.
+func TestGoingOnWithARelease(t *testing.T) {
+	for name, to := range map[string]func(*world) Destination{
+		"forge": func(w *world) Destination { return w.toForge() },
+		"here":  func(w *world) Destination { return w.toLocal() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			before := w.publish(to(w), w.proposal("hello.txt", "Hello.\n")).Commit
+			w.git(w.dir, "checkout", "--quiet", "main")
+			w.run("20260301T100000Z-00000002")
+			p := w.proposal("hello.txt", "Hello.\n")
+			p.Committed = before
+			out := w.publish(to(w), p)
+			if out.Unchanged || out.Commit == "" || w.tipOn(w.repo.Dir, taskBranch) != out.Commit || w.tipOn(w.dir, taskBranch) != out.Commit {
+				t.Errorf("publication: %+v", out)
+			}
+			if again := name == "here"; (out.Commit == before) != again {
+				t.Errorf("commit %s, before %s", out.Commit, before)
+			}
+		})
+	}
+}
+
+func TestWhatWasPublishedBefore(t *testing.T) {
+	w := newWorld(t)
+	first := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
+	w.git(w.dir, "checkout", "--quiet", "main")
+
+	w.run("20260301T100000Z-00000002")
+	again := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
+	if !again.HeldAlready() || again.Commit != first.Commit || again.Operation != "none" {
+		t.Errorf("the same change: %+v", again)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "hello.txt")); !os.IsNotExist(err) {
+		t.Errorf("the checkout was not put back: %v", err)
+	}
+
+	w.run("20260301T110000Z-00000003")
+	other := w.publish(w.toForge(), w.proposal("hello.txt", "Hello again.\n"))
+	if other.Unchanged || other.Commit == first.Commit || other.Operation != "updated" || len(w.repo.PullRequests()) != 1 {
+		t.Errorf("another change: %+v", other)
+	}
+}
+
+// The pull request of the same change is opened where somebody took it away.
+func TestAPullRequestThatIsMissing(t *testing.T) {
+	w := newWorld(t)
+	w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
+	w.git(w.dir, "checkout", "--quiet", "main")
+	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
+	w.run("20260301T100000Z-00000002")
+	out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
+	if !out.Unchanged || out.HeldAlready() || out.Operation != "created" || out.Pull.Number != 2 {
+		t.Errorf("publication: %+v", out)
+	}
+}
+
+func TestABranchOfAPerson(t *testing.T) {
+	w := newWorld(t)
+	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
+	p := w.proposal("hello.txt", "Hello.\n")
+	out, stop := w.refused(w.toForge(), p, "foreign_commit")
+	if out.Commit != "" || !strings.Contains(stop.Message, "by Tester <tester@example.invalid>") {
+		t.Errorf("%+v: %s", out, stop.Message)
+	}
+	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, job.Commit{})
+	wantStop(t, err, "foreign_commit")
+	_, _ = w.refused(w.toLocal(), p, "foreign_commit")
+}
+
+func TestPreparing(t *testing.T) {
+	w := newWorld(t)
+	base := w.Workspace.Base()
+	w.git(w.dir, "branch", "taken")
+	for name, test := range map[string]struct {
+		branch string
+		commit job.Commit
+		base   gitops.Base
+		reason string
+	}{
+		"the base itself":  {branch: "main", base: base, reason: "branch_is_base"},
+		"below a branch":   {branch: "taken/more", base: base, reason: "branch_name"},
+		"no key":           {branch: taskBranch, base: base, commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}, reason: "signing_key"},
+		"not pushed":       {branch: taskBranch, base: gitops.Base{Branch: "main", SHA: strings.Repeat("a", 40)}, reason: "base_not_pushed"},
+		"nothing is wrong": {branch: taskBranch, base: base},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, err := Prepare(t.Context(), w.toForge(), test.branch, test.base, test.commit)
+			if test.reason != "" {
+				wantStop(t, err, test.reason)
+			} else if err != nil || key != nil {
+				t.Errorf("got %v, %v", key, err)
+			}
+		})
+	}
+}
+
+// A pull request that a person closed is an answer; one that a run closed is not.
+func TestPullRequestsThatWereClosed(t *testing.T) {
+	const marked = closedMark + "HEAD -->\nThe body."
+	for name, test := range map[string]struct {
+		body, state, base string
+		merged            bool
+		reason            string
+	}{
+		"by a person":           {body: "The body.", state: "closed", reason: "pull_request_closed"},
+		"by a person again":     {body: marked, state: "closed", reason: "pull_request_closed"},
+		"merged":                {body: "The body.", state: "closed", merged: true},
+		"open":                  {body: "The body.", state: "open"},
+		"opened by them again":  {body: marked, state: "open"},
+		"open into another one": {body: "The body.", state: "open", base: "next", reason: "other_base"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.onForge("next", "next.txt", "Next.\n", "Next")
+			out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
+			w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { // as the maintainer
+				p.Body, p.State, p.Merged = strings.Replace(test.body, "HEAD", out.Commit, 1), test.state, test.merged
+				if test.base != "" {
+					p.Base = test.base
+				}
+			})
+			err := w.toForge().Ready(t.Context(), taskBranch, out.Base)
+			if test.reason != "" {
+				wantStop(t, err, test.reason)
+				return
+			}
+			w.must(err)
+			if strings.HasPrefix(w.pull().Body, closedMark) {
+				t.Errorf("the mark stays: %s", w.pull().Body)
+			}
+		})
+	}
+}
+
+// A red change is published as far as the job wants that.
+func TestRedChanges(t *testing.T) {
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	p.Table = transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green", After: "red"}}}
+	p.Job.OnVerifyFailed = "none"
+	if out := w.publish(w.toForge(), p); out.Commit != "" || len(w.repo.PullRequests()) > 0 {
+		t.Errorf("on_verify_failed: none published %+v", out)
+	}
+	p.Job.OnVerifyFailed = "draft"
+	w.publish(w.toForge(), p)
+	if pull := w.pull(); !pull.Draft || !strings.HasPrefix(pull.Body, draftMark) {
+		t.Errorf("no draft: %+v", pull)
+	}
+}
+
+// What another run pushed meanwhile goes first.
+func TestRaces(t *testing.T) {
+	run := "Greet\n\n" + gitops.TrailerRun + ": other\n" + gitops.TrailerBase + ": "
+	for name, test := range map[string]struct {
+		content, message string
+		reason           string
+	}{
+		"the same change": {content: "Hello.\n", message: run},
+		"another change":  {content: "Bye.\n", message: run, reason: "other_run"},
+		"a person":        {content: "Hello.\n", message: "By hand", reason: "foreign_commit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.proposal("hello.txt", "Hello.\n")
+			to := w.toForge()
+			message := test.message
+			if message == run {
+				message += p.Base.SHA
+			}
+			theirs := w.onForge(taskBranch, "hello.txt", test.content, message)
+			var out Publication
+			err := to.release(t.Context(), &p, nil, &out) // the branch was not there when it was looked for
+			if test.reason != "" {
+				wantStop(t, err, test.reason)
+				return
+			}
+			w.must(err)
+			if !out.Unchanged || out.Commit != theirs {
+				t.Errorf("publication: %+v", out)
+			}
+		})
+	}
+}
+
+func TestPublicationInWords(t *testing.T) {
+	pull := &forge.PullRequest{Number: 7, URL: "https://example.invalid/7"}
+	for want, test := range map[string]struct {
+		p      Publication
+		reason string
+	}{
+		"The change stands in the checkout, uncommitted; look at it with git diff.":                                                         {Publication{}, "left_in_checkout"},
+		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
+		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
+		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},
+		"The change is commit 0123456789ab on b, pushed to /srv/r.git; review it and merge.":                                                {Publication{Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
+		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
+	} {
+		if got := test.p.Sentence("the checkout"); got != want || test.p.Reason() != test.reason {
+			t.Errorf("%s: %s\nwant %s: %s", test.p.Reason(), got, test.reason, want)
+		}
+	}
+	if got := (&Publication{Pull: pull, Operation: "closed"}).ClosedSentence(); got != " Pull request #7, which nothing is left of, was closed: https://example.invalid/7." {
+		t.Errorf("closed: %q", got)
+	}
+}

@@ -1,0 +1,92 @@
+package publish
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+)
+
+// ownComments are those that earlier runs continued the body in, oldest first.
+// The mark alone proves nothing, since anybody can write it: the author must be
+// the pull request's own, a bot, or the account of the token.
+func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
+	all, err := f.repository().Comments(ctx, pull.Number)
+	if err != nil {
+		return nil, err
+	}
+	viewer := sync.OnceValue(func() int64 {
+		us, _ := f.Server.Viewer(ctx) // the token of an App belongs to nobody, and its comments are a bot's
+		return us.ID
+	})
+	return slices.DeleteFunc(all, func(c forge.Comment) bool {
+		if !strings.HasPrefix(c.Body, body.CommentMark) {
+			return true
+		}
+		who := c.Author
+		return !who.Bot && (who.ID == 0 || who.ID != pull.Author.ID && who.ID != viewer())
+	}), nil
+}
+
+// putComments makes the comments of earlier runs those of the description: they are
+// edited where they differ, more are written below, and what is left of a longer
+// transcript is deleted. Where that fails, the body becomes one that stands alone,
+// and is not finished.
+func (f Forge) putComments(ctx context.Context, p *Proposal, told description, read readComments, out *Publication) description {
+	err := f.replaceComments(ctx, out.Pull, read, told.Comments)
+	if err == nil {
+		return told
+	}
+	f.Record.Warn("pull_request_comments", "The transcript does not go on in comments: %v", err)
+	alone, err := f.describe(p, f.bodyAlone(p, out), out)
+	if err != nil {
+		f.Record.Warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
+		alone = told
+	}
+	alone.Body = unfinished(alone.Body, out.Commit, intake.UncommentedMark)
+	return alone
+}
+
+// readComments gives the comments that are to be replaced.
+type readComments func(context.Context, *forge.PullRequest) ([]forge.Comment, error)
+
+// noComments are those of a pull request that was opened just now.
+func noComments(context.Context, *forge.PullRequest) ([]forge.Comment, error) { return nil, nil }
+
+func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read readComments, wanted []string) error {
+	there, err := read(ctx, on)
+	if err != nil {
+		return err
+	}
+	for i, text := range wanted {
+		switch {
+		case i >= len(there):
+			_, err = f.repository().CreateComment(ctx, on.Number, text)
+		case !sameText(there[i].Body, text):
+			err = f.repository().EditComment(ctx, there[i].ID, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, surplus := range there[min(len(wanted), len(there)):] {
+		if err := f.dropComment(ctx, surplus.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptied stands in a comment that could not be deleted.
+const emptied = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
+
+func (f Forge) dropComment(ctx context.Context, id int64) error {
+	if f.repository().DeleteComment(ctx, id) == nil {
+		return nil
+	}
+	return f.repository().EditComment(ctx, id, emptied)
+}

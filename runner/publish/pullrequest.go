@@ -1,0 +1,252 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+)
+
+// present writes the body of the pull request, and opens the pull request of the
+// task's branch or brings the one that is open up to date.
+func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
+	f.noteChecks(ctx, p)
+	told, err := f.describe(p, f.bodyWithComments(p, out), out)
+	if err != nil {
+		return err
+	}
+	open, err := f.openPull(ctx, p)
+	switch {
+	case err != nil:
+		return f.notProposed(err, p, told)
+	case open != nil && out.Unchanged && saysAll(open, p, out.Commit):
+		out.Pull, out.Operation = open, "none"
+		return nil
+	case p.Task.Mode == intake.Join:
+		f.tellOfJoin(ctx, p.Task.Pull, told.Body)
+		out.Pull, out.Operation = p.Task.Pull, "updated"
+	case open != nil:
+		err = f.updatePull(ctx, p, told, open, out)
+	default:
+		err = f.createPull(ctx, p, told, out)
+	}
+	if err != nil {
+		return f.notProposed(err, p, told)
+	}
+	return f.recordPull(p.Task.Branch, out.Commit, out)
+}
+
+func (m Means) recordPull(branch, commit string, out *Publication) error {
+	return m.Record.Append(transcript.TypePublish, transcript.Publish{
+		Step: "pull_request", Branch: branch, HeadSHA: commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
+	})
+}
+
+// noteChecks tells, in the body too, that checks won't run by themselves on a
+// pull request that GITHUB_TOKEN opens.
+func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
+	if p.Task.Mode == intake.Join {
+		return
+	}
+	if ofWorkflow, _ := f.Server.HasWorkflowToken(ctx); ofWorkflow {
+		f.warn(p, "checks_wait", "The pull request comes from GITHUB_TOKEN of GitHub Actions: its workflows wait until somebody approves them on its page. The token of an app or a person avoids that.")
+	}
+}
+
+// bodyWithComments are the options of a body that goes on in comments. A comment on
+// a person's pull request does not.
+func (f Forge) bodyWithComments(p *Proposal, out *Publication) body.Options {
+	options := f.bodyAlone(p, out)
+	if p.Task.Mode != intake.Join {
+		options.Comments = body.MaxComments
+	}
+	return options
+}
+
+// bodyAlone are the options of a body that names the commit which it was finished
+// for, and has no comments.
+func (f Forge) bodyAlone(p *Proposal, out *Publication) body.Options {
+	options := f.BodyOptions(p)
+	if p.Task.Mode != intake.Join {
+		options.Head += intake.FinishedMark(out.Commit)
+	}
+	return options
+}
+
+// openPull is the open pull request of the task's branch; nil for none.
+func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, error) {
+	pull, err := intake.FindPullRequest(ctx, f.repository(), p.Task.Branch, p.Base.Branch)
+	switch {
+	case err != nil || pull == nil || pull.State != "open":
+		return nil, err
+	case pull.Base != p.Base.Branch: // it was given another while the work was done
+		return nil, otherBase(pull, p.Task.Branch, p.Base)
+	}
+	return pull, nil
+}
+
+// saysAll says whether an open pull request of the same change tells what this
+// run has to tell. That it is a draft of a run depends on the checks, which may
+// end otherwise now.
+func saysAll(open *forge.PullRequest, p *Proposal, commit string) bool {
+	if !intake.IsFinished(open.Body, commit) {
+		return false
+	}
+	return !strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit))) || draftOfRun(open) == p.draft()
+}
+
+func draftOfRun(pull *forge.PullRequest) bool {
+	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
+}
+
+// unfinished is a body that is not finished for the commit, with the mark that says
+// so.
+func unfinished(body, commit, mark string) string {
+	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
+}
+
+// tellOfJoin tells of the commit in a comment: title, text and state of a person's
+// pull request are its author's. It stands where the event happened.
+func (f Forge) tellOfJoin(ctx context.Context, pull *forge.PullRequest, body string) {
+	on := f.Server.Repository(f.Env.Get("GITHUB_REPOSITORY"))
+	if _, err := on.CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {
+		f.Record.Warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
+	}
+}
+
+// createPull opens it with a body that says so until its comments and the rest are
+// there: a run that is killed in between is made good by the next one.
+func (f Forge) createPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
+	wanted := forge.NewPullRequest{Title: told.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: told.Body, Draft: p.draft()}
+	if len(told.Comments) > 0 || hasMetadata(p.Job.PullRequest) {
+		wanted.Body = unfinished(told.Body, out.Commit, intake.UnfinishedMark)
+	}
+	pull, err := f.repository().CreatePullRequest(ctx, wanted)
+	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
+		f.Record.Warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
+		wanted.Draft = false
+		pull, err = f.repository().CreatePullRequest(ctx, wanted)
+	}
+	if errors.Is(err, forge.ErrPullRequestExists) {
+		return f.adoptPull(ctx, p, told, out)
+	}
+	if err != nil {
+		return intake.ForgeFailure("The pull request cannot be opened", err)
+	}
+	out.Pull, out.Operation = pull, "created"
+	f.addMetadata(ctx, p.Job.PullRequest, pull, true)
+	told = f.putComments(ctx, p, told, noComments, out)
+	if err := f.editPull(ctx, told, wanted.Title, wanted.Body, out); err != nil {
+		f.Record.Warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
+	}
+	return nil
+}
+
+// adoptPull brings the pull request up to date that another run opened between the
+// look for one and the opening.
+func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
+	open, err := f.openPull(ctx, p)
+	if err != nil {
+		return err
+	}
+	if open == nil {
+		return outcome.Stopf(outcome.ForgeFailed, string(forge.Invalid), "GitHub says that there is a pull request of %s, and lists none; run again.", p.Task.Branch)
+	}
+	return f.updatePull(ctx, p, told, open, out)
+}
+
+// updatePull brings an open one up to date. Its body comes last: it names the
+// commit that all is finished for.
+func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, open *forge.PullRequest, out *Publication) error {
+	out.Pull, out.Operation = open, "updated"
+	wanted, madeDraft := p.draft(), draftOfRun(open)
+	if wanted {
+		f.metadataSet("draft", f.repository().SetDraft(ctx, open, true))
+	}
+	f.addMetadata(ctx, p.Job.PullRequest, open, strings.Contains(open.Body, strings.TrimSpace(intake.UnfinishedMark)))
+	told = f.putComments(ctx, p, told, f.ownComments, out)
+	told.Body = body.KeepTicks(told.Body, open.Body)
+	if !wanted && madeDraft {
+		told.Body = f.makeReady(ctx, open, told.Body, out.Commit)
+	}
+	return f.editPull(ctx, told, open.Title, open.Body, out)
+}
+
+// makeReady gives the body of a draft of a run that is ready by now. Where it could
+// not be made ready, the body goes on to tell the next run whose draft it is.
+func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, commit string) string {
+	err := f.repository().SetDraft(ctx, pull, false)
+	f.metadataSet("draft", err)
+	if err != nil {
+		return draftMark + unfinished(body, commit, intake.UncommentedMark)
+	}
+	return body
+}
+
+// editPull sends of title and body what is not there yet.
+func (f Forge) editPull(ctx context.Context, told description, oldTitle, oldBody string, out *Publication) error {
+	var edit forge.PullRequestUpdate
+	if told.title != oldTitle {
+		edit.Title = &told.title
+	}
+	if !sameText(told.Body, oldBody) {
+		edit.Body = &told.Body
+	}
+	if edit == (forge.PullRequestUpdate{}) {
+		return nil
+	}
+	pull, err := f.repository().UpdatePullRequest(ctx, out.Pull.Number, edit)
+	if err != nil {
+		return intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", out.Pull.Number), err)
+	}
+	out.Pull = pull
+	return nil
+}
+
+// sameText says whether a text that GitHub gives back is the one that was sent:
+// its page ends lines otherwise, and blanks at the end are nothing.
+func sameText(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
+}
+
+// notProposed tells that the branch is there although the pull request is not.
+func (f Forge) notProposed(err error, p *Proposal, told description) error {
+	stop, ok := err.(*outcome.Stop)
+	if !ok {
+		return err
+	}
+	full := *stop
+	full.Message += fmt.Sprintf(" The change is pushed to the branch %s; ", p.Task.Branch) + f.proposeByHand(p, told.title)
+	return &full
+}
+
+// proposeByHand says how the pull request that a run may not open is opened. The
+// files of a step of GitHub Actions are gone when somebody reads it.
+func (f Forge) proposeByHand(p *Proposal, title string) string {
+	if f.Env.InActions() {
+		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
+			f.ServerURL, f.Repository, url.PathEscape(p.Base.Branch), url.PathEscape(p.Task.Branch))
+	}
+	draft := ""
+	if p.draft() {
+		draft = " --draft"
+	}
+	file := f.Record.Join(record.PullRequestFile)
+	return fmt.Sprintf("the body lies in %s; by hand: gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
+		file, f.Repository, p.Base.Branch, p.Task.Branch, shellQuoted(title), shellQuoted(file), draft)
+}
+
+// shellQuoted is text as one word for a POSIX shell, on one line.
+func shellQuoted(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,287 @@
+package publish
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+)
+
+const pullsPath = "/repos/octo/widgets/pulls"
+
+func refusal(message string) forgetest.Reply {
+	return forgetest.Reply{Status: http.StatusUnprocessableEntity, Body: `{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "code": "custom", "message": "` + message + `"}]}`}
+}
+
+// asked is a proposal of a job that asks for all that a pull request may have.
+func (w *world) asked() Proposal {
+	p := w.proposal("hello.txt", "Hello.\n")
+	p.Job.PullRequest = job.PullRequest{
+		Title: "A title of the job's", Labels: []string{"bug"}, Assignees: []string{"ada"}, Reviewers: []string{"grace", "nobody"}, Teams: []string{"core"}, Milestone: "1.0",
+	}
+	return p
+}
+
+func TestMetadataIsAdded(t *testing.T) {
+	w := newWorld(t)
+	w.repo.AddMilestone("1.0")
+	w.repo.Collaborators = []string{"ada", "grace"}
+	w.publish(w.toForge(), w.asked())
+	pull := w.pull()
+	if pull.Title != "A title of the job's" || pull.Milestone != "1.0" || !slices.Equal(pull.Labels, []string{"bug"}) || !slices.Equal(pull.Assignees, []string{"ada"}) {
+		t.Errorf("pull request: %+v", pull)
+	}
+	if !slices.Equal(pull.Reviewers, []string{"grace"}) || !slices.Equal(pull.Teams, []string{"core"}) {
+		t.Errorf("asked for reviews: %q, %q", pull.Reviewers, pull.Teams)
+	}
+	w.wantWarning("pull_request_reviewers") // of nobody
+}
+
+// What cannot be set is a warning: the pull request is there, and says so.
+func TestMetadataThatCannotBeSet(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/repos/octo/widgets/issues/1/labels", "/repos/octo/widgets/issues/1/assignees", pullsPath + "/1/requested_reviewers"} {
+		w.forge.On(http.MethodPost, path, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`}, 9)
+	}
+	out := w.publish(w.toForge(), w.asked())
+	for _, code := range []string{"labels", "assignees", "milestone", "reviewers"} {
+		w.wantWarning("pull_request_" + code)
+	}
+	if pull := w.pull(); !intake.IsFinished(pull.Body, out.Commit) {
+		t.Errorf("the body is not finished:\n%s", pull.Body)
+	}
+}
+
+func TestNamesThatAreMissing(t *testing.T) {
+	if diff := cmp.Diff([]string{"new"}, missing([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAPlanWithoutDrafts(t *testing.T) {
+	w := newWorld(t)
+	w.forge.On(http.MethodPost, pullsPath, refusal("Draft pull requests are not supported in this repository"), 1)
+	p := w.proposal("hello.txt", "Hello.\n")
+	p.Job.PullRequest.Draft = true
+	w.publish(w.toForge(), p)
+	w.wantWarning("no_drafts")
+	if w.pull().Draft {
+		t.Error("it is a draft")
+	}
+}
+
+// Another run may open the pull request between the look for one and the opening.
+func TestAPullRequestThatAnotherRunOpened(t *testing.T) {
+	w := newWorld(t)
+	w.forge.On(http.MethodPost, pullsPath, refusal("A pull request already exists for octo:"+taskBranch+"."), 1)
+	p := w.proposal("hello.txt", "Hello.\n")
+	out, stop := w.refused(w.toForge(), p, "rejected")
+	if out.Commit == "" || !strings.Contains(stop.Message, "lists none") {
+		t.Errorf("none is listed: %+v: %s", out, stop.Message)
+	}
+	told := description{title: "Theirs", Posts: body.Posts{Body: "Theirs."}}
+	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
+	told.title = "Ours"
+	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
+	if pull := w.pull(); pull.Title != "Ours" || out.Operation != "updated" {
+		t.Errorf("%s: %+v", out.Operation, pull)
+	}
+}
+
+// The branch is there although the pull request is not: the run says how that is
+// opened by hand.
+func TestAPullRequestThatMayNotBeOpened(t *testing.T) {
+	for name, test := range map[string]struct {
+		actions bool
+		want    string
+	}{
+		"by hand":    {want: "gh pr create --repo octo/widgets --base main --head agent-ci/greet --title 'Say '\\''hello'\\''' --body-file "},
+		"in Actions": {actions: true, want: "/octo/widgets/compare/main...agent-ci%2Fgreet?expand=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if test.actions {
+				w.Env = append(w.Env, "GITHUB_ACTIONS=true")
+			}
+			w.forge.On(http.MethodPost, pullsPath, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`}, 1)
+			p := w.proposal("hello.txt", "Hello.\n")
+			p.Job.PullRequest.Title, p.Job.PullRequest.Draft = "Say 'hello'", true
+			out, stop := w.refused(w.toForge(), p, "forbidden")
+			if out.Remote == "" || out.Pull != nil || !strings.Contains(stop.Message, "pushed to the branch "+taskBranch) || !strings.Contains(stop.Message, test.want) {
+				t.Errorf("%+v: %s", out, stop.Message)
+			}
+			if strings.HasSuffix(stop.Message, " --draft") == test.actions {
+				t.Errorf("a draft: %s", stop.Message)
+			}
+		})
+	}
+	if err := newWorld(t).toForge().notProposed(http.ErrBodyNotAllowed, &Proposal{}, description{}); err != http.ErrBodyNotAllowed {
+		t.Errorf("another error became %v", err)
+	}
+}
+
+// A draft of a run becomes ready with the first run that has no reason for it; one
+// of a person's stays.
+func TestDraftsBecomeReady(t *testing.T) {
+	for name, test := range map[string]struct {
+		person, fails bool
+		draft         bool
+	}{
+		"of a run":       {},
+		"of a person":    {person: true, draft: true},
+		"it can't be so": {fails: true, draft: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.proposal("hello.txt", "Hello.\n")
+			p.Stopped = outcome.Stopf(outcome.BudgetExceeded, "tokens", "Out of tokens.")
+			out := w.publish(w.toForge(), p)
+			if test.person {
+				w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = strings.TrimPrefix(p.Body, draftMark) })
+			}
+			if test.fails {
+				w.forge.On(http.MethodPost, "/api/graphql", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 9)
+			}
+			p.Stopped, out.Unchanged = nil, true
+			w.must(w.toForge().present(t.Context(), &p, &out))
+			pull := w.pull()
+			if pull.Draft != test.draft || strings.HasPrefix(pull.Body, draftMark) != test.fails {
+				t.Errorf("draft %v:\n%s", pull.Draft, pull.Body)
+			}
+			if finished := intake.IsFinished(pull.Body, out.Commit); finished == test.fails {
+				t.Errorf("finished: %v", finished)
+			}
+		})
+	}
+}
+
+// Ticks of the reader's stay, and what a person wrote is only replaced where there
+// is more to tell.
+func TestSamePullRequestStaysAsItIs(t *testing.T) {
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	out := w.publish(w.toForge(), p)
+	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = "My own words." })
+	out.Unchanged = true
+	w.must(w.toForge().present(t.Context(), &p, &out))
+	if pull := w.pull(); pull.Body != "My own words." || out.Operation != "none" {
+		t.Errorf("%s: %s", out.Operation, pull.Body)
+	}
+	out.Unchanged = false
+	w.must(w.toForge().present(t.Context(), &p, &out))
+	if pull := w.pull(); !intake.IsFinished(pull.Body, out.Commit) || out.Operation != "updated" {
+		t.Errorf("%s: %s", out.Operation, pull.Body)
+	}
+}
+
+func TestChecksThatWait(t *testing.T) {
+	w := newWorldOf(t, "github-actions[bot]")
+	p := w.proposal("hello.txt", "Hello.\n")
+	w.publish(w.toForge(), unpublished(p))
+	w.wantWarning("checks_wait")
+	if !strings.Contains(w.pull().Body, "wait until somebody approves them") {
+		t.Errorf("the body of a closed transcript does not say so:\n%s", w.pull().Body)
+	}
+	w.run("20260301T100000Z-00000002")
+	w.git(w.dir, "checkout", "--quiet", "--force", "main")
+	_, stop := w.refused(w.toForge(), w.proposal(".github/workflows/ci.yml", "on: push\n"), "workflow_permission")
+	if !strings.Contains(stop.Message, ".github/workflows/ci.yml, which GITHUB_TOKEN") {
+		t.Error(stop.Message)
+	}
+}
+
+func TestTextThatIsTheSame(t *testing.T) {
+	if !sameText("one\r\ntwo\r\n", "one\ntwo") || sameText("one two", "one\ntwo") {
+		t.Error("line ends are told apart, or words are not")
+	}
+}
+
+// bodies are the comments that a transcript goes on in.
+func bodies(texts ...string) []string {
+	for i := range texts {
+		texts[i] = body.CommentMark + "\n" + texts[i]
+	}
+	return texts
+}
+
+func TestCommentsAreReplaced(t *testing.T) {
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	out := w.publish(w.toForge(), p)
+	put := func(texts ...string) description {
+		told := description{title: "T", Posts: body.Posts{Body: intake.FinishedMark(out.Commit), Comments: bodies(texts...)}}
+		return w.toForge().putComments(t.Context(), &p, told, w.toForge().ownComments, &out)
+	}
+	want := func(texts ...string) {
+		t.Helper()
+		if diff := cmp.Diff(bodies(texts...), w.commentsOf(1)); diff != "" {
+			t.Errorf("comments (-want +got):\n%s", diff)
+		}
+	}
+	put("one", "two", "three")
+	want("one", "two", "three")
+	put("one", "other")
+	want("one", "other")
+	w.repo.AddComment(1, forgetest.Comment{Author: forgetest.User{Login: "stranger"}, Body: bodies("forged")[0]})
+	put("one")
+	want("one", "forged")
+
+	ids := w.repo.Comments(1)
+	w.forge.On(http.MethodDelete, "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
+	put()
+	if text := w.repo.Comments(1)[0].Body; len(w.repo.Comments(1)) != len(ids) || text != emptied {
+		t.Errorf("a comment that cannot be deleted: %q", text)
+	}
+
+	w.forge.On(http.MethodGet, "/repos/octo/widgets/issues/1/comments", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
+	alone := put("one")
+	w.wantWarning("pull_request_comments")
+	if !strings.HasPrefix(alone.Body, intake.UncommentedMark) {
+		t.Errorf("the body does not stand alone:\n%s", alone.Body)
+	}
+}
+
+// A commit on a person's pull request is told of in a comment.
+func TestJoiningAPersonsPullRequest(t *testing.T) {
+	w := newWorld(t)
+	theirs := w.onForge("feature", "theirs.txt", "Theirs.\n", "By hand")
+	w.git(w.dir, "fetch", "--quiet", "origin", "feature")
+	w.git(w.dir, "checkout", "--quiet", "-b", "feature", theirs)
+	w.run("20260301T100000Z-00000002")
+	p := w.proposal("hello.txt", "Hello.\n")
+	p.Base.Branch = "main"
+	pull, err := w.toForge().repository().CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Theirs", Body: "My words.", Head: "feature", Base: "main"})
+	w.must(err)
+	p.Task.Mode, p.Task.Pull, p.Task.Branch = intake.Join, pull, "feature"
+	w.onForge("main", "moved.txt", "Moved.\n", "Go on") // which is not followed
+	out := w.publish(w.toForge(), p)
+	message := w.git(w.repo.Dir, "show", "--no-patch", "--format=%P %B", "feature")
+	if !strings.HasPrefix(message, theirs) || strings.Contains(message, "Agent-CI-Base") {
+		t.Errorf("commit: %s", message)
+	}
+	if got := w.pull(); out.Operation != "updated" || got.Body != "My words." || got.Title != "Theirs" {
+		t.Errorf("%s: %+v", out.Operation, got)
+	}
+	if said := w.repo.Comments(pull.Number); len(said) != 1 || !strings.HasPrefix(said[0].Body, intake.JoinMark) {
+		t.Errorf("comments: %+v", said)
+	}
+
+	p.Change = nil // nothing is left of it
+	out = Publication{}
+	w.must(Publish(t.Context(), w.toForge(), p, &out))
+	if w.pull().State != "open" {
+		t.Error("a person's pull request was closed")
+	}
+	w.forge.On(http.MethodPost, "/repos/octo/widgets/issues/*/comments", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
+	w.toForge().tellOfJoin(t.Context(), pull, "Done.")
+	w.wantWarning("pull_request_comment")
+}

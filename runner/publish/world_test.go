@@ -1,0 +1,245 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+const taskBranch = "agent-ci/greet"
+
+// world is a forge with a repository, and a checkout of it that is worked in.
+type world struct {
+	t     *testing.T
+	forge *forgetest.Forge
+	repo  *forgetest.Repository
+	dir   string // the checkout
+	Means
+}
+
+// newWorld has main with README.md, which a checkout stands on.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return newWorldOf(t, "helper[bot]")
+}
+
+// newWorldOf is one with the token of a bot.
+func newWorldOf(t *testing.T, bot string) *world {
+	t.Helper()
+	f := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: bot, ID: 9, Type: "Bot"}})
+	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: filepath.Join(t.TempDir(), "checkout")}
+	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
+	w.put("README.md", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+	w.git(w.dir, "add", "--all")
+	w.git(w.dir, "commit", "--quiet", "--message=Begin")
+	w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
+	w.git(w.dir, "push", "--quiet", "origin", "main")
+	w.Means = Means{Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}, Repository: "octo/widgets", ServerURL: f.URL}
+	w.run("20260301T090000Z-0a1b2c3d")
+	return w
+}
+
+// run begins another run, with a record and a workspace of its own.
+func (w *world) run(id string) {
+	w.t.Helper()
+	w.Record = record.New(id, nil)
+	w.must(w.Record.Make(filepath.Join(w.t.TempDir(), "run"), nil))
+	w.t.Cleanup(w.Record.Close)
+	raw, err := json.Marshal(w.job())
+	w.must(err)
+	w.must(w.Record.Begin(transcript.RunStarted{RunID: id, Key: "greet", Job: raw}))
+	w.must(w.Record.Append(transcript.TypeTask, transcript.Task{Source: "prompt", Title: "Greet the reader", Text: "Greet the reader."}))
+	w.openCheckout()
+}
+
+func (w *world) openCheckout() {
+	w.t.Helper()
+	var err error
+	w.Workspace, err = workspace.Open(w.t.Context(), w.Record, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
+	w.must(err)
+	w.t.Cleanup(func() { w.Workspace.Close() })
+	w.must(w.Workspace.StartOn(w.t.Context(), ""))
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// git runs git in a folder and gives what it says.
+func (w *world) git(dir string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=Tester", "GIT_AUTHOR_EMAIL=tester@example.invalid", "GIT_COMMITTER_NAME=Tester", "GIT_COMMITTER_EMAIL=tester@example.invalid",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w *world) put(name, content string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, filepath.FromSlash(name))
+	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	w.must(os.WriteFile(path, []byte(content), 0o644))
+}
+
+// onForge commits a file to a branch of the forge, which is made of main where it
+// is not there, and gives the commit.
+func (w *world) onForge(branch, name, content, message string) string {
+	w.t.Helper()
+	dir := filepath.Join(w.t.TempDir(), "other")
+	w.git(w.t.TempDir(), "clone", "--quiet", w.repo.Dir, dir)
+	w.git(dir, "checkout", "--quiet", "-B", branch, w.from(branch))
+	w.must(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+	w.git(dir, "add", "--all")
+	w.git(dir, "commit", "--quiet", "--message="+message)
+	w.git(dir, "push", "--quiet", "--force", "origin", branch)
+	return w.git(dir, "rev-parse", "HEAD")
+}
+
+func (w *world) from(branch string) string {
+	if w.git(w.repo.Dir, "branch", "--list", branch) == "" {
+		return "origin/main"
+	}
+	return "origin/" + branch
+}
+
+// tipOn is the commit that a branch of a repository ends in; empty for no branch.
+func (w *world) tipOn(dir, branch string) string {
+	w.t.Helper()
+	return w.git(dir, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch)
+}
+
+func (w *world) job() *job.Job { return &job.Job{Task: job.Task{Expects: "change"}} }
+
+// proposal is a change of one file in the checkout.
+func (w *world) proposal(name, content string) Proposal {
+	w.t.Helper()
+	w.must(w.Workspace.TakeSnapshot(w.t.Context()))
+	w.put(name, content)
+	change, err := w.Workspace.Changes(w.t.Context())
+	w.must(err)
+	w.must(w.Workspace.Keep(w.t.Context(), change, ""))
+	return Proposal{
+		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
+		Task:  intake.Task{Key: "greet", Title: "Greet the reader", Branch: taskBranch},
+		Table: transcript.Verify{Passed: true}, Summary: "Greets the reader.",
+		Follow: Follow{Judge: func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }},
+	}
+}
+
+// unpublished is one of a bundle: nothing of it stands in the checkout.
+func unpublished(p Proposal) Proposal {
+	p.InCheckout, p.ChainHead = nil, strings.Repeat("ab", 32)
+	return p
+}
+
+func (w *world) toForge() Forge {
+	w.t.Helper()
+	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
+	w.must(err)
+	return Forge{Means: w.Means, Server: client}
+}
+
+func (w *world) toLocal() Local { return Local{w.Means} }
+
+// publish publishes a proposal that is to come through.
+func (w *world) publish(to Destination, p Proposal) Publication {
+	w.t.Helper()
+	var out Publication
+	w.must(Publish(w.t.Context(), to, p, &out))
+	return out
+}
+
+// refused publishes one that is to be stopped for a reason.
+func (w *world) refused(to Destination, p Proposal, reason string) (Publication, *outcome.Stop) {
+	w.t.Helper()
+	var out Publication
+	err := Publish(w.t.Context(), to, p, &out)
+	return out, wantStop(w.t, err, reason)
+}
+
+func wantStop(t *testing.T, err error, reason string) *outcome.Stop {
+	t.Helper()
+	stop, ok := err.(*outcome.Stop)
+	if !ok || stop.Reason != reason {
+		t.Fatalf("ended with %v, want the reason %s", err, reason)
+	}
+	return stop
+}
+
+// pull is the one pull request of the forge.
+func (w *world) pull() forgetest.PullRequest {
+	w.t.Helper()
+	all := w.repo.PullRequests()
+	if len(all) != 1 {
+		w.t.Fatalf("%d pull requests, want one", len(all))
+	}
+	return all[0]
+}
+
+func (w *world) warned(code string) bool {
+	for _, warning := range w.Record.Warnings() {
+		if warning.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) wantWarning(code string) {
+	w.t.Helper()
+	if !w.warned(code) {
+		w.t.Errorf("no warning %s among %v", code, w.Record.Warnings())
+	}
+}
+
+// commentsOf are the comments of a pull request that a transcript goes on in.
+func (w *world) commentsOf(number int) []string {
+	var list []string
+	for _, c := range w.repo.Comments(number) {
+		if strings.HasPrefix(c.Body, body.CommentMark) {
+			list = append(list, c.Body)
+		}
+	}
+	return list
+}
+
+// published are the steps that the transcript tells of.
+func (w *world) published() []string {
+	w.t.Helper()
+	view, err := w.Record.View()
+	w.must(err)
+	var steps []string
+	for _, p := range view.Publish {
+		steps = append(steps, strings.TrimSpace(p.Step+" "+p.Operation))
+	}
+	return steps
+}
+
+var _ forge.Forge = (*github.Client)(nil)
