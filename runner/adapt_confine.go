@@ -4,26 +4,23 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 var programsFolder = confine.ProgramsFolder
 
 // newBoxes makes the sandboxes of the checkout that the run works in.
 func (r *run) newBoxes() *confine.Sandboxes {
-	r.boxes = &confine.Sandboxes{Record: r.rec, Environ: r.env, Job: r.job, Rules: r.rules, Root: r.root(), Dir: r.options.Dir, Known: r.hidden}
-	if r.checkout != nil {
-		r.boxes.LeaveOut = func(found *grants.Secrets) (*grants.Secrets, error) {
-			err := r.useHidden(found)
-			return r.hidden, err
-		}
+	r.boxes = &confine.Sandboxes{
+		Record: r.rec, Environ: r.env, Job: r.job, Rules: r.rules, Root: r.checkout.Root(), Dir: r.options.Dir, Known: r.hidden, LeaveOut: r.ws().LeaveOut,
 	}
 	return r.boxes
 }
 
 func (r *run) confine(ctx context.Context) error {
-	if err := r.newBoxes().Confine(ctx); err != nil {
+	boxes := r.newBoxes()
+	if err := r.inWorkspace(func(*workspace.Workspace) error { return boxes.Confine(ctx) }); err != nil {
 		return err
 	}
 	r.confined = r.boxes.Reached()
@@ -41,19 +38,9 @@ func (r *run) denied() int {
 	return r.boxes.Denied()
 }
 
-func (r *run) hideMore(ctx context.Context) error { return r.boxes.HideMore(ctx) }
-func (r *run) network() string                    { return r.boxes.Network() }
-func (r *run) confinementWords() string           { return r.boxes.Words() }
-func (r *run) networkWords() string               { return r.boxes.NetworkWords() }
-func (r *run) removeScratch(name string)          { r.rec.Remove(filepath.Join(confine.ScratchFolder, name)) }
-func (r *run) absolute(paths []string) []string   { return r.env.Absolute(r.root(), paths) }
-func (r *run) linkPatchTool()                     { r.boxes.LinkProgram(patchTool) }
-
-// root is the folder that commands may change: the checkout, or the folder of
-// a command that has none.
-func (r *run) root() string {
-	if r.checkout != nil {
-		return r.checkout.Root()
-	}
-	return r.options.Dir
-}
+func (r *run) network() string                  { return r.boxes.Network() }
+func (r *run) confinementWords() string         { return r.boxes.Words() }
+func (r *run) networkWords() string             { return r.boxes.NetworkWords() }
+func (r *run) removeScratch(name string)        { r.rec.Remove(filepath.Join(confine.ScratchFolder, name)) }
+func (r *run) absolute(paths []string) []string { return r.env.Absolute(r.checkout.Root(), paths) }
+func (r *run) linkPatchTool()                   { r.boxes.LinkProgram(patchTool) }

@@ -73,7 +73,7 @@ func (r *run) resumeCheckout(ctx context.Context) error {
 // moveIn makes the checkout what it was when the run was stopped, as far as that
 // can be done: the setup commands are run again, and the work is put in.
 func (r *run) moveIn(ctx context.Context) error {
-	untracked := len(r.job.Verify) > 0 && r.verifiesClean()
+	untracked := r.checks().NeedUntracked()
 	if r.away == "" {
 		if !untracked {
 			return nil
@@ -112,31 +112,11 @@ func (r *run) salvage(ctx context.Context, stop *outcome.Stop) string {
 	return note
 }
 
-func (r *run) useHidden(found *grants.Secrets) error {
-	return r.inWorkspace(func(w *workspace.Workspace) error {
-		_, err := w.LeaveOut(found)
-		return err
-	})
-}
-
 func (r *run) journalPatch(root *os.Root, view func() (*grants.View, error)) func([]string) (func(bool), error) {
 	return r.ws().JournalPatch(root, view)
 }
 
 func (r *run) findWorkDir() error { return r.ws().HasFolder(r.job.Repository.Path) }
-
-func (r *run) takeSnapshot(ctx context.Context) error {
-	return r.inWorkspace(func(w *workspace.Workspace) error { return w.TakeSnapshot(ctx) })
-}
-
-// keepUntracked keeps what is not tracked before the first turn for checks that
-// run on a fresh tree.
-func (r *run) keepUntracked(ctx context.Context) error {
-	if len(r.job.Verify) == 0 || !r.verifiesClean() {
-		return nil
-	}
-	return r.ws().KeepUntracked(ctx)
-}
 
 func (r *run) takeChanges(ctx context.Context) error {
 	return r.inWorkspace(func(w *workspace.Workspace) error {
@@ -195,10 +175,10 @@ func (r *run) findGit(dir string) string { return workspace.FindGit(r.env.Get("P
 func (r *run) baseName() string          { return workspace.BaseName(r.base) }
 func (r *run) workDir() string           { return r.ws().WorkDir(r.job.Repository.Path) }
 
-func (r *run) warnOfOwner()                                    { r.ws().WarnOfOwner(sandbox.Level(r.confined.Level)) }
-func (r *run) gitUnchanged(ctx context.Context) error          { return r.ws().GitUnchanged(ctx) }
-func (r *run) restoreCheckout(ctx context.Context) error       { return r.ws().Restore(ctx, r.inCheckout()) }
-func (r *run) unchangedBy(ctx context.Context, c string) error { return r.ws().UnchangedBy(ctx, c) }
+func (r *run) warnOfOwner()                              { r.ws().WarnOfOwner(sandbox.Level(r.confined.Level)) }
+func (r *run) gitUnchanged(ctx context.Context) error    { return r.ws().GitUnchanged(ctx) }
+func (r *run) restoreCheckout(ctx context.Context) error { return r.ws().Restore(ctx, r.inCheckout()) }
+
 func (r *run) writePatch(ctx context.Context) (string, error) {
 	return r.ws().WritePatch(ctx, r.changes)
 }

@@ -167,18 +167,7 @@ func (r *run) verifyOnNewBase(ctx context.Context, old gitops.Base) error {
 		}
 		return nil
 	}
-	attempt := r.table.Attempt + 1
-	if err := r.verify(ctx, attempt); err != nil || r.table.Passed {
-		return err
-	}
-	results, err := r.verifyTree(ctx, attempt+1, r.base.Tree)
-	if err != nil {
-		return err
-	}
-	for i := range r.baseline {
-		r.baseline[i].Before = results[i].Color()
-	}
-	return r.verify(ctx, attempt+2)
+	return r.verified(r.checks().OnNewBase(ctx, r.table, r.changes))
 }
 
 // doubtDrift makes the pull request a draft where the checks ran on another base
