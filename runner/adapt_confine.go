@@ -4,26 +4,23 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 var programsFolder = confine.ProgramsFolder
 
 // newBoxes makes the sandboxes of the checkout that the run works in.
 func (r *run) newBoxes() *confine.Sandboxes {
-	r.boxes = &confine.Sandboxes{Record: r.rec, Environ: r.env, Job: r.job, Rules: r.rules, Root: r.root(), Dir: r.options.Dir, Known: r.hidden}
-	if r.checkout != nil {
-		r.boxes.LeaveOut = func(found *grants.Secrets) (*grants.Secrets, error) {
-			err := r.useHidden(found)
-			return r.hidden, err
-		}
+	r.boxes = &confine.Sandboxes{
+		Record: r.rec, Environ: r.env, Job: r.job, Rules: r.rules, Root: r.checkout.Root(), Dir: r.options.Dir, Known: r.hidden, LeaveOut: r.ws().LeaveOut,
 	}
 	return r.boxes
 }
 
 func (r *run) confine(ctx context.Context) error {
-	if err := r.newBoxes().Confine(ctx); err != nil {
+	boxes := r.newBoxes()
+	if err := r.inWorkspace(func(*workspace.Workspace) error { return boxes.Confine(ctx) }); err != nil {
 		return err
 	}
 	r.confined = r.boxes.Reached()

@@ -116,19 +116,6 @@ func (r *run) useHidden(found *grants.Secrets) error {
 
 func (r *run) findWorkDir() error { return r.ws().HasFolder(r.job.Repository.Path) }
 
-func (r *run) takeSnapshot(ctx context.Context) error {
-	return r.inWorkspace(func(w *workspace.Workspace) error { return w.TakeSnapshot(ctx) })
-}
-
-// keepUntracked keeps what is not tracked before the first turn for checks that
-// run on a fresh tree.
-func (r *run) keepUntracked(ctx context.Context) error {
-	if len(r.job.Verify) == 0 || !r.verifiesClean() {
-		return nil
-	}
-	return r.ws().KeepUntracked(ctx)
-}
-
 func (r *run) takeChanges(ctx context.Context) error {
 	return r.inWorkspace(func(w *workspace.Workspace) error {
 		change, err := w.TakeChange(ctx, r.withoutDropped)

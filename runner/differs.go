@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/verify"
 )
 
 // differs notes a point in which a replay is not as the record, if it is not.
@@ -205,7 +206,7 @@ func (p *replay) checkRows(found *Replayed) {
 		if i < len(past.job.Verify) {
 			is.Name, is.Run, is.Must = past.job.Verify[i].Name, past.job.Verify[i].Run, past.job.Verify[i].Must
 		}
-		is.Passed = past.Work.Verify.Attempt > 0 && passes(is)
+		is.Passed = past.Work.Verify.Attempt > 0 && verify.Passes(is)
 		passed = passed && (is.Passed || past.Work.Verify.Attempt == 0)
 		found.differs("check "+row.Name, checkInWords(row), checkInWords(is))
 	}

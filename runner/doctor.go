@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // Diagnosis is what a run would find here. docs/security.md describes it as
@@ -88,55 +91,49 @@ func (d *Diagnosis) note(about, message, remedy string) {
 // Diagnose looks at this machine as a run in the folder would. With online it
 // asks the model's API and GitHub, once each, about the key and the token;
 // else nothing leaves.
-func Diagnose(ctx context.Context, o AloneOptions, online bool) (*Diagnosis, error) {
-	d := &Diagnosis{Version: 1, AgentCI: o.Version, System: systemName(), Problems: []Problem{}}
-	a, err := prepareAlone(ctx, o)
+func Diagnose(ctx context.Context, o sandboxcommand.Options, version string, online bool) (*Diagnosis, error) {
+	d := &Diagnosis{Version: 1, AgentCI: version, System: systemName(), Problems: []Problem{}}
+	s, err := sandboxcommand.LookAround(ctx, o)
 	var stop *outcome.Stop
 	if errors.As(err, &stop) && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
 		d.fault("configuration", stop.Message, "")
-		a, err = prepareAlone(ctx, o.unconfigured()) // the machine is looked at all the same
+		s, err = sandboxcommand.LookAround(ctx, unconfigured(o)) // the machine is looked at all the same
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer a.Close()
-	r := a.run
-	for _, w := range r.rec.Warnings() {
+	defer s.Close()
+	for _, w := range s.Record.Warnings() {
 		d.note("configuration", w.Message, "")
 	}
-	d.examineConfinement(ctx, r)
-	d.examineGit(ctx, r)
-	d.examineModel(ctx, r, online)
-	d.examineGitHub(ctx, r, online)
+	d.examineConfinement(ctx, s.Sandboxes)
+	d.examineGit(ctx, s)
+	d.examineModel(ctx, s, online)
+	d.examineGitHub(ctx, s, online)
 	for i, p := range d.Problems {
-		d.Problems[i].Message, d.Problems[i].Remedy = r.rec.Redact(p.Message), r.rec.Redact(p.Remedy)
+		d.Problems[i].Message, d.Problems[i].Remedy = s.Record.Redact(p.Message), s.Record.Redact(p.Remedy)
 	}
 	return d, nil
 }
 
 // unconfigured are options by which nothing but what is built in counts.
-func (o AloneOptions) unconfigured() AloneOptions {
-	var kept []string
-	for _, variable := range o.Environ {
-		if !strings.HasPrefix(variable, "AGENT_CI_") {
-			kept = append(kept, variable)
-		}
-	}
-	return AloneOptions{Dir: o.Dir, Environ: kept, Reserved: o.Reserved, Version: o.Version, bare: true}
+func unconfigured(o sandboxcommand.Options) sandboxcommand.Options {
+	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
+	return sandboxcommand.Options{Dir: o.Dir, Environ: kept, Reserved: o.Reserved, Bare: true}
 }
 
 func systemName() string {
 	return strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + sandbox.Kernel())
 }
 
-func (d *Diagnosis) examineConfinement(ctx context.Context, r *run) {
-	p := r.job.Policy
+func (d *Diagnosis) examineConfinement(ctx context.Context, boxes *confine.Sandboxes) {
+	p := boxes.Job.Policy
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
 	c.Settings, c.Layers = sandbox.Settings(), []string{}
 	place := confine.Place{Scratch: confine.ProbeScratch}
-	options := r.boxes.Options(place)
-	defer r.boxes.Remove(place)
+	options := boxes.Options(place)
+	defer boxes.Remove(place)
 	level, layers, err := sandbox.Probe(ctx, options)
 	if err != nil {
 		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
@@ -169,22 +166,23 @@ func processesOf(layers []string) string {
 	return "not limited"
 }
 
-func (d *Diagnosis) examineGit(ctx context.Context, r *run) {
+func (d *Diagnosis) examineGit(ctx context.Context, s *sandboxcommand.Surroundings) {
 	g := &d.Git
-	g.Path, g.Credentials = r.findGit(r.options.Dir), []string{}
+	g.Path, g.Credentials = workspace.FindGit(s.Environ.Get("PATH"), s.Dir), []string{}
 	if g.Path == "" {
 		d.note("git", "There is no git program on PATH.", "Install git: clones, filters and patches of some repositories need it, and so do agents.")
 	} else {
 		g.Version = gitVersion(ctx, g.Path)
 	}
+	checkout, base := s.Workspace.Checkout(), s.Workspace.Base()
 	switch {
-	case r.checkout == nil && r.openErr == nil:
+	case checkout == nil && s.NoCheckout == nil:
 		return // the configuration in it has a mistake
-	case r.checkout == nil:
-		d.note("git", outcome.Sentence(outcome.Trimmed(r.openErr))+".", "")
+	case checkout == nil:
+		d.note("git", outcome.Sentence(outcome.Trimmed(s.NoCheckout))+".", "")
 		return
 	}
-	g.Checkout, g.Base, g.Origin = r.checkout.Root(), strings.TrimSpace(r.base.Branch+" "+gitops.Short(r.base.SHA)), r.rec.Redact(r.checkout.Origin())
+	g.Checkout, g.Base, g.Origin = checkout.Root(), strings.TrimSpace(base.Branch+" "+gitops.Short(base.SHA)), s.Record.Redact(checkout.Origin())
 	if runtime.GOOS != "linux" {
 		return // nothing keeps credentials from commands there
 	}

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
 // Answer is what an API said when it was asked whether it is there.
@@ -43,13 +45,13 @@ type GitHubIs struct {
 // defaultModelURL is where openai-go asks unless it is told otherwise.
 const defaultModelURL = "https://api.openai.com/v1/"
 
-func (d *Diagnosis) examineModel(ctx context.Context, r *run, online bool) {
+func (d *Diagnosis) examineModel(ctx context.Context, s *sandboxcommand.Surroundings, online bool) {
 	m := &d.Model
-	asked := r.job.Model
-	key := r.env.Get(asked.APIKeyEnv)
+	asked := s.Job.Model
+	key := s.Environ.Get(asked.APIKeyEnv)
 	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
-	base := cmp.Or(asked.BaseURL, r.env.Get("OPENAI_BASE_URL"), defaultModelURL)
-	m.BaseURL = r.rec.Redact(withoutPassword(base))
+	base := cmp.Or(asked.BaseURL, s.Environ.Get("OPENAI_BASE_URL"), defaultModelURL)
+	m.BaseURL = s.Record.Redact(withoutPassword(base))
 	if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
@@ -97,12 +99,12 @@ func tokenKind(token string) string {
 	return "of a kind that is not known"
 }
 
-func (d *Diagnosis) examineGitHub(ctx context.Context, r *run, online bool) {
+func (d *Diagnosis) examineGitHub(ctx context.Context, s *sandboxcommand.Surroundings, online bool) {
 	g := &d.GitHub
-	token := r.env.Token()
-	api, server := gitHub(r.env)
+	token := s.Environ.Token()
+	api, server := gitHub(s.Environ)
 	g.APIURL, g.Token = api, tokenKind(token)
-	g.Repository = r.repositoryName(server)
+	g.Repository = (&run{job: s.Job, env: s.Environ, checkout: s.Workspace.Checkout()}).repositoryName(server)
 	if token == "" {
 		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
 func doctorCommand() command {
@@ -57,7 +58,7 @@ func examine(ctx context.Context, p process, args []string) int {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	found, err := runner.Diagnose(ctx, runner.AloneOptions{Dir: a.repo, Environ: p.environ, Reserved: reserved(), Version: version}, a.online)
+	found, err := runner.Diagnose(ctx, sandboxcommand.Options{Dir: a.repo, Environ: p.environ, Reserved: reserved()}, version, a.online)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
 		return exitFailed

@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
 // exitNotStarted is what shells say of a program that they do not find.
@@ -65,8 +65,8 @@ func runSandboxed(ctx context.Context, p process, args []string) int {
 	}
 	signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	box, err := runner.OpenAlone(ctx, runner.AloneOptions{
-		Dir: a.repo, Mode: a.mode, Network: a.network, Environ: p.environ, Reserved: reserved(), Version: version,
+	box, err := sandboxcommand.Open(ctx, sandboxcommand.Options{
+		Dir: a.repo, Mode: a.mode, Network: a.network, Environ: p.environ, Reserved: reserved(),
 	})
 	if err != nil {
 		return sandboxFailure(p, err)
@@ -92,7 +92,7 @@ func sandboxFailure(p process, err error) int {
 
 // runIn runs a command to its end, with a terminal where p has one, and closes
 // the box.
-func runIn(box *runner.Alone, p process, argv []string, signals <-chan os.Signal) int {
+func runIn(box *sandboxcommand.Sandbox, p process, argv []string, signals <-chan os.Signal) int {
 	start := startPiped
 	if onTerminal(p) {
 		start = startOnTerminal

@@ -81,19 +81,20 @@ func (s *Sandboxes) spellings() []string {
 // stand in a text.
 func renamed(text, from, to string) string {
 	var b strings.Builder
-	for {
-		at := strings.Index(text, from)
+	for done := 0; ; {
+		at := strings.Index(text[done:], from)
 		if at < 0 {
-			return b.String() + text
+			return b.String() + text[done:]
 		}
+		at += done
 		end := at + len(from)
-		b.WriteString(text[:at])
+		b.WriteString(text[done:at])
 		if at > 0 && (text[at-1] == '/' || inName(text[at-1])) || end < len(text) && inName(text[end]) {
 			b.WriteString(from)
 		} else {
 			b.WriteString(to)
 		}
-		text = text[end:]
+		done = end
 	}
 }
 

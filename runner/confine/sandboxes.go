@@ -45,8 +45,8 @@ type Sandboxes struct {
 	Environ settings.Environment // of agent-ci
 	Job     *job.Job
 	Rules   *rules.Set // on commands and hosts
-	Root    string     // that the agent's commands may change: of the checkout, or a folder without one
-	Dir     string     // by which the user names Root; may be empty
+	Root    string     // the folder that the agent's commands may change: the checkout's, or a plain one
+	Dir     string     // how the user names Root; may be empty
 
 	// LeaveOut makes the checkout leave out what was found in it, and gives what of
 	// that is kept from commands; nil where there is no checkout.
@@ -63,7 +63,7 @@ type Sandboxes struct {
 // Place says where commands run and with what.
 type Place struct {
 	Scratch string            // name below ScratchFolder
-	Root    string            // that they may write to; empty for Sandboxes.Root
+	Root    string            // folder that they may write to; empty for Sandboxes.Root
 	Network job.Network       // zero for that of the job's policy
 	Key     string            // of the job, where Network stands
 	Lent    map[string]string // folders to read, by where Root borrows them
@@ -90,8 +90,8 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	return nil
 }
 
-// MakeFolders makes the folders of the run directory that commands see: where none
-// is, a sandbox shows none later.
+// MakeFolders makes the folders of the run directory that commands see. A sandbox
+// shows only those that are there when it is opened.
 func (s *Sandboxes) MakeFolders() error {
 	for _, folder := range []string{record.OutputsFolder, ProgramsFolder} {
 		if _, err := s.Record.MakeFolder(folder); err != nil {

@@ -1,0 +1,89 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+func TestTheCheckoutIsRenamedWhereItIsMeant(t *testing.T) {
+	for text, want := range map[string]string{
+		"/work":                 "/tree",
+		"/work/bin:/usr/bin":    "/tree/bin:/usr/bin",
+		"-I/work -L/work/lib":   "-I/work -L/work/lib", // as in x/work
+		"-I /work/lib":          "-I /tree/lib",
+		"/a/work/work":          "/a/work/work",
+		"=/work;(/work)":        "=/tree;(/tree)",
+		"/workshop:/work-2":     "/workshop:/work-2",
+		"/home/work:/work.old":  "/home/work:/work.old",
+		"//work":                "//work",
+		"/work/work":            "/tree/work",
+		"/worké":                "/worké",
+		"file:///work and more": "file:///work and more",
+		"nothing":               "nothing",
+	} {
+		if got := renamed(text, "/work", "/tree"); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestTheEnvironmentOfATreeNamesTheTree(t *testing.T) {
+	s, tree, links := ready(t), t.TempDir(), t.TempDir()
+	alias, detour := filepath.Join(links, "alias"), filepath.Join(links, "bin")
+	if err := os.Mkdir(filepath.Join(s.Root, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{alias: s.Root, detour: filepath.Join(s.Root, "bin")} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := strings.Join([]string{filepath.Join(s.Root, "bin"), detour, "/usr/bin", "relative"}, ":")
+	s.Environ = []string{"PATH=" + path, "PWD=" + alias, "GITHUB_WORKSPACE=" + links}
+	s.Job.Policy.Env.Set = map[string]string{"LIB": alias + "/lib", "TOP": s.Root}
+	if diff := cmp.Diff(s.Env(), s.envAt(s.Root)); diff != "" {
+		t.Errorf("in the checkout it is another: %s", diff)
+	}
+	env := s.envAt(tree)
+	for _, want := range []string{"LIB=" + tree + "/lib", "TOP=" + tree, "PATH=" + filepath.Join(tree, "bin") + ":/usr/bin:relative"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("no %s in %q", want, env)
+		}
+	}
+	s.Environ = []string{"PATH=" + path}
+	if env := s.envAt(tree); !slices.Contains(env, "LIB="+alias+"/lib") {
+		t.Errorf("a name that agent-ci was not started by is taken for the checkout: %q", env)
+	}
+}
+
+func TestProgramsOfTheAgent(t *testing.T) {
+	s := ready(t)
+	for range 2 { // each attempt has new tools
+		s.LinkProgram("some_tool")
+	}
+	target, err := os.Readlink(s.Record.Join(ProgramsFolder, "some_tool"))
+	if program, _ := os.Executable(); target != program || len(s.Record.Warnings()) != 0 {
+		t.Errorf("the link leads to %s (%v), warnings %v", target, err, s.Record.Warnings())
+	}
+	for given, want := range map[string]string{"PATH=/bin": "PATH=/bin:" + s.Record.Join(ProgramsFolder), "PATH=": "PATH="} {
+		s.Environ = []string{given}
+		if env := s.AgentEnv(); !slices.Contains(env, want) {
+			t.Errorf("%s became %q", given, env)
+		}
+	}
+	s.Record.Remove(record.StateFolder)
+	if err := os.WriteFile(s.Record.Join(record.StateFolder), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.LinkProgram("some_tool")
+	if warned := s.Record.Warnings(); len(warned) != 1 || warned[0].Code != "no_some_tool" {
+		t.Errorf("warnings %v", warned)
+	}
+}

@@ -1,0 +1,159 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Baseline runs the checks on the base commit, so that red can be told from red
+// before, and remembers the checkout as the agent gets it.
+func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
+	table := transcript.Verify{Passed: true}
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil || len(c.Job.Verify) == 0 {
+		return table, err
+	}
+	if c.NeedUntracked() {
+		if err := c.Workspace.KeepUntracked(ctx); err != nil {
+			return table, err
+		}
+	}
+	base := c.Workspace.Base()
+	results, err := c.runOn(ctx, 0, base, base.Tree)
+	if err != nil {
+		return table, err
+	}
+	if !c.Clean() {
+		if err := c.takeTheirFiles(ctx); err != nil {
+			return table, err
+		}
+	}
+	for i, check := range c.Job.Verify {
+		table.Rows = append(table.Rows, transcript.VerifyRow{
+			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].Color(), Seconds: results[i].Seconds, Log: log(0, i, check),
+		})
+	}
+	return table, c.Record.Append(transcript.TypeVerify, table)
+}
+
+// takeTheirFiles counts the files that checks made in the checkout as not the agent's.
+func (c Checks) takeTheirFiles(ctx context.Context) error {
+	if err := c.Workspace.UnchangedBy(ctx, "verify"); err != nil {
+		return err
+	}
+	return c.Workspace.TakeSnapshot(ctx)
+}
+
+// Change runs the checks on a change and records the table of what they say.
+// before has what they said of its base.
+func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
+	results, err := c.runOn(ctx, attempt, change.Base, change.Tree)
+	if err != nil {
+		return transcript.Verify{}, err
+	}
+	if err := c.leftAlone(ctx, change); err != nil {
+		return transcript.Verify{}, err
+	}
+	table := transcript.Verify{Attempt: attempt, Passed: true}
+	for i, row := range before {
+		row.After, row.Seconds, row.Log = results[i].Color(), results[i].Seconds, log(attempt, i, c.Job.Verify[i])
+		row.Passed = Passes(row)
+		table.Passed = table.Passed && row.Passed
+		table.Rows = append(table.Rows, row)
+	}
+	return table, c.Record.Append(transcript.TypeVerify, table)
+}
+
+// Passes says whether a check came out as its job demands.
+func Passes(row transcript.VerifyRow) bool {
+	return row.After == "green" || row.Must == "no_worse" && row.Before != "green"
+}
+
+// OnNewBase runs the checks on a change that was put on another base than that of
+// the table. What is red is compared with the new base, which may be red itself.
+// The table is the newest one, also beside an error.
+func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+	attempt := table.Attempt + 1
+	moved, err := c.Change(ctx, attempt, change, table.Rows)
+	if err != nil {
+		return table, err
+	}
+	if moved.Passed {
+		return moved, nil
+	}
+	results, err := c.runOn(ctx, attempt+1, change.Base, change.Base.Tree)
+	if err != nil {
+		return moved, err
+	}
+	before := slices.Clone(moved.Rows)
+	for i := range before {
+		before[i].Before = results[i].Color()
+	}
+	compared, err := c.Change(ctx, attempt+2, change, before)
+	if err != nil {
+		return moved, err
+	}
+	return compared, nil
+}
+
+// AlteredError says that checks changed the checkout in which they ran.
+type AlteredError struct {
+	Now *gitops.ChangeSet // what the checkout holds, so that it can be taken out again
+}
+
+func (e *AlteredError) Error() string { return "the verify commands changed the checkout" }
+
+// leftAlone makes sure that checks which ran in the checkout did not change what
+// they judged. The cause of its outcome may be an AlteredError.
+func (c Checks) leftAlone(ctx context.Context, change *gitops.ChangeSet) error {
+	if c.Clean() {
+		return nil
+	}
+	if err := c.Workspace.GitUnchanged(ctx); err != nil {
+		return err
+	}
+	now, err := c.Workspace.Changes(ctx)
+	if err != nil {
+		return fmt.Errorf("look for what the verify commands changed: %w", err)
+	}
+	if now.Tree == change.Tree {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "verify_changed_files",
+		"The verify commands changed the checkout, so that it is no longer the agent's change alone; let git ignore what they write, or use verify_in: clean.").Because(&AlteredError{now})
+}
+
+// How many bytes of a red command's log the agent gets, of its beginning and of
+// its end; the whole lies where it can read it.
+const (
+	headToAgent = 2 << 10
+	tailToAgent = 6 << 10
+)
+
+// Words tell the agent which rows of a table are red. besides is what else it is
+// told before them.
+func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
+	var s strings.Builder
+	where := "on a fresh copy"
+	if !c.Clean() {
+		where = "in the checkout"
+	}
+	s.WriteString("The runner checked your change " + where + ", and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
+	for _, row := range table.Rows {
+		if row.Passed {
+			continue
+		}
+		shown, err := c.Record.Ends(row.Log, headToAgent, tailToAgent)
+		if err != nil {
+			return "", fmt.Errorf("read log of %s: %w", row.Name, err)
+		}
+		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\noutput, whole in %s:\n%s\n",
+			row.Name, row.After, row.Before, row.Run, c.Record.Join(row.Log), shown)
+	}
+	return s.String(), nil
+}
