@@ -1,4 +1,4 @@
-package runner
+package doctor
 
 import (
 	"net/http"
@@ -39,11 +39,11 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			d, err := Diagnose(t.Context(), AloneOptions{Dir: t.TempDir(), Environ: []string{
+			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
 				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
 				"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1", "GITHUB_TOKEN=" + token,
 				"GITHUB_API_URL=" + server.URL + "/api", "GITHUB_REPOSITORY=octo/widgets",
-			}}, true)
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package runner
+package doctor
 
 import (
 	"cmp"
@@ -11,6 +11,11 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
 // Answer is what an API said when it was asked whether it is there.
@@ -21,8 +26,8 @@ type Answer struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// ModelIs says how the model would be asked.
-type ModelIs struct {
+// Model says how the model would be asked.
+type Model struct {
 	Name    string `json:"name"`
 	BaseURL string `json:"base_url"`
 	KeyName string `json:"key_variable"`
@@ -30,8 +35,8 @@ type ModelIs struct {
 	Answer
 }
 
-// GitHubIs says what the token is good for, as far as it tells.
-type GitHubIs struct {
+// GitHub says what the token is good for, as far as it tells.
+type GitHub struct {
 	APIURL      string          `json:"api_url"`
 	Repository  string          `json:"repository,omitempty"`
 	Token       string          `json:"token"` // its kind; none where there is none
@@ -40,16 +45,13 @@ type GitHubIs struct {
 	Answer
 }
 
-// defaultModelURL is where openai-go asks unless it is told otherwise.
-const defaultModelURL = "https://api.openai.com/v1/"
-
-func (d *Diagnosis) examineModel(ctx context.Context, r *run, online bool) {
+func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
-	asked := r.job.Model
-	key := r.env.Get(asked.APIKeyEnv)
+	asked := p.Job.Model
+	key := p.Environ.Get(asked.APIKeyEnv)
 	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
-	base := cmp.Or(asked.BaseURL, r.env.Get("OPENAI_BASE_URL"), defaultModelURL)
-	m.BaseURL = r.rec.Redact(withoutPassword(base))
+	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
+	m.BaseURL = p.Record.Redact(withoutPassword(base))
 	if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
@@ -75,34 +77,11 @@ func (d *Diagnosis) examineModel(ctx context.Context, r *run, online bool) {
 	}
 }
 
-// tokenKinds are what GitHub's tokens begin with (docs.github.com, about
-// authentication to GitHub).
-var tokenKinds = []struct{ prefix, kind string }{
-	{"github_pat_", "fine-grained personal access token"},
-	{"ghp_", "classic personal access token"},
-	{"ghs_", "installation token (of GitHub Actions or an App)"},
-	{"ghu_", "user token of an App"},
-	{"gho_", "OAuth token"},
-}
-
-func tokenKind(token string) string {
-	if token == "" {
-		return "none"
-	}
-	for _, k := range tokenKinds {
-		if strings.HasPrefix(token, k.prefix) {
-			return k.kind
-		}
-	}
-	return "of a kind that is not known"
-}
-
-func (d *Diagnosis) examineGitHub(ctx context.Context, r *run, online bool) {
+func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	g := &d.GitHub
-	token := r.env.Token()
-	api, server := gitHub(r.env)
-	g.APIURL, g.Token = api, tokenKind(token)
-	g.Repository = r.repositoryName(server)
+	token := p.Environ.Token()
+	api, server := github.Addresses(p.Environ.Get)
+	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), repositoryName(p, server)
 	if token == "" {
 		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
 	}
@@ -125,6 +104,14 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, r *run, online bool) {
 		g.Permissions = said.Permissions
 	}
 	d.judgeGitHub(token != "")
+}
+
+func repositoryName(p *sandboxcommand.Prepared, server string) string {
+	origin := ""
+	if checkout := p.Workspace.Checkout(); checkout != nil {
+		origin = checkout.Origin()
+	}
+	return intake.RepositoryName(p.Job, p.Environ.Get("GITHUB_REPOSITORY"), origin, server)
 }
 
 func (d *Diagnosis) judgeGitHub(hasToken bool) {
