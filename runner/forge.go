@@ -1,15 +1,12 @@
 package runner
 
 import (
-	"cmp"
 	"context"
-	"net/url"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
 // repository is the one that a pull request goes to.
@@ -32,7 +29,7 @@ func (r repository) Name() string {
 // newForge finds out how GitHub is reached and which repository the run is for.
 // It asks nothing yet.
 func (r *run) newForge(context.Context) error {
-	api, server := gitHub(r.env)
+	api, server := github.Addresses(r.env.Get)
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: r.env.Token(), UserAgent: "agent-ci/" + r.options.Version})
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
@@ -46,22 +43,4 @@ func (r *run) newForge(context.Context) error {
 		return r.canReachGitHub()
 	}
 	return nil
-}
-
-// gitHub says where GitHub's API is, and where its web pages and repositories
-// are.
-func gitHub(e settings.Environment) (api, server string) {
-	api = cmp.Or(e.Get("GITHUB_API_URL"), github.DefaultAPIURL)
-	return api, cmp.Or(strings.TrimSuffix(e.Get("GITHUB_SERVER_URL"), "/"), serverOf(api))
-}
-
-// serverOf is where the web pages and repositories of an API are: GitHub's own
-// API has a host of its own, an Enterprise Server's is a path.
-func serverOf(api string) string {
-	u, err := url.Parse(api)
-	if err != nil {
-		return ""
-	}
-	u.Host = strings.TrimPrefix(u.Host, "api.")
-	return u.Scheme + "://" + u.Host
 }

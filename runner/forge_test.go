@@ -1,22 +1,6 @@
 package runner
 
-import (
-	"testing"
-
-	"github.com/agent-ci/agent-ci/gitops/forge"
-)
-
-func TestServerOf(t *testing.T) {
-	for api, want := range map[string]string{
-		"https://api.github.com":         "https://github.com",
-		"https://ghe.example.com/api/v3": "https://ghe.example.com",
-		"https://api.octo.ghe.com":       "https://octo.ghe.com",
-	} {
-		if got := serverOf(api); got != want {
-			t.Errorf("serverOf(%q) = %q, want %q", api, got, want)
-		}
-	}
-}
+import "github.com/agent-ci/agent-ci/gitops/forge"
 
 // silent is a forge that is asked nothing, and named a repository of it.
 type (

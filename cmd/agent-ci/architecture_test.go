@@ -34,6 +34,9 @@ var roomKnows = map[string][]string{
 	"runner/confine": {
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
+	"runner/doctor": {
+		"runner/confine", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/workspace", "gitops", "policy/sandbox",
+	},
 	"runner/intake": {
 		"runner/actions", "runner/agent", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops", "tools",
 	},

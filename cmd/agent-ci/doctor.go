@@ -1,15 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
 func doctorCommand() command {
@@ -58,7 +58,7 @@ func examine(ctx context.Context, p process, args []string) int {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	found, err := runner.Diagnose(ctx, sandboxcommand.Options{Dir: a.repo, Environ: p.environ, Reserved: reserved()}, version, a.online)
+	found, err := doctor.Diagnose(ctx, doctor.Options{Dir: a.repo, Environ: p.environ, Reserved: reserved(), Version: version, Online: a.online})
 	if err != nil {
 		fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
 		return exitFailed
@@ -78,7 +78,7 @@ func examine(ctx context.Context, p process, args []string) int {
 
 // showDiagnosis tells a person: what there is, and then what to do about what
 // there is not.
-func showDiagnosis(to io.Writer, d *runner.Diagnosis) {
+func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(to, "%-14s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -89,7 +89,7 @@ func showDiagnosis(to io.Writer, d *runner.Diagnosis) {
 		line("", "- %s", layer)
 	}
 	for _, t := range c.Trials {
-		words := "works, " + limitOf(t.Layers)
+		words := "works, " + cmp.Or(doctor.ProcessLimit(t.Layers), "processes not limited")
 		if !t.Works {
 			words = "does not work: " + t.Missing
 		}
@@ -102,16 +102,7 @@ func showDiagnosis(to io.Writer, d *runner.Diagnosis) {
 	showFindings(to, d.Problems)
 }
 
-// limitOf is the layer that limits processes.
-func limitOf(layers []string) string {
-	i := slices.IndexFunc(layers, func(layer string) bool { return strings.Contains(layer, "processes") })
-	if i < 0 {
-		return "processes not limited"
-	}
-	return layers[i]
-}
-
-func showAccess(line func(name, format string, args ...any), d *runner.Diagnosis) {
+func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis) {
 	git := "none"
 	if d.Git.Path != "" {
 		git = d.Git.Version + ", " + d.Git.Path
@@ -141,7 +132,7 @@ func orNone(s string) string {
 	return s
 }
 
-func answerWords(a runner.Answer) string {
+func answerWords(a doctor.Answer) string {
 	switch {
 	case !a.Asked:
 		return "not asked; --online asks"
@@ -162,7 +153,7 @@ func permitted(permissions map[string]bool) string {
 	return strings.Join(may, ", ")
 }
 
-func showFindings(to io.Writer, problems []runner.Problem) {
+func showFindings(to io.Writer, problems []doctor.Problem) {
 	if len(problems) == 0 {
 		fmt.Fprintln(to, "\nNothing is in the way of a run.")
 		return

@@ -23,7 +23,7 @@ type running struct {
 }
 
 // startPiped starts a command whose output and error stay apart.
-func startPiped(box *sandboxcommand.Sandbox, p process, argv []string) (*running, error) {
+func startPiped(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
 	var pipes [3]pipe
 	for i := range pipes {
 		if err := pipes[i].open(); err != nil {
@@ -32,7 +32,7 @@ func startPiped(box *sandboxcommand.Sandbox, p process, argv []string) (*running
 		}
 	}
 	input, output, failures := pipes[0], pipes[1], pipes[2]
-	started, err := box.Start(sandbox.Command{Argv: argv, Streams: &sandbox.Streams{Input: input.read, Output: output.write, Error: failures.write}})
+	started, err := session.Start(sandbox.Command{Argv: argv, Streams: &sandbox.Streams{Input: input.read, Output: output.write, Error: failures.write}})
 	for _, theirs := range []*os.File{input.read, output.write, failures.write} {
 		theirs.Close()
 	}
@@ -99,7 +99,7 @@ func windowOf(file *os.File) (sandbox.Window, error) {
 
 // startOnTerminal starts a command on a terminal of its own, which this one
 // shows. Keys reach it as they are typed.
-func startOnTerminal(box *sandboxcommand.Sandbox, p process, argv []string) (*running, error) {
+func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
 	keyboard := p.stdin.(*os.File)
 	size, err := windowOf(keyboard)
 	if err != nil {
@@ -109,7 +109,7 @@ func startOnTerminal(box *sandboxcommand.Sandbox, p process, argv []string) (*ru
 	if err != nil {
 		return nil, err
 	}
-	started, err := box.Start(sandbox.Command{Argv: argv, TTY: size, Output: p.stdout})
+	started, err := session.Start(sandbox.Command{Argv: argv, TTY: size, Output: p.stdout})
 	if err != nil {
 		restore()
 		return nil, err

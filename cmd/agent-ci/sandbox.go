@@ -65,16 +65,16 @@ func runSandboxed(ctx context.Context, p process, args []string) int {
 	}
 	signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	box, err := sandboxcommand.Open(ctx, sandboxcommand.Options{
+	session, err := sandboxcommand.Open(ctx, sandboxcommand.Options{
 		Dir: a.repo, Mode: a.mode, Network: a.network, Environ: p.environ, Reserved: reserved(),
 	})
 	if err != nil {
 		return sandboxFailure(p, err)
 	}
-	for _, warning := range box.Warnings() {
+	for _, warning := range session.Warnings() {
 		fmt.Fprintf(p.stderr, "agent-ci sandbox: warning: %s\n", warning)
 	}
-	return runIn(box, p, argv, signals)
+	return runIn(session, p, argv, signals)
 }
 
 // sandboxFailure tells why a command was not run.
@@ -91,19 +91,19 @@ func sandboxFailure(p process, err error) int {
 }
 
 // runIn runs a command to its end, with a terminal where p has one, and closes
-// the box.
-func runIn(box *sandboxcommand.Sandbox, p process, argv []string, signals <-chan os.Signal) int {
+// the session.
+func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-chan os.Signal) int {
 	start := startPiped
 	if onTerminal(p) {
 		start = startOnTerminal
 	}
-	running, err := start(box, p, argv)
+	running, err := start(session, p, argv)
 	if err != nil {
-		return sandboxFailure(p, errors.Join(err, box.Close()))
+		return sandboxFailure(p, errors.Join(err, session.Close()))
 	}
 	pass(running.process, signals)
 	status, err := running.process.Wait()
-	left := box.Close() // before the end of its output is waited for: what it left running may hold it
+	left := session.Close() // before the end of its output is waited for: what it left running may hold it
 	running.after()
 	for _, problem := range []error{err, left} {
 		if problem != nil {

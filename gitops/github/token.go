@@ -13,6 +13,29 @@ import (
 // actionsBot is who GITHUB_TOKEN of GitHub Actions acts as.
 const actionsBot = "github-actions[bot]"
 
+// tokenKinds are what tokens begin with (docs.github.com, about authentication to
+// GitHub).
+var tokenKinds = []struct{ prefix, kind string }{
+	{"github_pat_", "fine-grained personal access token"},
+	{"ghp_", "classic personal access token"},
+	{"ghs_", "installation token (of GitHub Actions or an App)"},
+	{"ghu_", "user token of an App"},
+	{"gho_", "OAuth token"},
+}
+
+// TokenKind is the kind of a token for a person; "none" for "".
+func TokenKind(token string) string {
+	if token == "" {
+		return "none"
+	}
+	for _, k := range tokenKinds {
+		if strings.HasPrefix(token, k.prefix) {
+			return k.kind
+		}
+	}
+	return "of a kind that is not known"
+}
+
 // scopesTransport notes what replies tell of the token: classic tokens have
 // scopes, the others have none and say nothing.
 type scopesTransport struct {

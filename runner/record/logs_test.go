@@ -1,9 +1,11 @@
 package record
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
@@ -20,6 +22,108 @@ func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	w.Flush()
 	if got, want := file.String(), "pass [secret]\nnext line\n"; !strings.HasPrefix(got, want) || !strings.Contains(got, "truncated") || strings.Contains(got, "hunter") {
 		t.Errorf("log = %q, want it to begin with %q and to say that it is truncated", got, want)
+	}
+}
+
+func TestALogIsCutBehindItsLastByte(t *testing.T) {
+	for output, want := range map[string]string{
+		"":               "",
+		"1234":           "1234",
+		"12345":          "12345",
+		"123456":         "12345\nagent-ci: the output is truncated",
+		"123\n5\n7\n9\n": "123\n5\nagent-ci: the output is truncated",
+	} {
+		var file strings.Builder
+		w := NewLogWriter(&file, func(s string) string { return s })
+		w.left = 5
+		for i := range len(output) {
+			if n, err := w.Write([]byte{output[i]}); n != 1 || err != nil {
+				t.Errorf("a byte is not taken: %d, %v", n, err)
+			}
+		}
+		w.Flush()
+		if got := file.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "truncated") != strings.Contains(want, "truncated") {
+			t.Errorf("the log of %q is %q, want %q", output, got, want)
+		}
+	}
+}
+
+// logs are what logs end and begin with.
+var logs = map[string]string{
+	"empty":              "",
+	"one line":           "abc",
+	"lines":              "one\ntwo\n\nthree\nfour\n",
+	"no end of line":     "one\ntwo\nthree",
+	"empty lines":        "\n\n\n\n",
+	"more than ASCII":    "é→日\n→→\nöffnen\n",
+	"not Unicode at all": "\xff\xfe\n\xff\n\xfe",
+}
+
+func TestTheEndOfALogBeginsWithALine(t *testing.T) {
+	d := directory(t)
+	for name, log := range logs {
+		put(t, d.Join("log"), log)
+		for length := range len(log) + 3 {
+			got, err := d.Tail("log", int64(length))
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole := strings.ToValidUTF8(log, "�")
+			rest, cut := strings.CutPrefix(got, "[…]\n")
+			switch {
+			case length >= len(log) && got != whole:
+				t.Errorf("%s, %d bytes: %q is not all", name, length, got)
+			case length >= len(log):
+			case cut && !strings.HasSuffix(whole, "\n"+rest):
+				t.Errorf("%s, %d bytes: %q does not begin with a line", name, length, got)
+			case !cut && strings.Contains(got, "\n"):
+				t.Errorf("%s, %d bytes: %q does not say that it is cut", name, length, got)
+			case len(rest) > length+2*len("�"): // of a character that is cut
+				t.Errorf("%s, %d bytes: %q is longer", name, length, got)
+			}
+			if !utf8.ValidString(got) {
+				t.Errorf("%s, %d bytes: %q is no text", name, length, got)
+			}
+		}
+	}
+	if _, err := d.Tail("none", 10); err == nil {
+		t.Error("a log that is not there has an end")
+	}
+}
+
+func TestBothEndsOfALogAreWholeLinesAndTheRestIsCounted(t *testing.T) {
+	d := directory(t)
+	for _, log := range []string{logs["empty"], logs["one line"], logs["lines"], logs["no end of line"], logs["empty lines"]} {
+		put(t, d.Join("log"), log)
+		for head := range len(log) + 2 {
+			for tail := range len(log) + 2 {
+				got, err := d.Ends("log", int64(head), int64(tail))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if head+tail >= len(log) {
+					if got != log {
+						t.Errorf("%q, %d and %d bytes: %q is not all", log, head, tail, got)
+					}
+					continue
+				}
+				var left int
+				before, after, found := strings.Cut(got, "\n[… about ")
+				count, after, _ := strings.Cut(after, " bytes left out …]\n")
+				if _, err := fmt.Sscan(count, &left); !found || err != nil {
+					t.Fatalf("%q, %d and %d bytes: %q", log, head, tail, got)
+				}
+				if !strings.HasPrefix(log, before) || !strings.HasSuffix(log, after) || len(before) > head || len(after) > tail {
+					t.Errorf("%q, %d and %d bytes: %q", log, head, tail, got)
+				}
+				if all := len(before) + left + len(after); all != len(log) && all+len("\n") != len(log) { // the end of the last line before
+					t.Errorf("%q, %d and %d bytes: %q has %d bytes", log, head, tail, got, all)
+				}
+			}
+		}
+	}
+	if _, err := d.Ends("none", 1, 1); err == nil {
+		t.Error("a log that is not there has ends")
 	}
 }
 

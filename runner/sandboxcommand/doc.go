@@ -1,5 +1,4 @@
-// Package sandboxcommand owns what holds for commands that a person runs without a
-// run: which folder and which settings they go by, the sandbox that a run's agent
-// would have there, and the working files that are gone with them. It refuses to
-// know tasks, models and forges.
+// Package sandboxcommand owns the sandbox for commands that a person gives: what
+// configures it in a folder, its working files, and that the rules are asked before
+// a command starts. It refuses to know runs: tasks, agents, forges and events.
 package sandboxcommand

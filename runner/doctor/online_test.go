@@ -1,4 +1,4 @@
-package runner
+package doctor
 
 import (
 	"net/http"
@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
 // The model's API and GitHub are asked once each, and what they say of key and
@@ -41,11 +39,11 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			d, err := Diagnose(t.Context(), sandboxcommand.Options{Dir: t.TempDir(), Environ: []string{
+			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
 				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
 				"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1", "GITHUB_TOKEN=" + token,
 				"GITHUB_API_URL=" + server.URL + "/api", "GITHUB_REPOSITORY=octo/widgets",
-			}}, "v", true)
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+)
+
+// Confinement says how commands would be confined.
+type Confinement struct {
+	Sandbox   string            `json:"sandbox"` // policy.sandbox as it is configured
+	Network   string            `json:"network"`
+	Require   string            `json:"require,omitempty"`
+	Level     string            `json:"level"` // that a run reaches
+	Layers    []string          `json:"layers"`
+	Trials    []sandbox.Trial   `json:"trials"`
+	Settings  []sandbox.Setting `json:"settings"`
+	Processes string            `json:"processes"` // what limits them
+}
+
+func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcommand.Prepared) error {
+	boxes, err := prepared.Sandboxes(nil)
+	if err != nil {
+		return err
+	}
+	place := confine.Place{Scratch: confine.ProbeScratch}
+	options := boxes.Options(place)
+	defer boxes.Remove(place)
+	p := prepared.Job.Policy
+	c := &d.Confinement
+	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
+	c.Settings, c.Layers = sandbox.Settings(), []string{}
+	level, layers, err := sandbox.Probe(ctx, options)
+	if err != nil {
+		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
+	} else {
+		c.Level, c.Layers = string(level), layers
+	}
+	c.Processes = cmp.Or(ProcessLimit(layers), "not limited")
+	if options.Mode == grants.DangerFullAccess {
+		options.Mode = grants.WorkspaceWrite
+		d.note("confinement", confine.UnconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
+	}
+	c.Trials = sandbox.Trials(ctx, options)
+	d.judgeConfinement()
+	return nil
+}
+
+// ProcessLimit is the layer that limits processes; empty where none does.
+func ProcessLimit(layers []string) string {
+	i := slices.IndexFunc(layers, func(layer string) bool { return strings.Contains(layer, "processes") })
+	if i < 0 {
+		return ""
+	}
+	return layers[i]
+}
+
+func (d *Diagnosis) judgeConfinement() {
+	c := d.Confinement
+	for _, s := range c.Settings {
+		if s.Remedy != "" && c.Level != string(sandbox.LevelFull) {
+			d.note("confinement", s.Name+" is "+s.Value+".", s.Remedy+".")
+		}
+	}
+	if strings.Contains(c.Processes, "not limited") {
+		d.note("confinement", "Nothing limits how many processes commands start: "+c.Processes+".",
+			"Run as an ordinary user, on Linux 6.14 or newer, or in a cgroup of version 2 that hands pids on to its children.")
+	}
+}

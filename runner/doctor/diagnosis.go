@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+)
+
+// Diagnosis is what a run would find here. docs/security.md describes it as
+// JSON; keys may be added.
+type Diagnosis struct {
+	Version     int         `json:"version"` // of this shape: 1
+	AgentCI     string      `json:"agent_ci"`
+	System      string      `json:"system"` // operating system, architecture, kernel
+	Confinement Confinement `json:"confinement"`
+	Git         Git         `json:"git"`
+	Model       Model       `json:"model"`
+	GitHub      GitHub      `json:"github"`
+	Problems    []Problem   `json:"problems"`
+}
+
+// Problem is something that keeps a run from starting (error) or that a person
+// should know.
+type Problem struct {
+	About    string `json:"about"`    // configuration, confinement, git, model, github
+	Severity string `json:"severity"` // error or warning
+	Message  string `json:"message"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+// The severities.
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+// Broken says whether a run could not start here.
+func (d *Diagnosis) Broken() bool {
+	for _, p := range d.Problems {
+		if p.Severity == severityError {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Diagnosis) fault(about, message, remedy string) {
+	d.Problems = append(d.Problems, Problem{about, severityError, message, remedy})
+}
+
+func (d *Diagnosis) note(about, message, remedy string) {
+	d.Problems = append(d.Problems, Problem{about, severityWarning, message, remedy})
+}
+
+// Options say what is looked at.
+type Options struct {
+	Dir      string // the checkout, or a folder; empty is the current one
+	Environ  []string
+	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
+	Version  string   // of this program
+	// Online has the model's API and GitHub asked, once each, about the key and the
+	// token; else nothing leaves.
+	Online bool
+}
+
+// Diagnose looks at this machine as a run in the folder would.
+func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
+	d := &Diagnosis{Version: 1, AgentCI: o.Version, System: systemName(), Problems: []Problem{}}
+	p, err := d.prepare(ctx, sandboxcommand.Options{Dir: o.Dir, Environ: o.Environ, Reserved: o.Reserved})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	for _, w := range p.Record.Warnings() {
+		d.note("configuration", w.Message, "")
+	}
+	if err := d.examineConfinement(ctx, p); err != nil {
+		return nil, err
+	}
+	d.examineGit(ctx, p)
+	d.examineModel(ctx, p, o.Online)
+	d.examineGitHub(ctx, p, o.Online)
+	for i, found := range d.Problems {
+		d.Problems[i].Message, d.Problems[i].Remedy = p.Record.Redact(found.Message), p.Record.Redact(found.Remedy)
+	}
+	return d, nil
+}
+
+// prepare reads the configuration. Where it has a mistake, the machine is looked at
+// all the same.
+func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
+	p, err := sandboxcommand.Prepare(ctx, o)
+	var stop *outcome.Stop
+	if errors.As(err, &stop) && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
+		d.fault("configuration", stop.Message, "")
+		return sandboxcommand.Prepare(ctx, o.BuiltIn())
+	}
+	return p, err
+}
+
+func systemName() string {
+	return strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + sandbox.Kernel())
+}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// Git says what of git and of a checkout there is.
+type Git struct {
+	Path        string   `json:"path,omitempty"`
+	Version     string   `json:"version,omitempty"`
+	Checkout    string   `json:"checkout,omitempty"`
+	Base        string   `json:"base,omitempty"`
+	Origin      string   `json:"origin,omitempty"`
+	Credentials []string `json:"credentials"` // files of its configuration that hold some
+}
+
+func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) {
+	g := &d.Git
+	g.Path, g.Credentials = workspace.FindGit(p.Environ.Get("PATH"), p.Dir), []string{}
+	if g.Path == "" {
+		d.note("git", "There is no git program on PATH.", "Install git: clones, filters and patches of some repositories need it, and so do agents.")
+	} else {
+		g.Version = gitVersion(ctx, g.Path)
+	}
+	checkout := p.Workspace.Checkout()
+	switch {
+	case p.NoCheckout != nil:
+		d.note("git", outcome.Sentence(outcome.Trimmed(p.NoCheckout))+".", "")
+		return
+	case checkout == nil:
+		return // the configuration in it has a mistake
+	}
+	base := p.Workspace.Base()
+	g.Checkout, g.Base, g.Origin = checkout.Root(), strings.TrimSpace(base.Branch+" "+gitops.Short(base.SHA)), p.Record.Redact(checkout.Origin())
+	d.examineCredentials()
+}
+
+// examineCredentials looks for what git would give to commands.
+func (d *Diagnosis) examineCredentials() {
+	if runtime.GOOS != "linux" {
+		return // nothing keeps credentials from commands there
+	}
+	files, err := guard.Credentials(d.Git.Checkout)
+	if err != nil {
+		d.fault("git", outcome.Sentence(err.Error())+".", "")
+		return
+	}
+	d.Git.Credentials = append(d.Git.Credentials, files...)
+	if len(files) > 0 {
+		d.note("git", fmt.Sprintf("Git's configuration holds credentials or names files that do: %s.", strings.Join(files, ", ")),
+			"With namespaces commands get a copy without them; without, a run refuses to start. Check out without them (actions/checkout: persist-credentials: false).")
+	}
+}
+
+func gitVersion(ctx context.Context, path string) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Dir, cmd.Env = "/", []string{}
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+}

@@ -1,0 +1,253 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// ended is the directory of a run with some files, which has ended as one does.
+func ended(t *testing.T) *Directory {
+	t.Helper()
+	rec := New("r1", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	for _, name := range []string{PatchFile, PackFile, "outputs/a.log", "changes/1.patch", ReportFile, PublishFile, "state/alive", "checkout/file"} {
+		put(t, rec.Join(name), "of "+name)
+	}
+	if err := os.Remove(rec.Join(PublishFile)); err != nil { // made by who publishes the bundle
+		t.Fatal(err)
+	}
+	files, err := rec.Digests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := NewResult(rec.ID, outcome.Stopf(outcome.Changed, "pushed", "Done."))
+	raw, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = rec.Begin(transcript.RunStarted{RunID: rec.ID})
+	if err == nil {
+		err = rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Files: files, Result: raw})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	result.TranscriptSHA256 = rec.Log().Head()
+	if err := rec.WriteJSON(ResultFile, result); err != nil {
+		t.Fatal(err)
+	}
+	return rec.Directory
+}
+
+// replaceIn changes a text of a file.
+func replaceIn(t *testing.T, path, old, by string) {
+	t.Helper()
+	was := content(t, path)
+	if !strings.Contains(was, old) {
+		t.Fatalf("%s has no %q", path, old)
+	}
+	put(t, path, strings.Replace(was, old, by, 1))
+}
+
+func TestWhatIsNotAsTheChainTells(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, d *Directory)
+		wrong  []string
+		notes  []string
+	}{
+		"nothing":         {func(*testing.T, *Directory) {}, nil, nil},
+		"altered":         {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "OF outputs/a.log") }, []string{"outputs/a.log was altered"}, nil},
+		"cut":             {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "") }, []string{"outputs/a.log was altered"}, nil},
+		"missing":         {func(t *testing.T, d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
+		"added":           {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/z.log"), "") }, []string{"outputs/z.log was added"}, nil},
+		"an empty folder": {func(t *testing.T, d *Directory) { _, _ = d.MakeFolder("empty") }, nil, nil},
+		"renamed": {
+			func(t *testing.T, d *Directory) { _ = d.root.Rename("outputs/a.log", "outputs/b.log") },
+			[]string{"outputs/a.log is missing", "outputs/b.log was added"},
+			nil,
+		},
+		"a link in its place": {
+			func(t *testing.T, d *Directory) {
+				put(t, d.Join("state/copy"), content(t, d.Join(PatchFile)))
+				_ = d.root.Remove(PatchFile)
+				_ = d.root.Symlink("state/copy", PatchFile)
+			}, []string{PatchFile + " was altered"}, nil,
+		},
+		"a pipe": {func(t *testing.T, d *Directory) { _ = syscall.Mkfifo(d.Join("pipe"), 0o600) }, []string{"pipe was added"}, nil},
+		"what is no record": {func(t *testing.T, d *Directory) {
+			put(t, d.Join(ReportFile), "another")
+			put(t, d.Join("state/more"), "")
+			put(t, d.Join("checkout/more"), "")
+		}, nil, nil},
+		"a patch": {func(t *testing.T, d *Directory) { put(t, d.Join(PatchFile), "another") }, []string{PatchFile + " was altered"}, nil},
+		"a patch that was published again": {
+			func(t *testing.T, d *Directory) {
+				put(t, d.Join(PublishFile), "{}")
+				put(t, d.Join(PatchFile), "another")
+				put(t, d.Join(PullRequestFile), "new")
+				put(t, d.Join("changes/1.patch"), "another")
+			}, []string{"changes/1.patch was altered"}, []string{PatchFile + " was made again by agent-ci publish, and the transcript does not tell its digest"},
+		},
+		"a pull request without publishing": {func(t *testing.T, d *Directory) { put(t, d.Join(PullRequestFile), "new") }, []string{PullRequestFile + " was added"}, nil},
+		"another outcome": {
+			func(t *testing.T, d *Directory) { replaceIn(t, d.Join(ResultFile), `"changed"`, `"no_changes"`) },
+			[]string{ResultFile + " was altered: outcome is not as the transcript tells"},
+			nil,
+		},
+		"a field more": {
+			func(t *testing.T, d *Directory) { replaceIn(t, d.Join(ResultFile), "{", `{"more": 1,`) },
+			[]string{ResultFile + " was altered: more is not as the transcript tells"},
+			nil,
+		},
+		"a field less": {
+			func(t *testing.T, d *Directory) { replaceIn(t, d.Join(ResultFile), `"denied": 0,`, "") },
+			[]string{ResultFile + " was altered: a field of it is missing"},
+			nil,
+		},
+		"other spaces": {func(t *testing.T, d *Directory) { replaceIn(t, d.Join(ResultFile), `"denied": 0`, `"denied":0`) }, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := ended(t)
+			dir, err := OpenDirectory(d.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			c.change(t, dir)
+			checked, err := CheckRun(t.Context(), d.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&CheckedRun{Head: checked.Head, Wrong: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
+				t.Errorf("head %q: %s", checked.Head, diff)
+			}
+		})
+	}
+}
+
+func TestWhereTheChainBreaks(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, d *Directory)
+		want   string
+	}{
+		"an event is changed":  {func(t *testing.T, d *Directory) { replaceIn(t, d.Join(TranscriptFile), `"r1"`, `"r2"`) }, "line 1"},
+		"the last one is left": {func(t *testing.T, d *Directory) { dropLastLine(t, d.Join(TranscriptFile)) }, "names another end"},
+		"another end": {func(t *testing.T, d *Directory) {
+			replaceIn(t, d.Join(ResultFile), `"transcript_sha256": "`, `"transcript_sha256": "0`)
+		}, "names another end"},
+		"no result":               {func(t *testing.T, d *Directory) { d.Remove(ResultFile) }, ErrUnfinished.Error()},
+		"a result that is none":   {func(t *testing.T, d *Directory) { put(t, d.Join(ResultFile), "[") }, "read " + ResultFile},
+		"a result that is a list": {func(t *testing.T, d *Directory) { put(t, d.Join(ResultFile), "[]") }, "read " + ResultFile},
+		"a folder for a result": {func(t *testing.T, d *Directory) {
+			d.Remove(ResultFile)
+			put(t, d.Join(ResultFile, "file"), "")
+		}, "not a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := ended(t)
+			c.change(t, d)
+			if _, err := CheckRun(t.Context(), d.path); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+		})
+	}
+	if _, err := CheckRun(t.Context(), t.TempDir()); err == nil {
+		t.Error("an empty folder is a run")
+	}
+}
+
+func dropLastLine(t *testing.T, path string) {
+	t.Helper()
+	log := strings.TrimSuffix(content(t, path), "\n")
+	put(t, path, log[:strings.LastIndexByte(log, '\n')+1])
+}
+
+func TestARunThatTellsNoDigestsIsFollowedByItsChain(t *testing.T) {
+	rec := New("r1", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	if err := rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.WriteJSON(ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}); err != nil {
+		t.Fatal(err)
+	}
+	checked, err := CheckRun(t.Context(), rec.Path())
+	if err != nil || checked.Head != rec.Log().Head() || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
+		t.Errorf("%+v, %v", checked, err)
+	}
+}
+
+func TestFilesThatAreBelievedAreThoseOfTheEnd(t *testing.T) {
+	dir, err := OpenDirectory(ended(t).path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	view, err := dir.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unaltered := func(names ...string) error { return dir.Unaltered(t.Context(), view.Finished, names...) }
+	if err := unaltered(PackFile, WorkPackFile, PatchesFolder); err != nil {
+		t.Error(err)
+	}
+	put(t, dir.Join("changes/1.patch"), "another")
+	dir.Remove(PackFile)
+	for name, altered := range map[string]bool{PatchesFolder: true, "changes/1.patch": true, PackFile: false, PatchFile: false, "changes/2.patch": false} {
+		if err := unaltered(name); (err != nil) != altered {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := dir.Unaltered(t.Context(), nil, PatchesFolder); err != nil {
+		t.Errorf("a run without an end: %v", err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := dir.Unaltered(stopped, view.Finished, PatchFile); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of time: %v", err)
+	}
+	if _, err := dir.Digests(stopped); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of time: %v", err)
+	}
+}
+
+func TestAReportIsOfWhatLiesOnDisk(t *testing.T) {
+	d := ended(t)
+	page, err := Report(d.path)
+	if err != nil || page != d.Join(ReportFile) || !strings.Contains(content(t, page), "<html") {
+		t.Errorf("%s, %v", page, err)
+	}
+	document, err := Document(d.path)
+	if err != nil || !strings.Contains(document, "r1") {
+		t.Errorf("%s, %v", document, err)
+	}
+	replaceIn(t, d.Join(TranscriptFile), "{", "[")
+	_, reportErr := Report(d.path)
+	_, documentErr := Document(d.path)
+	if reportErr == nil || documentErr == nil {
+		t.Errorf("of no transcript: %v, %v", reportErr, documentErr)
+	}
+	if content(t, page) == "" {
+		t.Error("the page that was there is gone")
+	}
+	for _, of := range []func(string) (string, error){Report, Document} {
+		_, err := of(t.TempDir())
+		wantStop(t, err, "run_directory", "is not a run directory")
+	}
+}

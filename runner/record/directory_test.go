@@ -1,0 +1,323 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// wantStop makes sure that an error is an outcome with this reason, and says this.
+func wantStop(t *testing.T, err error, reason, says string) {
+	t.Helper()
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Reason != reason || !strings.Contains(stop.Message, says) {
+		t.Errorf("the error is %v, want %s that says %q", err, reason, says)
+	}
+}
+
+// directory is a new run directory.
+func directory(t *testing.T) *Directory {
+	t.Helper()
+	d, err := NewDirectory(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+// put writes a file and the folders that it stands in.
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is a file's; "(none)" where there is none.
+func content(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "(none)"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestIDsSortByTimeAndAreUnique(t *testing.T) {
+	at := time.Date(2026, 3, 1, 23, 59, 59, 0, time.FixedZone("east", 3600))
+	first, second, later := NewID(at), NewID(at), NewID(at.Add(time.Second))
+	if first == second || first >= later || second >= later {
+		t.Errorf("%s, %s, and later %s", first, second, later)
+	}
+	if !strings.HasPrefix(first, "20260301T225959Z-") {
+		t.Errorf("%s is not of a time in UTC", first)
+	}
+}
+
+func TestWhereARunGoes(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	own := filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"in Actions":         {map[string]string{"RUNNER_TEMP": "/runner", "XDG_STATE_HOME": "/state", "HOME": "/home/x"}, "/runner/agent-ci/id"},
+		"a state folder":     {map[string]string{"XDG_STATE_HOME": "/state", "HOME": "/home/x"}, "/state/agent-ci/runs/id"},
+		"the user's":         {map[string]string{"HOME": "/home/x"}, "/home/x/.local/state/agent-ci/runs/id"},
+		"a relative home":    {map[string]string{"HOME": "home"}, filepath.Join(own, "id")},
+		"a user without one": {nil, filepath.Join(own, "id")},
+	} {
+		got, err := DefaultPath(func(variable string) string { return c.env[variable] }, "id")
+		if err != nil || got != c.want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
+func TestAFolderThatOthersCanChangeTakesNoRun(t *testing.T) {
+	for name, make := range map[string]func(own string) error{
+		"others may write": func(own string) error { return errors.Join(os.Mkdir(own, 0o700), os.Chmod(own, 0o777)) },
+		"a group may":      func(own string) error { return errors.Join(os.Mkdir(own, 0o700), os.Chmod(own, 0o770)) },
+		"a link":           func(own string) error { return os.Symlink(t.TempDir(), own) },
+		"a file":           func(own string) error { return os.WriteFile(own, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			temp := t.TempDir()
+			t.Setenv("TMPDIR", temp)
+			if err := make(filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))); err != nil {
+				t.Fatal(err)
+			}
+			_, err := DefaultPath(func(string) string { return "" }, "id")
+			wantStop(t, err, "run_directory", "or set HOME")
+		})
+	}
+}
+
+func TestARunMixesWithNothing(t *testing.T) {
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "taken", ".hidden"), "")
+	put(t, filepath.Join(folder, "file"), "")
+	if err := os.Mkdir(filepath.Join(folder, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{
+		"new/and/deep": "", "empty": "", "taken": "is not empty", "file": "cannot be made", "file/below": "cannot be made",
+	} {
+		d, err := NewDirectory(filepath.Join(folder, name))
+		if says != "" {
+			wantStop(t, err, "run_directory", says)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		d.Close()
+	}
+	info, err := os.Stat(filepath.Join(folder, "new"))
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others may look at %v, %v", info, err)
+	}
+}
+
+func TestOnlyWhatARunWroteIsOpened(t *testing.T) {
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "run", TranscriptFile), "")
+	put(t, filepath.Join(folder, "other", "file"), "")
+	for name, says := range map[string]string{"run": "", "other": "it has no " + TranscriptFile, "missing": "is not a run directory", "run/" + TranscriptFile: "is not a run directory"} {
+		d, err := OpenDirectory(filepath.Join(folder, name))
+		if says != "" {
+			wantStop(t, err, "run_directory", says)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+	}
+	t.Chdir(folder)
+	d, err := OpenDirectory("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if !filepath.IsAbs(d.Path()) || d.Join("a", "b") != filepath.Join(d.Path(), "a/b") {
+		t.Errorf("it is at %s, and a file in it at %s", d.Path(), d.Join("a", "b"))
+	}
+}
+
+func TestOneProcessWorksInADirectory(t *testing.T) {
+	first := directory(t)
+	if err := first.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	second := &Directory{path: first.path}
+	wantStop(t, second.Lock(), "run_directory", "Another agent-ci works in "+first.path)
+	first.Close()
+	if err := second.Lock(); err != nil {
+		t.Fatalf("after the first has ended: %v", err)
+	}
+	second.held.Close()
+	if err := (&Directory{path: filepath.Join(first.path, "gone")}).Lock(); err == nil {
+		t.Error("a folder that is not there is locked")
+	}
+}
+
+func TestADirectoryThatTakesNoFilesIsToldBeforeTheWork(t *testing.T) {
+	d := directory(t)
+	if err := d.Writable(); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(d.path); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v is left of the trial", entries, err)
+	}
+	if err := os.Remove(d.path); err != nil {
+		t.Fatal(err)
+	}
+	wantStop(t, d.Writable(), "run_directory", "cannot be written")
+	wantStop(t, d.Reserve(), "run_directory", "make room")
+}
+
+func TestRoomIsKeptForTheResult(t *testing.T) {
+	d := directory(t)
+	if err := d.Reserve(); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(content(t, d.Join(reserveFile))); got != reserveSize {
+		t.Errorf("%d bytes are kept", got)
+	}
+	d.DropReserve()
+	d.DropReserve() // which is not there any more
+	if d.Has(reserveFile) {
+		t.Error("the room is not given free")
+	}
+}
+
+func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		file  string
+		write func(io.Writer) error
+		want  string
+		fails bool
+	}{
+		"new":                {"deep/file", func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }, "new", false},
+		"in place":           {"file", func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }, "new", false},
+		"nothing":            {"file", func(io.Writer) error { return nil }, "", false},
+		"it breaks off":      {"file", func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken }, "old", true},
+		"a folder is there":  {"folder", func(io.Writer) error { return nil }, "", true},
+		"too deep":           {"a/b/file", func(io.Writer) error { return nil }, "(none)", true},
+		"out of it":          {"../file", func(io.Writer) error { return nil }, "", true},
+		"by a link out":      {"outside/file", func(io.Writer) error { return nil }, "", true},
+		"in place of a link": {"link", func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }, "new", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := directory(t)
+			put(t, d.Join("file"), "old")
+			put(t, d.Join("folder", "file"), "old")
+			target := filepath.Join(t.TempDir(), "target")
+			put(t, target, "theirs")
+			if err := errors.Join(os.Symlink(target, d.Join("link")), os.Symlink(filepath.Dir(target), d.Join("outside"))); err != nil {
+				t.Fatal(err)
+			}
+			err := d.Replace(c.file, c.write)
+			if (err != nil) != c.fails || c.fails && !strings.HasPrefix(err.Error(), "write "+c.file+": ") {
+				t.Errorf("the error is %v", err)
+			}
+			if c.want != "" {
+				if got := content(t, d.Join(c.file)); got != c.want {
+					t.Errorf("it has %q, want %q", got, c.want)
+				}
+			}
+			if d.Has(c.file + ".new") {
+				t.Error("the half file is left")
+			}
+			if got := content(t, target); got != "theirs" {
+				t.Errorf("a file outside has %q", got)
+			}
+		})
+	}
+}
+
+func TestJSONIsWrittenWhole(t *testing.T) {
+	d := directory(t)
+	if err := d.WriteJSON("a.json", map[string]int{"a": 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WriteJSON("a.json", func() {}); err == nil {
+		t.Error("what is no JSON is written")
+	}
+	if got, want := content(t, d.Join("a.json")), "{\n  \"a\": 1\n}\n"; got != want {
+		t.Errorf("it has %q, want %q", got, want)
+	}
+}
+
+func TestOnlyFilesAreRead(t *testing.T) {
+	d := directory(t)
+	put(t, d.Join("file"), "text")
+	outside := filepath.Join(t.TempDir(), "secret")
+	put(t, outside, "secret")
+	large, err := d.Create("large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(large.Truncate(MaxRead+1), large.Close(), os.Symlink(outside, d.Join("out")), os.Symlink("file", d.Join("in")),
+		os.Symlink("nowhere", d.Join("dangling")), os.Mkdir(d.Join("folder"), 0o700), syscall.Mkfifo(d.Join("pipe"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"file": "text", "in": "text", "out": "", "dangling": "", "folder": "", "pipe": "", "large": "", "none": ""} {
+		got, err := d.Read(name)
+		if string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %.20q, %v", name, got, err)
+		}
+		if has := d.Has(name); has != (name != "none") {
+			t.Errorf("has %s: %t", name, has)
+		}
+	}
+	if err := errors.Join(d.Sync("file"), d.Sync(".")); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"none", "pipe"} { // without waiting for who would write to it
+		if err := d.Sync(name); err == nil {
+			t.Errorf("%s is put on disk", name)
+		}
+	}
+}
+
+func TestFoldersAreMadeBelowTheDirectoryAlone(t *testing.T) {
+	d := directory(t)
+	path, err := d.MakeFolder("a/b")
+	if err != nil || path != d.Join("a", "b") {
+		t.Errorf("%s, %v", path, err)
+	}
+	if _, err := d.MakeFolder("a/b"); err != nil {
+		t.Errorf("one that is there: %v", err)
+	}
+	put(t, d.Join("file"), "")
+	for _, name := range []string{"../other", "file/below"} {
+		if _, err := d.MakeFolder(name); err == nil {
+			t.Errorf("%s is made", name)
+		}
+	}
+	d.Remove("a")
+	if d.Has("a") {
+		t.Error("it is not removed")
+	}
+}

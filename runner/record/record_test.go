@@ -1,0 +1,354 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+const secret = "hunter22-of-the-octocat"
+
+// begun is a record with a transcript, and the types of its events so far.
+func begun(t *testing.T, hidden ...secrets.Value) (rec *Record, events func() []transcript.Type) {
+	t.Helper()
+	rec = New("r1", hidden)
+	var all []transcript.Type
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) { all = append(all, e.Type) }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	return rec, func() []transcript.Type { return all }
+}
+
+func TestWarningsComeBehindTheBeginningAndOnce(t *testing.T) {
+	rec, events := begun(t, secrets.Value{Name: "TOKEN", Secret: secret})
+	rec.Warn("early", "It is %s.", secret)
+	rec.Warn("early", "It is %s.", secret)
+	if got := events(); len(got) > 0 || rec.Begun() {
+		t.Errorf("before run.started there are %v", got)
+	}
+	for range 2 {
+		if err := rec.Begin(transcript.RunStarted{RunID: "r1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec.Warn("early", "It is %s.", secret)
+	rec.Warn("early", "It is another.")
+	rec.Warn("late", "It is another.")
+	want := []transcript.Warning{{Code: "early", Message: "It is [secret TOKEN]."}, {Code: "early", Message: "It is another."}, {Code: "late", Message: "It is another."}}
+	if diff := cmp.Diff(want, rec.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+	types := []transcript.Type{transcript.TypeRunStarted, transcript.TypeWarning, transcript.TypeWarning, transcript.TypeWarning}
+	if diff := cmp.Diff(types, events()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWarningsOfARunThatGoesOnAreNotWrittenAgain(t *testing.T) {
+	rec, events := begun(t)
+	old := transcript.Warning{Code: "old", Message: "It was so."}
+	rec.GoOn([]transcript.Warning{old})
+	rec.Warn("old", "It was so.")
+	rec.Warn("new", "It is so.")
+	if err := rec.Begin(transcript.RunStarted{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]transcript.Type{transcript.TypeWarning}, events()); diff != "" || len(rec.Warnings()) != 2 {
+		t.Errorf("%v %s", rec.Warnings(), diff)
+	}
+}
+
+func TestCallsInParallelWarnOnce(t *testing.T) {
+	rec, events := begun(t)
+	if err := rec.Begin(transcript.RunStarted{}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() { rec.Warn("same", "It is %d.", i%2) })
+	}
+	all.Wait()
+	if got := len(events()); got != 3 || len(rec.Warnings()) != 2 {
+		t.Errorf("%d events, %v", got, rec.Warnings())
+	}
+}
+
+func TestARecordWithoutATranscriptTakesWarningsAlone(t *testing.T) {
+	rec := New("r1", nil)
+	rec.Warn("code", "A warning.")
+	if err := errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, transcript.Plan{}), rec.SyncLog()); err != nil {
+		t.Error(err)
+	}
+	if len(rec.Warnings()) != 1 || rec.Log() != nil {
+		t.Errorf("%v, %v", rec.Warnings(), rec.Log())
+	}
+	rec.Rest()
+	rec.Close()
+}
+
+func TestSecretsAreInNoEvent(t *testing.T) {
+	rec, _ := begun(t)
+	rec.KeepOut([]secrets.Value{{Name: "TOKEN", Secret: secret}}) // which was not known at the beginning
+	e, err := rec.AppendAs(transcript.TypePlan, transcript.Plan{Explanation: "Take " + secret + "."})
+	if err != nil || strings.Contains(string(e.Data), secret) || !strings.Contains(string(e.Data), "[secret TOKEN]") {
+		t.Errorf("%s, %v", e.Data, err)
+	}
+	if err := rec.SyncLog(); err != nil {
+		t.Error(err)
+	}
+	if log := content(t, rec.Join(TranscriptFile)); strings.Contains(log, secret) || !strings.Contains(log, "[secret TOKEN]") {
+		t.Errorf("on disk is %s", log)
+	}
+	if err := rec.Append(transcript.TypePlan, func() {}); err == nil || !strings.HasPrefix(err.Error(), "write transcript: ") {
+		t.Errorf("what is no JSON is appended: %v", err)
+	}
+}
+
+func TestARunDirectoryIsMadeForOneRun(t *testing.T) {
+	rec, _ := begun(t)
+	wantStop(t, New("r2", nil).Make(rec.Path(), nil), "run_directory", "is not empty")
+	other := &Directory{path: rec.Path()}
+	wantStop(t, other.Lock(), "run_directory", "Another agent-ci works in")
+	if !rec.Has(reserveFile) || rec.heartbeat == nil {
+		t.Error("no room is kept, or nothing notes that it lives")
+	}
+}
+
+func TestATranscriptThatSomebodyElseWroteIsNotShown(t *testing.T) {
+	for name, alter := range map[string]func(log string) error{
+		"changed": func(log string) error { return os.WriteFile(log, []byte("{}\n"), 0o600) },
+		"longer": func(log string) error {
+			f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("{}\n")
+			return errors.Join(err, f.Close())
+		},
+		"cut to its beginning": func(log string) error { return os.Truncate(log, 0) },
+		"gone":                 os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, _ := begun(t)
+			if err := rec.Append(transcript.TypeTask, transcript.Task{Text: "Greet."}); err != nil {
+				t.Fatal(err)
+			}
+			view, err := rec.View()
+			if err != nil || view.Task.Text != "Greet." {
+				t.Fatalf("%+v, %v", view, err)
+			}
+			if err := alter(rec.Join(TranscriptFile)); err != nil {
+				t.Fatal(err)
+			}
+			_, err = rec.View()
+			wantStop(t, err, "transcript_altered", "nothing was published")
+		})
+	}
+}
+
+func TestATornLogIsGoneOnWith(t *testing.T) {
+	for name, c := range map[string]struct {
+		torn  string
+		bytes int
+		fails bool
+	}{
+		"whole":             {"", 0, false},
+		"torn":              {`{"seq":3,"ty`, 12, false},
+		"torn at once":      {`{`, 1, false},
+		"a line of another": {"{\"seq\":3}\n", 0, true},
+		"text and an end":   {"text\n", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, _ := begun(t)
+			if err := rec.Begin(transcript.RunStarted{RunID: "r1"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := rec.Append(transcript.TypeTask, transcript.Task{Text: "Greet."}); err != nil {
+				t.Fatal(err)
+			}
+			rec.Close()
+			whole := content(t, rec.Join(TranscriptFile))
+			put(t, rec.Join(TranscriptFile), whole+c.torn)
+
+			again := New("r1", nil)
+			var err error
+			if again.Directory, err = OpenDirectory(rec.Path()); err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			var seen []string
+			view, err := again.Survey(func(v *transcript.View, e transcript.Event) error {
+				seen = append(seen, fmt.Sprint(e.Type, " ", v.Task.Text))
+				return nil
+			})
+			if !c.fails {
+				if diff := cmp.Diff([]string{"run.started ", "task Greet."}, seen); diff != "" || err != nil || view.Task.Text != "Greet." {
+					t.Errorf("%+v, %v %s", view, err, diff)
+				}
+			}
+			torn, err := again.Reopen(nil)
+			if (err != nil) != c.fails || torn != c.bytes {
+				t.Fatalf("%d bytes were cut off, %v", torn, err)
+			}
+			if c.fails {
+				if got := content(t, rec.Join(TranscriptFile)); got != whole+c.torn {
+					t.Errorf("the log is changed to %s", got)
+				}
+				return
+			}
+			if err := again.Append(transcript.TypeTask, transcript.Task{Text: "Part."}); err != nil {
+				t.Fatal(err)
+			}
+			view, err = again.View()
+			if err != nil || view.Task.Text != "Part." || !strings.HasPrefix(content(t, rec.Join(TranscriptFile)), whole) {
+				t.Errorf("%+v, %v", view, err)
+			}
+		})
+	}
+}
+
+func TestASurveyEndsWithWhoLooks(t *testing.T) {
+	enough := errors.New("enough")
+	if _, err := ended(t).reopened(t).Survey(func(*transcript.View, transcript.Event) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("it ends with %v", err)
+	}
+	d := directory(t)
+	_, err := d.Survey(nil)
+	_, viewErr := d.View()
+	if !errors.Is(err, os.ErrNotExist) || !errors.Is(viewErr, os.ErrNotExist) {
+		t.Errorf("without a log: %v, %v", err, viewErr)
+	}
+}
+
+// reopened is the directory of a run whose record was closed.
+func (d *Directory) reopened(t *testing.T) *Directory {
+	t.Helper()
+	again, err := OpenDirectory(d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(again.Close)
+	return again
+}
+
+func TestWhenARunLastLived(t *testing.T) {
+	d := directory(t)
+	at := time.Date(2026, 3, 1, 9, 0, 0, int(250*time.Millisecond), time.UTC)
+	for text, want := range map[string]time.Time{
+		at.Format(aliveLayout): at, "": {}, "2026-03-01T09": {}, at.Format(aliveLayout) + "Z": {}, "not a time": {},
+	} {
+		put(t, d.Join(aliveFile), text)
+		if got := d.LastAlive(); !got.Equal(want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	d.Remove(aliveFile)
+	if got := d.LastAlive(); !got.IsZero() {
+		t.Errorf("without a file: %v", got)
+	}
+}
+
+func TestAShortRunNotesNothingOfItsLife(t *testing.T) {
+	rec, _ := begun(t)
+	rec.Rest()
+	rec.Rest() // what has ended already
+	if rec.Has(aliveFile) {
+		t.Error("there is a file")
+	}
+	rec.Live()
+	rec.Rest()
+}
+
+func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
+	const text = "it says of-the-octocat there"
+	lookup := func(holds bool, err error) func(context.Context, string) (bool, error) {
+		return func(ctx context.Context, fragment string) (bool, error) {
+			if !strings.Contains(text, fragment) || ctx.Err() != nil {
+				t.Errorf("looked up %q, %v", fragment, ctx.Err())
+			}
+			return holds, err
+		}
+	}
+	for name, c := range map[string]struct {
+		holds  func(context.Context, string) (bool, error)
+		spared bool
+	}{
+		"it stands there":         {lookup(true, nil), true},
+		"it does not":             {lookup(false, nil), false},
+		"it can't be looked up":   {lookup(true, errors.New("damaged")), false},
+		"nobody says what stands": {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := New("r1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
+			if c.holds != nil {
+				stopped, stop := context.WithCancel(t.Context())
+				stop() // what ends a stage does not end the looking
+				rec.SpareBase(stopped, c.holds)
+			}
+			if got := rec.Redact(text); (got == text) != c.spared {
+				t.Errorf("it is %q", got)
+			}
+			if got := rec.Redact("all of " + secret); strings.Contains(got, secret) {
+				t.Errorf("it is %q", got)
+			}
+		})
+	}
+}
+
+func TestFragmentsAreLookedUpOnceAndNotForever(t *testing.T) {
+	var looked []string
+	s := &spared{known: map[string]bool{}, holds: func(fragment string) bool {
+		looked = append(looked, fragment)
+		return strings.HasPrefix(fragment, "in base")
+	}}
+	for range 2 {
+		for i := range mostSpared - 1 {
+			if got := s.stands(fmt.Sprintf("in base %d", i)); !got {
+				t.Errorf("fragment %d is removed", i)
+			}
+		}
+	}
+	if s.stands("elsewhere") || s.stands("in base, but too late") {
+		t.Error("a fragment is spared that was not found")
+	}
+	if !s.stands("in base 1") {
+		t.Error("what was found is forgotten")
+	}
+	if len(looked) != mostSpared || looked[len(looked)-1] != "elsewhere" {
+		t.Errorf("%d are looked up, the last is %s", len(looked), looked[len(looked)-1])
+	}
+}
+
+func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
+	raw, err := json.Marshal(NewResult("r1", outcome.Stopf(outcome.InvalidInput, "job", "It is wrong.")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result map[string]any
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"plan", "verify", "warnings"} {
+		if _, is := result[list].([]any); !is {
+			t.Errorf("%s is %v", list, result[list])
+		}
+	}
+	want := map[string]any{"level": "none", "layers": []any{}}
+	if diff := cmp.Diff(want, result["sandbox"]); diff != "" || result["exit_code"] != 2.0 || result["version"] != 1.0 {
+		t.Errorf("%s %s", raw, diff)
+	}
+}
