@@ -20,8 +20,12 @@ import (
 // call is one use of the API, as its failure has to describe it.
 type call struct {
 	doing      string
-	permission string // of a fine-grained or Actions token
+	permission string   // of a fine-grained or Actions token
+	objects    []string // ids that it names
+	ref        string   // heads/BRANCH, where it names one
 }
+
+const heads = "heads/"
 
 // failed describes why c failed. A cancelled context stays what it is.
 func (c *Client) failed(ctx context.Context, what call, err error) error {
