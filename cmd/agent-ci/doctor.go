@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -133,12 +134,7 @@ func showAccess(line func(name, format string, args ...any), d *runner.Diagnosis
 	}
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "none") }
 
 func answerWords(a runner.Answer) string {
 	switch {

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func (c *Client) refused(what call, list []graphQLError) error {
 	for _, each := range list {
 		messages = append(messages, each.Message)
 	}
-	kind, known := kindByGraphQLType[list[0].Type]
-	if !known {
-		kind = forge.Invalid
-	}
+	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)
 	message := c.printable(strings.Join(messages, "; "))
 	if pullRequestsNotPermitted(message) {
 		kind = forge.NotPermitted

@@ -4,17 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 // loginPattern is what an account can be called: [bot] ends those of Apps, _
 // stands in those of enterprises.
-var loginPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
-})
+var loginPattern = lazily(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
 	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,16 +100,11 @@ func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) 
 // unsettled says whether GitHub refuses something because one of its parts does
 // not know yet what another was told.
 func unsettled(err error) bool {
-	var failed *forge.Error
-	if !errors.As(err, &failed) || failed.Status != http.StatusUnprocessableEntity {
-		return false
-	}
-	for _, words := range []string{"PullRequest head invalid", "No commits between", "Could not resolve to a node"} {
-		if strings.Contains(failed.Message, words) {
-			return true
-		}
-	}
-	return false
+	failed, ok := errors.AsType[*forge.Error](err)
+	return ok && failed.Status == http.StatusUnprocessableEntity &&
+		slices.ContainsFunc([]string{"PullRequest head invalid", "No commits between", "Could not resolve to a node"}, func(words string) bool {
+			return strings.Contains(failed.Message, words)
+		})
 }
 
 // settled makes a call on something that was made just now. Where GitHub does

@@ -82,12 +82,8 @@ func (r *repository) Compare(ctx context.Context, base, commit string) (forge.Re
 
 // noSuchRef: 404 for a missing ref, 409 in a repository without any commit.
 func noSuchRef(err error) bool {
-	var reply *gh.ErrorResponse
-	if !errors.As(err, &reply) {
-		return false
-	}
-	status := reply.Response.StatusCode
-	return status == http.StatusNotFound || status == http.StatusConflict
+	reply, ok := errors.AsType[*gh.ErrorResponse](err)
+	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusConflict}, reply.Response.StatusCode)
 }
 
 func commitFrom(commit *gh.Commit) *forge.Commit {
@@ -105,10 +101,16 @@ func commitFrom(commit *gh.Commit) *forge.Commit {
 }
 
 var (
-	objectID     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`) })
-	ownerPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`) })
-	namePattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`) })
+	objectID     = lazily(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
+	ownerPattern = lazily(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
+	namePattern  = lazily(`^[A-Za-z0-9._-]{1,100}$`)
 )
+
+// lazily compiles a pattern at its first use: every start of the program would
+// pay for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // ask makes a call of go-github's on a repository and gives its answer.
 func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *gh.Response, error)) (answer T, err error) {

@@ -34,9 +34,7 @@ func refusal(answer *http.Response) *Failure {
 	said := errorIn(raw)
 	f := apiFailure(answer.StatusCode, said.kind(), said.Message)
 	f.RetryAfter = cmp.Or(retryAfter(answer.Header), f.RetryAfter)
-	if f.Message == "" {
-		f.Message = http.StatusText(answer.StatusCode)
-	}
+	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
 	return f
 }
 

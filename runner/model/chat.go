@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -306,10 +307,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		})
 	}
 	for n, call := range a.calls {
-		id := call.ID
-		if id == "" {
-			id = fmt.Sprintf("call_%s_%d", a.id, n+1)
-		}
+		id := cmp.Or(call.ID, fmt.Sprintf("call_%s_%d", a.id, n+1))
 		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage()}

@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,10 +57,7 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 
 // base is where the API is, with a slash at the end.
 func (e Endpoint) base() (string, error) {
-	base := e.BaseURL
-	if base == "" {
-		base = DefaultBaseURL
-	}
+	base := cmp.Or(e.BaseURL, DefaultBaseURL)
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return "", fmt.Errorf("model.base_url %q is not an http or https URL", base)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -250,10 +251,7 @@ type customCallItem struct {
 
 func (i scriptItem) wire(turn, n int) (any, error) {
 	place := fmt.Sprintf("%d_%d", turn, n)
-	callID := i.ID
-	if callID == "" {
-		callID = "call_" + place
-	}
+	callID := cmp.Or(i.ID, "call_"+place)
 	if err := i.check(); err != nil {
 		return nil, err
 	}

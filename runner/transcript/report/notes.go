@@ -135,14 +135,10 @@ func (a *assembler) plan(n *entry, d transcript.Plan) {
 	done := 0
 	var b strings.Builder
 	for _, step := range d.Steps {
-		sign, known := stepSign[step.Status]
-		if !known {
-			sign = "○"
-		}
 		if step.Status == "completed" {
 			done++
 		}
-		b.WriteString(sign + " " + step.Step + "\n")
+		b.WriteString(cmp.Or(stepSign[step.Status], "○") + " " + step.Step + "\n")
 	}
 	n.Topic = fmt.Sprintf("%d of %s done", done, transcript.Count(len(d.Steps), "step"))
 	a.part(n, "Why", d.Explanation)
