@@ -29,7 +29,7 @@ the JSON.`,
 		example: `
 agent-ci doctor
 agent-ci doctor --online --json`,
-		run: examine,
+		define: examine,
 	}
 }
 
@@ -38,24 +38,15 @@ type doctorArguments struct {
 	online, json bool
 }
 
-func doctorFlags(a *doctorArguments) *flagSet {
-	f := newFlags(doctorCommand())
+func examine(f *flagSet) deed {
+	a := &doctorArguments{}
 	f.text(&a.repo, "repo", "DIR", "checkout to look at (default: the current folder)")
 	f.on(&a.online, "online", "ask the model's API and GitHub, too")
 	f.on(&a.json, "json", "print JSON")
-	return f
+	return a.examine
 }
 
-func examine(ctx context.Context, p process, args []string) int {
-	var a doctorArguments
-	flags := doctorFlags(&a)
-	rest, status, done := flags.parse(p, args)
-	switch {
-	case done:
-		return status
-	case len(rest) > 0:
-		return flags.wrong(p, "it takes no arguments")
-	}
+func (a *doctorArguments) examine(ctx context.Context, p process, _ []string) int {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	found, err := runner.Diagnose(ctx, runner.AloneOptions{Dir: a.repo, Environ: p.environ, Reserved: reserved(), Version: version}, a.online)
