@@ -263,7 +263,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage()}
 	for _, item := range items {
-		raw, err := encode(item)
+		raw, err := Encode(item)
 		if err != nil {
 			return nil, err
 		}

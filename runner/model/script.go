@@ -206,7 +206,7 @@ func (s *Script) items(turn int) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("output %d: %w", n+1, err)
 		}
-		raw, err := encode(value)
+		raw, err := Encode(value)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	if i.Arguments == nil {
 		i.Arguments = map[string]any{}
 	}
-	arguments, err := encode(i.Arguments)
+	arguments, err := Encode(i.Arguments)
 	if err != nil {
 		return nil, err
 	}
