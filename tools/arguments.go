@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -78,10 +79,7 @@ func (e *entry) prepare(call Call) (prepared, error) {
 // parse reads the arguments. Text that is no object stands for the one string
 // that the tool requires, when the model did not mean JSON.
 func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
-	text := strings.TrimSpace(call.Input)
-	if text == "" {
-		text = "{}"
-	}
+	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
 	if err == nil && arguments != nil {
 		return arguments, ""

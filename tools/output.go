@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -86,9 +87,7 @@ func (w Whole) and(other Whole) Whole {
 	w.Truncated = w.Truncated || other.Truncated
 	w.Bytes += other.Bytes
 	w.Err = errors.Join(w.Err, other.Err)
-	if w.File == "" {
-		w.File = other.File
-	}
+	w.File = cmp.Or(w.File, other.File)
 	return w
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,11 +110,7 @@ func (s *schema) onlyText() (string, bool) {
 
 // summary lists the arguments with their types.
 func (s *schema) summary() string {
-	names := make([]string, 0, len(s.root.Properties))
-	for name := range s.root.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(s.root.Properties))
 	for i, name := range names {
 		kind := s.root.Properties[name].Type
 		if slices.Contains(s.root.Required, name) {

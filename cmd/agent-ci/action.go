@@ -19,29 +19,23 @@ directory; everything else is as for these commands. docs/action.md has the
 inputs of the action.`,
 		example: `
 AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
-		run: action, waits: true,
+		define: action, waits: true,
 	}
 }
 
-func action(ctx context.Context, p process, args []string) int {
-	flags := newFlags(actionCommand())
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
-	if len(rest) > 0 {
-		return flags.wrong(p, "it takes no arguments")
-	}
-	directory := p.variable(directoryVariable)
-	switch name := p.variable(commandVariable); name {
-	case "", "run":
-		if directory != "" {
-			return run(ctx, p, []string{"--out", directory})
+func action(flags *flagSet) deed {
+	return func(ctx context.Context, p process, _ []string) int {
+		var args []string
+		if directory := p.variable(directoryVariable); directory != "" {
+			args = []string{"--out", directory}
 		}
-		return run(ctx, p, nil)
-	case "publish":
-		return publish(ctx, p, nil)
-	default:
-		return flags.wrong(p, "the input command is run or publish, not %s", name)
+		switch name := p.variable(commandVariable); name {
+		case "", "run":
+			return runCommand().run(ctx, p, args)
+		case "publish":
+			return publishCommand().run(ctx, p, nil)
+		default:
+			return flags.wrong(p, "the input command is run or publish, not %s", name)
+		}
 	}
 }

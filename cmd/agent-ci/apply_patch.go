@@ -38,7 +38,7 @@ agent-ci apply-patch --check <<'EOF'
 +echo hello world
 *** End Patch
 EOF`,
-		run: applyPatch,
+		takes: operands{0, 1, "it takes one patch; quote it"}, define: applyPatch,
 	}
 }
 
@@ -48,20 +48,12 @@ type applyPatchArguments struct {
 	check, json bool
 }
 
-func applyPatch(ctx context.Context, p process, args []string) int {
-	a := applyPatchArguments{program: "agent-ci apply-patch"}
-	flags := newFlags(applyPatchCommand())
+func applyPatch(flags *flagSet) deed {
+	a := &applyPatchArguments{program: "agent-ci apply-patch"}
 	flags.text(&a.root, "root", "DIR", "folder that the patch's paths are relative to (default: the current folder)")
 	flags.on(&a.check, "check", "only say whether the patch applies, and show the change as a diff")
 	flags.on(&a.json, "json", "print the result as JSON")
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
-	if len(rest) > 1 {
-		return flags.wrong(p, "it takes one patch; quote it")
-	}
-	return a.apply(ctx, p, rest)
+	return a.apply
 }
 
 // applyPatchAlone is the program under the name apply_patch: no flags.
@@ -70,13 +62,13 @@ func applyPatchAlone(ctx context.Context, p process, args []string) int {
 		fmt.Fprintf(p.stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
 		return exitInvalid
 	}
-	return applyPatchArguments{program: applyPatchName}.apply(ctx, p, args)
+	return (&applyPatchArguments{program: applyPatchName}).apply(ctx, p, args)
 }
 
 // longestPatch bounds what is read from standard input, in bytes.
 const longestPatch = 64 << 20
 
-func (a applyPatchArguments) apply(ctx context.Context, p process, args []string) int {
+func (a *applyPatchArguments) apply(ctx context.Context, p process, args []string) int {
 	text, err := patchText(p, args)
 	if err != nil {
 		return a.fail(p, exitInvalid, fmt.Errorf("%s: %w", a.program, err))
@@ -84,8 +76,7 @@ func (a applyPatchArguments) apply(ctx context.Context, p process, args []string
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	plan, err := a.carryOut(ctx, text)
-	leftover := (*tree.LeftoverError)(nil)
-	if errors.As(err, &leftover) {
+	if errors.As(err, new(*tree.LeftoverError)) {
 		fmt.Fprintf(p.stderr, "warning: %v\n", err)
 		err = nil
 	}
@@ -113,7 +104,7 @@ func patchText(p process, args []string) (string, error) {
 
 var errNotUTF8 = errors.New("invalid patch: it is not UTF-8")
 
-func (a applyPatchArguments) carryOut(ctx context.Context, text string) (*tree.Plan, error) {
+func (a *applyPatchArguments) carryOut(ctx context.Context, text string) (*tree.Plan, error) {
 	if !utf8.ValidString(text) {
 		return nil, errNotUTF8
 	}
@@ -151,7 +142,7 @@ type appliedFile struct {
 
 // fail says why the patch is not applied, and with --json also where a program
 // looks for it.
-func (a applyPatchArguments) fail(p process, status int, err error) int {
+func (a *applyPatchArguments) fail(p process, status int, err error) int {
 	fmt.Fprintln(p.stderr, err)
 	if a.json {
 		result := applied{Error: err.Error(), Files: []appliedFile{}}
@@ -163,7 +154,7 @@ func (a applyPatchArguments) fail(p process, status int, err error) int {
 }
 
 // show prints what was, or with --check would be, changed.
-func (a applyPatchArguments) show(p process, plan *tree.Plan) int {
+func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 	var err error
 	switch {
 	case a.json:
@@ -184,7 +175,7 @@ func (a applyPatchArguments) show(p process, plan *tree.Plan) int {
 	return exitFailed
 }
 
-func (a applyPatchArguments) result(plan *tree.Plan) applied {
+func (a *applyPatchArguments) result(plan *tree.Plan) applied {
 	result := applied{Applied: !a.check, Applies: true, Files: []appliedFile{}}
 	for _, c := range plan.Changes() {
 		result.Files = append(result.Files, appliedFile{c.Path, string(c.Op), c.MovedFrom, c.Added, c.Removed})

@@ -25,26 +25,26 @@ while it completes; print it again after an update.`,
 source <(agent-ci completion bash)     # in ~/.bashrc
 source <(agent-ci completion zsh)      # in ~/.zshrc, after compinit
 agent-ci completion fish | source      # in ~/.config/fish/config.fish`,
-		run: completion,
+		takes:  operands{1, 1, wantShell},
+		define: completion,
 	}
 }
 
-func completion(_ context.Context, p process, args []string) int {
-	flags := newFlags(completionCommand())
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
-	for _, shell := range shells {
-		if len(rest) != 1 || rest[0] != shell.name {
-			continue
+const wantShell = "it takes the name of a shell: bash, zsh or fish"
+
+func completion(flags *flagSet) deed {
+	return func(_ context.Context, p process, rest []string) int {
+		for _, shell := range shells {
+			if rest[0] != shell.name {
+				continue
+			}
+			if _, err := io.WriteString(p.stdout, shell.write(describeAll())); err != nil {
+				return exitFailed
+			}
+			return exitOK
 		}
-		if _, err := io.WriteString(p.stdout, shell.write(describeAll())); err != nil {
-			return exitFailed
-		}
-		return exitOK
+		return flags.wrong(p, wantShell)
 	}
-	return flags.wrong(p, "it takes the name of a shell: bash, zsh or fish")
 }
 
 // completed is a command as a shell completes it.
@@ -68,14 +68,16 @@ type values struct {
 	files, folders bool
 }
 
-// describeAll asks each command for its flags, by the same way on which it
-// parses them.
+// describeAll asks each command for its flags.
 func describeAll() []completed {
 	var all []completed
 	for _, c := range commands() {
-		each := completed{name: c.name, about: c.about, argument: valuesOf(firstArgument(c.args)), runs: strings.HasSuffix(c.args, "-- CMD...")}
-		c.run(context.Background(), process{describe: func(f *flagSet) { each.flags = f.describe() }}, nil)
-		all = append(all, each)
+		flags := newFlags(c)
+		c.define(flags)
+		all = append(all, completed{
+			name: c.name, about: c.about, flags: flags.describe(),
+			argument: valuesOf(firstArgument(c.args)), runs: strings.HasSuffix(c.args, "-- CMD..."),
+		})
 	}
 	return all
 }

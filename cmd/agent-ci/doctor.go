@@ -29,7 +29,7 @@ the JSON.`,
 		example: `
 agent-ci doctor
 agent-ci doctor --online --json`,
-		run: examine,
+		define: examine,
 	}
 }
 
@@ -38,24 +38,15 @@ type doctorArguments struct {
 	online, json bool
 }
 
-func doctorFlags(a *doctorArguments) *flagSet {
-	f := newFlags(doctorCommand())
+func examine(f *flagSet) deed {
+	a := &doctorArguments{}
 	f.text(&a.repo, "repo", "DIR", "checkout to look at (default: the current folder)")
 	f.on(&a.online, "online", "ask the model's API and GitHub, too")
 	f.on(&a.json, "json", "print JSON")
-	return f
+	return a.examine
 }
 
-func examine(ctx context.Context, p process, args []string) int {
-	var a doctorArguments
-	flags := doctorFlags(&a)
-	rest, status, done := flags.parse(p, args)
-	switch {
-	case done:
-		return status
-	case len(rest) > 0:
-		return flags.wrong(p, "it takes no arguments")
-	}
+func (a *doctorArguments) examine(ctx context.Context, p process, _ []string) int {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	found, err := doctor.Diagnose(ctx, doctor.Options{Dir: a.repo, Environ: p.environ, Reserved: reserved(), Version: version, Online: a.online})
@@ -125,12 +116,7 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	}
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "none") }
 
 func answerWords(a doctor.Answer) string {
 	switch {

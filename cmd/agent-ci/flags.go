@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -53,10 +54,6 @@ func (f *flagSet) list(to *[]string, name, value, usage string) {
 // then the environment for those that are not given. done says that the command
 // is over, with that exit status.
 func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
-	if p.describe != nil {
-		p.describe(f)
-		return nil, exitOK, true
-	}
 	rest, err := f.intersperse(args)
 	if err == nil && f.variables {
 		err = f.fromEnvironment(p.environ)
@@ -67,6 +64,9 @@ func (f *flagSet) parse(p process, args []string) (rest []string, status int, do
 		return nil, exitOK, true
 	case err != nil:
 		return nil, f.wrong(p, "%v", err), true
+	}
+	if takes := f.command.takes; len(rest) < takes.least || len(rest) > takes.most {
+		return nil, f.wrong(p, "%s", cmp.Or(takes.problem, "it takes no arguments")), true
 	}
 	return rest, 0, false
 }
@@ -128,7 +128,9 @@ func variableOf(flagName string) string {
 // reserved are the variables that are flags of some command, not job keys.
 func reserved() []string {
 	names := append([]string{setVariable}, actionVariables...)
-	for _, f := range []*flagSet{runFlags(&runArguments{}), publishFlags(&publishArguments{})} {
+	for _, c := range []command{runCommand(), publishCommand()} {
+		f := newFlags(c)
+		c.define(f)
 		for _, name := range f.order {
 			if f.jobKeys[name] == "" {
 				names = append(names, variableOf(name))

@@ -38,39 +38,34 @@ file that is there as it is. The workflows, of which issue is written without
   matrix     several job files side by side`,
 		example: `
 agent-ci init --workflow issue --workflow comment`,
-		run: initialise,
+		define: initialise,
 	}
 }
 
-func initialise(_ context.Context, p process, args []string) int {
+func initialise(flags *flagSet) deed {
 	var workflows []string
 	var repo string
-	flags := newFlags(initCommand())
-	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
-	flags.choices["workflow"] = starterNames()
-	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
-	rest, status, done := flags.parse(p, args)
-	switch {
-	case done:
-		return status
-	case len(rest) > 0:
-		return flags.wrong(p, "it takes no arguments")
-	case len(workflows) == 0:
-		workflows = []string{"issue"}
-	}
 	known := starterNames()
-	for _, name := range workflows {
-		if !slices.Contains(known, name) {
-			return flags.wrong(p, "there is no workflow %s; there are %s", name, strings.Join(known, ", "))
+	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
+	flags.choices["workflow"] = known
+	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
+	return func(_ context.Context, p process, _ []string) int {
+		if len(workflows) == 0 {
+			workflows = []string{"issue"}
 		}
+		for _, name := range workflows {
+			if !slices.Contains(known, name) {
+				return flags.wrong(p, "there is no workflow %s; there are %s", name, strings.Join(known, ", "))
+			}
+		}
+		if err := writeStarter(p, repo, workflows); err != nil {
+			fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
+			return exitFailed
+		}
+		tellJobFiles(p, workflows)
+		fmt.Fprintln(p.stdout, "Next: replace @v0 in the workflows by the commit of agent-ci that you have read (docs/first-run.md says what else while there is no release), add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
+		return exitOK
 	}
-	if err := writeStarter(p, repo, workflows); err != nil {
-		fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
-		return exitFailed
-	}
-	tellJobFiles(p, workflows)
-	fmt.Fprintln(p.stdout, "Next: replace @v0 in the workflows by the commit of agent-ci that you have read (docs/first-run.md says what else while there is no release), add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
-	return exitOK
 }
 
 func starterNames() []string {

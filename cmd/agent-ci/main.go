@@ -9,10 +9,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -40,9 +40,6 @@ type process struct {
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// describe takes a command's flags instead of parsing them: the command is
-	// over then. nil but for completion.
-	describe func(*flagSet)
 }
 
 // The exit statuses of commands that are not runs.
@@ -59,8 +56,37 @@ type command struct {
 	about   string // one line
 	details string
 	example string
-	run     func(context.Context, process, []string) int
-	waits   bool // most of its time, for others
+	takes   operands
+	// define adds the command's flags, and gives what it does with their values and
+	// its operands.
+	define func(*flagSet) deed
+	waits  bool // most of its time, for others
+}
+
+// deed is what a command does. It gives the exit status.
+type deed func(ctx context.Context, p process, rest []string) int
+
+// operands are how many arguments a command takes besides flags, and what is said
+// of another number of them. The zero value takes none.
+type operands struct {
+	least, most int
+	problem     string
+}
+
+// anyOperands takes as many as there are, which the command looks at itself.
+var anyOperands = operands{most: math.MaxInt}
+
+var oneRunDirectory = operands{1, 1, "it takes one run directory"}
+
+// run does what the command is for.
+func (c command) run(ctx context.Context, p process, args []string) int {
+	flags := newFlags(c)
+	do := c.define(flags)
+	rest, status, done := flags.parse(p, args)
+	if done {
+		return status
+	}
+	return do(ctx, p, rest)
 }
 
 // commands are listed in this order.
@@ -95,12 +121,12 @@ func dispatch(ctx context.Context, p process, args []string) int {
 }
 
 func find(name string) (command, bool) {
-	all := commands()
-	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
-	if i < 0 {
-		return command{}, false
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
+		}
 	}
-	return all[i], true
+	return command{}, false
 }
 
 func help(p process, args []string) int {

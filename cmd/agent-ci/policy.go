@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,42 +43,39 @@ The exit status is 0 whatever the decision, and 2 when the rules have a mistake.
 		example: `
 agent-ci policy check -- git push --force
 agent-ci policy check --rules team.rules -- 'make && sudo make install'`,
-		run: policyCheck,
+		takes: anyOperands, define: policyCheck,
 	}
 }
 
 type policyArguments struct {
+	flags   *flagSet
 	rules   []string
 	sandbox string
 }
 
-func policyCheck(ctx context.Context, p process, args []string) int {
-	var a policyArguments
-	flags := newFlags(policyCommand())
-	flags.list(&a.rules, "rules", "FILE", "rules file; may be given several times")
-	flags.text(&a.sandbox, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
-	flags.choices["sandbox"] = sandboxModes
-	rest, status, done := flags.parse(p, args)
+func policyCheck(f *flagSet) deed {
+	a := &policyArguments{flags: f}
+	f.list(&a.rules, "rules", "FILE", "rules file; may be given several times")
+	f.text(&a.sandbox, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
+	f.choices["sandbox"] = sandboxModes
+	return a.check
+}
+
+func (a *policyArguments) check(ctx context.Context, p process, rest []string) int {
 	switch {
-	case done:
-		return status
 	case len(rest) == 0 || rest[0] != "check":
-		return flags.wrong(p, "its one subcommand is check")
+		return a.flags.wrong(p, "its one subcommand is check")
 	case len(rest) == 1:
-		return flags.wrong(p, "there is no command to check; give one after --")
+		return a.flags.wrong(p, "there is no command to check; give one after --")
 	case a.sandbox != "" && !slices.Contains(sandboxModes, a.sandbox):
-		return flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), a.sandbox)
+		return a.flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), a.sandbox)
 	}
 	set, err := readRules(ctx, a.rules)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "agent-ci policy: the rules cannot be used:\n%v\n", err)
 		return exitInvalid
 	}
-	decision := commandsIn(a.sandbox, set).Decide(requested(rest[1:]))
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(decision); err != nil {
+	if err := writeJSON(p.stdout, commandsIn(a.sandbox, set).Decide(requested(rest[1:]))); err != nil {
 		return exitFailed
 	}
 	return exitOK

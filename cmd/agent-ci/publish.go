@@ -20,18 +20,19 @@ runs, and the work tree is not touched.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,
-		run: publish, waits: true,
+		takes: anyOperands, define: publish, waits: true,
 	}
 }
 
 type publishArguments struct {
+	flags                     *flagSet
 	repo, job, bundle, failOn string
 	set                       []string
 	quiet                     bool
 }
 
-func publishFlags(a *publishArguments) *flagSet {
-	f := newFlags(publishCommand())
+func publish(f *flagSet) deed {
+	a := &publishArguments{flags: f}
 	f.variables = true
 	f.jobKeys = map[string]string{"set": "any"}
 	f.text(&a.repo, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
@@ -41,25 +42,19 @@ func publishFlags(a *publishArguments) *flagSet {
 	f.choices["fail-on"] = failOnWords()
 	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.on(&a.quiet, "quiet", "no progress on standard error")
-	return f
+	return a.publish
 }
 
-func publish(ctx context.Context, p process, args []string) int {
-	var a publishArguments
-	flags := publishFlags(&a)
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
+func (a *publishArguments) publish(ctx context.Context, p process, rest []string) int {
 	if len(rest) == 0 && a.bundle != "" {
 		rest = []string{a.bundle}
 	}
 	if len(rest) != 1 {
-		return flags.wrong(p, "it takes one run directory")
+		return a.flags.wrong(p, "%s", oneRunDirectory.problem)
 	}
 	failing, err := readFailOn(a.failOn)
 	if err != nil {
-		return flags.wrong(p, "%v", err)
+		return a.flags.wrong(p, "%v", err)
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()

@@ -31,48 +31,42 @@ The exit status is 1 when something differs.`,
 		example: `
 agent-ci replay ../run
 agent-ci replay ../run --frozen --out again`,
-		run: replay, waits: true,
+		takes: oneRunDirectory, define: replay, waits: true,
 	}
 }
 
-func replay(ctx context.Context, p process, args []string) int {
+func replay(flags *flagSet) deed {
 	var repo, out string
 	var frozen, quiet bool
-	flags := newFlags(replayCommand())
 	flags.text(&repo, "repo", "DIR", "checkout that has the base commit (default: where the run worked)")
 	flags.text(&out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.on(&frozen, "frozen", "replay the tools too: run nothing")
 	flags.on(&quiet, "quiet", "no progress on standard error")
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
+	return func(ctx context.Context, p process, rest []string) int {
+		options := runner.ReplayOptions{RunDir: rest[0], Dir: repo, Out: out, Frozen: frozen, Environ: p.environ, Version: version}
+		if !quiet {
+			options.Progress = p.stderr
+		}
+		ctx, stop := untilSignal(ctx)
+		defer stop()
+		replayed, err := runner.Replay(ctx, options)
+		if err != nil {
+			return failed(p, "replay", err)
+		}
+		compared := "calls"
+		if frozen {
+			compared = "requests"
+		}
+		fmt.Fprintf(p.stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))
+		if replayed.Outcome != "" {
+			fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, progress.Printable(replayed.Message))
+		}
+		for _, d := range replayed.Differences {
+			fmt.Fprintf(p.stdout, "\n%s\n--- recorded\n%s\n+++ replayed\n%s\n", markdown.Show(d.What), markdown.Show(d.Recorded), markdown.Show(d.Replayed))
+		}
+		if len(replayed.Differences) > 0 {
+			return exitFailed
+		}
+		return exitOK
 	}
-	if len(rest) != 1 {
-		return flags.wrong(p, "it takes one run directory")
-	}
-	options := runner.ReplayOptions{RunDir: rest[0], Dir: repo, Out: out, Frozen: frozen, Environ: p.environ, Version: version}
-	if !quiet {
-		options.Progress = p.stderr
-	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	replayed, err := runner.Replay(ctx, options)
-	if err != nil {
-		return failed(p, "replay", err)
-	}
-	compared := "calls"
-	if frozen {
-		compared = "requests"
-	}
-	fmt.Fprintf(p.stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))
-	if replayed.Outcome != "" {
-		fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, progress.Printable(replayed.Message))
-	}
-	for _, d := range replayed.Differences {
-		fmt.Fprintf(p.stdout, "\n%s\n--- recorded\n%s\n+++ replayed\n%s\n", markdown.Show(d.What), markdown.Show(d.Recorded), markdown.Show(d.Replayed))
-	}
-	if len(replayed.Differences) > 0 {
-		return exitFailed
-	}
-	return exitOK
 }

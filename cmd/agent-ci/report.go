@@ -24,41 +24,37 @@ the run but the page with what the transcript tells of them; the exit status is
 agent-ci report run
 agent-ci report run --format markdown > run.md
 agent-ci report run --verify`,
-		run: report,
+		takes: oneRunDirectory, define: report,
 	}
 }
 
-func report(ctx context.Context, p process, args []string) int {
+func report(flags *flagSet) deed {
 	var format string
 	var verify bool
-	flags := newFlags(reportCommand())
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document")
 	flags.choices["format"] = []string{"html", "markdown"}
 	flags.on(&verify, "verify", "check the transcript's chain")
-	rest, status, done := flags.parse(p, args)
-	switch {
-	case done:
-		return status
-	case len(rest) != 1:
-		return flags.wrong(p, "it takes one run directory")
-	case format != "" && format != "html" && format != "markdown":
-		return flags.wrong(p, "--format is html or markdown, not %s", format)
-	case format == "" && !verify:
-		format = "html"
-	}
-	if verify {
-		if status := verifyRun(ctx, p, rest[0]); status != exitOK {
-			return status
+	return func(ctx context.Context, p process, rest []string) int {
+		switch {
+		case format != "" && format != "html" && format != "markdown":
+			return flags.wrong(p, "--format is html or markdown, not %s", format)
+		case format == "" && !verify:
+			format = "html"
 		}
+		if verify {
+			if status := verifyRun(ctx, p, rest[0]); status != exitOK {
+				return status
+			}
+		}
+		shown, err := showRun(rest[0], format)
+		if err != nil {
+			return failed(p, "report", err)
+		}
+		if _, err := fmt.Fprint(p.stdout, shown); err != nil {
+			return exitFailed
+		}
+		return exitOK
 	}
-	shown, err := showRun(rest[0], format)
-	if err != nil {
-		return failed(p, "report", err)
-	}
-	if _, err := fmt.Fprint(p.stdout, shown); err != nil {
-		return exitFailed
-	}
-	return exitOK
 }
 
 // verifyRun tells what of a run directory is not as the run wrote it.

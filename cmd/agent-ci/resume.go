@@ -26,38 +26,32 @@ that ended a run must be raised.`,
 agent-ci run --issue octo-org/widgets#7 --out ../run    # and the machine goes down
 agent-ci resume ../run
 agent-ci resume ../run --set limits.cost_usd=10`,
-		run: resume, waits: true,
+		takes: oneRunDirectory, define: resume, waits: true,
 	}
 }
 
-func resume(ctx context.Context, p process, args []string) int {
+func resume(flags *flagSet) deed {
 	var repo string
 	var set []string
 	var asJSON, quiet bool
-	flags := newFlags(resumeCommand())
 	flags.variables = true
 	flags.text(&repo, "repo", "DIR", "checkout to go on in (default: where the run worked)")
 	flags.list(&set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
 	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
 	flags.on(&quiet, "quiet", "no progress on standard error")
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
+	return func(ctx context.Context, p process, rest []string) int {
+		options := runner.ResumeOptions{
+			RunDir: rest[0], Dir: repo, Set: set, Quiet: quiet, Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr, Step: stepOf(p),
+		}
+		show := p.stdout
+		if asJSON {
+			options.Events, show = p.stdout, p.stderr
+		}
+		ctx, hurry, stop := untilSignals(ctx, 2)
+		defer stop()
+		options.Hurry = hurry
+		result := runner.Resume(ctx, options)
+		showResult(show, p.stderr, result)
+		return result.ExitCode
 	}
-	if len(rest) != 1 {
-		return flags.wrong(p, "it takes one run directory")
-	}
-	options := runner.ResumeOptions{
-		RunDir: rest[0], Dir: repo, Set: set, Quiet: quiet, Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr, Step: stepOf(p),
-	}
-	show := p.stdout
-	if asJSON {
-		options.Events, show = p.stdout, p.stderr
-	}
-	ctx, hurry, stop := untilSignals(ctx, 2)
-	defer stop()
-	options.Hurry = hurry
-	result := runner.Resume(ctx, options)
-	showResult(show, p.stderr, result)
-	return result.ExitCode
 }

@@ -33,11 +33,12 @@ the user who starts agent-ci. Use a machine or container of their own then.`,
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue octo-org/widgets#7
 agent-ci run jobs/lint.yml --set limits.turns=50
 agent-ci run --prompt "Fix the failing test" --publish none`,
-		run: run, waits: true,
+		takes: anyOperands, define: run, waits: true,
 	}
 }
 
 type runArguments struct {
+	flags                      *flagSet
 	issue, prompt, promptFile  string
 	repo, out, publish, replay string
 	model                      string
@@ -46,8 +47,8 @@ type runArguments struct {
 	json, quiet                bool
 }
 
-func runFlags(a *runArguments) *flagSet {
-	f := newFlags(runCommand())
+func run(f *flagSet) deed {
+	a := &runArguments{flags: f}
 	f.variables = true
 	f.jobKeys = map[string]string{
 		"issue": "task.issue", "prompt": "task.prompt", "prompt-file": "task.prompt", "model": "model.name", "set": "any",
@@ -67,25 +68,19 @@ func runFlags(a *runArguments) *flagSet {
 	f.choices["fail-on"] = failOnWords()
 	f.on(&a.json, "json", "print each event of the transcript as a line of JSON on standard output")
 	f.on(&a.quiet, "quiet", "no progress on standard error")
-	return f
+	return a.run
 }
 
-func run(ctx context.Context, p process, args []string) int {
-	var a runArguments
-	flags := runFlags(&a)
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
+func (a *runArguments) run(ctx context.Context, p process, rest []string) int {
 	if len(rest) == 0 && a.job != "" {
 		rest = []string{a.job}
 	}
 	if problem := a.problem(rest, p.environ); problem != "" {
-		return flags.wrong(p, "%s", problem)
+		return a.flags.wrong(p, "%s", problem)
 	}
 	failing, err := readFailOn(a.failOn)
 	if err != nil {
-		return flags.wrong(p, "%v", err)
+		return a.flags.wrong(p, "%v", err)
 	}
 	options := runner.Options{
 		Issue: a.issue, Prompt: a.prompt, PromptFile: a.promptFile,
@@ -109,7 +104,7 @@ func run(ctx context.Context, p process, args []string) int {
 }
 
 // problem says how the arguments contradict each other.
-func (a runArguments) problem(rest, environ []string) string {
+func (a *runArguments) problem(rest, environ []string) string {
 	tasks := 0
 	for _, task := range []string{a.issue, a.prompt, a.promptFile} {
 		if task != "" {
@@ -130,7 +125,7 @@ func (a runArguments) problem(rest, environ []string) string {
 }
 
 // hasTask says whether --set, the environment or an event brings the task.
-func (a runArguments) hasTask(environ []string) bool {
+func (a *runArguments) hasTask(environ []string) bool {
 	bySet := slices.ContainsFunc(a.set, func(s string) bool { return strings.HasPrefix(s, "task.") })
 	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
 	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })

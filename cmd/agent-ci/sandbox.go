@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -37,32 +38,24 @@ rules refuse it, 9 it cannot be confined here.`,
 agent-ci sandbox -- go test ./...
 agent-ci sandbox --network full -- make deps
 agent-ci sandbox --mode read-only -- sh -c 'touch x'`,
-		run: runSandboxed,
+		takes:  operands{1, math.MaxInt, "there is no command; give one after --"},
+		define: runSandboxed,
 	}
 }
 
 type sandboxArguments struct{ mode, network, repo string }
 
-func sandboxFlags(a *sandboxArguments) *flagSet {
-	f := newFlags(sandboxCommand())
+func runSandboxed(f *flagSet) deed {
+	a := &sandboxArguments{}
 	f.text(&a.mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)")
 	f.choices["mode"] = sandboxModes
 	f.text(&a.network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)")
 	f.choices["network"] = sandboxNetworks
 	f.text(&a.repo, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
-	return f
+	return a.run
 }
 
-func runSandboxed(ctx context.Context, p process, args []string) int {
-	var a sandboxArguments
-	flags := sandboxFlags(&a)
-	argv, status, done := flags.parse(p, args)
-	switch {
-	case done:
-		return status
-	case len(argv) == 0:
-		return flags.wrong(p, "there is no command; give one after --")
-	}
+func (a *sandboxArguments) run(ctx context.Context, p process, argv []string) int {
 	signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	session, err := sandboxcommand.Open(ctx, sandboxcommand.Options{

@@ -13,19 +13,11 @@ func schemaCommand() command {
 		example: `
 agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file:
 # yaml-language-server: $schema=agent-ci.schema.json`,
-		run: schema,
+		define: func(*flagSet) deed { return schema },
 	}
 }
 
-func schema(_ context.Context, p process, args []string) int {
-	flags := newFlags(schemaCommand())
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
-	if len(rest) > 0 {
-		return flags.wrong(p, "it takes no arguments")
-	}
+func schema(_ context.Context, p process, _ []string) int {
 	if _, err := p.stdout.Write(job.Schema()); err != nil {
 		return exitFailed
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -24,58 +25,46 @@ A file named .github/agent-ci.yml is checked as a repository's defaults. The
 exit status is 2 when a file has a mistake.`,
 		example: `
 agent-ci validate jobs/*.yml .github/agent-ci.yml`,
-		run: validate,
+		takes:  operands{1, math.MaxInt, "it takes at least one job file"},
+		define: validate,
 	}
 }
 
 // checked is what validate --json prints of one file.
 type checked struct {
-	File     string    `json:"file"`
-	Valid    bool      `json:"valid"`
-	Problems []problem `json:"problems"`
+	File     string       `json:"file"`
+	Valid    bool         `json:"valid"`
+	Problems job.Problems `json:"problems"`
 }
 
-type problem struct {
-	Line       int    `json:"line"`
-	Column     int    `json:"column"`
-	Key        string `json:"key,omitempty"`
-	Message    string `json:"message"`
-	Suggestion string `json:"suggestion,omitempty"`
-}
-
-func validate(ctx context.Context, p process, args []string) int {
+func validate(flags *flagSet) deed {
 	asJSON := false
-	flags := newFlags(validateCommand())
 	flags.on(&asJSON, "json", "print the result as JSON")
-	files, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
-	if len(files) == 0 {
-		return flags.wrong(p, "it takes at least one job file")
-	}
-	results := make([]checked, 0, len(files))
-	for _, file := range files {
-		problems, err := check(ctx, file)
-		if err != nil {
-			problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
-		}
-		results = append(results, checked{File: file, Valid: len(problems) == 0, Problems: asProblems(problems)})
-		if len(problems) > 0 {
-			status = exitInvalid
+	return func(ctx context.Context, p process, files []string) int {
+		status, results := exitOK, make([]checked, 0, len(files))
+		for _, file := range files {
+			problems, err := check(ctx, file)
+			if err != nil {
+				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
+			}
+			results = append(results, checked{file, len(problems) == 0, append(job.Problems{}, problems...)})
+			if len(problems) > 0 {
+				status = exitInvalid
+			}
+			if !asJSON {
+				showProblems(p, file, problems)
+			}
 		}
 		if !asJSON {
-			showProblems(p, file, problems)
+			return status
 		}
-	}
-	if asJSON {
 		enc := json.NewEncoder(p.stdout)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(results); err != nil {
 			return exitFailed
 		}
+		return status
 	}
-	return status
 }
 
 func check(ctx context.Context, file string) (job.Problems, error) {
@@ -105,12 +94,4 @@ func showProblems(p process, file string, problems job.Problems) {
 	if len(problems) == 0 {
 		fmt.Fprintf(p.stdout, "%s: ok\n", markdown.FileName(file))
 	}
-}
-
-func asProblems(problems job.Problems) []problem {
-	list := make([]problem, 0, len(problems))
-	for _, each := range problems {
-		list = append(list, problem{each.Line, each.Column, each.Key, each.Message, each.Suggestion})
-	}
-	return list
 }

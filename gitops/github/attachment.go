@@ -7,10 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -72,15 +70,9 @@ func (t *attachmentTransport) RoundTrip(req *http.Request) (*http.Response, erro
 // Paths of a server that lead to attachments. Files of repositories are asked
 // for without the token: an issue could name one of a private repository.
 var (
-	attachmentPath = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
-	})
-	repositoryAsset = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
-	})
-	otherPath = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
-	})
+	attachmentPath  = lazily(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
+	repositoryAsset = lazily(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
+	otherPath       = lazily(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
 )
 
 // contentHosts are where github.com keeps what its pages show. S3 is where an

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -79,10 +80,7 @@ func New(o Options) (*Client, error) {
 	retrying := &retryTransport{base: newTransport(api, token, o.Transport, scopes), wait: wait, now: time.Now}
 	rest := gh.NewClient(&http.Client{Transport: retrying, CheckRedirect: checkRedirect, Timeout: callTimeout})
 	rest.BaseURL = api
-	rest.UserAgent = defaultUserAgent
-	if o.UserAgent != "" {
-		rest.UserAgent = o.UserAgent
-	}
+	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
 	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
 }
 
@@ -112,10 +110,7 @@ func defaultTransport() *http.Transport {
 // parseAPIURL reads the root of an API; its path ends in a slash, as go-github
 // wants it.
 func parseAPIURL(raw string) (*url.URL, error) {
-	if raw == "" {
-		raw = DefaultAPIURL
-	}
-	u, err := url.Parse(raw)
+	u, err := url.Parse(cmp.Or(raw, DefaultAPIURL))
 	if err != nil || u.Host == "" {
 		return nil, invalidAPIURL("is not a URL")
 	}

@@ -13,12 +13,11 @@ const writeIssues = "issues: write"
 
 func (r *repository) CreateComment(ctx context.Context, number int, body string) (*forge.Comment, error) {
 	what := call{doing: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
-	if err := r.check(what); err != nil {
-		return nil, err
-	}
-	written, _, err := r.rest.Issues.CreateComment(ctx, r.owner, r.name, number, &gh.IssueComment{Body: &body})
+	written, err := ask(ctx, r, what, func() (*gh.IssueComment, *gh.Response, error) {
+		return r.rest.Issues.CreateComment(ctx, r.owner, r.name, number, &gh.IssueComment{Body: &body})
+	})
 	if err != nil {
-		return nil, r.failed(ctx, what, err)
+		return nil, err
 	}
 	comment := commentFrom(written)
 	return &comment, nil
@@ -26,25 +25,19 @@ func (r *repository) CreateComment(ctx context.Context, number int, body string)
 
 func (r *repository) EditComment(ctx context.Context, id int64, body string) error {
 	what := call{doing: fmt.Sprintf("edit the comment %d in %s", id, r.fullName), permission: writeIssues}
-	if err := r.check(what); err != nil {
+	return r.do(ctx, what, func() error {
+		_, _, err := r.rest.Issues.EditComment(ctx, r.owner, r.name, id, &gh.IssueComment{Body: &body})
 		return err
-	}
-	if _, _, err := r.rest.Issues.EditComment(ctx, r.owner, r.name, id, &gh.IssueComment{Body: &body}); err != nil {
-		return r.failed(ctx, what, err)
-	}
-	return nil
+	})
 }
 
 func (r *repository) DeleteComment(ctx context.Context, id int64) error {
 	what := call{doing: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
-	if err := r.check(what); err != nil {
+	err := r.do(ctx, what, func() error {
+		_, err := r.rest.Issues.DeleteComment(ctx, r.owner, r.name, id)
 		return err
-	}
-	_, err := r.rest.Issues.DeleteComment(ctx, r.owner, r.name, id)
-	if err == nil {
-		return nil
-	}
-	if err = r.failed(ctx, what, err); forge.KindOf(err) == forge.NotFound {
+	})
+	if forge.KindOf(err) == forge.NotFound {
 		return nil
 	}
 	return err
@@ -52,39 +45,64 @@ func (r *repository) DeleteComment(ctx context.Context, id int64) error {
 
 func (r *repository) Comments(ctx context.Context, number int) ([]forge.Comment, error) {
 	what := call{doing: fmt.Sprintf("read the comments of %s#%d", r.fullName, number), permission: "issues: read"}
-	if err := r.check(what); err != nil {
-		return nil, err
-	}
-	comments, err := r.comments(ctx, number)
-	if err != nil {
-		return nil, r.failed(ctx, what, err)
-	}
-	return comments, nil
+	return r.comments(ctx, what, number)
+}
+
+func (r *repository) comments(ctx context.Context, what call, number int) ([]forge.Comment, error) {
+	return pages(ctx, r, what, commentFrom, func(page gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
+		return r.rest.Issues.ListComments(ctx, r.owner, r.name, number, &gh.IssueListCommentsOptions{ListOptions: page})
+	})
 }
 
 func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.ReviewComment, error) {
 	what := call{doing: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
-	if err := r.check(what); err != nil {
+	return pages(ctx, r, what, reviewCommentFrom, func(page gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
+		return r.rest.PullRequests.ListComments(ctx, r.owner, r.name, number, &gh.PullRequestListCommentsOptions{ListOptions: page})
+	})
+}
+
+// pages reads a list of comments page by page, at most forge.MaxComments.
+func pages[T, C any](ctx context.Context, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
+	var comments []C
+	at := gh.ListOptions{Page: 1, PerPage: pageSize}
+	err := r.do(ctx, what, func() error {
+		for len(comments) < forge.MaxComments {
+			page, resp, err := list(at)
+			if err != nil {
+				return err
+			}
+			for _, each := range page {
+				comments = append(comments, from(each))
+			}
+			if resp.NextPage <= at.Page {
+				break
+			}
+			at.Page = resp.NextPage
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	var comments []forge.ReviewComment
-	options := &gh.PullRequestListCommentsOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
-	for len(comments) < forge.MaxComments {
-		page, resp, err := r.rest.PullRequests.ListComments(ctx, r.owner, r.name, number, options)
-		if err != nil {
-			return nil, r.failed(ctx, what, err)
-		}
-		for _, each := range page {
-			comments = append(comments, forge.ReviewComment{
-				ID: each.GetID(), ReviewID: each.GetPullRequestReviewID(), Author: userFrom(each.GetUser()),
-				Path: each.GetPath(), Line: each.GetLine(), DiffHunk: each.GetDiffHunk(), Body: each.GetBody(), CreatedAt: each.GetCreatedAt().Time,
-				UpdatedAt: each.GetUpdatedAt().Time,
-			})
-		}
-		if resp.NextPage <= options.Page {
-			break
-		}
-		options.Page = resp.NextPage
+	return comments[:min(len(comments), forge.MaxComments)], nil
+}
+
+func commentFrom(comment *gh.IssueComment) forge.Comment {
+	return forge.Comment{
+		ID:          comment.GetID(),
+		Author:      userFrom(comment.GetUser()),
+		Association: comment.GetAuthorAssociation(),
+		Body:        comment.GetBody(),
+		URL:         comment.GetHTMLURL(),
+		CreatedAt:   comment.GetCreatedAt().Time,
+		UpdatedAt:   comment.GetUpdatedAt().Time,
 	}
-	return comments, nil
+}
+
+func reviewCommentFrom(comment *gh.PullRequestComment) forge.ReviewComment {
+	return forge.ReviewComment{
+		ID: comment.GetID(), ReviewID: comment.GetPullRequestReviewID(), Author: userFrom(comment.GetUser()),
+		Path: comment.GetPath(), Line: comment.GetLine(), DiffHunk: comment.GetDiffHunk(), Body: comment.GetBody(),
+		CreatedAt: comment.GetCreatedAt().Time, UpdatedAt: comment.GetUpdatedAt().Time,
+	}
 }

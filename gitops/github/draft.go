@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draf
 		what.doing = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
 		mutation = convertToDraft
 	}
-	if err := r.mutate(ctx, what, mutation, pull.NodeID); err != nil {
+	if err := r.query(ctx, what, graphQLRequest{mutation, map[string]string{"id": pull.NodeID}}, nil); err != nil {
 		return err
 	}
 	pull.Draft = draft
@@ -39,6 +40,7 @@ type graphQLRequest struct {
 }
 
 type graphQLReply struct {
+	Data   any            `json:"data"`
 	Errors []graphQLError `json:"errors"`
 }
 
@@ -47,19 +49,27 @@ type graphQLError struct {
 	Message string `json:"message"`
 }
 
-func (c *Client) mutate(ctx context.Context, what call, mutation, id string) error {
-	request, err := c.rest.NewRequest(http.MethodPost, c.graphQL, graphQLRequest{mutation, map[string]string{"id": id}})
-	if err != nil {
-		return c.failed(ctx, what, err)
-	}
-	var reply graphQLReply
-	if _, err := c.rest.Do(ctx, request, &reply); err != nil {
+// query sends a query of GraphQL and reads its data.
+func (c *Client) query(ctx context.Context, what call, query graphQLRequest, data any) error {
+	reply := graphQLReply{Data: data}
+	if err := c.send(ctx, http.MethodPost, c.graphQL, query, &reply); err != nil {
 		return c.failed(ctx, what, err)
 	}
 	if len(reply.Errors) == 0 {
 		return nil
 	}
 	return c.refused(what, reply.Errors)
+}
+
+// send makes a request that go-github has no call for, and reads the JSON of its
+// answer.
+func (c *Client) send(ctx context.Context, method, path string, body, into any) error {
+	request, err := c.rest.NewRequest(method, path, body)
+	if err != nil {
+		return err
+	}
+	_, err = c.rest.Do(ctx, request, into)
+	return err
 }
 
 var kindByGraphQLType = map[string]forge.Kind{
@@ -77,10 +87,7 @@ func (c *Client) refused(what call, list []graphQLError) error {
 	for _, each := range list {
 		messages = append(messages, each.Message)
 	}
-	kind, known := kindByGraphQLType[list[0].Type]
-	if !known {
-		kind = forge.Invalid
-	}
+	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)
 	message := c.printable(strings.Join(messages, "; "))
 	if pullRequestsNotPermitted(message) {
 		kind = forge.NotPermitted

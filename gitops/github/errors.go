@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,8 +21,12 @@ import (
 // call is one use of the API, as its failure has to describe it.
 type call struct {
 	doing      string
-	permission string // of a fine-grained or Actions token
+	permission string   // of a fine-grained or Actions token
+	objects    []string // ids that it names
+	ref        string   // heads/BRANCH, where it names one
 }
+
+const heads = "heads/"
 
 // failed describes why c failed. A cancelled context stays what it is.
 func (c *Client) failed(ctx context.Context, what call, err error) error {
@@ -80,10 +85,7 @@ func messageOf(err error) string {
 }
 
 func reasonText(reason gh.Error) string {
-	if reason.Message != "" {
-		return reason.Message
-	}
-	return strings.TrimSpace(reason.Resource + " " + reason.Field + " " + reason.Code)
+	return cmp.Or(reason.Message, strings.TrimSpace(reason.Resource+" "+reason.Field+" "+reason.Code))
 }
 
 func fillFromReply(e *forge.Error, resp *http.Response, message string) {
@@ -92,18 +94,14 @@ func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 		e.Method, e.URL = resp.Request.Method, withoutQuery(resp.Request.URL)
 	}
 	e.Kind = kindOfReply(resp, message)
-	e.Message = message
-	if e.Message == "" {
-		e.Message = "the server answered " + http.StatusText(resp.StatusCode)
-	}
+	e.Message = cmp.Or(message, "the server answered "+http.StatusText(resp.StatusCode))
 	e.RetryAfter, _ = retryAfter(resp, time.Now())
 }
 
 // fillFromLimit is for calls that go-github did not make, since it had seen
 // the limit spent: they have no reply that says until when.
 func fillFromLimit(e *forge.Error, err error) {
-	var limit *gh.RateLimitError
-	if errors.As(err, &limit) && !limit.Rate.Reset.IsZero() {
+	if limit, ok := errors.AsType[*gh.RateLimitError](err); ok && !limit.Rate.Reset.IsZero() {
 		e.RetryAfter = max(time.Until(limit.Rate.Reset.Time), 0)
 	}
 }
@@ -129,10 +127,7 @@ func kindOfReply(resp *http.Response, message string) forge.Kind {
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return forge.Unavailable
 	}
-	if kind, known := kindByStatus[resp.StatusCode]; known {
-		return kind
-	}
-	return forge.Other
+	return cmp.Or(kindByStatus[resp.StatusCode], forge.Other)
 }
 
 // refusals are the errors of package forge by what GitHub says for them.
@@ -156,17 +151,16 @@ func pullRequestsNotPermitted(message string) bool {
 
 // fillFromTransport describes a failure without a usable reply.
 func fillFromTransport(e *forge.Error, err error) {
-	var sent *url.Error
-	if errors.As(err, &sent) {
+	if sent, ok := errors.AsType[*url.Error](err); ok {
 		e.Method = strings.ToUpper(sent.Op)
 		if u, parseErr := url.Parse(sent.URL); parseErr == nil {
 			e.URL = withoutQuery(u)
 		}
 		err = sent.Err
 	}
-	var redirect *redirectError
+	_, redirected := errors.AsType[*redirectError](err)
 	switch {
-	case errors.As(err, &redirect), errors.Is(err, errReplyTooLarge):
+	case redirected, errors.Is(err, errReplyTooLarge):
 		e.Kind, e.Message = forge.Other, err.Error()
 	case e.Method != "":
 		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
@@ -176,10 +170,7 @@ func fillFromTransport(e *forge.Error, err error) {
 }
 
 func certificateError(err error) bool {
-	var verification *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	var hostname x509.HostnameError
-	return errors.As(err, &verification) || errors.As(err, &unknown) || errors.As(err, &hostname)
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
 const checkAPIURL = "check the API URL (https://HOST/api/v3 for GitHub Enterprise Server)"

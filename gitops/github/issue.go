@@ -9,18 +9,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-const (
-	pageSize = 100
-)
+const pageSize = 100
 
 func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error) {
 	what := call{doing: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
-	if err := r.check(what); err != nil {
-		return nil, err
-	}
-	found, _, err := r.rest.Issues.Get(ctx, r.owner, r.name, number)
+	found, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) { return r.rest.Issues.Get(ctx, r.owner, r.name, number) })
 	if err != nil {
-		return nil, r.failed(ctx, what, err)
+		return nil, err
 	}
 	if found.GetNumber() != number {
 		return nil, &forge.Error{
@@ -32,33 +27,11 @@ func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error
 	if found.GetComments() == 0 {
 		return issue, nil
 	}
-	issue.Comments, err = r.comments(ctx, number)
-	if err != nil {
-		return nil, r.failed(ctx, what, err)
+	if issue.Comments, err = r.comments(ctx, what, number); err != nil {
+		return nil, err
 	}
 	issue.MoreComments = max(found.GetComments()-len(issue.Comments), 0)
 	return issue, nil
-}
-
-func (r *repository) comments(ctx context.Context, number int) ([]forge.Comment, error) {
-	var comments []forge.Comment
-	options := &gh.IssueListCommentsOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
-	for {
-		page, resp, err := r.rest.Issues.ListComments(ctx, r.owner, r.name, number, options)
-		if err != nil {
-			return nil, err
-		}
-		for _, comment := range page {
-			comments = append(comments, commentFrom(comment))
-		}
-		if len(comments) >= forge.MaxComments {
-			return comments[:forge.MaxComments], nil
-		}
-		if resp.NextPage <= options.Page {
-			return comments, nil
-		}
-		options.Page = resp.NextPage
-	}
 }
 
 func issueFrom(issue *gh.Issue) *forge.Issue {
@@ -75,18 +48,6 @@ func issueFrom(issue *gh.Issue) *forge.Issue {
 		Labels:      labelNames(issue.Labels),
 		CreatedAt:   issue.GetCreatedAt().Time,
 		UpdatedAt:   issue.GetUpdatedAt().Time,
-	}
-}
-
-func commentFrom(comment *gh.IssueComment) forge.Comment {
-	return forge.Comment{
-		ID:          comment.GetID(),
-		Author:      userFrom(comment.GetUser()),
-		Association: comment.GetAuthorAssociation(),
-		Body:        comment.GetBody(),
-		URL:         comment.GetHTMLURL(),
-		CreatedAt:   comment.GetCreatedAt().Time,
-		UpdatedAt:   comment.GetUpdatedAt().Time,
 	}
 }
 

@@ -4,17 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
 // loginPattern is what an account can be called: [bot] ends those of Apps, _
 // stands in those of enterprises.
-var loginPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
-})
+var loginPattern = lazily(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
 	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
@@ -25,19 +21,17 @@ func (r *repository) Permission(ctx context.Context, login string) (forge.Permis
 	if !loginPattern().MatchString(login) {
 		return none, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
 	}
-	request, err := r.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/collaborators/%s/permission", r.fullName, login), nil)
-	if err != nil {
-		return none, r.failed(ctx, what, err)
-	}
 	var reply struct {
 		Permission string `json:"permission"`
 		RoleName   string `json:"role_name"` // not in go-github v60
 	}
-	if _, err = r.rest.Do(ctx, request, &reply); err != nil {
-		err = r.failed(ctx, what, err)
-		if forge.KindOf(err) == forge.NotFound {
-			return none, nil
-		}
+	err := r.do(ctx, what, func() error {
+		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/collaborators/%s/permission", r.fullName, login), nil, &reply)
+	})
+	switch {
+	case forge.KindOf(err) == forge.NotFound:
+		return none, nil
+	case err != nil:
 		return none, err
 	}
 	return forge.Permission{Level: reply.Permission, Role: reply.RoleName}, nil

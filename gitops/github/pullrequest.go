@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,16 +18,15 @@ import (
 const writePulls = "pull-requests: write"
 
 func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read"}
-	if err := r.checkBranch(what, head); err != nil {
-		return nil, err
-	}
-	pulls, _, err := r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
-		State: "all", Head: r.owner + ":" + head,
-		Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
+	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: heads + head}
+	pulls, err := ask(ctx, r, what, func() ([]*gh.PullRequest, *gh.Response, error) {
+		return r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
+			State: "all", Head: r.owner + ":" + head,
+			Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
+		})
 	})
 	if err != nil {
-		return nil, r.failed(ctx, what, err)
+		return nil, err
 	}
 	return preferred(pulls, r.owner, head, base), nil
 }
@@ -58,14 +58,9 @@ func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullReq
 
 func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("read the pull request %s#%d", r.fullName, number), permission: "pull-requests: read"}
-	if err := r.check(what); err != nil {
-		return nil, err
-	}
-	pull, _, err := r.rest.PullRequests.Get(ctx, r.owner, r.name, number)
-	if err != nil {
-		return nil, r.failed(ctx, what, err)
-	}
-	return pullRequestFrom(pull), nil
+	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
+		return r.rest.PullRequests.Get(ctx, r.owner, r.name, number)
+	})
 }
 
 // CreatePullRequest looks for the pull request before each further attempt, where
@@ -95,42 +90,32 @@ func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRe
 
 func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
-	if err := r.check(what); err != nil {
-		return nil, err
-	}
-	created, _, err := r.rest.PullRequests.Create(ctx, r.owner, r.name, &gh.NewPullRequest{
-		Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &pull.Body, Draft: &pull.Draft,
+	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
+		return r.rest.PullRequests.Create(ctx, r.owner, r.name, &gh.NewPullRequest{
+			Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &pull.Body, Draft: &pull.Draft,
+		})
 	})
-	if err != nil {
-		return nil, r.failed(ctx, what, err)
-	}
-	return pullRequestFrom(created), nil
 }
 
 // unsettled says whether GitHub refuses something because one of its parts does
 // not know yet what another was told.
 func unsettled(err error) bool {
-	var failed *forge.Error
-	if !errors.As(err, &failed) || failed.Status != http.StatusUnprocessableEntity {
-		return false
-	}
-	for _, words := range []string{"PullRequest head invalid", "No commits between", "Could not resolve to a node"} {
-		if strings.Contains(failed.Message, words) {
-			return true
-		}
-	}
-	return false
+	failed, ok := errors.AsType[*forge.Error](err)
+	return ok && failed.Status == http.StatusUnprocessableEntity &&
+		slices.ContainsFunc([]string{"PullRequest head invalid", "No commits between", "Could not resolve to a node"}, func(words string) bool {
+			return strings.Contains(failed.Message, words)
+		})
 }
 
 // settled makes a call on something that was made just now. Where GitHub does
 // not know of it yet, the call is made again a few times.
-func (c *Client) settled(ctx context.Context, do func() error) error {
+func (r *repository) settled(ctx context.Context, what call, send func() error) error {
 	for attempt := 1; ; attempt++ {
-		err := do()
+		err := r.do(ctx, what, send)
 		if attempt == maxAttempts || forge.KindOf(err) != forge.NotFound && !unsettled(err) {
 			return err
 		}
-		if c.wait(ctx, firstDelay<<attempt) != nil {
+		if r.wait(ctx, firstDelay<<attempt) != nil {
 			return err
 		}
 	}
@@ -138,15 +123,19 @@ func (c *Client) settled(ctx context.Context, do func() error) error {
 
 func (r *repository) UpdatePullRequest(ctx context.Context, number int, update forge.PullRequestUpdate) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("update the pull request %s#%d", r.fullName, number), permission: writePulls}
-	if err := r.check(what); err != nil {
+	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
+	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
+		return r.rest.PullRequests.Edit(ctx, r.owner, r.name, number, edit)
+	})
+}
+
+// pullRequest makes a call that answers with a pull request.
+func (r *repository) pullRequest(ctx context.Context, what call, send func() (*gh.PullRequest, *gh.Response, error)) (*forge.PullRequest, error) {
+	pull, err := ask(ctx, r, what, send)
+	if err != nil {
 		return nil, err
 	}
-	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
-	updated, _, err := r.rest.PullRequests.Edit(ctx, r.owner, r.name, number, edit)
-	if err != nil {
-		return nil, r.failed(ctx, what, err)
-	}
-	return pullRequestFrom(updated), nil
+	return pullRequestFrom(pull), nil
 }
 
 func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {

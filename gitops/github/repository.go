@@ -36,73 +36,54 @@ func (r *repository) Name() string { return r.fullName }
 
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	what := call{doing: "read the repository " + r.fullName, permission: "contents: read"}
-	if err := r.check(what); err != nil {
-		return "", err
-	}
-	found, _, err := r.rest.Repositories.Get(ctx, r.owner, r.name)
-	if err != nil {
-		return "", r.failed(ctx, what, err)
-	}
-	return found.GetDefaultBranch(), nil
+	found, err := ask(ctx, r, what, func() (*gh.Repository, *gh.Response, error) { return r.rest.Repositories.Get(ctx, r.owner, r.name) })
+	return found.GetDefaultBranch(), err
 }
 
 func (r *repository) Branch(ctx context.Context, branch string) (*forge.Commit, error) {
-	what := call{doing: fmt.Sprintf("read the branch %s of %s", branch, r.fullName), permission: "contents: read"}
-	if err := r.checkBranch(what, branch); err != nil {
-		return nil, err
-	}
-	ref, _, err := r.rest.Git.GetRef(ctx, r.owner, r.name, "heads/"+branch)
+	what := call{doing: fmt.Sprintf("read the branch %s of %s", branch, r.fullName), permission: "contents: read", ref: heads + branch}
+	ref, err := ask(ctx, r, what, func() (*gh.Reference, *gh.Response, error) {
+		return r.rest.Git.GetRef(ctx, r.owner, r.name, what.ref)
+	})
 	if noSuchRef(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, r.failed(ctx, what, err)
+		return nil, err
 	}
-	commit, _, err := r.rest.Git.GetCommit(ctx, r.owner, r.name, ref.GetObject().GetSHA())
+	commit, err := r.commit(ctx, what, ref.GetObject().GetSHA())
 	if err != nil {
-		return nil, r.failed(ctx, what, err)
+		return nil, err
 	}
 	return commitFrom(commit), nil
 }
 
+func (r *repository) commit(ctx context.Context, what call, sha string) (*gh.Commit, error) {
+	return ask(ctx, r, what, func() (*gh.Commit, *gh.Response, error) { return r.rest.Git.GetCommit(ctx, r.owner, r.name, sha) })
+}
+
 func (r *repository) HasCommit(ctx context.Context, sha string) (bool, error) {
 	what := call{doing: fmt.Sprintf("look for the commit %s in %s", sha, r.fullName), permission: "contents: read"}
-	if err := r.check(what); err != nil {
-		return false, err
-	}
-	_, _, err := r.rest.Git.GetCommit(ctx, r.owner, r.name, sha)
+	_, err := r.commit(ctx, what, sha)
 	if noSuchRef(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, r.failed(ctx, what, err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
 func (r *repository) Compare(ctx context.Context, base, commit string) (forge.Relation, error) {
-	what := call{doing: fmt.Sprintf("compare %.12s with %.12s in %s", commit, base, r.fullName), permission: "contents: read"}
-	for _, id := range []string{base, commit} {
-		if err := r.checkObject(what, id); err != nil {
-			return "", err
-		}
-	}
-	// The first page alone has the files that differ.
-	found, _, err := r.rest.Repositories.CompareCommits(ctx, r.owner, r.name, base, commit, &gh.ListOptions{Page: 2, PerPage: 1})
-	if err != nil {
-		return "", r.failed(ctx, what, err)
-	}
-	return forge.Relation(found.GetStatus()), nil
+	what := call{doing: fmt.Sprintf("compare %.12s with %.12s in %s", commit, base, r.fullName), permission: "contents: read", objects: []string{base, commit}}
+	found, err := ask(ctx, r, what, func() (*gh.CommitsComparison, *gh.Response, error) {
+		// The first page alone has the files that differ.
+		return r.rest.Repositories.CompareCommits(ctx, r.owner, r.name, base, commit, &gh.ListOptions{Page: 2, PerPage: 1})
+	})
+	return forge.Relation(found.GetStatus()), err
 }
 
 // noSuchRef: 404 for a missing ref, 409 in a repository without any commit.
 func noSuchRef(err error) bool {
-	var reply *gh.ErrorResponse
-	if !errors.As(err, &reply) {
-		return false
-	}
-	status := reply.Response.StatusCode
-	return status == http.StatusNotFound || status == http.StatusConflict
+	reply, ok := errors.AsType[*gh.ErrorResponse](err)
+	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusConflict}, reply.Response.StatusCode)
 }
 
 func commitFrom(commit *gh.Commit) *forge.Commit {
@@ -120,42 +101,53 @@ func commitFrom(commit *gh.Commit) *forge.Commit {
 }
 
 var (
-	objectID     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`) })
-	ownerPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`) })
-	namePattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`) })
+	objectID     = lazily(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
+	ownerPattern = lazily(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
+	namePattern  = lazily(`^[A-Za-z0-9._-]{1,100}$`)
 )
 
-// check keeps names that would make another path of the URL from being sent.
-func (r *repository) check(what call) error {
-	if ownerPattern().MatchString(r.owner) && namePattern().MatchString(r.name) && r.name != "." && r.name != ".." {
-		return nil
-	}
-	return &forge.Error{
-		Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("%.100q is not the name of a repository", r.fullName),
-		Remedy: "write it as owner/name",
-	}
+// lazily compiles a pattern at its first use: every start of the program would
+// pay for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-func (r *repository) checkObject(what call, id string) error {
+// ask makes a call of go-github's on a repository and gives its answer.
+func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *gh.Response, error)) (answer T, err error) {
+	err = r.do(ctx, what, func() (err error) {
+		answer, _, err = send()
+		return err
+	})
+	return answer, err
+}
+
+// do makes calls on a repository and describes why they failed. What would make
+// them others is not sent.
+func (r *repository) do(ctx context.Context, what call, send func() error) error {
 	if err := r.check(what); err != nil {
 		return err
 	}
-	if !objectID().MatchString(id) {
-		return &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the id of an object", Remedy: "give all hex digits of it"}
+	if err := send(); err != nil {
+		return r.failed(ctx, what, err)
 	}
 	return nil
 }
 
-func (r *repository) checkBranch(what call, branch string) error {
-	if err := r.check(what); err != nil {
-		return err
-	}
+// check keeps names that would make another path of the URL from being sent.
+func (r *repository) check(what call) error {
 	impossible := func(part string) bool { return part == "" || part == "." || part == ".." }
-	if !slices.ContainsFunc(strings.Split(branch, "/"), impossible) {
+	notAnID := func(id string) bool { return !objectID().MatchString(id) }
+	wrong := &forge.Error{Kind: forge.Invalid, Doing: what.doing}
+	switch {
+	case !ownerPattern().MatchString(r.owner) || !namePattern().MatchString(r.name) || impossible(r.name):
+		wrong.Message, wrong.Remedy = fmt.Sprintf("%.100q is not the name of a repository", r.fullName), "write it as owner/name"
+	case slices.ContainsFunc(what.objects, notAnID):
+		wrong.Message, wrong.Remedy = "that is not the id of an object", "give all hex digits of it"
+	case what.ref != "" && slices.ContainsFunc(strings.Split(what.ref, "/"), impossible):
+		wrong.Message = fmt.Sprintf("%.100q is not the name of a branch", strings.TrimPrefix(what.ref, heads))
+		wrong.Remedy = "write it without refs/heads/ and without empty parts"
+	default:
 		return nil
 	}
-	return &forge.Error{
-		Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("%.100q is not the name of a branch", branch),
-		Remedy: "write it without refs/heads/ and without empty parts",
-	}
+	return wrong
 }

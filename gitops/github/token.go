@@ -78,19 +78,7 @@ func (c *Client) HasWorkflowToken(ctx context.Context) (bool, error) {
 
 func (c *Client) ActingAs(ctx context.Context) (string, error) {
 	what := call{doing: "ask whose token it is", permission: "metadata: read"}
-	request, err := c.rest.NewRequest(http.MethodPost, c.graphQL, graphQLRequest{Query: `query { viewer { login } }`, Variables: map[string]string{}})
-	if err != nil {
-		return "", c.failed(ctx, what, err)
-	}
-	var reply struct {
-		graphQLReply
-		Data struct{ Viewer struct{ Login string } }
-	}
-	if _, err := c.rest.Do(ctx, request, &reply); err != nil {
-		return "", c.failed(ctx, what, err)
-	}
-	if len(reply.Errors) > 0 {
-		return "", c.refused(what, reply.Errors)
-	}
-	return reply.Data.Viewer.Login, nil
+	var data struct{ Viewer struct{ Login string } }
+	err := c.query(ctx, what, graphQLRequest{Query: `query { viewer { login } }`, Variables: map[string]string{}}, &data)
+	return data.Viewer.Login, err
 }

@@ -22,20 +22,8 @@ func (r *repository) AddLabels(ctx context.Context, number int, labels []string)
 		return nil
 	}
 	what := call{doing: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writePulls}
-	if err := r.check(what); err != nil {
-		return err
-	}
-	// go-github sends the list alone, a form that GitHub does not describe.
-	return r.settled(ctx, func() error {
-		request, err := r.rest.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number),
-			map[string][]string{"labels": labels})
-		if err == nil {
-			_, err = r.rest.Do(ctx, request, nil)
-		}
-		if err != nil {
-			return r.failed(ctx, what, err)
-		}
-		return nil
+	return r.settled(ctx, what, func() error { // go-github sends the list alone, a form that GitHub does not describe
+		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number), map[string][]string{"labels": labels}, nil)
 	})
 }
 
@@ -46,12 +34,11 @@ func (r *repository) AddAssignees(ctx context.Context, number int, logins []stri
 		return nil
 	}
 	what := call{doing: fmt.Sprintf("assign %s#%d", r.fullName, number), permission: writePulls}
-	if err := r.check(what); err != nil {
-		return err
-	}
-	issue, _, err := r.rest.Issues.AddAssignees(ctx, r.owner, r.name, number, logins)
+	issue, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) {
+		return r.rest.Issues.AddAssignees(ctx, r.owner, r.name, number, logins)
+	})
 	if err != nil {
-		return r.failed(ctx, what, err)
+		return err
 	}
 	if missing := unassigned(logins, issue.Assignees); len(missing) > 0 {
 		return &forge.Error{
@@ -75,26 +62,22 @@ func (r *repository) RequestReviewers(ctx context.Context, number int, users, te
 		return nil
 	}
 	what := call{doing: fmt.Sprintf("request reviews of %s#%d", r.fullName, number), permission: writePulls}
-	if err := r.check(what); err != nil {
-		return err
-	}
 	reviewers := gh.ReviewersRequest{Reviewers: users, TeamReviewers: teams}
-	return r.settled(ctx, func() error {
-		if _, _, err := r.rest.PullRequests.RequestReviewers(ctx, r.owner, r.name, number, reviewers); err != nil {
-			return r.failed(ctx, what, err)
-		}
-		return nil
+	return r.settled(ctx, what, func() error {
+		_, _, err := r.rest.PullRequests.RequestReviewers(ctx, r.owner, r.name, number, reviewers)
+		return err
 	})
 }
 
 func (r *repository) SetMilestone(ctx context.Context, number int, title string) error {
 	what := call{doing: fmt.Sprintf("set the milestone of %s#%d", r.fullName, number), permission: writePulls}
-	if err := r.check(what); err != nil {
+	var milestone *gh.Milestone
+	err := r.do(ctx, what, func() (err error) {
+		milestone, err = r.milestone(ctx, title)
 		return err
-	}
-	milestone, err := r.milestone(ctx, title)
+	})
 	if err != nil {
-		return r.failed(ctx, what, err)
+		return err
 	}
 	if milestone == nil {
 		return &forge.Error{
@@ -103,10 +86,10 @@ func (r *repository) SetMilestone(ctx context.Context, number int, title string)
 		}
 	}
 	request := &gh.IssueRequest{Milestone: milestone.Number}
-	if _, _, err := r.rest.Issues.Edit(ctx, r.owner, r.name, number, request); err != nil {
-		return r.failed(ctx, what, err)
-	}
-	return nil
+	return r.do(ctx, what, func() error {
+		_, _, err := r.rest.Issues.Edit(ctx, r.owner, r.name, number, request)
+		return err
+	})
 }
 
 func (r *repository) milestone(ctx context.Context, title string) (*gh.Milestone, error) {

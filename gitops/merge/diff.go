@@ -1,5 +1,7 @@
 package merge
 
+import "slices"
+
 // mostEdits is how many lines may differ between two texts before what lies
 // between their common beginning and end counts as changed whole. That makes
 // more conflicts and never a wrong merge, and bounds time and memory.
@@ -90,9 +92,7 @@ func walkBack(trace [][]int32, a, b []int32) [][2]int {
 		}
 		x, y = fromX, fromY
 	}
-	for i, j := 0, len(pairs)-1; i < j; i, j = i+1, j-1 {
-		pairs[i], pairs[j] = pairs[j], pairs[i]
-	}
+	slices.Reverse(pairs)
 	return pairs
 }
 

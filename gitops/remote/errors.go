@@ -146,8 +146,7 @@ func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	}
-	var known *failure
-	if errors.As(err, &known) {
+	if errors.As(err, new(*failure)) {
 		return err
 	}
 	kind := kindOf(err)
@@ -182,8 +181,7 @@ func passwordIn(raw string) string {
 
 func kindOf(err error) error {
 	// go-git's UnexpectedError does not unwrap.
-	var unexpected *plumbing.UnexpectedError
-	if errors.As(err, &unexpected) {
+	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		return kindOf(unexpected.Err)
 	}
 	var reply *githttp.Err

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,8 +74,7 @@ func handshake(conn net.Conn, address string, config *ssh.ClientConfig) (*ssh.Cl
 }
 
 func sshRefused(err error) error {
-	var network net.Error
-	if errors.As(err, &network) {
+	if errors.As(err, new(net.Error)) {
 		return err
 	}
 	return fmt.Errorf("%w: %v", ErrAuth, err)
@@ -116,9 +116,7 @@ func sshConfig(user, address string) (*ssh.ClientConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v; add the server to ~/.ssh/known_hosts", ErrAuth, err)
 	}
-	if user == "" {
-		user = gitssh.DefaultUsername
-	}
+	user = cmp.Or(user, gitssh.DefaultUsername)
 	keys, err := sshKeys(user)
 	if err != nil {
 		return nil, err

@@ -32,9 +32,8 @@ type Key struct{ signer ssh.Signer }
 // repeat the key.
 func ParseKey(pem []byte) (*Key, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
-	var encrypted *ssh.PassphraseMissingError
 	switch {
-	case errors.As(err, &encrypted):
+	case errors.As(err, new(*ssh.PassphraseMissingError)):
 		return nil, errors.New("the key has a passphrase: give one without")
 	case err != nil:
 		return nil, errors.New("that is no private key as ssh-keygen writes it")

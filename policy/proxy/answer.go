@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,7 @@ type reply struct {
 
 // refusal tells why a request is refused and what to do.
 func refusal(asked Request) reply {
-	rule := asked.Rule
-	if rule == "" {
-		rule = "no rule allows it"
-	}
+	rule := cmp.Or(asked.Rule, "no rule allows it")
 	return reply{
 		status: http.StatusForbidden, error: "http_request_denied",
 		phrase: fmt.Sprintf("Refused by agent-ci (%s): %s %s", rule, asked.Target, asked.Reason),

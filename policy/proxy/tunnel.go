@@ -54,8 +54,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target) {
 
 // failed is the answer where connecting failed or was refused.
 func failed(t reach.Target, err error) reply {
-	var refused *refusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return refusal(refused.Request)
 	}
 	return unreached(t.String(), err)

@@ -1,6 +1,9 @@
 package secrets
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 const (
 	// margin is how many letters stand before the text of a line at most (its
@@ -50,9 +53,7 @@ func (r *trace) walk(way int) {
 		for r.fits(at, letter, way) {
 			at, letter, straight = at+way, letter+way, straight+1
 		}
-		if r.straight == 0 {
-			r.straight = at
-		}
+		r.straight = cmp.Or(r.straight, at)
 		if straight < letterGram || r.bytes(letter, letter-way*(straight-1)) < leastStraight {
 			break
 		}

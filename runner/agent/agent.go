@@ -81,7 +81,7 @@ func (c *Conversation) Cost() (float64, bool) {
 	if c.Price == nil {
 		return 0, false
 	}
-	return c.Price.Of(usageOf(c.spent.Usage)), true
+	return c.Price.Of(transcript.Usage(c.spent.Usage)), true
 }
 
 // Begin puts the first items into the conversation, which stay in it word for
@@ -99,7 +99,7 @@ func (c *Conversation) Add(items ...json.RawMessage) { c.history = append(c.hist
 
 // Tell adds a message of the runner.
 func (c *Conversation) Tell(text string) error {
-	raw, err := encode(message("developer", text))
+	raw, err := model.Encode(message("developer", text))
 	if err != nil {
 		return err
 	}

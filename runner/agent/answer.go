@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -83,7 +84,7 @@ func (a *answer) add(raw json.RawMessage) error {
 	case item.hosted():
 		a.hosted++
 	case item.Type == "mcp_approval_request":
-		denial, err := encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})
+		denial, err := model.Encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})
 		if err != nil {
 			return err
 		}

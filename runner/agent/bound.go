@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -29,7 +30,7 @@ func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 	if err := decoder.Decode(&parts); err != nil {
 		return raw, fmt.Errorf("read output item: %w", err)
 	}
-	short, err := encode(withoutInput(parts))
+	short, err := model.Encode(withoutInput(parts))
 	if err != nil {
 		return raw, err
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,13 +66,7 @@ func (c *Conversation) budgets() []budget {
 			amount: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), left: (l.Time - elapsed).Round(time.Second).String(),
 		},
 	}
-	limited := all[:0]
-	for _, b := range all {
-		if b.limit > 0 {
-			limited = append(limited, b)
-		}
-	}
-	return limited
+	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
 func (b budget) isLast() bool { return b.last || b.used >= lastAt*b.limit }

@@ -167,7 +167,7 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 			items = append(items, item)
 		}
 	}
-	usage := usageOf(response.Usage)
+	usage := transcript.Usage(response.Usage)
 	return c.shorter("endpoint", paired(items), &usage)
 }
 
@@ -216,7 +216,7 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 	if c.Plan == nil || c.Plan() == "" {
 		return items, nil
 	}
-	raw, err := encode(message("developer", planWords+c.Plan()))
+	raw, err := model.Encode(message("developer", planWords+c.Plan()))
 	return append(items, raw), err
 }
 
@@ -246,7 +246,7 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 	if said.text() == "" || said.asks() {
 		return nil, nil
 	}
-	summary, err := encode(message("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text()))
+	summary, err := model.Encode(message("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text()))
 	if err != nil {
 		return nil, err
 	}

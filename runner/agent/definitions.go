@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -45,7 +46,7 @@ type customFormat struct {
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	for _, spec := range specs {
-		raw, err := encode(definition(spec))
+		raw, err := model.Encode(definition(spec))
 		if err != nil {
 			return nil, err
 		}

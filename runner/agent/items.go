@@ -1,12 +1,11 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math"
 
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -102,15 +101,15 @@ func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 		if result.Failed {
 			status = "failed"
 		}
-		return encode(operationOutput{callOutput{"apply_patch_call_output", call.ID, result.Output}, status})
+		return model.Encode(operationOutput{callOutput{"apply_patch_call_output", call.ID, result.Output}, status})
 	case tools.ShellAction:
-		return encode(shellOutputOf(call, result))
+		return model.Encode(shellOutputOf(call, result))
 	case tools.LocalShellAction:
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return encode(callOutput{"custom_tool_call_output", call.ID, content(result)})
+		return model.Encode(callOutput{"custom_tool_call_output", call.ID, content(result)})
 	}
-	return encode(callOutput{"function_call_output", call.ID, content(result)})
+	return model.Encode(callOutput{"function_call_output", call.ID, content(result)})
 }
 
 // content is a result's text, with its images in a list.
@@ -160,19 +159,9 @@ func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, 
 	text := localShellText{Output: commands[0].Output}
 	text.Metadata.ExitCode = commands[0].ExitCode
 	text.Metadata.Seconds = math.Round(commands[0].Took.Seconds()*10) / 10
-	written, err := encode(text)
+	written, err := model.Encode(text)
 	if err != nil {
 		return nil, err
 	}
-	return encode(localShellOutput{call.ID, callOutput{"local_shell_call_output", call.ID, string(written)}, status})
-}
-
-func encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode item: %w", err)
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return model.Encode(localShellOutput{call.ID, callOutput{"local_shell_call_output", call.ID, string(written)}, status})
 }

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -78,7 +78,7 @@ func (b Briefing) Input() ([]json.RawMessage, error) {
 	items = append(items, inputMessage{"message", "user", b.Task.content(b.task())})
 	input := make([]json.RawMessage, 0, len(items))
 	for _, item := range items {
-		raw, err := encode(item)
+		raw, err := model.Encode(item)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 		if strings.TrimSpace(whole) == "" {
 			continue
 		}
-		text := cut(whole, left)
+		text := strings.ToValidUTF8(whole[:min(len(whole), left)], "") // no half character at its end
 		left -= len(text)
 		guides = append(guides, Guide{Path: name, Text: text, Left: len(whole) - len(text)})
 	}
@@ -247,14 +247,4 @@ func foldersTo(dir string) []string {
 		}
 	}
 	return folders
-}
-
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

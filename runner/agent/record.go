@@ -87,32 +87,34 @@ func withLostImages(items []json.RawMessage) []json.RawMessage {
 
 func (c *Conversation) recordResponse(r *model.Response, took time.Duration, aside bool) error {
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
-		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: usageOf(r.Usage), Seconds: took.Seconds(), Aside: aside,
+		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: transcript.Usage(r.Usage), Seconds: took.Seconds(), Aside: aside,
 	})
 	return err
 }
 
 func (c *Conversation) recordFailure(f *model.Failure) error {
-	event := transcript.ModelFailure{
+	_, err := c.Log.Append(transcript.TypeModelFailure, transcript.ModelFailure{
 		Turn: c.spent.Turns, Attempts: max(f.Attempts, 1), Kind: string(f.Kind), Status: f.Status, Code: f.Code, Error: f.Error(), Data: string(f.Data),
-	}
-	if f.Usage != (model.Usage{}) {
-		usage := usageOf(f.Usage)
-		event.Usage = &usage
-	}
-	_, err := c.Log.Append(transcript.TypeModelFailure, event)
+		Usage: usageOf(f),
+	})
 	return err
+}
+
+// usageOf is the usage of an answer that failed; nil where nothing was used.
+func usageOf(f *model.Failure) *transcript.Usage {
+	if f.Usage == (model.Usage{}) {
+		return nil
+	}
+	usage := transcript.Usage(f.Usage)
+	return &usage
 }
 
 // recordBreak writes that an answer broke off and the run goes on from what
 // stays of it.
 func (c *Conversation) recordBreak(f *model.Failure) error {
-	event := transcript.ModelRetry{Turn: c.spent.Turns, Attempt: max(f.Attempts, 1), Error: f.Error(), Data: string(f.Data)}
-	if f.Usage != (model.Usage{}) {
-		usage := usageOf(f.Usage)
-		event.Usage = &usage
-	}
-	_, err := c.Log.Append(transcript.TypeModelRetry, event)
+	_, err := c.Log.Append(transcript.TypeModelRetry, transcript.ModelRetry{
+		Turn: c.spent.Turns, Attempt: max(f.Attempts, 1), Error: f.Error(), Data: string(f.Data), Usage: usageOf(f),
+	})
 	return err
 }
 
@@ -135,8 +137,7 @@ func (c *Conversation) Finished(f tools.Finished) {
 		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
-	var broken *tools.Panic
-	if errors.As(f.Fault, &broken) {
+	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {
 		c.warn("tool_panic", "%s broke down: %v\n%s", f.Tool, broken.Value, broken.Stack)
 	}
 	if f.Whole.Err != nil {
@@ -148,8 +149,4 @@ func (c *Conversation) warn(code, format string, args ...any) {
 	if c.Warn != nil {
 		c.Warn(code, format, args...)
 	}
-}
-
-func usageOf(u model.Usage) transcript.Usage {
-	return transcript.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
 }

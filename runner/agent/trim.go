@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/model"
 )
 
 // itemKind is what trimming must know of an item.
@@ -37,7 +39,7 @@ func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 	dropped := len(c.history) - c.pinned - len(rest)
 	items = append(slices.Clone(c.history[:c.pinned]), rest...)
 	if dropped > 0 {
-		note, err := encode(message("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
+		note, err := model.Encode(message("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
 			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped)))
 		if err != nil {
 			return nil, err
@@ -81,10 +83,10 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 		output = commands
 	}
 	var err error
-	if fields["output"], err = encode(output); err != nil {
+	if fields["output"], err = model.Encode(output); err != nil {
 		return nil, err
 	}
-	return encode(fields)
+	return model.Encode(fields)
 }
 
 // dropOldest leaves out items from the beginning until so many tokens are

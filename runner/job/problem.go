@@ -10,12 +10,12 @@ import (
 
 // Problem is one mistake in a layer of a job.
 type Problem struct {
-	File       string // the layer, or the variable or flag that an assignment came from
-	Line       int    // from 1; 0 where there is no file
-	Column     int    // from 1, in characters
-	Key        string // "limits.turns", "verify[0].run"; empty for a mistake of the file as a whole
-	Message    string
-	Suggestion string // what was probably meant, or empty
+	File       string `json:"-"`             // the layer, or the variable or flag that an assignment came from
+	Line       int    `json:"line"`          // from 1; 0 where there is no file
+	Column     int    `json:"column"`        // from 1, in characters
+	Key        string `json:"key,omitempty"` // "limits.turns", "verify[0].run"; empty for a mistake of the file as a whole
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"` // what was probably meant, or empty
 }
 
 // String is one line, "bump.yml:3:5: limits.turn: unknown key; did you mean

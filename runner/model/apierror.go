@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// requestFailure tells what an error of openai-go is.
+// requestFailure tells what an error of a request, or of reading its answer, is.
 func requestFailure(err error) *Failure {
 	var refused *Failure
 	switch {
@@ -34,9 +34,7 @@ func refusal(answer *http.Response) *Failure {
 	said := errorIn(raw)
 	f := apiFailure(answer.StatusCode, said.kind(), said.Message)
 	f.RetryAfter = cmp.Or(retryAfter(answer.Header), f.RetryAfter)
-	if f.Message == "" {
-		f.Message = http.StatusText(answer.StatusCode)
-	}
+	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
 	return f
 }
 

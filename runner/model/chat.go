@@ -2,15 +2,14 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
@@ -19,32 +18,12 @@ import (
 // conversation stays in the form of the Responses API: requests are translated
 // on their way out, answers on their way in. What Chat Completions has no place
 // for is not sent; of reasoning, that alone which came as reasoning_content.
-type Chat struct {
-	endpoint Endpoint
-	url      string
-	client   *http.Client
-	idle     time.Duration
-}
+type Chat struct{ *client }
 
 // NewChat makes a client. It does not connect.
 func NewChat(e Endpoint) (*Chat, error) {
-	base, err := e.base()
-	if err != nil {
-		return nil, err
-	}
-	address, err := url.Parse(base + "chat/completions")
-	if err != nil {
-		return nil, fmt.Errorf("model.base_url: %w", err)
-	}
-	query := address.Query()
-	for name, value := range e.Query {
-		query.Set(name, value)
-	}
-	address.RawQuery = query.Encode()
-	return &Chat{
-		endpoint: e, url: address.String(), idle: defaulted(e.Idle, defaultIdle),
-		client: &http.Client{CheckRedirect: staysAtHost},
-	}, nil
+	c, err := newClient(e)
+	return &Chat{c}, err
 }
 
 // staysAtHost keeps the key from going to another host.
@@ -65,8 +44,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange(ctx, c.idle,
-		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
+	answer, err := c.exchange(ctx, "chat/completions", raw,
 		func(sent *http.Response, alive func()) (*Response, error) {
 			if inOnePiece(r, sent) {
 				return readWholeChat(sent.Body, observe)
@@ -74,32 +52,6 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
 		})
 	return weighed(answer, err, raw)
-}
-
-func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("make model request: %w", err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if c.endpoint.APIKey != "" {
-		request.Header.Set("Authorization", "Bearer "+c.endpoint.APIKey)
-	}
-	if c.endpoint.UserAgent != "" {
-		request.Header.Set("User-Agent", c.endpoint.UserAgent)
-	}
-	for name, value := range c.endpoint.Headers {
-		request.Header.Set(name, value)
-	}
-	sent, err := c.client.Do(request)
-	if err != nil {
-		return nil, requestFailure(err)
-	}
-	if sent.StatusCode < 300 {
-		return sent, nil
-	}
-	defer sent.Body.Close()
-	return nil, refusal(sent)
 }
 
 // chatChunk is a piece of an answer, or the whole of one.
@@ -306,15 +258,12 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 		})
 	}
 	for n, call := range a.calls {
-		id := call.ID
-		if id == "" {
-			id = fmt.Sprintf("call_%s_%d", a.id, n+1)
-		}
+		id := cmp.Or(call.ID, fmt.Sprintf("call_%s_%d", a.id, n+1))
 		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage()}
 	for _, item := range items {
-		raw, err := encode(item)
+		raw, err := Encode(item)
 		if err != nil {
 			return nil, err
 		}

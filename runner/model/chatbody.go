@@ -84,7 +84,7 @@ func chatRequest(r Request) ([]byte, error) {
 	if s.Schema != nil {
 		b.Format = &chatFormat{"json_schema", chatJSONSchema{"output", s.Schema}}
 	}
-	return encode(b)
+	return Encode(b)
 }
 
 // chatTools are the functions among the tools; Chat Completions has no others
@@ -104,7 +104,7 @@ func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 		if tool.Type != "function" {
 			continue
 		}
-		function, err := encode(map[string]any{"name": tool.Name, "description": tool.Description, "parameters": tool.Parameters})
+		function, err := Encode(map[string]any{"name": tool.Name, "description": tool.Description, "parameters": tool.Parameters})
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +265,7 @@ func (i chatItem) call() (chatCall, error) {
 		function.Name, arguments = "apply_patch", i.Operation
 	}
 	if arguments != nil {
-		raw, err := encode(arguments)
+		raw, err := Encode(arguments)
 		if err != nil {
 			return chatCall{}, err
 		}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
+	"io"
 )
 
 // Compacter makes a conversation shorter by the provider's own means. The
@@ -30,20 +27,23 @@ type compactBody struct {
 // Compact asks POST /responses/compact. An endpoint that lacks it answers as
 // ErrNoCompaction.
 func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
-	raw, err := encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, r.History})
+	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, r.History})
 	if err != nil {
 		return nil, err
 	}
 	var answer []byte
 	err = watched(ctx, o.idle, func(ctx context.Context, _ func()) error {
-		_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
+		sent, err := o.post(ctx, "responses/compact", raw)
 		if err != nil {
+			return err
+		}
+		defer sent.Body.Close()
+		if answer, err = io.ReadAll(io.LimitReader(sent.Body, wholeLimit)); err != nil {
 			return requestFailure(err)
 		}
 		return nil
 	})
-	var failure *Failure
-	if errors.As(err, &failure) && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
+	if failure, ok := errors.AsType[*Failure](err); ok && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
 		return nil, ErrNoCompaction
 	}
 	if err != nil {

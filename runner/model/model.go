@@ -1,5 +1,5 @@
 // Package model owns the conversation with a model: the body of a request, the
-// Responses API through openai-go, what its failures mean, and scripted
+// Responses API and the one of Chat Completions, what its failures mean, and scripted
 // sessions that stand in for it. Items of the history are the raw JSON that
 // the API sent, so that what this version does not know comes back unharmed.
 // It knows nothing of tools' behaviour, of the loop or of the transcript.
@@ -183,7 +183,7 @@ func (r Request) Body() ([]byte, error) {
 	if s.Stored && r.Previous != "" {
 		b.Previous, b.Input = r.Previous, r.History[r.New:]
 	}
-	return encode(b)
+	return Encode(b)
 }
 
 // BodyFor is the JSON that m sends for r.
@@ -218,12 +218,14 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
 }
 
-func encode(v any) ([]byte, error) {
+// Encode writes JSON as requests have it: without a newline, and with what HTML
+// would have escaped as it is.
+func Encode(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode model request: %w", err)
+		return nil, fmt.Errorf("encode JSON for the model: %w", err)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

@@ -38,14 +38,14 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	}
 	items, tail := r.history, []byte(`,"input":`)
 	if s.Store && r.previous != "" {
-		id, err := encode(r.previous)
+		id, err := Encode(r.previous)
 		if err != nil {
 			return "", err
 		}
 		items = r.history[r.sent:]
 		tail = append([]byte(`,"previous_response_id":`), append(id, tail...)...)
 	}
-	list, err := encode(items)
+	list, err := Encode(items)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -205,7 +206,7 @@ func (s *Script) items(turn int) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("output %d: %w", n+1, err)
 		}
-		raw, err := encode(value)
+		raw, err := Encode(value)
 		if err != nil {
 			return nil, err
 		}
@@ -250,10 +251,7 @@ type customCallItem struct {
 
 func (i scriptItem) wire(turn, n int) (any, error) {
 	place := fmt.Sprintf("%d_%d", turn, n)
-	callID := i.ID
-	if callID == "" {
-		callID = "call_" + place
-	}
+	callID := cmp.Or(i.ID, "call_"+place)
 	if err := i.check(); err != nil {
 		return nil, err
 	}
@@ -271,7 +269,7 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	if i.Arguments == nil {
 		i.Arguments = map[string]any{}
 	}
-	arguments, err := encode(i.Arguments)
+	arguments, err := Encode(i.Arguments)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -77,10 +78,7 @@ type Price struct {
 
 // Of is what usage costs, in US dollars.
 func (p Price) Of(u Usage) float64 {
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.Input
-	}
+	cached := cmp.Or(p.Cached, p.Input)
 	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / 1e6
 }
 

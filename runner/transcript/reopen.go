@@ -28,42 +28,22 @@ func Reopen(path string, o Options) (*Log, int, error) {
 
 // resume finds the end of the whole lines.
 func (l *Log) resume(f *os.File) (int, error) {
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
+	c, err := followChain(f)
+	torn, isTorn := errors.AsType[*TornError](err)
+	if err != nil && !isTorn {
 		return 0, err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	if isTorn {
+		if err := f.Truncate(torn.Offset); err != nil {
+			return 0, err
+		}
+		l.size = torn.Offset
+	} else if l.size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, err
 	}
-	head, err := VerifyChain(f)
-	var torn *TornError
-	switch {
-	case errors.As(err, &torn):
-		size = torn.Offset
-		if err := f.Truncate(size); err != nil {
-			return 0, err
-		}
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return 0, err
-		}
-		if head, err = VerifyChain(f); err != nil {
-			return 0, err
-		}
-	case err != nil:
-		return 0, err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, err
-	}
-	for e, err := range Read(f) {
-		if err != nil {
-			return 0, err
-		}
-		l.seq = e.Seq
-	}
-	l.size, l.head = size, head
-	l.last.Store(&head)
-	if torn == nil {
+	l.seq, l.head = c.last.seq, c.head
+	l.last.Store(&c.head)
+	if !isTorn {
 		return 0, nil
 	}
 	return torn.Bytes, nil

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,16 +29,25 @@ func (e *ChainError) Unwrap() error { return e.Err }
 // The error is a *ChainError where the chain breaks. A log with a torn last
 // line comes back with the head of its whole lines and a *TornError.
 func VerifyChain(r io.Reader) (head string, err error) {
-	chain := chain{head: genesis}
+	c, err := followChain(r)
+	if err != nil && !errors.As(err, new(*TornError)) {
+		return "", err
+	}
+	return c.head, err
+}
+
+// followChain is VerifyChain with all that is known of the chain.
+func followChain(r io.Reader) (*chain, error) {
+	c := &chain{head: genesis}
 	for line, err := range lines(r) {
 		if err != nil {
-			return chain.end(err)
+			return c, cmp.Or(c.broken(), err)
 		}
-		if err := chain.add(line); err != nil {
-			return "", err
+		if err := c.add(line); err != nil {
+			return c, err
 		}
 	}
-	return chain.end(nil)
+	return c, c.broken()
 }
 
 // chain follows the lines of a log. Where a digest does not fit, either of two
@@ -77,17 +87,6 @@ func (c *chain) add(l line) error {
 	}
 	c.head, c.last = digest(l.text), here
 	return nil
-}
-
-// end returns the head of a chain after whose last whole line came err.
-func (c *chain) end(err error) (string, error) {
-	if broken := c.broken(); broken != nil {
-		return "", broken
-	}
-	if torn := (*TornError)(nil); err != nil && !errors.As(err, &torn) {
-		return "", err
-	}
-	return c.head, err
 }
 
 // resolve blames the line before if the doubtful line itself is confirmed by

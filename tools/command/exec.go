@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -124,9 +125,7 @@ func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, er
 
 // shellArgv is the argument vector of a shell that runs a command.
 func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
-	if shell == "" {
-		shell = t.shell
-	}
+	shell = cmp.Or(shell, t.shell)
 	if login {
 		return []string{shell, "-l", "-c", cmd}
 	}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,9 +104,7 @@ type query struct {
 
 func (a *grepArguments) query() (query, error) {
 	q := query{limit: defaultFound}
-	if a.Path == "" {
-		a.Path = "."
-	}
+	a.Path = cmp.Or(a.Path, ".")
 	if a.Limit != nil {
 		q.limit = min(whole(*a.Limit), mostFound)
 	}

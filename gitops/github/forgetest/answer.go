@@ -73,12 +73,15 @@ func tooLong(field string, text *string, limit int) (answer, bool) {
 	return refuse("Issue", field, "%s is too long (maximum is %d characters)", field, limit), true
 }
 
-// read decodes the body of a call.
-func read(c *call, into any) (answer, bool) {
-	if err := json.Unmarshal(c.body, into); err != nil {
-		return unprocessable("Invalid request.\n\n" + err.Error()), true
+// reading decodes the body of a call for who answers it.
+func reading[T any](handle func(*Forge, *call, T) answer) handler {
+	return func(f *Forge, c *call) answer {
+		var sent T
+		if err := json.Unmarshal(c.body, &sent); err != nil {
+			return unprocessable("Invalid request.\n\n" + err.Error())
+		}
+		return handle(f, c, sent)
 	}
-	return answer{}, false
 }
 
 // page answers with the part of a list that the query asks for.
@@ -89,11 +92,7 @@ func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
 	last := max((len(list)+size-1)/size, 1)
 	from := min((number-1)*size, len(list))
 	to := min(from+size, len(list))
-	shown := make([]object, 0, to-from)
-	for _, each := range list[from:to] {
-		shown = append(shown, show(each))
-	}
-	reply := ok(shown)
+	reply := ok(showAll(list[from:to], show))
 	reply.link = pageLinks(f, c, number, last)
 	return reply
 }

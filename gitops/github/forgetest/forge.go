@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -73,14 +74,8 @@ func New(t testing.TB, o Options) *Forge {
 		t.Fatalf("the forge needs the git program: %v", err)
 	}
 	f := &Forge{
-		Token: o.Token, t: t, user: o.User, scopes: o.Scopes, git: git, root: t.TempDir(), mux: http.NewServeMux(),
+		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, git: git, root: t.TempDir(), mux: http.NewServeMux(),
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{},
-	}
-	if f.Token == "" {
-		f.Token = defaultToken
-	}
-	if f.user == (User{}) {
-		f.user = octocat
 	}
 	f.route()
 	server := httptest.NewServer(f)

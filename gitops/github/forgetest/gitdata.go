@@ -11,11 +11,7 @@ import (
 
 // Git objects that are made by REST, as the git program makes them.
 
-func createBlob(f *Forge, c *call) answer {
-	var sent struct{ Content, Encoding string }
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answer {
 	content := sent.Content
 	if sent.Encoding == "base64" {
 		decoded, err := base64.StdEncoding.DecodeString(sent.Content)
@@ -39,14 +35,13 @@ type treeChange struct {
 	Content          *string
 }
 
-func createTree(f *Forge, c *call) answer {
-	var sent struct {
-		Base string `json:"base_tree"`
-		Tree []treeChange
-	}
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+// newTree is the body of a request for a tree.
+type newTree struct {
+	Base string `json:"base_tree"`
+	Tree []treeChange
+}
+
+func createTree(f *Forge, c *call, sent newTree) answer {
 	dir, err := os.MkdirTemp(f.root, "index-")
 	if err != nil {
 		return failure(http.StatusInternalServerError, err.Error())
@@ -109,17 +104,16 @@ func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
 	return answer{}, false
 }
 
+// newCommit is the body of a request for a commit.
+type newCommit struct {
+	Message, Tree     string
+	Parents           []string
+	Author, Committer *struct{ Name, Email string }
+}
+
 // createCommit signs what the account of an app commits without naming an
 // author, as github.com does.
-func createCommit(f *Forge, c *call) answer {
-	var sent struct {
-		Message, Tree     string
-		Parents           []string
-		Author, Committer *struct{ Name, Email string }
-	}
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+func createCommit(f *Forge, c *call, sent newCommit) answer {
 	if kind, err := c.repository.runGit("cat-file", "-t", sent.Tree); err != nil || strings.TrimSpace(kind) != "tree" {
 		return unprocessable("Tree SHA does not exist")
 	}
@@ -146,11 +140,7 @@ func createCommit(f *Forge, c *call) answer {
 	return created(f.showCommit(c.repository, made))
 }
 
-func createRef(f *Forge, c *call) answer {
-	var sent struct{ Ref, SHA string }
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+func createRef(f *Forge, c *call, sent struct{ Ref, SHA string }) answer {
 	branch, isBranch := strings.CutPrefix(sent.Ref, "refs/heads/")
 	if !isBranch {
 		return unprocessable("Reference name is not valid")
@@ -174,11 +164,10 @@ func compareCommits(f *Forge, c *call) answer {
 	if !found {
 		return notFound()
 	}
-	if _, known := c.repository.commit(base); !known {
-		return notFound()
-	}
-	if _, known := c.repository.commit(head); !known {
-		return notFound()
+	for _, end := range []string{base, head} {
+		if _, known := c.repository.commit(end); !known {
+			return notFound()
+		}
 	}
 	ahead, behind := c.repository.commitsBetween(base, head), c.repository.commitsBetween(head, base)
 	status := "diverged"

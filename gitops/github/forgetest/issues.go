@@ -4,20 +4,18 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-func editIssue(f *Forge, c *call) answer {
-	var edit struct {
-		Title, Body, State *string
-		Milestone          *int
-	}
-	if reply, bad := read(c, &edit); bad {
-		return reply
-	}
+// issueEdit is the body of a request that changes an issue; nil stays.
+type issueEdit struct {
+	Title, Body, State *string
+	Milestone          *int
+}
+
+func editIssue(f *Forge, c *call, edit issueEdit) answer {
 	if reply, bad := c.issue.edit(f, edit.Title, edit.Body, edit.State); bad {
 		return reply
 	}
@@ -63,56 +61,34 @@ func listComments(f *Forge, c *call) answer {
 	})
 }
 
-func createComment(f *Forge, c *call) answer {
-	body, reply, bad := commentBody(c)
-	if bad {
+// commentText is the body of a request with a comment.
+type commentText struct{ Body string }
+
+func (t commentText) refused() (answer, bool) {
+	if strings.TrimSpace(t.Body) == "" {
+		return refuse("IssueComment", "body", "Body cannot be blank"), true
+	}
+	return tooLong("body", &t.Body, maxText)
+}
+
+func createComment(f *Forge, c *call, sent commentText) answer {
+	if reply, bad := sent.refused(); bad {
 		return reply
 	}
-	added := c.repository.comment(c.issue, Comment{Author: f.user, Association: "OWNER", Body: body})
+	added := c.repository.comment(c.issue, Comment{Author: f.user, Association: "OWNER", Body: sent.Body})
 	return created(f.showComment(c.repository, c.issue, added))
 }
 
-func commentBody(c *call) (string, answer, bool) {
-	var sent struct{ Body string }
-	if reply, bad := read(c, &sent); bad {
-		return "", reply, true
-	}
-	if strings.TrimSpace(sent.Body) == "" {
-		return "", refuse("IssueComment", "body", "Body cannot be blank"), true
-	}
-	if reply, bad := tooLong("body", &sent.Body, maxText); bad {
-		return "", reply, true
-	}
-	return sent.Body, answer{}, false
-}
-
-func editComment(f *Forge, c *call) answer {
-	id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
-	if err != nil {
-		return notFound()
-	}
-	i, found := c.repository.commentByID(id)
-	if found == nil {
-		return notFound()
-	}
-	body, reply, bad := commentBody(c)
-	if bad {
+func editComment(f *Forge, c *call, sent commentText) answer {
+	if reply, bad := sent.refused(); bad {
 		return reply
 	}
-	found.Body, found.updated = body, f.now()
-	return ok(f.showComment(c.repository, i, found))
+	c.comment.Body, c.comment.updated = sent.Body, f.now()
+	return ok(f.showComment(c.repository, c.issue, c.comment))
 }
 
 func deleteComment(_ *Forge, c *call) answer {
-	id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
-	if err != nil {
-		return notFound()
-	}
-	i, found := c.repository.commentByID(id)
-	if found == nil {
-		return notFound()
-	}
-	i.comments = slices.DeleteFunc(i.comments, func(each *comment) bool { return each == found })
+	c.issue.comments = slices.DeleteFunc(c.issue.comments, func(each *comment) bool { return each == c.comment })
 	return answer{status: http.StatusNoContent}
 }
 
@@ -129,18 +105,18 @@ func (r *Repository) commentByID(id int64) (*issue, *comment) {
 
 // addLabels takes {"labels": […]} and, as github.com does, the list alone.
 func addLabels(f *Forge, c *call) answer {
-	var sent struct{ Labels []string }
-	if json.Unmarshal(c.body, &sent.Labels) != nil {
-		if reply, bad := read(c, &sent); bad {
-			return reply
-		}
+	var list []string
+	if json.Unmarshal(c.body, &list) == nil {
+		return c.label(f, list)
 	}
-	for _, label := range sent.Labels {
-		if label == "" {
-			return invalid(reason{Resource: "Label", Field: "name", Code: "missing_field"})
-		}
+	return reading(func(f *Forge, c *call, sent struct{ Labels []string }) answer { return c.label(f, sent.Labels) })(f, c)
+}
+
+func (c *call) label(f *Forge, labels []string) answer {
+	if slices.Contains(labels, "") {
+		return invalid(reason{Resource: "Label", Field: "name", Code: "missing_field"})
 	}
-	c.issue.Labels = union(c.issue.Labels, sent.Labels)
+	c.issue.Labels = union(c.issue.Labels, labels)
 	c.issue.updated = f.now()
 	return ok(f.showLabels(c.repository, c.issue.Labels))
 }
@@ -148,11 +124,7 @@ func addLabels(f *Forge, c *call) answer {
 const maxAssignees = 10
 
 // addAssignees leaves out who cannot be assigned, without a word.
-func addAssignees(f *Forge, c *call) answer {
-	var sent struct{ Assignees []string }
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+func addAssignees(f *Forge, c *call, sent struct{ Assignees []string }) answer {
 	able := slices.DeleteFunc(sent.Assignees, func(login string) bool { return !c.repository.collaborator(login) })
 	all := union(c.issue.assignees, able)
 	c.issue.assignees = all[:min(len(all), maxAssignees)]

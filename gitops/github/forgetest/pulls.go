@@ -52,11 +52,7 @@ type newPull struct {
 	Draft                   bool
 }
 
-func createPull(f *Forge, c *call) answer {
-	var sent newPull
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+func createPull(f *Forge, c *call, sent newPull) answer {
 	if owner, branch, qualified := strings.Cut(sent.Head, ":"); qualified && strings.EqualFold(owner, c.repository.Owner) {
 		sent.Head = branch
 	}
@@ -114,11 +110,7 @@ func (r *Repository) openPull(head, base string) *issue {
 
 func getPull(f *Forge, c *call) answer { return ok(f.showFullPull(c.repository, c.issue)) }
 
-func editPull(f *Forge, c *call) answer {
-	var edit struct{ Title, Body, State, Base *string }
-	if reply, bad := read(c, &edit); bad {
-		return reply
-	}
+func editPull(f *Forge, c *call, edit struct{ Title, Body, State, Base *string }) answer {
 	i := c.issue
 	if edit.Base != nil {
 		if _, found := c.repository.branch(*edit.Base); !found {
@@ -152,14 +144,13 @@ func (p *pull) cannotReopen(r *Repository) (answer, bool) {
 	return answer{}, false
 }
 
-func requestReviewers(f *Forge, c *call) answer {
-	var sent struct {
-		Reviewers []string
-		Teams     []string `json:"team_reviewers"`
-	}
-	if reply, bad := read(c, &sent); bad {
-		return reply
-	}
+// reviewersRequest is the body of a request for reviews.
+type reviewersRequest struct {
+	Reviewers []string
+	Teams     []string `json:"team_reviewers"`
+}
+
+func requestReviewers(f *Forge, c *call, sent reviewersRequest) answer {
 	for _, login := range sent.Reviewers {
 		if strings.EqualFold(login, c.issue.Author.Login) {
 			return unprocessable("Review cannot be requested from pull request author.")

@@ -150,10 +150,7 @@ func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
-	i := r.issue(number)
-	if i == nil || i.pull == nil {
-		r.forge.t.Fatalf("%s/%s has no pull request #%d", r.Owner, r.Name, number)
-	}
+	i := r.knownPull(number)
 	p := r.exported(i)
 	change(&p)
 	r.take(i, p, r.forge.now())
@@ -166,10 +163,7 @@ func (r *Repository) SetIssue(number int, change func(*Issue)) {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
-	i := r.issue(number)
-	if i == nil {
-		r.forge.t.Fatalf("%s/%s has no issue #%d", r.Owner, r.Name, number)
-	}
+	i := r.knownIssue(number)
 	state := i.State
 	change(&i.Issue)
 	i.Number = number
@@ -183,11 +177,7 @@ func (r *Repository) AddComment(number int, c Comment) int64 {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
-	i := r.issue(number)
-	if i == nil {
-		r.forge.t.Fatalf("%s/%s has no issue #%d", r.Owner, r.Name, number)
-	}
-	return r.comment(i, c).ID
+	return r.comment(r.knownIssue(number), c).ID
 }
 
 // EditComment replaces the text of a comment, as its author does.
@@ -219,11 +209,31 @@ func (r *Repository) Comments(number int) []Comment {
 }
 
 func (r *Repository) issue(number int) *issue {
-	at := slices.IndexFunc(r.issues, func(i *issue) bool { return i.Number == number })
-	if at < 0 {
-		return nil
+	for _, i := range r.issues {
+		if i.Number == number {
+			return i
+		}
 	}
-	return r.issues[at]
+	return nil
+}
+
+// knownIssue is the issue that a test names.
+func (r *Repository) knownIssue(number int) *issue {
+	r.forge.t.Helper()
+	i := r.issue(number)
+	if i == nil {
+		r.forge.t.Fatalf("%s/%s has no issue #%d", r.Owner, r.Name, number)
+	}
+	return i
+}
+
+func (r *Repository) knownPull(number int) *issue {
+	r.forge.t.Helper()
+	i := r.issue(number)
+	if i == nil || i.pull == nil {
+		r.forge.t.Fatalf("%s/%s has no pull request #%d", r.Owner, r.Name, number)
+	}
+	return i
 }
 
 func (r *Repository) milestoneTitle(number int) string {
@@ -246,13 +256,12 @@ func (r *Repository) collaborator(login string) bool {
 
 // repository is the one that a path names: as on github.com, in any case.
 func (f *Forge) repository(owner, name string) *Repository {
-	at := slices.IndexFunc(f.repositories, func(r *Repository) bool {
-		return strings.EqualFold(r.Owner, owner) && strings.EqualFold(r.Name, name)
-	})
-	if at < 0 {
-		return nil
+	for _, r := range f.repositories {
+		if strings.EqualFold(r.fullName(), owner+"/"+name) {
+			return r
+		}
 	}
-	return f.repositories[at]
+	return nil
 }
 
 func (r *Repository) fullName() string { return fmt.Sprintf("%s/%s", r.Owner, r.Name) }

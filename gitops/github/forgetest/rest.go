@@ -16,6 +16,7 @@ type call struct {
 	credentials credentials
 	repository  *Repository
 	issue       *issue
+	comment     *comment
 }
 
 type callKey struct{}
@@ -34,27 +35,27 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
 	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
 	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
-	"POST /repos/{owner}/{repo}/git/blobs":                          createBlob,
-	"POST /repos/{owner}/{repo}/git/trees":                          createTree,
-	"POST /repos/{owner}/{repo}/git/commits":                        createCommit,
-	"POST /repos/{owner}/{repo}/git/refs":                           createRef,
+	"POST /repos/{owner}/{repo}/git/blobs":                          reading(createBlob),
+	"POST /repos/{owner}/{repo}/git/trees":                          reading(createTree),
+	"POST /repos/{owner}/{repo}/git/commits":                        reading(createCommit),
+	"POST /repos/{owner}/{repo}/git/refs":                           reading(createRef),
 	"GET /repos/{owner}/{repo}/compare/{range...}":                  compareCommits,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
 	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
-	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(editIssue),
+	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(reading(editIssue)),
 	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),
-	"POST /repos/{owner}/{repo}/issues/{number}/comments":           ofIssue(createComment),
-	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":              editComment,
-	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":             deleteComment,
+	"POST /repos/{owner}/{repo}/issues/{number}/comments":           ofIssue(reading(createComment)),
+	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":              ofComment(reading(editComment)),
+	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":             ofComment(deleteComment),
 	"POST /repos/{owner}/{repo}/issues/{number}/labels":             ofIssue(addLabels),
-	"POST /repos/{owner}/{repo}/issues/{number}/assignees":          ofIssue(addAssignees),
+	"POST /repos/{owner}/{repo}/issues/{number}/assignees":          ofIssue(reading(addAssignees)),
 	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
-	"POST /repos/{owner}/{repo}/pulls":                              createPull,
+	"POST /repos/{owner}/{repo}/pulls":                              reading(createPull),
 	"GET /repos/{owner}/{repo}/pulls/{number}":                      ofPull(getPull),
 	"GET /repos/{owner}/{repo}/pulls/{number}/comments":             ofPull(listReviewComments),
-	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(editPull),
-	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(requestReviewers),
+	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(reading(editPull)),
+	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(reading(requestReviewers)),
 }
 
 func (f *Forge) route() {
@@ -117,6 +118,20 @@ func ofIssue(handle handler) handler {
 			return notFound()
 		}
 		if c.issue = c.repository.issue(number); c.issue == nil {
+			return notFound()
+		}
+		return handle(f, c)
+	}
+}
+
+// ofComment finds the comment that a path names, and its issue.
+func ofComment(handle handler) handler {
+	return func(f *Forge, c *call) answer {
+		id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
+		if err != nil {
+			return notFound()
+		}
+		if c.issue, c.comment = c.repository.commentByID(id); c.comment == nil {
 			return notFound()
 		}
 		return handle(f, c)

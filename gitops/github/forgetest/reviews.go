@@ -25,10 +25,7 @@ func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
-	i := r.issue(number)
-	if i == nil || i.pull == nil {
-		r.forge.t.Fatalf("%s/%s has no pull request #%d", r.Owner, r.Name, number)
-	}
+	i := r.knownPull(number)
 	added := &reviewComment{c, r.forge.newID(), r.forge.now()}
 	i.pull.reviewComments = append(i.pull.reviewComments, added)
 	return added.id

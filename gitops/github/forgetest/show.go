@@ -63,14 +63,21 @@ func (f *Forge) showComment(r *Repository, i *issue, c *comment) object {
 }
 
 func (f *Forge) showLabels(r *Repository, names []string) []object {
-	shown := make([]object, 0, len(names))
-	for _, name := range names {
+	return showAll(names, func(name string) object {
 		id := numberOf("label " + name)
-		shown = append(shown, object{
+		return object{
 			"id": id, "node_id": fmt.Sprintf("LA_forgetest_%d", id), "name": name,
 			"url":   f.apiURL(r) + "/labels/" + pathEscape(name),
 			"color": "ededed", "default": false, "description": "",
-		})
+		}
+	})
+}
+
+// showAll shows each of a list, which is never null.
+func showAll[T any](list []T, show func(T) object) []object {
+	shown := make([]object, 0, len(list))
+	for _, each := range list {
+		shown = append(shown, show(each))
 	}
 	return shown
 }
@@ -92,11 +99,7 @@ func (f *Forge) showMilestone(r *Repository, m milestone) object {
 }
 
 func (f *Forge) showLogins(logins []string) []object {
-	shown := make([]object, 0, len(logins))
-	for _, login := range logins {
-		shown = append(shown, f.showUser(User{Login: login}))
-	}
-	return shown
+	return showAll(logins, func(login string) object { return f.showUser(User{Login: login}) })
 }
 
 // userURLs are the addresses of an account, below that of the account.

@@ -63,19 +63,17 @@ func (f *Forge) showPullURLs(shown object, r *Repository, i *issue) {
 }
 
 func (f *Forge) showTeams(r *Repository, slugs []string) []object {
-	shown := make([]object, 0, len(slugs))
-	for _, slug := range slugs {
+	return showAll(slugs, func(slug string) object {
 		id := numberOf("team " + slug)
 		at := fmt.Sprintf("%s/organizations/%d/team/%d", f.APIURL, r.id, id)
-		shown = append(shown, object{
+		return object{
 			"id": id, "node_id": fmt.Sprintf("T_forgetest_%d", id), "name": slug, "slug": slug,
 			"url": at, "members_url": at + "/members{/member}", "repositories_url": at + "/repos",
 			"html_url":    fmt.Sprintf("%s/orgs/%s/teams/%s", f.URL, r.Owner, pathEscape(slug)),
 			"description": nil, "permission": "push", "privacy": "closed", "parent": nil,
 			"type": "organization", "organization_id": numberOf(strings.ToLower(r.Owner)),
-		})
-	}
-	return shown
+		}
+	})
 }
 
 // showFullPull is a pull request as it is answered alone.

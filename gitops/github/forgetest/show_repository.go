@@ -94,10 +94,9 @@ func (f *Forge) commitURL(r *Repository, sha string) string {
 }
 
 func (f *Forge) showCommit(r *Repository, c commit) object {
-	parents := make([]object, 0, len(c.parents))
-	for _, sha := range c.parents {
-		parents = append(parents, object{"sha": sha, "url": f.commitURL(r, sha), "html_url": f.pageURL(r) + "/commit/" + sha})
-	}
+	parents := showAll(c.parents, func(sha string) object {
+		return object{"sha": sha, "url": f.commitURL(r, sha), "html_url": f.pageURL(r) + "/commit/" + sha}
+	})
 	return object{
 		"sha": c.sha, "node_id": "C_forgetest_" + c.sha, "url": f.commitURL(r, c.sha),
 		"html_url": f.pageURL(r) + "/commit/" + c.sha, "message": c.message, "parents": parents,

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +38,7 @@ func (c *commit) rollBack(cause error) error {
 	if stuck == "" {
 		return cause
 	}
-	if failed.Path == "" {
-		failed.Path = stuck
-	}
+	failed.Path = cmp.Or(failed.Path, stuck)
 	return failed
 }
 

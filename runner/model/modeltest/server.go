@@ -5,6 +5,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -292,10 +293,7 @@ func (s *Server) refuse(w http.ResponseWriter, number int, err error) {
 	if failure.Kind == model.ScriptMismatch {
 		s.fault(fmt.Sprintf("request %d: %v", number, err))
 	}
-	status := failure.Status
-	if status == 0 {
-		status = http.StatusBadRequest
-	}
+	status := cmp.Or(failure.Status, http.StatusBadRequest)
 	refuse(w, status, failure.Code, failure.Message)
 }
 

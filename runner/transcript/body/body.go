@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -61,15 +62,7 @@ type Posts struct {
 var Excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
 
 func (o Options) withDefaults() Options {
-	if o.Mode == "" {
-		o.Mode = Full
-	}
-	if o.Limit == 0 {
-		o.Limit = DefaultLimit
-	}
-	if o.RunDir == "" {
-		o.RunDir = "RUN_DIR"
-	}
+	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
 	return o
 }
 

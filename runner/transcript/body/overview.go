@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -149,14 +150,7 @@ func verification(v *transcript.Verify) section {
 	}
 	for _, row := range v.Rows {
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-			orDash(text(row.Before)), orDash(text(row.After)), checkResult(row), transcript.Duration(row.Seconds)))
-	}
-	return s
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "–"
+			cmp.Or(text(row.Before), "–"), cmp.Or(text(row.After), "–"), checkResult(row), transcript.Duration(row.Seconds)))
 	}
 	return s
 }

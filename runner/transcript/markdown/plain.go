@@ -1,6 +1,9 @@
 package markdown
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // live is what GitHub makes something of in a title and in a commit's message,
 // and what keeps CI from running: "[skip ci]" and its kin.
@@ -42,9 +45,7 @@ func Headline(s string) string {
 		line = strings.TrimSpace(line)
 		if m := headingLine().FindStringSubmatch(line); m != nil {
 			line = ""
-			if heading == "" {
-				heading = m[2]
-			}
+			heading = cmp.Or(heading, m[2])
 		}
 		if line = withoutMarks(line); line != "" {
 			return firstSentence(line)

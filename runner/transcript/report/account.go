@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,7 @@ func confinement(p transcript.Policy) []fact {
 	if p.Level == unconfined {
 		reached = "none: commands ran with all rights of the user"
 	}
-	layers := layerNames(p.Layers)
-	if layers == "" {
-		layers = "none"
-	}
+	layers := cmp.Or(layerNames(p.Layers), "none")
 	return []fact{
 		{Name: "Reached", Value: reached},
 		{Name: "Layers", Value: layers},

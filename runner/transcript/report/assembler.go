@@ -112,11 +112,7 @@ func indented(raw json.RawMessage) string {
 	return b.String()
 }
 
-func (a *assembler) toolStarted(e transcript.Event) error {
-	var started transcript.ToolStarted
-	if err := json.Unmarshal(e.Data, &started); err != nil {
-		return err
-	}
+func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
 	n := a.enter(e, "call", started.Tool)
 	n.Topic = field(transcript.Topic(started.Input))
 	n.End, n.Bad = "did not end", true
@@ -124,7 +120,6 @@ func (a *assembler) toolStarted(e transcript.Event) error {
 	key := callKey{e.Agent, started.CallID, started.Number}
 	a.calls[key] = append(a.calls[key], n)
 	a.await(n)
-	return nil
 }
 
 // input shows the arguments of a call; those that are a patch as a diff.
@@ -140,11 +135,7 @@ func (a *assembler) input(n *entry, input string) {
 	}
 }
 
-func (a *assembler) toolFinished(e transcript.Event) error {
-	var finished transcript.ToolFinished
-	if err := json.Unmarshal(e.Data, &finished); err != nil {
-		return err
-	}
+func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
 	key := callKey{e.Agent, finished.CallID, finished.Number}
 	if len(a.calls[key]) == 0 {
 		a.calls[key] = []*entry{a.enter(e, "call", finished.Tool)}
@@ -155,14 +146,9 @@ func (a *assembler) toolFinished(e transcript.Event) error {
 	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
 		delete(a.calls, key)
 	}
-	return nil
 }
 
-func (a *assembler) modelRequest(e transcript.Event) error {
-	var request transcript.ModelRequest
-	if err := json.Unmarshal(e.Data, &request); err != nil {
-		return err
-	}
+func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
 	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
 	if n.Topic = field(request.Model); a.scripted {
 		n.Topic = "scripted answers"
@@ -175,14 +161,9 @@ func (a *assembler) modelRequest(e transcript.Event) error {
 	}
 	a.turns[turnKey{e.Agent, request.Turn}] = n
 	a.await(n)
-	return nil
 }
 
-func (a *assembler) modelResponse(e transcript.Event) error {
-	var response transcript.ModelResponse
-	if err := json.Unmarshal(e.Data, &response); err != nil {
-		return err
-	}
+func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) {
 	key := turnKey{e.Agent, response.Turn}
 	n, asked := a.turns[key]
 	if !asked {
@@ -198,7 +179,6 @@ func (a *assembler) modelResponse(e transcript.Event) error {
 	for _, item := range response.Output {
 		a.output(n, item)
 	}
-	return nil
 }
 
 // tokens are those of one response.

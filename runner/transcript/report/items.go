@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -86,11 +87,7 @@ func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	a.part(n, "Instructions", settings.Instructions)
 	var names []string
 	for _, tool := range settings.Tools {
-		name := tool.Name
-		if name == "" {
-			name = tool.Type
-		}
-		names = append(names, name)
+		names = append(names, cmp.Or(tool.Name, tool.Type))
 	}
 	a.part(n, "Tools offered", strings.Join(names, ", "))
 }

@@ -14,10 +14,10 @@ import (
 // telling says how an event of each type gets into the timeline; others are
 // shown as their data.
 var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
-	transcript.TypeModelRequest:  (*assembler).modelRequest,
-	transcript.TypeModelResponse: (*assembler).modelResponse,
-	transcript.TypeToolStarted:   (*assembler).toolStarted,
-	transcript.TypeToolFinished:  (*assembler).toolFinished,
+	transcript.TypeModelRequest:  decoded((*assembler).modelRequest),
+	transcript.TypeModelResponse: decoded((*assembler).modelResponse),
+	transcript.TypeToolStarted:   decoded((*assembler).toolStarted),
+	transcript.TypeToolFinished:  decoded((*assembler).toolFinished),
 	transcript.TypeRunStarted:    note("Run started", (*assembler).runStarted),
 	transcript.TypeTask:          note("Task", (*assembler).task),
 	transcript.TypeWorkspace:     note("Workspace", (*assembler).workspace),
@@ -36,16 +36,21 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeRunFinished:   note("Run finished", (*assembler).runFinished),
 }
 
-// note is an entry for one event, which fill completes from its data.
-func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler, transcript.Event) error {
+// decoded has an event told with its data.
+func decoded[T any](tell func(*assembler, transcript.Event, T)) func(*assembler, transcript.Event) error {
 	return func(a *assembler, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
-		fill(a, a.enter(e, "note", name), data)
+		tell(a, e, data)
 		return nil
 	}
+}
+
+// note is an entry for one event, which fill completes from its data.
+func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler, transcript.Event) error {
+	return decoded(func(a *assembler, e transcript.Event, data T) { fill(a, a.enter(e, "note", name), data) })
 }
 
 func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
@@ -135,14 +140,10 @@ func (a *assembler) plan(n *entry, d transcript.Plan) {
 	done := 0
 	var b strings.Builder
 	for _, step := range d.Steps {
-		sign, known := stepSign[step.Status]
-		if !known {
-			sign = "○"
-		}
 		if step.Status == "completed" {
 			done++
 		}
-		b.WriteString(sign + " " + step.Step + "\n")
+		b.WriteString(cmp.Or(stepSign[step.Status], "○") + " " + step.Step + "\n")
 	}
 	n.Topic = fmt.Sprintf("%d of %s done", done, transcript.Count(len(d.Steps), "step"))
 	a.part(n, "Why", d.Explanation)

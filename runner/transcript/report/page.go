@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -231,11 +232,8 @@ var statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted",
 
 func (o *overview) file(f transcript.ChangeFile) file {
 	row := file{
-		Path: field(markdown.FileName(f.Path)), Status: statusName[f.Status], Calls: o.patches[f.Path],
+		Path: field(markdown.FileName(f.Path)), Status: cmp.Or(statusName[f.Status], field(f.Status)), Calls: o.patches[f.Path],
 		Added: "+" + transcript.Thousands(int64(f.Insertions)), Removed: "−" + transcript.Thousands(int64(f.Deletions)),
-	}
-	if row.Status == "" {
-		row.Status = field(f.Status)
 	}
 	if f.Binary {
 		row.Added, row.Removed = "binary", ""

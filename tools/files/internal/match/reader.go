@@ -2,6 +2,7 @@ package match
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,10 +39,7 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 		if ended {
 			return p.MatchLines(text), nil
 		}
-		lines := bytes.LastIndexByte(text, '\n') + 1
-		if lines == 0 {
-			lines = n
-		}
+		lines := cmp.Or(bytes.LastIndexByte(text, '\n')+1, n)
 		if p.MatchLines(text[:lines]) {
 			return true, nil
 		}
