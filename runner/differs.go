@@ -97,7 +97,7 @@ func (p *replay) compareEnd(found *Replayed, stop *outcome.Stop) {
 		found.differs("outcome", past.workEnd(), endInWords(stop))
 	}
 	p.compareReason(found)
-	tree := string(p.run.base.Tree)
+	tree := string(p.so.workspace.Base().Tree)
 	if past.hasChange() {
 		tree = past.Work.Change.TreeSHA
 	}
@@ -115,10 +115,10 @@ func (p *replay) compareReason(found *Replayed) {
 
 func (p *replay) compareChecks(found *Replayed) {
 	var recorded []transcript.VerifyRow
-	if table := p.recorded.history.Work.Verify; table != nil {
+	if table := p.recorded.Work.Verify; table != nil {
 		recorded = table.Rows
 	}
-	replayed := p.run.table.Rows
+	replayed := p.so.table.Rows
 	for i := range max(len(recorded), len(replayed)) {
 		was, is := "(not there)", "(not there)"
 		var name string
@@ -166,8 +166,8 @@ func (p *replay) checkRecord(found *Replayed) {
 // checkPatch compares the patch of the change with its digest. Who published a
 // bundle wrote it anew.
 func (p *replay) checkPatch(ctx context.Context, found *Replayed) error {
-	change := p.recorded.history.Work.Change
-	if change == nil || p.recorded.history.Moved() || p.recorded.rec.Has(record.PublishFile) || !p.recorded.rec.Has(change.Patch) {
+	change := p.recorded.Work.Change
+	if change == nil || p.recorded.Moved() || p.recorded.rec.Has(record.PublishFile) || !p.recorded.rec.Has(change.Patch) {
 		return nil
 	}
 	is, err := p.recorded.rec.Digest(ctx, change.Patch)

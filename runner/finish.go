@@ -10,203 +10,209 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/record"
-
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
-
-// openDirectory makes the run directory and begins the transcript.
-func (r *run) openDirectory() error {
-	path, err := r.directoryPath()
-	if err != nil {
-		return err
-	}
-	if err := outsideCheckout(path, r.options.Dir); err != nil {
-		return err
-	}
-	defer r.departure.from(r.rec)
-	return r.rec.Make(path, r.watch.Show)
-}
-
-// directoryPath is where the run's files go, absolute.
-func (r *run) directoryPath() (string, error) {
-	path := r.options.Out
-	if path == "" {
-		var err error
-		if path, err = record.DefaultPath(r.env.Get, r.rec.ID); err != nil {
-			return "", err
-		}
-	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("find run directory: %w", err)
-	}
-	return path, nil
-}
 
 // salvageTime is how long a run that was stopped may take to keep its work.
 const salvageTime = 20 * time.Second
 
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
-func (r *run) finish(ctx context.Context, err error) record.Result {
-	stop := cmp.Or(r.objectFailure(err), r.outcomeOf(ctx, err))
+func (in *invocation) finish(ctx context.Context, so *reached, left *departure, err error) record.Result {
+	stop := cmp.Or(so.objectFailure(err), so.end(ctx, in.rec, err))
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
-	if r.options.Hurry != nil {
-		defer context.AfterFunc(r.options.Hurry, cancel)()
+	if in.hurry != nil {
+		defer context.AfterFunc(in.hurry, cancel)()
 	}
-	r.endProcesses()
-	note := r.salvage(late, stop)
-	stop.Message = r.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
-	r.endProgress(late, stop)
-	result := r.result(stop, err)
-	r.rec.Rest() // its file goes with the working files
-	files, err := r.rec.Digests(late)
+	if so.agent != nil {
+		so.agent.EndProcesses()
+	}
+	note := in.salvage(late, so, stop)
+	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
+	in.concludeProgress(late, so, stop)
+	result := so.result(in.rec, stop, err)
+	in.rec.Rest() // its file goes with the working files
+	files, err := in.rec.Digests(late)
 	if err != nil {
-		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(err.Error())))
+		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", in.rec.Redact(err.Error())))
 	}
-	r.conclude(&result, files)
+	if left.concludes() {
+		in.conclude(so, &result, files)
+	}
 	return result
 }
 
-// outcomeOf reads the outcome off an error or, without one, off what happened.
-func (r *run) outcomeOf(ctx context.Context, err error) *outcome.Stop {
-	switch {
-	case err != nil:
+// end reads the outcome off an error or, without one, off what happened.
+func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
+	if err != nil {
 		stop := *outcome.Of(ctx, err) // finish changes its message
 		return &stop
-	case r.overBudget != nil:
-		return r.publishedOverBudget()
-	case r.changes.Empty():
-		return r.withoutChange()
-	case !r.table.Passed:
-		return r.verifyFailed()
-	case r.published.unchanged && r.published.operation != "created":
+	}
+	p := so.published()
+	switch {
+	case so.stopped != nil:
+		stop := *so.stopped
+		stop.Message += so.whereCommitted(p)
+		return &stop
+	case p.Change.Empty():
+		return so.withoutChange(p)
+	case !p.Table.Passed:
+		stop := redChecks(rec, p.Table)
+		stop.Message += so.whereCommitted(p)
+		return stop
+	case p.HeldAlready():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", r.branch, gitops.Short(r.published.commit))
+			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", so.task.Branch, gitops.Short(p.Commit))
 	}
-	return outcome.Stopf(outcome.Changed, r.published.reason(), "%s", r.published.sentence(r.checkoutName()))
+	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(so.workspace.Name()))
 }
 
-// publishedOverBudget is the end of a run that a budget ended and whose work was
-// published as a draft.
-func (r *run) publishedOverBudget() *outcome.Stop {
-	stop := *r.overBudget
-	if r.published.commit != "" {
-		stop.Message += " " + r.published.sentence(r.checkoutName())
+// whereCommitted tells where a commit is, for the end of a message; empty where
+// there is none.
+func (so *reached) whereCommitted(p publish.Publication) string {
+	if p.Commit == "" {
+		return ""
 	}
-	return &stop
+	return " " + p.Sentence(so.workspace.Name())
 }
 
-func (r *run) verifyFailed() *outcome.Stop {
+func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 	var red []string
-	for _, row := range r.table.Rows {
+	for _, row := range table.Rows {
 		if !row.Passed {
-			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, r.rec.Join(row.Log)))
+			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, rec.Join(row.Log)))
 		}
 	}
-	stop := outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
-	if r.published.commit != "" {
-		stop.Message += " " + r.published.sentence(r.checkoutName())
+	return outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
+}
+
+// withoutChange is the end of a run that has nothing to publish.
+func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
+	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
+	switch {
+	case p.InBase:
+		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
+	case len(so.dropped) > 0:
+		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
+			"The agent changed protected files alone (%s), which policy.on_protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(so.dropped))
+	case so.job().Task.Expects == "answer":
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}
+	stop.Message += p.ClosedSentence()
 	return stop
 }
 
-// publishedSoFar tells where the commit is of a run that ended while it was
-// published.
-func (r *run) publishedSoFar(stop *outcome.Stop) string {
-	p := r.published
-	if stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.remote != "") {
-		return "" // told already
+// salvage keeps the work of a run that was stopped, and tells what became of it.
+func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.Stop) string {
+	if so.workspace == nil {
+		return ""
 	}
-	if p.notPushed == "" {
-		p.notPushed = "the run ended before that"
+	p := so.published()
+	note := so.workspace.Salvage(ctx, workspace.Ending{
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: so.project.publish == publishNone, Change: so.change,
+		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
+			err := so.takeChange(ctx)
+			return so.change, err
+		},
+	})
+	if note != "" || p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
+		return note // the message tells where the commit is already
 	}
-	return p.sentence(r.checkoutName())
+	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
+	return p.Sentence(so.workspace.Name())
 }
 
-func (r *run) result(stop *outcome.Stop, err error) record.Result {
-	result := record.NewResult(r.rec.ID, stop)
-	result.BaseSHA, result.HeadSHA, result.Branch = r.base.SHA, r.published.commit, r.published.branch
-	result.PullRequest = r.published.pullRequest()
-	result.Plan = append(result.Plan, r.plan.Steps...)
-	result.Verify = verifyRows(r.table.Rows)
-	result.Warnings = append(result.Warnings, r.rec.Warnings()...)
-	result.Sandbox, result.Denied = r.confined, r.denied()
-	result.Worked, result.Directory, result.File = r.snapshot != nil, r.rec.Path(), record.ResultFile
-	result.BodyFile, result.Summary, result.Output = r.bodyFile, r.summary, r.outputFile
-	if r.conversation != nil {
-		result.Usage = transcript.Usage(r.conversation.Work().Spent.Usage)
-		result.CostUSD = r.cost()
+// concludeProgress says how the run ended where a comment shows it.
+func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
+	p := so.published()
+	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p)}
+	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
+		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
-	if !r.changes.Empty() {
-		result.Changes = &record.ChangeSummary{Files: len(r.changes.Files), Insertions: r.changes.Insertions, Deletions: r.changes.Deletions}
-		result.Stat = r.shownFiles()
+	if err := in.watch.Conclude(ctx, end); err != nil {
+		in.rec.Warn("progress_comment", "The progress could not be shown in a comment: %v", err)
+	}
+}
+
+func pullRequestOf(p publish.Publication) record.PullRequest {
+	if p.Pull == nil {
+		return record.PullRequest{Operation: "none"}
+	}
+	return record.PullRequest{Number: p.Pull.Number, URL: p.Pull.URL, Operation: p.Operation}
+}
+
+// result is the result of a run by what was reached and how it ended.
+func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) record.Result {
+	result, p, work := record.NewResult(rec.ID, stop), so.published(), so.work()
+	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
+	result.Plan = append(result.Plan, work.Plan.Steps...)
+	for _, row := range p.Table.Rows {
+		result.Verify = append(result.Verify, record.VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
+	}
+	result.Warnings = append(result.Warnings, rec.Warnings()...)
+	result.Sandbox = so.confined()
+	if so.boxes != nil {
+		result.Denied = so.boxes.Denied()
+	}
+	result.Worked = so.workspace != nil && so.workspace.Worked()
+	result.Directory, result.File = rec.Path(), record.ResultFile
+	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
+	result.Usage, result.CostUSD = transcript.Usage(work.Spent.Usage), work.Cost
+	if !p.Change.Empty() {
+		result.Changes = &record.ChangeSummary{Files: len(p.Change.Files), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
+		result.Stat = workspace.ChangeFiles(p.Change)
+		for i := range result.Stat { // a name may hold a secret
+			result.Stat[i].Path = rec.Redact(result.Stat[i].Path)
+		}
 	}
 	var problems job.Problems
 	if errors.As(err, &problems) {
-		for _, p := range problems {
-			result.Problems = append(result.Problems, p.String())
+		for _, problem := range problems {
+			result.Problems = append(result.Problems, problem.String())
 		}
 	}
 	return result
-}
-
-func verifyRows(rows []transcript.VerifyRow) []record.VerifyRow {
-	list := make([]record.VerifyRow, 0, len(rows))
-	for _, row := range rows {
-		list = append(list, record.VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
-	}
-	return list
 }
 
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
-func (r *run) conclude(result *record.Result, files []transcript.FileDigest) {
-	if !r.departure.concludes() {
-		return
-	}
+func (in *invocation) conclude(so *reached, result *record.Result, files []transcript.FileDigest) {
+	spent := so.work().Spent
 	event := transcript.RunFinished{
 		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
-		Summary: r.summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(r.began).Seconds(), Files: files,
+		Summary: result.Summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(in.began).Seconds(), Files: files,
+		Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
 	}
-	result.Message = strings.TrimSpace(result.Message + " " + r.resumeHint(result.Outcome, result.Reason))
-	if r.conversation != nil {
-		spent := r.conversation.Work().Spent
-		event.Turns, event.Calls, event.Hosted = spent.Turns, spent.Calls, spent.Hosted
-	}
-	r.rec.DropReserve()
+	result.Message = strings.TrimSpace(result.Message + " " + in.resumeHint(so, result.Outcome, result.Reason))
+	in.rec.DropReserve()
 	failed := func(err error) {
 		if err != nil {
-			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
+			result.Errors = append(result.Errors, in.rec.Redact(err.Error()))
 		}
 	}
-	unrecorded := r.start()
-	if unrecorded == nil {
-		unrecorded = r.recordEnd(event, result)
-	}
-	if unrecorded == nil {
-		unrecorded = r.rec.SyncLog()
-	}
+	unrecorded := in.recordEnd(so, event, result)
 	failed(unrecorded)
-	result.TranscriptSHA256 = r.rec.Log().Head()
-	err := r.rec.WriteJSON(record.ResultFile, result)
-	if err == nil {
-		err = record.SyncIn(r.rec.Root(), ".")
-	}
-	if err != nil {
+	result.TranscriptSHA256 = in.rec.Log().Head()
+	if err := cmp.Or(in.rec.WriteJSON(record.ResultFile, result), in.rec.Sync(".")); err != nil {
 		failed(err)
 		result.File = ""
 	}
 	if result.File != "" {
-		r.removeScratch("")
+		in.rec.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
-		r.dropState(result.Outcome)
+		so.workspaceOr(in.rec).DropState(in.canGoOn(so, result.Outcome) && so.project.publish == publishNone && !so.change.Empty())
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
@@ -214,7 +220,7 @@ func (r *run) conclude(result *record.Result, files []transcript.FileDigest) {
 	}
 	// The page can be made again from the transcript: that it is missing
 	// changes nothing of how the run ended.
-	if err := r.rec.Report(); err != nil {
+	if err := in.rec.Report(); err != nil {
 		failed(err)
 		return
 	}
@@ -222,13 +228,16 @@ func (r *run) conclude(result *record.Result, files []transcript.FileDigest) {
 }
 
 // recordEnd writes the last event, and makes the result what that tells of it.
-func (r *run) recordEnd(event transcript.RunFinished, result *record.Result) error {
+func (in *invocation) recordEnd(so *reached, event transcript.RunFinished, result *record.Result) error {
+	if err := in.recordStart(so); err != nil {
+		return err
+	}
 	raw, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}
 	event.Result = raw
-	e, err := r.rec.AppendAs(transcript.TypeRunFinished, event)
+	e, err := in.rec.AppendAs(transcript.TypeRunFinished, event)
 	if err == nil {
 		err = json.Unmarshal(e.Data, &event)
 	}
@@ -238,27 +247,52 @@ func (r *run) recordEnd(event transcript.RunFinished, result *record.Result) err
 	if err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}
-	return nil
+	return in.rec.SyncLog()
+}
+
+// begin writes the first events of the run.
+func (in *invocation) begin(so *reached) error {
+	if err := in.recordStart(so); err != nil {
+		return err
+	}
+	if err := in.rec.Append(transcript.TypeTask, so.task.Event()); err != nil {
+		return err
+	}
+	ws, policy := so.workspace, so.job().Policy
+	if err := in.rec.Append(transcript.TypeWorkspace, transcript.Workspace{
+		Repository: so.project.name(), Base: ws.Base().Branch, BaseSHA: ws.Base().SHA, Branch: so.task.Branch,
+		Path: so.job().Repository.Path, Cloned: ws.Cloned(), Root: ws.Root(),
+	}); err != nil {
+		return err
+	}
+	confined := so.confined()
+	return in.rec.Append(transcript.TypePolicy, transcript.Policy{
+		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
+	})
+}
+
+// recordStart writes run.started, once, and the warnings that came before it.
+func (in *invocation) recordStart(so *reached) error {
+	if in.rec.Begun() {
+		return nil
+	}
+	event := transcript.RunStarted{
+		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Price: so.model.Price(), OutputSchema: so.output.Source,
+	}
+	if in.script != "" {
+		event.Scripted = filepath.Base(in.script)
+	}
+	if so.settings != nil {
+		raw, err := json.Marshal(so.job())
+		if err != nil {
+			return fmt.Errorf("encode job: %w", err)
+		}
+		event.Job = raw
+	}
+	return in.rec.Begin(event)
 }
 
 // unrecorded is the result of a run that could not even make its directory.
-func (r *run) unrecorded(err error) record.Result {
-	return record.NewResult(r.rec.ID, cmp.Or(r.objectFailure(err), outcome.Of(context.Background(), err)))
-}
-
-func (r *run) close() {
-	r.endProcesses()
-	if r.checkout != nil {
-		_ = r.checkout.Close()
-	}
-	r.rec.Close()
-}
-
-// shownFiles are the files of the change without secrets, which a name may hold.
-func (r *run) shownFiles() []transcript.ChangeFile {
-	files := changeFiles(r.changes)
-	for i := range files {
-		files[i].Path = r.rec.Redact(files[i].Path)
-	}
-	return files
+func (in *invocation) unrecorded(so *reached, err error) record.Result {
+	return record.NewResult(in.rec.ID, cmp.Or(so.objectFailure(err), outcome.Of(context.Background(), err)))
 }

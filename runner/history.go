@@ -8,10 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // history is a run that was killed or stopped, as its transcript tells it.
@@ -21,19 +25,20 @@ type history struct {
 	job          job.Job       // with the limits that it has
 	limits       job.Limits    // when the run was stopped
 	elapsed      time.Duration // while the run lived
-	pending      bool          // the run went on and ended before its work was in the checkout
+	torn         int           // bytes that were cut off the transcript
+	raised       []string      // limits that the run is given to go on: KEY=VALUE
 }
 
-// readHistory folds the events of the run directory.
-func (r *run) readHistory() (*history, error) {
+// readHistory folds the events of a run directory.
+func readHistory(rec *record.Record) (*history, error) {
 	h := &history{}
-	view, err := r.rec.Survey(h.take)
+	view, err := rec.Survey(h.take)
 	if err != nil {
 		return nil, err
 	}
 	h.View = view
 	last := view.Until
-	if alive := r.rec.LastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
+	if alive := rec.LastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
 		last = alive
 	}
 	h.elapsed = view.Lived + last.Sub(view.Since)
@@ -86,4 +91,33 @@ func (h *history) askedOn() int {
 		return 0
 	}
 	return issue.Number
+}
+
+// assignment is what the run was to do, and nothing of what it did.
+func (h *history) assignment() assignment {
+	a := assignment{settings: &settings.Settings{Job: h.job}, task: intake.Recorded(h.Task)}
+	a.task.Key, a.task.Branch = h.Started.Key, h.Workspace.Branch
+	return a
+}
+
+// earlier is the run for the workspace. publish is where its change goes.
+func (h *history) earlier(publish string) workspace.Earlier {
+	return workspace.Earlier{Workspace: h.Workspace, Worked: h.worked(), Ended: h.Finished != nil, Stays: publish == publishNone, OnPull: h.onPull()}
+}
+
+// returned is how the agent goes on.
+func (h *history) returned(found workspace.Found) worker.Return {
+	return worker.Return{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found}
+}
+
+// baseline is what the checks said of the base.
+func (h *history) baseline() (transcript.Verify, error) {
+	table := transcript.Verify{Passed: true}
+	if h.Baseline != nil {
+		table = *h.Baseline
+	}
+	if len(table.Rows) != len(h.job.Verify) {
+		return table, workspace.CannotResume("its transcript has no baseline of the verify commands")
+	}
+	return table, nil
 }

@@ -34,7 +34,7 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 		if _, err := log.Append(step.event, step.data); err != nil {
 			t.Fatal(err)
 		}
-		h, err := (&run{rec: recordIn(dir)}).readHistory()
+		h, err := readHistory(recordIn(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	r := &run{rec: recordIn(dir)}
+	rec := recordIn(dir)
 	for _, step := range []struct {
 		name  string
 		at    time.Duration // since the run began
@@ -85,7 +85,7 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h, err := r.readHistory()
+		h, err := readHistory(rec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -46,33 +47,49 @@ func (d *departure) leaves() bool {
 	return d.gone
 }
 
-// attended does work until it has its result. Once hurry has ended it is waited for
-// a moment more: whatever it is busy with then, the run leaves a result, and its
-// process ends. hurry may be nil.
-func (r *run) attended(ctx, hurry context.Context, work func() record.Result) record.Result {
-	if hurry == nil {
-		defer r.close()
-		return work()
+// attended does work until it has its result, and tells the step of it. Once
+// in.hurry, which may be nil, has ended, the work is waited for a moment more:
+// whatever it is busy with then, the run leaves a result, and its process ends.
+func (in *invocation) attended(ctx context.Context, work func(*reached, *departure) record.Result) record.Result {
+	var left departure
+	whole := func() record.Result {
+		var so reached
+		defer in.rec.Close()
+		defer so.close()
+		result := work(&so, &left)
+		in.tellStep(&so, &result)
+		return result
+	}
+	if in.hurry == nil {
+		return whole()
 	}
 	done := make(chan record.Result, 1)
-	go func() {
-		defer r.close()
-		done <- work()
-	}()
+	go func() { done <- whole() }()
 	select {
 	case result := <-done:
 		return result
-	case <-hurry.Done():
+	case <-in.hurry.Done():
 	}
 	select {
 	case result := <-done:
 		return result
 	case <-time.After(hurryTime):
 	}
-	if !r.departure.leaves() {
+	if !left.leaves() {
 		return <-done
 	}
-	return r.departure.result(ctx)
+	return left.result(ctx)
+}
+
+// tellStep gives the result to the job. What cannot be given is told in the result.
+func (in *invocation) tellStep(so *reached, result *record.Result) {
+	told := progress.Told{Result: *result, Record: in.rec, Checks: so.published().Table.Rows, Server: so.project.serverURL}
+	if so.settings != nil {
+		told.Folder = so.job().Repository.Path
+	}
+	if err := in.watch.TellStep(told); err != nil {
+		result.Errors = append(result.Errors, in.rec.Redact(err.Error()))
+	}
 }
 
 // result is that of a run which is left as one that was killed: it can go on.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,16 +13,20 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // ReplayOptions say which run is replayed and where.
@@ -58,123 +63,156 @@ type Difference struct {
 // Frozen, it runs nothing, and checks that the record is whole: that its events
 // make up the requests which were sent, and that its objects are the change.
 func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
-	recorded := newRun(Options{Environ: o.Environ}, "", time.Now())
-	defer recorded.close()
-	dir, err := record.OpenDirectory(o.RunDir)
+	recorded, err := readRecorded(o)
 	if err != nil {
 		return nil, err
 	}
-	recorded.rec.Directory = dir
-	if recorded.history, err = recorded.readHistory(); err != nil {
-		return nil, err
-	}
-	if !recorded.history.Begun() {
-		return nil, errors.New("the run had not begun: there is nothing to replay")
-	}
+	defer recorded.rec.Close()
 	if o.Out == "" {
 		if o.Out, err = os.MkdirTemp("", "agent-ci-replay-"); err != nil {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		defer sandbox.RemoveScratch(o.Out)
 	}
-	replay, err := newReplay(ctx, recorded, o)
-	if replay != nil {
-		defer replay.run.close()
-	}
-	if err != nil {
+	p := newReplay(recorded, o)
+	defer p.close()
+	if err := p.open(ctx, o); err != nil {
 		return nil, err
 	}
 	if o.Frozen {
-		return replay.frozen(ctx)
+		return p.frozen(ctx)
 	}
-	return replay.live(ctx)
+	return p.live(ctx)
+}
+
+// recordedRun is the run that is replayed.
+type recordedRun struct {
+	*history
+	rec *record.Record
+}
+
+func readRecorded(o ReplayOptions) (recordedRun, error) {
+	rec := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ}).rec
+	dir, err := record.OpenDirectory(o.RunDir)
+	if err != nil {
+		return recordedRun{}, err
+	}
+	rec.Directory = dir
+	h, err := readHistory(rec)
+	if err == nil && !h.Begun() {
+		err = errors.New("the run had not begun: there is nothing to replay")
+	}
+	if err != nil {
+		rec.Close()
+		return recordedRun{}, err
+	}
+	return recordedRun{h, rec}, nil
 }
 
 // replay is a run that takes its answers from another.
 type replay struct {
-	recorded *run
-	run      *run
-	into     string // the fresh tree
+	recorded recordedRun
+	in       *invocation
+	so       *reached
+	source   *workspace.Workspace // that has the objects of the fresh tree
+	into     string               // the fresh tree
 }
 
-// newReplay makes a fresh tree of the base commit, and a run in it.
-func newReplay(ctx context.Context, recorded *run, o ReplayOptions) (*replay, error) {
-	r := newRun(Options{Out: o.Out, Publish: publishNone, Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil}, "", time.Now())
-	r.history = recorded.history
-	p := &replay{recorded: recorded, run: r, into: filepath.Join(o.Out, record.CheckoutFolder)}
-	if err := r.openDirectory(); err != nil {
-		return p, err
+func newReplay(recorded recordedRun, o ReplayOptions) *replay {
+	in := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil})
+	in.publish = publishNone
+	return &replay{recorded: recorded, in: in, so: &reached{replays: true}, into: filepath.Join(o.Out, record.CheckoutFolder)}
+}
+
+// open makes the directory of the replay and finds the base commit.
+func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
+	if err := p.in.makeDirectory(o.Out); err != nil {
+		return err
 	}
-	r.adoptTask()
-	r.history, r.options.Publish = nil, publishNone
-	source := o.Dir
-	if source == "" {
-		source = recorded.history.Workspace.Root
+	was := p.recorded.Workspace
+	p.so.assignment = p.recorded.assignment()
+	p.so.project.publish, p.in.rec.ID = publishNone, p.recorded.Started.RunID
+	p.in.keepOut(p.so.job())
+	if p.source, err = p.openTree(ctx, cmp.Or(o.Dir, was.Root), ""); err == nil {
+		err = p.source.UseBase(gitops.BaseSpec{Branch: was.Base, SHA: was.BaseSHA})
 	}
-	if err := r.openCheckout(ctx, source); err != nil {
-		return p, checkoutFailure(err)
-	}
-	base, err := r.checkout.UseBase(gitops.BaseSpec{Branch: recorded.history.Workspace.Base, SHA: recorded.history.Workspace.BaseSHA})
+	return workspace.CheckoutFailure(err)
+}
+
+func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
+	ws, err := workspace.Open(ctx, p.in.rec, workspace.Options{Dir: dir, Path: p.in.env.Get("PATH"), Name: name})
 	if err != nil {
-		return p, checkoutFailure(err)
+		return nil, err
 	}
-	r.base = base
-	return p, nil
+	return ws, ws.StartOn(ctx, "")
+}
+
+func (p *replay) close() {
+	p.so.close()
+	if p.source != nil {
+		_ = p.source.Close()
+	}
+	p.in.rec.Close()
 }
 
 // live runs the recorded answers with the real tools.
 func (p *replay) live(ctx context.Context) (*Replayed, error) {
-	r := p.run
-	if p.recorded.history.onPull() {
+	if p.recorded.onPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
-	if err := r.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: r.base.Tree}); err != nil {
+	if err := p.makeTree(ctx); err != nil {
 		return nil, err
 	}
-	base, source := r.base, r.checkout
-	defer source.Close() // the fresh tree borrows its objects
-	if err := r.openCheckout(ctx, p.into); err != nil {
-		return nil, checkoutFailure(err)
-	}
-	if r.base.SHA != base.SHA {
-		return nil, fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(r.base.SHA), gitops.Short(base.SHA))
-	}
-	r.base.Branch = base.Branch
 	answers, outputs, err := p.record()
 	if err != nil {
 		return nil, err
 	}
-	r.model.Responder = answers
-	err = r.guarded(ctx, r.replayPipeline)
-	found := &Replayed{Tree: string(r.base.Tree)}
-	if !r.changes.Empty() {
-		found.Tree = string(r.changes.Tree)
+	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })
+	found := &Replayed{Tree: string(p.so.workspace.Base().Tree), Calls: len(outputs)}
+	if !p.so.change.Empty() {
+		found.Tree = string(p.so.change.Tree)
 	}
-	if r.conversation != nil {
+	if p.so.agent != nil {
 		if found.Body, err = p.writeBody(err); err != nil && found.Body == "" {
 			return nil, err
 		}
 	}
-	stop := r.outcomeOf(ctx, err)
-	found.Outcome, found.Message = stop.Outcome, r.rec.Redact(stop.Message)
-	r.endProcesses()
-	result := r.result(stop, err)
-	r.conclude(&result, nil)
-	found.Calls = len(outputs)
+	stop := p.so.end(ctx, p.in.rec, err)
+	found.Outcome, found.Message = stop.Outcome, p.in.rec.Redact(stop.Message)
+	if p.so.agent != nil {
+		p.so.agent.EndProcesses()
+	}
+	result := p.so.result(p.in.rec, stop, err)
+	p.in.conclude(p.so, &result, nil)
 	found.Differences, err = p.compare(outputs)
 	switch {
 	case !answers.lacked:
 		p.compareEnd(found, stop)
 	case p.endedByItself():
-		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.history.Finished.Message, Replayed: found.Message})
+		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.Finished.Message, Replayed: found.Message})
 		p.compareChecks(found)
 	}
 	return found, errors.Join(err, p.checkPatch(ctx, found))
 }
 
+// makeTree makes a fresh tree of the base commit, which borrows its objects.
+func (p *replay) makeTree(ctx context.Context) (err error) {
+	base := p.source.Base()
+	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: base.Tree}); err != nil {
+		return err
+	}
+	if p.so.workspace, err = p.openTree(ctx, p.into, "the replay's tree"); err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	if is := p.so.workspace.Base().SHA; is != base.SHA {
+		return fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(is), gitops.Short(base.SHA))
+	}
+	return p.so.workspace.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
+}
+
 // endedByItself says that nothing stopped the run before it had all answers.
 func (p *replay) endedByItself() bool {
-	end := p.recorded.history.Finished
+	end := p.recorded.Finished
 	return end != nil && !slices.Contains(goesOn, outcome.Outcome(end.Outcome))
 }
 
@@ -182,7 +220,7 @@ func (p *replay) endedByItself() bool {
 // It names the transcript that is replayed, and the folder that the run worked
 // in: two replays differ in nothing but durations.
 func (p *replay) writeBody(failed error) (string, error) {
-	view, err := p.run.rec.View()
+	view, err := p.in.rec.View()
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
@@ -191,37 +229,14 @@ func (p *replay) writeBody(failed error) (string, error) {
 		return "", errors.Join(failed, err)
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
-	p.run.shownAs = filepath.Base(p.recorded.rec.Path())
-	posts, err := p.run.compose(view)
+	proposal := p.in.proposal(p.so)
+	proposal.ShownAs = filepath.Base(p.recorded.rec.Path())
+	posts, err := body.Compose(view, p.in.means(p.so.project, p.so.workspace).BodyOptions(&proposal))
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
-	text := strings.ReplaceAll(posts.Body, p.run.checkout.Root(), p.recorded.history.Workspace.Root)
-	return text, errors.Join(failed, p.run.rec.Write(record.PullRequestFile, []byte(text)))
-}
-
-func (r *run) replayPipeline(ctx context.Context) error {
-	r.options.Publish = publishNone
-	return r.inTime(ctx,
-		r.knowRecorded, r.newForge, r.readCommandRules, r.spareBase, r.confine, r.begin, r.meetAgent, r.setUp, r.takeBaseline, r.briefAgent, r.workUntilVerified, r.judgeReplayed)
-}
-
-// judgeReplayed refuses what publishing would refuse before it asks anybody.
-func (r *run) judgeReplayed(ctx context.Context) error {
-	if r.changes.Empty() {
-		return r.judgeLeftOut()
-	}
-	return r.judgeChanges(ctx)
-}
-
-// knowRecorded finds the model's profile. Nothing makes the conversation
-// shorter: nobody reads it, and there is no recorded answer to that.
-func (r *run) knowRecorded(context.Context) (err error) {
-	answers := r.replayed()
-	r.model, err = worker.NewModel(answers, r.job, r.rec.Warn)
-	r.model.Profile.ContextWindow = 0
-	r.model.Left = func() bool { return answers.next < len(answers.answers) }
-	return err
+	text := strings.ReplaceAll(posts.Body, p.so.workspace.Root(), p.recorded.Workspace.Root)
+	return text, errors.Join(failed, p.in.rec.Write(record.PullRequestFile, []byte(text)))
 }
 
 // recordedAnswers is a model that says what one said before.
@@ -232,10 +247,22 @@ type recordedAnswers struct {
 	asks    bool // the run put its questions to people
 }
 
-// replayed is the record that stands in for the model; nil where none does.
-func (r *run) replayed() *recordedAnswers {
-	recorded, _ := r.model.Responder.(*recordedAnswers)
-	return recorded
+// model is the one that a job names, with these answers. Nothing makes the
+// conversation shorter: nobody reads it, and there is no recorded answer to that.
+func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, error) {
+	m, err := worker.NewModel(a, j, warn)
+	m.Profile.ContextWindow = 0
+	m.Left = func() bool { return a.next < len(a.answers) }
+	return m, err
+}
+
+// people are those to whom the run put its questions, where it did: nobody is asked
+// again.
+func (a *recordedAnswers) people() asking {
+	if !a.asks {
+		return nil
+	}
+	return func(context.Context, []question.Question) error { return nil }
 }
 
 func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe model.Observer) (*model.Response, error) {
@@ -260,9 +287,9 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.history.job, p.recorded.history.Warnings)}
+	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings)}
 	var outputs []transcript.ToolFinished
-	err := p.recorded.eachEvent(func(e transcript.Event) error {
+	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
 		switch e.Type {
 		case transcript.TypeModelResponse:
 			var d transcript.ModelResponse
@@ -273,7 +300,7 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 				return nil
 			}
 			for i := range d.Output {
-				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.history.Workspace.Root), jsonText(p.run.checkout.Root()))
+				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
 			}
 			answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeToolFinished:
@@ -297,8 +324,8 @@ func jsonText(s string) []byte {
 	return raw[1 : len(raw)-1]
 }
 
-func (r *run) eachEvent(take func(transcript.Event) error) error {
-	_, err := r.rec.Survey(func(_ *transcript.View, e transcript.Event) error { return take(e) })
+func eachEvent(of *record.Record, take func(transcript.Event) error) error {
+	_, err := of.Survey(func(_ *transcript.View, e transcript.Event) error { return take(e) })
 	return err
 }
 
@@ -306,7 +333,7 @@ func (r *run) eachEvent(take func(transcript.Event) error) error {
 // names of chunks, the folder that the work is in, and how long that makes them.
 func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, error) {
 	now := map[int]transcript.ToolFinished{}
-	err := p.run.eachEvent(func(e transcript.Event) error {
+	err := eachEvent(p.in.rec, func(e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}
@@ -319,7 +346,7 @@ func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, erro
 	for _, was := range recorded {
 		is, ran := now[was.Number]
 		a := lasting(was.Output)
-		b := lasting(strings.ReplaceAll(is.Output, p.run.checkout.Root(), p.recorded.history.Workspace.Root))
+		b := lasting(strings.ReplaceAll(is.Output, p.so.workspace.Root(), p.recorded.Workspace.Root))
 		if !ran {
 			b = "(not called)"
 		}
@@ -337,7 +364,8 @@ func lasting(output string) string { return passing.ReplaceAllString(output, "")
 
 // frozen checks that the record makes up what was sent and what was changed.
 func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
-	found := &Replayed{Tree: string(p.run.base.Tree)}
+	p.so.workspace, p.source = p.source, nil
+	found := &Replayed{Tree: string(p.so.workspace.Base().Tree)}
 	if err := p.checkRequests(found); err != nil {
 		return nil, err
 	}
@@ -346,49 +374,46 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	if err = errors.Join(err, p.checkPatch(ctx, found)); err != nil {
 		return nil, err
 	}
-	p.recorded.adoptHistory()
-	p.recorded.table = transcript.Verify{Passed: true}
-	if view.Verify != nil {
-		p.recorded.table = *view.Verify
-	}
-	if change := p.recorded.history.Work.Change; change != nil {
+	if change := p.recorded.Work.Change; change != nil {
 		if err := p.applyChange(ctx, change, found); err != nil {
 			return nil, err
 		}
 	}
-	means, proposal := p.recorded.means(), p.recorded.proposal()
-	means.Workspace = p.run.ws() // which has the template
-	posts, err := body.Compose(view, means.BodyOptions(&proposal))
-	if err != nil {
+	if found.Body, err = p.recordedBody(view); err != nil {
 		return nil, err
 	}
-	found.Body = posts.Body
-	return found, p.run.rec.Write(record.PullRequestFile, []byte(found.Body))
+	return found, p.in.rec.Write(record.PullRequestFile, []byte(found.Body))
+}
+
+// recordedBody is the body of the pull request by what the record tells. The template
+// is that of the checkout.
+func (p *replay) recordedBody(view *transcript.View) (string, error) {
+	proposal := publish.Proposal{Job: p.so.job(), Task: p.so.task, Table: transcript.Verify{Passed: true}}
+	if view.Verify != nil {
+		proposal.Table = *view.Verify
+	}
+	means := publish.Means{Record: p.recorded.rec, Workspace: p.so.workspace, Env: p.in.env}
+	posts, err := body.Compose(view, means.BodyOptions(&proposal))
+	return posts.Body, err
 }
 
 // applyChange makes the tree of the change in the fresh tree.
 func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
-	name := workPack(p.recorded.rec.Directory)
-	pack, err := p.recorded.rec.Open(name)
+	changes, err := p.so.workspace.ReadWork(ctx, p.recorded.rec.Directory, change)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return err
 	}
-	defer pack.Close()
-	changes, err := p.run.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	if !transcript.SameFiles(changeFiles(changes), change.Files) {
+	if !transcript.SameFiles(workspace.ChangeFiles(changes), change.Files) {
 		found.Differences = append(found.Differences, Difference{What: "change", Recorded: change.TreeSHA, Replayed: string(changes.Tree)})
 	}
 	found.Tree = string(changes.Tree)
-	return p.run.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: changes.Tree})
+	return p.so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: changes.Tree})
 }
 
 // checkRequests builds each request from the events and compares its digest.
 func (p *replay) checkRequests(found *Replayed) error {
-	rebuilt := model.Rebuilt{Chat: p.recorded.history.job.Model.Wire == "chat" && p.recorded.history.Started.Scripted == ""}
-	return p.recorded.eachEvent(func(e transcript.Event) error {
+	rebuilt := model.Rebuilt{Chat: p.recorded.job.Model.Wire == "chat" && p.recorded.Started.Scripted == ""}
+	return eachEvent(p.recorded.rec, func(e transcript.Event) error {
 		var d struct {
 			Turn                 int
 			SHA256               string

@@ -1,38 +1,39 @@
 package runner
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // goesOn are the outcomes of runs that were stopped: something around them ended
 // them, not their work.
 var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.InternalError}
 
-func cannotResume(format string, args ...any) *outcome.Stop {
-	return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s.", fmt.Sprintf(format, args...))
-}
+// redactedMark begins what stands in a transcript in the place of a secret.
+const redactedMark = "[secret "
 
-// resumable says whether a run can go on, with the limits that it then has.
-func (h *history) resumable() error {
+// resumable says whether a run can go on, with the limits that it then has. pending
+// says that it ended while its work was not in the checkout.
+func (h *history) resumable(pending bool) error {
 	switch {
 	case !h.Begun():
-		return cannotResume("it was stopped before it had begun; start a new one")
-	case h.Finished != nil && !h.pending && !slices.Contains(goesOn, outcome.Outcome(h.Finished.Outcome)):
-		return cannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
+		return workspace.CannotResume("it was stopped before it had begun; start a new one")
+	case h.Finished != nil && !pending && !slices.Contains(goesOn, outcome.Outcome(h.Finished.Outcome)):
+		return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
 	case strings.Contains(string(h.Started.Job), redactedMark):
-		return cannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
+		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
 	case h.onPull() && !h.worked():
-		return cannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
-	case h.onPull() && !strings.HasPrefix(h.Workspace.Branch, runBranches):
-		return cannotResume("it went on with a person's pull request; ask there again")
+		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
+	case h.onPull() && !intake.OfRun(h.Workspace.Branch):
+		return workspace.CannotResume("it went on with a person's pull request; ask there again")
 	case h.Started.Scripted != "":
-		return cannotResume("its answers came from a scripted session; start it again")
+		return workspace.CannotResume("its answers came from a scripted session; start it again")
 	}
 	return h.withinLimit()
 }
@@ -46,20 +47,21 @@ func (h *history) withinLimit() error {
 	if limit, was := settings.LimitOf(h.job.Limits, key), settings.LimitOf(h.limits, key); limit > was || limit == 0 {
 		return nil
 	}
-	return cannotResume("%s is used up; raise it with --set %s=…", key, key)
+	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)
 }
 
-// stopped says whether a run that ended so can go on.
-func (r *run) stopped(o outcome.Outcome) bool {
-	return r.rec.Begun() && r.checkout != nil && r.options.Replay == "" && r.replayed() == nil && !r.joins() && slices.Contains(goesOn, o)
+// canGoOn says whether a run that ended so can go on. What a scripted session or a
+// record answered to, or what joined a person's branch, cannot.
+func (in *invocation) canGoOn(so *reached, o outcome.Outcome) bool {
+	return in.rec.Begun() && so.workspace != nil && in.script == "" && !so.replays && so.task.Mode != intake.Join && slices.Contains(goesOn, o)
 }
 
 // resumeHint tells a person how a run that was stopped goes on.
-func (r *run) resumeHint(o outcome.Outcome, reason string) string {
-	if !r.stopped(o) || r.movesIn { // the message says it already
+func (in *invocation) resumeHint(so *reached, o outcome.Outcome, reason string) string {
+	if !in.canGoOn(so, o) || so.workspace.Moving() { // the message says it already
 		return ""
 	}
-	command := "agent-ci resume " + r.rec.Path()
+	command := "agent-ci resume " + in.rec.Path()
 	if o == outcome.BudgetExceeded {
 		command += " --set " + settings.LimitKey(reason) + "=…"
 	}

@@ -4,17 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/actions"
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // ResumeOptions say which run goes on. All settings but limits are those of its
@@ -23,187 +22,151 @@ type ResumeOptions struct {
 	RunDir string
 	Dir    string   // the checkout; empty means where the run worked
 	Set    []string // limits, which may be other ones: KEY=VALUE
-	Quiet  bool
 
-	Environ  []string
-	Reserved []string
-	Version  string
-	Events   io.Writer // as in Options
-	Progress io.Writer
-	Step     *actions.Step // as in Options
-	Hurry    context.Context
+	Surroundings
 }
-
-// redactedMark begins what stands in a transcript in the place of a secret.
-const redactedMark = "[secret "
 
 // Resume goes on with a run that was killed or stopped, from its last event.
 // Before it has begun to, what fails leaves the run directory as it is, so that
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
-	r := newRun(Options{
-		Dir: o.Dir, Quiet: o.Quiet, Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Events: o.Events, Progress: o.Progress, Step: o.Step, Hurry: o.Hurry,
-	}, "", time.Now())
-	return r.attended(ctx, o.Hurry, func() record.Result {
-		result := r.again(ctx, o)
-		r.tellStep(&result)
-		return result
+	in := newInvocation("", settings.Given{}, o.Surroundings)
+	in.dir = o.Dir
+	return in.attended(ctx, func(so *reached, left *departure) record.Result {
+		in.maskSecrets()
+		var h *history
+		err := guarded(ctx, func(ctx context.Context) (err error) {
+			h, err = in.reopen(ctx, o)
+			return err
+		})
+		if h != nil && h.Finished != nil && !in.rec.Has(record.ResultFile) {
+			return in.concludeAgain(so, h)
+		}
+		if err == nil {
+			in.adopt(h, so)
+			if err = in.rec.Reserve(); err == nil {
+				err = guarded(ctx, func(ctx context.Context) error { return in.resume(ctx, h, so, left) })
+			}
+		}
+		if !so.resumed {
+			return in.unrecorded(so, err)
+		}
+		return in.finish(ctx, so, left, err)
 	})
 }
 
-func (r *run) again(ctx context.Context, o ResumeOptions) record.Result {
-	err := r.guarded(ctx, func(ctx context.Context) error { return r.reopen(ctx, o) })
-	if r.history != nil && r.history.Finished != nil && !r.rec.Has(record.ResultFile) {
-		return r.concludeAgain()
+// reopen reads the run directory, and makes sure that nobody else works in it. What
+// was read of the run is there beside an error.
+func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, err error) {
+	if in.rec.Directory, err = record.OpenDirectory(o.RunDir); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = r.guarded(ctx, r.proceed)
+	if err := in.rec.Lock(); err != nil {
+		return nil, err
 	}
-	if !r.resumed {
-		return r.unrecorded(err)
-	}
-	return r.finish(ctx, err)
-}
-
-// reopen reads the run directory, and makes sure that nobody else works in it.
-func (r *run) reopen(ctx context.Context, o ResumeOptions) error {
-	r.maskSecrets()
-	dir, err := record.OpenDirectory(o.RunDir)
+	torn, err := in.rec.Reopen(in.watch.Show)
 	if err != nil {
-		return err
+		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
 	}
-	r.rec.Directory = dir
-	if err := r.rec.Lock(); err != nil {
-		return err
+	if h, err = readHistory(in.rec); err != nil {
+		return nil, err
 	}
-	if r.torn, err = r.rec.Reopen(r.watch.Show); err != nil {
-		return cannotResume("%s", outcome.Trimmed(err)).Because(err)
+	h.torn, h.raised, h.limits = torn, o.Set, h.job.Limits
+	if h.job.Limits, err = settings.SetLimits(h.limits, o.Set); err != nil {
+		return h, err
 	}
-	if r.history, err = r.readHistory(); err != nil {
-		return err
+	if err := h.resumable(workspace.Pending(in.rec.Directory)); err != nil {
+		return h, err
 	}
-	r.history.limits, r.raised = r.history.job.Limits, o.Set
-	if r.history.job.Limits, err = settings.SetLimits(r.history.limits, o.Set); err != nil {
-		return err
+	if err := in.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+		return h, workspace.CannotResume("%s", outcome.Trimmed(err))
 	}
-	r.history.pending = r.rec.Has(awayFile)
-	if err := r.history.resumable(); err != nil {
-		return err
-	}
-	if err := r.rec.Unaltered(ctx, r.history.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
-		return cannotResume("%s", outcome.Trimmed(err))
-	}
-	r.adoptHistory()
-	return dir.Reserve()
+	return h, nil
 }
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
-func (r *run) concludeAgain() record.Result {
-	end := r.history.Finished
-	result := record.Result{Worked: r.history.worked(), Directory: r.rec.Path(), File: record.ResultFile, Summary: end.Summary}
-	if err := json.Unmarshal(end.Result, &result); err != nil {
-		return r.unrecorded(fmt.Errorf("read the last event: %w", err))
+func (in *invocation) concludeAgain(so *reached, h *history) record.Result {
+	result := record.Result{Worked: h.worked(), Directory: in.rec.Path(), File: record.ResultFile, Summary: h.Finished.Summary}
+	if err := json.Unmarshal(h.Finished.Result, &result); err != nil {
+		return in.unrecorded(so, fmt.Errorf("read the last event: %w", err))
 	}
-	if change := r.history.Work.Change; change != nil && len(change.Files) > 0 {
+	if change := h.Work.Change; change != nil && len(change.Files) > 0 {
 		result.Stat = change.Files
 	}
-	result.TranscriptSHA256 = r.rec.Log().Head()
-	if err := r.rec.WriteJSON(record.ResultFile, result); err != nil {
+	result.TranscriptSHA256 = in.rec.Log().Head()
+	if err := in.rec.WriteJSON(record.ResultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	return result
 }
 
-// adoptHistory takes over what the transcript says of the run.
-func (r *run) adoptHistory() {
-	h := r.history
-	r.adoptTask()
-	r.began = time.Now().Add(-h.elapsed)
-	r.rec.GoOn(h.Warnings)
-	r.plan, r.attempts, r.committed = h.Plan, h.Work.Attempts, h.Commit()
-}
-
-// adoptTask takes over what the run was to do, and nothing of what it did.
-func (r *run) adoptTask() {
-	h := r.history
-	r.rec.ID, r.branch = h.Started.RunID, h.Workspace.Branch
-	r.options.Publish = h.Started.Publish
-	r.set = &settings.Settings{Job: h.job}
-	r.job = &r.set.Job
-	r.redact()
-	r.task = task{source: h.Task.Source, name: h.Task.Source, title: h.Task.Title, text: h.Task.Text, url: h.Task.URL, key: h.Started.Key, snapshot: h.Task.Snapshot, trigger: h.Task.Trigger, actor: h.Task.Actor, actorID: h.Task.ActorID}
-	if issue, err := job.ParseIssue(h.Task.Issue); err == nil && issue.Repository != "" {
-		r.task.issue, r.task.name = &issue, "issue "+issue.String()
-	}
-	if h.Task.Author != "" {
-		r.task.author = &forge.User{Login: h.Task.Author, ID: h.Task.AuthorID}
-	}
-}
-
-// proceed is the pipeline from where the run was. A run whose time is over goes
-// on too, to what is done with its work.
-func (r *run) proceed(ctx context.Context) error {
-	if err := inTurn(ctx, r.meetModel, r.newForge, r.endLeftovers, r.resumeCheckout, r.readCommandRules, r.spareBase, r.confine, r.choosePublishing,
-		r.readOutputSchema, r.recordResumed, r.resumeProgress, r.meetAgent); err != nil {
-		return err
-	}
-	begin := []func(context.Context) error{r.restore, r.moveIn}
-	if !r.history.worked() {
-		begin = []func(context.Context) error{r.setUp, r.takeBaseline, r.briefAgent}
-	}
-	return r.inTime(ctx, append(begin, r.workUntilVerified, r.askOutput, r.publishWork)...)
+// adopt takes over what the transcript says of a run that goes on.
+func (in *invocation) adopt(h *history, so *reached) {
+	so.assignment = h.assignment()
+	in.rec.ID, in.publish, in.began = h.Started.RunID, h.Started.Publish, time.Now().Add(-h.elapsed)
+	in.keepOut(so.job())
+	in.rec.GoOn(h.Warnings)
+	so.told, so.worked, so.committed = worker.Work{Plan: h.Plan}, h.worked(), h.Commit()
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,
 // and not in the one of its last end.
-func (r *run) recordResumed(context.Context) error {
-	if r.found.Away != "" {
-		if err := r.rec.Write(awayFile, []byte(r.found.Away)); err != nil {
-			return err
-		}
+func (in *invocation) recordResumed(h *history, so *reached, left *departure) error {
+	if err := so.workspace.BeginMove(so.found.Away); err != nil {
+		return err
 	}
 	event := transcript.RunResumed{
-		Version: r.options.Version, Torn: r.torn, Undone: r.found.Undone, Elsewhere: r.found.Away != "", Limits: r.raised, Seconds: r.history.elapsed.Seconds(),
+		Version: in.version, Torn: h.torn, Undone: so.found.Undone, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
 	}
-	if end := r.history.Finished; end != nil {
+	if end := h.Finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
 	}
-	if err := r.rec.Append(transcript.TypeRunResumed, event); err != nil {
+	if err := in.rec.Append(transcript.TypeRunResumed, event); err != nil {
 		return err
 	}
-	r.resumed, r.movesIn = true, r.found.Away != "" && r.history.worked()
-	r.rec.Live()
-	if err := r.rec.SyncLog(); err != nil {
+	so.resumed = true
+	in.rec.Live()
+	if err := in.rec.SyncLog(); err != nil {
 		return err
 	}
-	r.rec.Remove(record.ResultFile)
-	r.departure.from(r.rec)
+	in.rec.Remove(record.ResultFile)
+	left.from(in.rec)
 	return nil
 }
 
-// resumeProgress goes on with the comment that showed how far the run was, where
+// showProgressAgain goes on with the comment that showed how far the run was, where
 // an event had asked for it.
-func (r *run) resumeProgress(ctx context.Context) error {
-	number := r.history.askedOn()
-	if number == 0 || !strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), r.repo.Name()) {
-		return nil
+func (in *invocation) showProgressAgain(ctx context.Context, h *history, so *reached) {
+	number, here := h.askedOn(), in.env.Get("GITHUB_REPOSITORY")
+	if number == 0 || !strings.EqualFold(here, so.project.name()) {
+		return
 	}
-	r.request = &actions.Request{Number: number}
-	r.lookForProgress(ctx, number)
-	return r.beginProgress(ctx)
+	so.task.ProgressOn = number
+	if on, err := so.project.forge.Repository(here).Issue(ctx, number); err == nil {
+		for _, c := range on.Comments {
+			if intake.IsProgress(c) {
+				so.task.ProgressLike = append(so.task.ProgressLike, c)
+			}
+		}
+	}
+	in.showProgress(ctx, so)
 }
 
-// restore puts the conversation and the baseline where the last event left
-// them.
-func (r *run) restore(ctx context.Context) error {
-	r.table = transcript.Verify{Passed: true}
-	if r.history.Baseline != nil {
-		r.baseline = r.history.Baseline.Rows
-		r.table = *r.history.Baseline
+// moveIn makes the checkout what it was when the run was stopped, as far as that
+// can be done: the setup commands are run again, and the work is put in.
+func (so *reached) moveIn(ctx context.Context, h *history) error {
+	untracked := so.checks().NeedUntracked()
+	if so.found.Away == "" {
+		if !untracked {
+			return nil
+		}
+		return so.workspace.KeepUntrackedAgain(ctx)
 	}
-	if len(r.baseline) != len(r.job.Verify) {
-		return cannotResume("its transcript has no baseline of the verify commands")
+	if err := so.checks().SetUp(ctx); err != nil {
+		return err
 	}
-	return r.briefAgent(ctx)
+	return so.workspace.MoveIn(ctx, workspace.Move{
+		Away: so.found.Away, Change: h.Work.Change, ApplyPatches: so.agent.ApplyPatches, Untracked: untracked,
+	})
 }

@@ -59,8 +59,7 @@ func (a *publishArguments) publish(ctx context.Context, p process, rest []string
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	result := runner.Publish(ctx, runner.PublishOptions{
-		RunDir: rest[0], Dir: a.repo, JobFile: a.job, Set: append(setLines(p), a.set...), Quiet: a.quiet,
-		Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr, Step: stepOf(p),
+		RunDir: rest[0], Dir: a.repo, JobFile: a.job, Set: append(setLines(p), a.set...), Surroundings: surroundings(p, a.quiet),
 	})
 	showResult(p.stdout, p.stderr, result)
 	return failing.status(result)

@@ -41,7 +41,7 @@ func resume(flags *flagSet) deed {
 	flags.on(&quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
 		options := runner.ResumeOptions{
-			RunDir: rest[0], Dir: repo, Set: set, Quiet: quiet, Environ: p.environ, Reserved: reserved(), Version: version, Progress: p.stderr, Step: stepOf(p),
+			RunDir: rest[0], Dir: repo, Set: set, Surroundings: surroundings(p, quiet),
 		}
 		show := p.stdout
 		if asJSON {

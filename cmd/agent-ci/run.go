@@ -84,8 +84,8 @@ func (a *runArguments) run(ctx context.Context, p process, rest []string) int {
 	}
 	options := runner.Options{
 		Issue: a.issue, Prompt: a.prompt, PromptFile: a.promptFile,
-		Dir: a.repo, Out: a.out, Publish: a.publish, Replay: a.replay, Set: append(setLines(p), a.set...), Model: a.model, Quiet: a.quiet,
-		Environ: p.environ, Reserved: reserved(), Version: version, Stdin: p.stdin, Progress: p.stderr, Step: stepOf(p),
+		Dir: a.repo, Out: a.out, Publish: a.publish, Replay: a.replay, Set: append(setLines(p), a.set...), Model: a.model, Stdin: p.stdin,
+		Surroundings: surroundings(p, a.quiet),
 	}
 	if len(rest) == 1 {
 		options.JobFile = rest[0]
@@ -129,4 +129,9 @@ func (a *runArguments) hasTask(environ []string) bool {
 	bySet := slices.ContainsFunc(a.set, func(s string) bool { return strings.HasPrefix(s, "task.") })
 	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
 	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
+}
+
+// surroundings are what a run takes from where the program was started.
+func surroundings(p process, quiet bool) runner.Surroundings {
+	return runner.Surroundings{Environ: p.environ, Reserved: reserved(), Version: version, Quiet: quiet, Progress: p.stderr, Step: stepOf(p)}
 }

@@ -23,6 +23,21 @@ func (s *Settings) besideJob(name string) string {
 	return filepath.Join(filepath.Dir(s.File.Path), filepath.FromSlash(name))
 }
 
+// OnBranch are the settings of a run whose change goes to that branch.
+func (s *Settings) OnBranch(name string) *Settings {
+	on := *s
+	on.Job.PullRequest.Branch = name
+	return &on
+}
+
+// ForPerson are the settings of a run that goes on with a person's branch, which gets
+// what is done and passes, and nothing else.
+func (s *Settings) ForPerson() *Settings {
+	careful := *s
+	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
+	return &careful
+}
+
 // Secrets are what a run removes from everything that it writes or sends: the keys
 // and tokens of its environment, and what the job, which may be nil, gives to
 // commands or to the model's API under a name like theirs.

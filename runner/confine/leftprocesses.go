@@ -1,22 +1,23 @@
-package runner
+package confine
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// endLeftovers kills what the commands of the killed run left running: they
-// have its folder of programs on their PATH.
-func (r *run) endLeftovers(context.Context) error {
-	mark := r.rec.Join(programsFolder)
+// EndProcesses kills what the commands of a run that was killed left running: they
+// have the run's folder of programs on their PATH.
+func EndProcesses(rec *record.Record) {
+	mark := rec.Join(ProgramsFolder)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil // no such thing here; they died with the run or stay
+		return // no such thing here; they died with the run or stay
 	}
 	for _, entry := range entries {
 		pid, isProcess := processID(entry.Name())
@@ -28,10 +29,9 @@ func (r *run) endLeftovers(context.Context) error {
 			continue // of another user, or gone
 		}
 		if ofRun(strings.Split(string(raw), "\x00"), mark) {
-			endProcess(pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	return nil
 }
 
 func ofRun(env []string, folder string) bool {
@@ -46,5 +46,3 @@ func processID(name string) (int, bool) {
 	pid, err := strconv.Atoi(name)
 	return pid, err == nil && pid > 1
 }
-
-func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

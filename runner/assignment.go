@@ -1,0 +1,326 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// assignment is what a run is to do: by which settings, for whom, and who answers
+// its agent.
+type assignment struct {
+	settings *settings.Settings
+	project  project
+	task     intake.Task
+	source   *intake.Source // of the task; nil where it comes from a record
+	model    worker.Model
+	output   settings.OutputSchema
+}
+
+func (a assignment) job() *job.Job { return &a.settings.Job }
+
+// by is the assignment under other settings.
+func (a assignment) by(set *settings.Settings) assignment {
+	a.settings = set
+	if a.source != nil {
+		source := *a.source
+		source.Job, source.JobFile = &set.Job, set.File.Name
+		a.source = &source
+	}
+	return a
+}
+
+// surroundings are what the environment says of where a task comes from.
+func surroundings(env settings.Environment) intake.Surroundings {
+	return intake.Surroundings{
+		InActions: env.InActions(), EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"),
+		Repository: env.Get("GITHUB_REPOSITORY"), HasToken: env.Token() != "",
+	}
+}
+
+// configure merges the layers of configuration. The job may name another base than
+// the one that the checkout, which may be nil, stands on; then the job is read again
+// from there.
+func (in *invocation) configure(ctx context.Context, ws *workspace.Workspace) (*settings.Settings, error) {
+	set, err := in.load(ctx, ws)
+	if err != nil || ws == nil {
+		return set, err
+	}
+	wanted := set.Job.Repository.Base
+	if wanted == "" || wanted == ws.Base().Branch {
+		return set, nil
+	}
+	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: wanted}); err != nil {
+		return nil, workspace.CheckoutFailure(err)
+	}
+	again, err := in.load(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	if is := again.Job.Repository.Base; is != "" && is != wanted {
+		return again, outcome.Stopf(outcome.InvalidInput, "base",
+			"The configuration on %s names another base, %s; give the one that holds with --set repository.base=….", wanted, is)
+	}
+	return again, nil
+}
+
+func (in *invocation) load(ctx context.Context, ws *workspace.Workspace) (*settings.Settings, error) {
+	set, err := in.source.Load(ctx, commitOf(ws))
+	if err == nil {
+		in.keepOut(&set.Job)
+	}
+	return set, err
+}
+
+func commitOf(ws *workspace.Workspace) settings.Commit {
+	if ws == nil {
+		return settings.Commit{}
+	}
+	return ws.Commit()
+}
+
+// assign finds out what a run is to do, and whether who asks for it may. It asks
+// nobody but the forge. known is what was found out by other settings; zero for
+// nothing.
+func (in *invocation) assign(ctx context.Context, event intake.Event, set *settings.Settings, ws *workspace.Workspace, known assignment) (a assignment, err error) {
+	a.settings, a.project = set, known.project
+	a.source = in.intakeSource(event, set, ws)
+	if a.source.Request, err = event.Request(&set.Job); err != nil {
+		return a, err
+	}
+	if known.source != nil {
+		a.source.Accounts = known.source.Accounts
+	} else if a.project, err = in.findProject(&set.Job, ws, ""); err != nil {
+		return a, err
+	}
+	a.source.Forge, a.source.To = a.project.forge, a.project.to
+	pull, err := a.source.Admit(ctx)
+	if err != nil {
+		return a, err
+	}
+	if a.model, err = in.findModel(ctx, &set.Job); err != nil {
+		return a, err
+	}
+	if pull != nil {
+		a = a.by(set.OnBranch(pull.Head))
+	}
+	if a.task, err = a.source.Read(ctx, pull); err != nil {
+		return a, err
+	}
+	a.output, err = in.source.ReadOutputSchema(ctx, commitOf(ws), a.settings)
+	return a, err
+}
+
+func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
+	return &intake.Source{
+		Event: event, Job: &set.Job, JobFile: set.File.Name, Accounts: new(intake.Accounts), Record: in.rec, Publishes: in.publish != publishNone,
+		Prompt: func(ctx context.Context) (string, error) { return in.source.ReadPrompt(ctx, commitOf(ws), set) },
+		Beside: func(ctx context.Context, name string, limit int64) ([]byte, error) {
+			return in.source.ReadBeside(ctx, commitOf(ws), set, name, limit)
+		},
+	}
+}
+
+// findModel finds out who answers: a scripted session or the API. It asks nothing yet.
+func (in *invocation) findModel(ctx context.Context, j *job.Job) (worker.Model, error) {
+	in.warnOfShortSecrets()
+	if in.script != "" {
+		return worker.NewScriptedModel(ctx, in.script, j)
+	}
+	return worker.NewAPIModel(j, in.env, in.version, in.rec.Warn)
+}
+
+// project is the repository that a run is for, and where its change goes.
+type project struct {
+	forge     forge.Forge
+	to        forge.Repository // without a name where none is known
+	serverURL string           // of the forge's pages and repositories
+	publish   string           // where a change goes: one of the modes
+}
+
+// The publish modes.
+const (
+	publishGitHub = "github" // push to GitHub, open a pull request
+	publishLocal  = "local"  // commit here, push to an origin on this machine
+	publishNone   = "none"   // leave the change in the checkout
+)
+
+// PublishModes are the values of --publish.
+func PublishModes() []string { return []string{publishGitHub, publishLocal, publishNone} }
+
+// findProject finds out which repository a run is for and how GitHub is reached. It
+// asks nothing yet. recorded is the name of the repository that an earlier part of
+// the run was for; empty for none.
+func (in *invocation) findProject(j *job.Job, ws *workspace.Workspace, recorded string) (project, error) {
+	api, server := github.Addresses(in.env.Get)
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: in.env.Token(), UserAgent: "agent-ci/" + in.version})
+	if err != nil {
+		return project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
+	}
+	origin := ""
+	if ws != nil {
+		origin = ws.Checkout().Origin()
+	}
+	name := cmp.Or(recorded, intake.RepositoryName(j, in.env.Get("GITHUB_REPOSITORY"), origin, server))
+	if _, short, _ := strings.Cut(name, "/"); short == "" {
+		name = ""
+	}
+	p := project{forge: client, to: client.Repository(name), serverURL: server, publish: in.publish}
+	switch {
+	case p.publish != "":
+	case in.env.Token() != "" && name != "":
+		p.publish = publishGitHub
+	default:
+		p.publish = publishLocal
+	}
+	if p.publish == publishGitHub {
+		return p, p.canBeReached(in.env.Token() != "")
+	}
+	return p, nil
+}
+
+func (p project) canBeReached(hasToken bool) error {
+	switch {
+	case p.name() == "":
+		return outcome.Stopf(outcome.InvalidInput, "no_repository",
+			"No GitHub repository is known to publish to: set repository.name, or use --publish local.")
+	case !hasToken:
+		return outcome.Stopf(outcome.InvalidInput, "no_token",
+			"There is no GitHub token: set GITHUB_TOKEN, with the permissions contents: write and pull-requests: write, or use --publish local.")
+	}
+	return nil
+}
+
+// name is OWNER/NAME; empty where no repository is known.
+func (p project) name() string {
+	if p.to == nil {
+		return ""
+	}
+	return p.to.Name()
+}
+
+// onForge publishes on the project's forge.
+func (in *invocation) onForge(p project, ws *workspace.Workspace) publish.Forge {
+	return publish.Forge{Means: in.means(p, ws), Server: p.forge}
+}
+
+func (in *invocation) means(p project, ws *workspace.Workspace) publish.Means {
+	return publish.Means{Record: in.rec, Workspace: ws, Env: in.env, Repository: p.name(), ServerURL: p.serverURL}
+}
+
+// destination is where a change of the project goes; nil for nowhere.
+func (in *invocation) destination(p project, ws *workspace.Workspace) publish.Destination {
+	switch p.publish {
+	case publishGitHub:
+		return in.onForge(p, ws)
+	case publishLocal:
+		return publish.Local{Means: in.means(p, ws)}
+	}
+	return nil
+}
+
+// openHere opens the checkout that --repo names, on the base that the event names.
+// That there is none, or none that can be used, is no end yet, for the run may
+// clone one: why tells of it. A checkout without that base is given all the same, so
+// that nothing is configured without it.
+func (in *invocation) openHere(ctx context.Context, base string) (ws *workspace.Workspace, why error) {
+	ws, why = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH")})
+	if why == nil {
+		why = ws.StartOn(ctx, base)
+	}
+	return ws, why
+}
+
+// baseOf is the branch from which a run on a pull request is configured.
+func baseOf(event intake.Event, t intake.Task) string {
+	if t.Pull != nil {
+		return t.Pull.Base
+	}
+	return event.Base()
+}
+
+// wantsClone says whether the run works on another repository than the checkout's
+// or on another base than the checkout is on, or there is no checkout.
+func (in *invocation) wantsClone(a assignment, ws *workspace.Workspace, noCheckout error) bool {
+	switch {
+	case a.project.name() == "":
+		return false
+	case ws == nil:
+		return errors.Is(noCheckout, gitops.ErrNotRepository)
+	case a.task.Pull != nil && a.task.Pull.Base != ws.Base().Branch:
+		return true // a comment's event does not tell the workflow which branch to check out
+	}
+	here := intake.NameInURL(ws.Checkout().Origin(), a.project.serverURL)
+	if here == "" && in.env.InActions() && strings.EqualFold(in.env.Get("GITHUB_REPOSITORY"), a.project.name()) {
+		return false // the checkout of a workflow, whose origin another step changed
+	}
+	return !strings.EqualFold(here, a.project.name())
+}
+
+// clone clones the repository in the place of the checkout here, which may be nil,
+// and reads what configures a run there.
+func (in *invocation) clone(ctx context.Context, a assignment, event intake.Event, here *workspace.Workspace) (*workspace.Workspace, *settings.Settings, error) {
+	if here != nil {
+		if err := here.Close(); err != nil {
+			return nil, nil, fmt.Errorf("close the checkout of another repository: %w", err)
+		}
+	}
+	base := baseOf(event, a.task)
+	cloned, err := workspace.Clone(ctx, in.rec, workspace.CloneOptions{
+		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, From: in.remote(a.project), Repository: a.project.name(),
+		Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := in.configure(ctx, cloned)
+	return cloned, set, err
+}
+
+func (in *invocation) remote(p project) remote.Remote { return in.onForge(p, nil).Remote() }
+
+// sameJob says whether two settings, which may differ in where they were read, have
+// the same job.
+func sameJob(a, b *settings.Settings) bool { return reflect.DeepEqual(a.Job, b.Job) }
+
+// joinBranch puts the checkout on the end of a person's branch. What configures the
+// run was read from the base by now.
+func (in *invocation) joinBranch(ctx context.Context, a assignment, event intake.Event, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
+	pull := a.task.Pull
+	tip, err := intake.LookUpBranch(ctx, a.project.forge.Repository(event.Repository), pull.Head)
+	switch {
+	case err != nil:
+		return ws, a, err
+	case tip == nil:
+		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", pull.Head, pull.Number, pull.URL)
+	}
+	on := gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}
+	err = ws.SetBase(ctx, on)
+	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
+		cloned, set, failed := in.clone(ctx, a, event, ws)
+		if failed != nil {
+			return cloned, a, failed
+		}
+		ws, a = cloned, a.by(set)
+		err = ws.SetBase(ctx, on)
+	}
+	if err != nil {
+		return ws, a, workspace.CheckoutFailure(err)
+	}
+	return ws, a.by(a.settings.OnBranch(pull.Head).ForPerson()), ws.HasFolder(a.job().Repository.Path)
+}

@@ -1,0 +1,334 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// run is a run from its event to its outcome. A nil error means that the stages
+// left the outcome to finish, which reads it off what was reached.
+func (in *invocation) run(ctx context.Context, so *reached) error {
+	event := intake.ReadEvent(ctx, surroundings(in.env))
+	ws, noCheckout := in.openHere(ctx, event.Base())
+	if so.workspace = ws; noCheckout != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	set, err := in.configure(ctx, ws)
+	if err != nil {
+		return err
+	}
+	so.settings = set
+	if err := in.inTime(ctx, set.Job.Limits, func(ctx context.Context) error { return in.takeOn(ctx, event, so, noCheckout) }); err != nil {
+		return err
+	}
+	// A clone may have brought other settings, and so another limit of time.
+	return in.inTime(ctx, so.job().Limits, func(limited context.Context) error {
+		if err := in.makeReady(limited, event, so); err != nil {
+			return err
+		}
+		return in.work(limited, ctx, so, 0)
+	})
+}
+
+// takeOn finds out what the run is to do, and makes sure that there is a checkout of
+// the right repository, clean and on its base commit.
+func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reached, noCheckout error) (err error) {
+	if so.assignment, err = in.assign(ctx, event, so.settings, so.workspace, assignment{}); err != nil {
+		return err
+	}
+	if in.wantsClone(so.assignment, so.workspace, noCheckout) {
+		asked := so.assignment
+		cloned, set, err := in.clone(ctx, asked, event, so.workspace)
+		if so.workspace = cloned; err != nil {
+			return err
+		}
+		so.assignment = asked.by(set)
+		// Whom to listen to is the repository's to say.
+		if !sameJob(asked.settings, set) {
+			if so.assignment, err = in.assign(ctx, event, set, cloned, asked); err != nil {
+				return err
+			}
+		}
+	}
+	if so.workspace == nil {
+		return workspace.CheckoutFailure(noCheckout)
+	}
+	return so.workspace.Prepare(ctx, so.preparation())
+}
+
+// makeReady does what comes before the agent: what would keep a change from being
+// published is found now, commands are confined, the first events are written, and
+// the agent is told of its task.
+func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *reached) error {
+	by, err := settings.ReadRules(ctx, so.workspace.Commit(), so.job().Policy.Rules)
+	if err != nil {
+		return err
+	}
+	in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
+	base := so.workspace.Base()
+	if err := so.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
+		return err
+	}
+	if err := so.source.NotDone(ctx, so.task, base.Branch, base.SHA); err != nil {
+		return err
+	}
+	var guides []agent.Guide
+	if so.task.Mode == intake.Join { // after that the base's are not here
+		if guides, err = in.readGuides(so); err != nil {
+			return err
+		}
+		if so.workspace, so.assignment, err = in.joinBranch(ctx, so.assignment, event, so.workspace); err != nil {
+			return err
+		}
+	}
+	if err := in.preparePublishing(ctx, so); err != nil {
+		return err
+	}
+	if err := in.confine(ctx, so, by); err != nil {
+		return err
+	}
+	if err := in.begin(so); err != nil {
+		return err
+	}
+	in.showProgress(ctx, so)
+	if so.task.Mode != intake.Join {
+		if guides, err = in.readGuides(so); err != nil {
+			return err
+		}
+	}
+	if so.agent, err = worker.New(ctx, in.agentOptions(so, in.people(so))); err != nil {
+		return err
+	}
+	if err := in.setUpAndBrief(ctx, so, guides); err != nil {
+		return err
+	}
+	return in.layEarlierChange(ctx, so, event)
+}
+
+// setUpAndBrief runs the setup commands and the checks on the base, and tells the
+// agent of the task.
+func (in *invocation) setUpAndBrief(ctx context.Context, so *reached, guides []agent.Guide) (err error) {
+	if err := so.checks().SetUp(ctx); err != nil {
+		return err
+	}
+	if so.baseline, err = so.checks().Baseline(ctx); err != nil {
+		return err
+	}
+	so.table = so.baseline
+	return in.brief(ctx, so, guides)
+}
+
+// work lets the agent work until its change is verified, and publishes the change,
+// also when the time of the run is over and the job wants its work all the same.
+// attempts is how many of verification are over.
+func (in *invocation) work(ctx, whole context.Context, so *reached, attempts int) error {
+	if err := in.workUntilVerified(ctx, whole, so, attempts); err != nil {
+		return err
+	}
+	if err := so.askOutput(ctx); err != nil {
+		return err
+	}
+	return inGrace(ctx, whole, func(ctx context.Context) error { return in.publishChange(ctx, so) })
+}
+
+// resume is a run from where it was. A run whose time is over goes on too, to what is
+// done with its work.
+func (in *invocation) resume(ctx context.Context, h *history, so *reached, left *departure) error {
+	guides, err := in.reenter(ctx, h, so, left)
+	if err != nil {
+		return outcome.Of(ctx, err)
+	}
+	return in.inTime(ctx, so.job().Limits, func(limited context.Context) error {
+		if err := in.backToWork(limited, h, so, guides); err != nil {
+			return err
+		}
+		return in.work(limited, ctx, so, h.Work.Attempts)
+	})
+}
+
+// reenter opens what the run worked with, writes that the run goes on, and makes its
+// agent.
+func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left *departure) (guides []agent.Guide, err error) {
+	if so.model, err = in.findModel(ctx, so.job()); err != nil {
+		return nil, err
+	}
+	if so.project, err = in.findProject(so.job(), nil, h.Workspace.Repository); err != nil {
+		return nil, err
+	}
+	confine.EndProcesses(in.rec)
+	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, h.earlier(so.project.publish)); err != nil {
+		return nil, err
+	}
+	if !h.worked() { // else its images are in the conversation
+		so.source = in.intakeSource(intake.Event{}, so.settings, so.workspace)
+		so.source.Forge, so.source.To = so.project.forge, so.project.to
+	}
+	by, err := settings.ReadRules(ctx, so.workspace.Commit(), so.job().Policy.Rules)
+	if err != nil {
+		return nil, err
+	}
+	in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
+	if err := in.confine(ctx, so, by); err != nil {
+		return nil, err
+	}
+	if err := in.preparePublishing(ctx, so); err != nil {
+		return nil, err
+	}
+	if h.job.Task.OutputSchema != "" {
+		if so.output, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.recordResumed(h, so, left); err != nil {
+		return nil, err
+	}
+	in.showProgressAgain(ctx, h, so)
+	if guides, err = in.readGuides(so); err != nil {
+		return nil, err
+	}
+	so.agent, err = worker.New(ctx, in.agentOptions(so, in.people(so)))
+	return guides, err
+}
+
+// backToWork makes checkout and conversation what they were when the run was stopped.
+func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, guides []agent.Guide) (err error) {
+	if !h.worked() {
+		err = in.setUpAndBrief(ctx, so, guides)
+	} else if so.baseline, err = h.baseline(); err == nil {
+		so.table = so.baseline
+		err = in.brief(ctx, so, guides)
+	}
+	if err != nil {
+		return err
+	}
+	so.agent.Return(h.returned(so.found))
+	if !h.worked() {
+		return nil
+	}
+	return so.moveIn(ctx, h)
+}
+
+// replay is a run up to the end of its work, whose model says what one said before.
+func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *reached) error {
+	return in.inTime(ctx, so.job().Limits, func(limited context.Context) (err error) {
+		if so.model, err = answers.model(so.job(), in.rec.Warn); err != nil {
+			return err
+		}
+		if so.project, err = in.findProject(so.job(), so.workspace, ""); err != nil {
+			return err
+		}
+		by, err := settings.ReadRules(limited, so.workspace.Commit(), so.job().Policy.Rules)
+		if err != nil {
+			return err
+		}
+		in.rec.SpareBase(limited, so.workspace.Checkout().BaseHolds)
+		if err := in.confine(limited, so, by); err != nil {
+			return err
+		}
+		if err := in.begin(so); err != nil {
+			return err
+		}
+		guides, err := in.readGuides(so)
+		if err != nil {
+			return err
+		}
+		if so.agent, err = worker.New(limited, in.agentOptions(so, answers.people())); err != nil {
+			return err
+		}
+		if err := in.setUpAndBrief(limited, so, guides); err != nil {
+			return err
+		}
+		if err := in.workUntilVerified(limited, ctx, so, 0); err != nil {
+			return err
+		}
+		return in.judge(limited, so)
+	})
+}
+
+// publishBundle is the second half of a run that was made elsewhere. The bundle is
+// there beside an error as far as it was opened.
+func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.Bundle, err error) {
+	if b, err = bundle.Open(ctx, in.rec, in.env.Token() != ""); err != nil {
+		return b, err
+	}
+	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH")}); err != nil {
+		return b, workspace.CheckoutFailure(err)
+	}
+	half := bundle.Half{
+		Record: in.rec, Workspace: so.workspace, Source: in.source, Event: intake.ReadEvent(ctx, surroundings(in.env)),
+		Forge: func(j *job.Job) (to publish.Forge, err error) {
+			so.project, err = in.findProject(j, so.workspace, "")
+			return in.onForge(so.project, so.workspace), err
+		},
+	}
+	to, p, err := half.Propose(ctx, b)
+	if so.adopt(p); p.RunID != "" {
+		so.told.Plan = b.View.Plan
+	}
+	if err != nil {
+		return b, err
+	}
+	p.Follow.Judge = in.judging(so.workspace)
+	if !p.Change.Empty() {
+		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
+			return b, err
+		}
+	}
+	so.out = new(publish.Publication)
+	if err := publish.Publish(ctx, to, p, so.out); err != nil || !p.Change.Empty() {
+		return b, err
+	}
+	stop := b.NothingToPublish()
+	stop.Message += so.out.ClosedSentence()
+	return b, stop
+}
+
+// confine finds out how commands can be confined, before anything is run or asked,
+// and notes what they could write of git all the same.
+func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) error {
+	so.boxes = &confine.Sandboxes{
+		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
+		LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(),
+	}
+	if err := so.boxes.Confine(ctx); err != nil {
+		return err
+	}
+	level := sandbox.Level(so.boxes.Reached().Level)
+	so.workspace.WarnOfOwner(level)
+	if err := so.boxes.ConfineSetup(ctx); err != nil {
+		return err
+	}
+	return so.workspace.MarkGit(ctx, level)
+}
+
+// layEarlierChange puts the change of a run's pull request into the checkout, as if
+// the agent had made it: configuration and checks stay those of the base. It comes
+// after the baseline, and counts as part of the change.
+func (in *invocation) layEarlierChange(ctx context.Context, so *reached, event intake.Event) error {
+	if so.task.Mode != intake.Continue {
+		return nil
+	}
+	from := so.project.forge.Repository(event.Repository)
+	change, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base())
+	if err != nil || change == nil {
+		return err
+	}
+	if err := so.workspace.Checkout().LayOver(ctx, change); err != nil {
+		return fmt.Errorf("go on with pull request #%d: %w", so.task.Pull.Number, err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+)
+
+// PublishOptions say which bundle to publish, and what it is checked by.
+type PublishOptions struct {
+	RunDir  string
+	Dir     string // the checkout
+	JobFile string // the job that the bundle was made by; optional
+	Set     []string
+
+	Surroundings
+}
+
+// Publish is the second half of a run that was made elsewhere: it checks the
+// bundle that the run left, commits its change, pushes it and opens the pull
+// request. It runs no command of the repository and does not touch the work
+// tree. What the bundle says is data: the rules come from the base commit, the
+// job file and the environment of this half.
+func Publish(ctx context.Context, o PublishOptions) record.Result {
+	o.Hurry = nil // nothing of it is waited for
+	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
+	in.dir, in.publish = o.Dir, publishGitHub
+	return in.attended(ctx, func(so *reached, _ *departure) record.Result { return in.publishFrom(ctx, o.RunDir, so) })
+}
+
+func (in *invocation) publishFrom(ctx context.Context, runDir string, so *reached) (result record.Result) {
+	in.maskSecrets()
+	dir, err := record.OpenDirectory(runDir)
+	if err != nil {
+		return in.unrecorded(so, err)
+	}
+	in.rec.Directory = dir
+	if err := dir.Writable(); err != nil {
+		return in.unrecorded(so, err)
+	}
+	var b bundle.Bundle
+	err = guarded(ctx, func(ctx context.Context) (err error) {
+		b, err = in.publishBundle(ctx, so)
+		return err
+	})
+	stop := so.end(ctx, in.rec, err)
+	stop.Message = in.rec.Redact(stop.Message)
+	result = so.result(in.rec, stop, err)
+	result.Sandbox = record.Confinement{} // no command was run
+	result.TranscriptSHA256, result.File = b.Head, record.PublishFile
+	if err := in.rec.WriteJSON(record.PublishFile, result); err != nil {
+		result.Errors, result.File = append(result.Errors, err.Error()), ""
+	}
+	if b.Head != "" {
+		in.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
+	}
+	return result
+}

@@ -1,0 +1,169 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/verify"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// reached is what the stages of a pipeline gave, as far as they came: the end of a
+// run is told of it, and leaves the checkout by it. No room sees it.
+type reached struct {
+	assignment
+	workspace *workspace.Workspace // nil while there is no checkout
+	boxes     *confine.Sandboxes   // nil before commands can be confined
+	agent     *worker.Agent        // nil before it is made
+	key       *sshsig.Key          // that the commit is signed with; nil for none
+	found     workspace.Found      // how the checkout of a run that goes on was
+	committed string               // commit that the run made before it was killed
+
+	baseline transcript.Verify
+	table    transcript.Verify    // the last one
+	change   *gitops.ChangeSet    // as the checkout holds it
+	dropped  []string             // protected files that the agent changed, left out of change
+	stopped  *outcome.Stop        // by which a budget ended the work
+	outFile  string               // with the object that task.output_schema describes
+	out      *publish.Publication // nil before anything was published
+	told     worker.Work          // what a record tells of the work
+	worked   bool                 // by that, the agent had begun before
+	resumed  bool                 // run.resumed is written
+	replays  bool                 // a record answers in the place of the model
+}
+
+// preparation says what the run needs of its checkout.
+func (so *reached) preparation() workspace.Preparation {
+	base := workspace.BaseBranch{Configured: so.job().Repository.Base != "", NoneNeeded: so.project.publish == publishNone}
+	if so.job().PullRequest.Branch == "" {
+		base.TaskBranch = so.task.Branch
+	}
+	if so.project.publish == publishGitHub {
+		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, so.project.to) }
+	}
+	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change"}
+}
+
+func (so *reached) checks() verify.Checks {
+	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job()}
+}
+
+// askOutput asks the agent for the object that the job wants beside the change. A
+// budget that is used up leaves none for it.
+func (so *reached) askOutput(ctx context.Context) error {
+	if so.output.Source == nil || so.stopped != nil {
+		return nil
+	}
+	work, err := so.agent.Output(ctx, so.output)
+	if err != nil {
+		return err
+	}
+	if so.stopped = work.Stopped; so.stopped != nil {
+		return so.stoppedUnlessDraft()
+	}
+	so.outFile = worker.OutputFile
+	return nil
+}
+
+// stoppedUnlessDraft ends a run that a budget ended, unless its work is to be
+// published as a draft.
+func (so *reached) stoppedUnlessDraft() error {
+	if so.stopped == nil || so.job().Limits.OnBudget == "draft" && !so.change.Empty() {
+		return nil
+	}
+	return so.stopped
+}
+
+// noteTime takes it that limits.time, which ends ctx and not whole, has ended the work.
+func (so *reached) noteTime(ctx, whole context.Context) {
+	if so.stopped == nil && ctx.Err() != nil && whole.Err() == nil {
+		so.stopped = outcome.Of(ctx, ctx.Err())
+	}
+}
+
+// verify runs the checks on the change.
+func (so *reached) verify(ctx context.Context, attempt int) error {
+	table, err := so.checks().Change(ctx, attempt, so.change, so.baseline.Rows)
+	if altered := (*verify.AlteredError)(nil); errors.As(err, &altered) {
+		so.change = altered.Now
+	}
+	if len(table.Rows) > 0 {
+		so.table = table
+	}
+	return err
+}
+
+// work is what the agent's work has come to.
+func (so *reached) work() worker.Work {
+	if so.agent == nil {
+		return so.told
+	}
+	work := so.agent.Work()
+	if work.Plan.Steps == nil {
+		work.Plan = so.told.Plan
+	}
+	return work
+}
+
+// confined is how commands were confined.
+func (so *reached) confined() record.Confinement {
+	if so.boxes == nil || so.boxes.Reached().Level == "" {
+		return record.Unconfined()
+	}
+	return so.boxes.Reached()
+}
+
+// objectFailure is the outcome of an object of git's that is not what its id says;
+// nil for any other error.
+func (so *reached) objectFailure(err error) *outcome.Stop {
+	return so.workspaceOr(nil).ObjectFailure(err, sandbox.Level(so.confined().Level), so.worked)
+}
+
+// workspaceOr is the workspace, or one without a checkout where there is none.
+func (so *reached) workspaceOr(rec *record.Record) *workspace.Workspace {
+	if so.workspace == nil {
+		return workspace.Folder(rec, "")
+	}
+	return so.workspace
+}
+
+// published is what became of the change; of one that was not published, where it is.
+func (so *reached) published() publish.Publication {
+	if so.out != nil {
+		return *so.out
+	}
+	p := publish.Publication{Change: so.change, Table: so.table}
+	if so.workspace != nil {
+		p.Base = so.workspace.Base()
+	}
+	return p
+}
+
+// adopt takes over what a bundle proposes, as far as it came.
+func (so *reached) adopt(p publish.Proposal) {
+	so.change, so.table, so.stopped, so.task, so.told.Summary = p.Change, p.Table, p.Stopped, p.Task, p.Summary
+	if p.Job != nil {
+		so.settings = &settings.Settings{Job: *p.Job}
+	}
+}
+
+// close lets go of what the run worked with.
+func (so *reached) close() {
+	if so.agent != nil {
+		so.agent.EndProcesses()
+	}
+	if so.workspace != nil {
+		_ = so.workspace.Close()
+	}
+}

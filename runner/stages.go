@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"context"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/judge"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// preparePublishing makes sure, before the first turn, that a change could be
+// published: what stands in the way is cheaper to learn now.
+func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err error) {
+	to := in.destination(so.project, so.workspace)
+	if to == nil {
+		return nil
+	}
+	// The user of a task from an issue most likely expects a pull request.
+	if in.publish == "" && so.project.publish == publishLocal && so.task.Issue != nil {
+		return outcome.Stopf(outcome.InvalidInput, "no_token",
+			"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
+	}
+	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job().PullRequest.Commit)
+	return err
+}
+
+// showProgress puts a comment where an event asked for the run, once nothing stands
+// in the way of its work. It takes over the comment of an earlier run.
+func (in *invocation) showProgress(ctx context.Context, so *reached) {
+	if so.task.ProgressOn == 0 || so.project.publish != publishGitHub {
+		return
+	}
+	on := progress.Thread{
+		Repository: so.project.forge.Repository(in.env.Get("GITHUB_REPOSITORY")), Number: so.task.ProgressOn, Link: in.env.RunLink(),
+	}
+	if earlier := intake.OwnProgress(ctx, so.project.forge, so.task.ProgressLike); earlier != nil {
+		on.Earlier = earlier.ID
+	}
+	in.watch.Comment(ctx, on)
+}
+
+// readGuides reads the guides of the base commit for the agent.
+func (in *invocation) readGuides(so *reached) ([]agent.Guide, error) {
+	return worker.ReadGuides(so.workspace.Commit(), so.job().Repository.Path, in.rec.Warn)
+}
+
+// agentOptions say who the agent is. ask puts its questions to people.
+func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
+	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask}
+}
+
+// asking puts all questions of a run to people; nil where there are none.
+type asking = func(ctx context.Context, all []question.Question) error
+
+// people are those to whom the agent puts questions.
+func (in *invocation) people(so *reached) asking {
+	if so.job().Task.Questions != "ask" || so.task.Issue == nil || in.env.Token() == "" {
+		return nil
+	}
+	return (&worker.IssuePeople{Forge: so.project.forge, Issue: *so.task.Issue, Redact: in.rec.Redact}).Ask
+}
+
+// brief tells the agent of its task. A record has the images of one in its
+// conversation.
+func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Guide) error {
+	briefing := agent.Briefing{Guides: guides, Task: agent.Task{Source: so.task.Name, Title: so.task.Title, Text: so.task.Text}}
+	if so.task.Mode != intake.Join {
+		var err error
+		if briefing.Further, err = worker.FurtherGuides(ctx, so.workspace.Checkout(), so.job().Repository.Path); err != nil {
+			return err
+		}
+	}
+	if so.source != nil {
+		briefing.Task.Images, briefing.Task.Missing = so.source.Images(ctx, so.task)
+	}
+	return so.agent.Brief(briefing, so.baseline.Rows)
+}
+
+// workUntilVerified lets the agent work, takes the change set and verifies it.
+// An end that looks too early is pointed out once, a red row goes back to the
+// agent verify_attempts times. Work that a budget ended is verified and kept:
+// limits.time ends the agent's work, and no check that has a time limit of its own.
+func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached, attempts int) error {
+	for attempt := attempts + 1; ; {
+		work, err := so.agent.Run(ctx)
+		if so.stopped = work.Stopped; err != nil {
+			return err
+		}
+		if err := inGrace(ctx, whole, so.takeChange); err != nil {
+			return err
+		}
+		so.noteTime(ctx, whole)
+		if asked := len(work.Questions); asked > 0 {
+			return outcome.Stopf(outcome.NeedsInput, "questions", "The agent asked %d questions on %s; answer there, and run again.", asked, so.task.Issue)
+		}
+		if nudged, err := so.nudge(); err != nil || nudged {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := judge.Size(so.job().Limits, so.change); err != nil {
+			return err
+		}
+		if so.change.Empty() || len(so.job().Verify) == 0 || whole.Err() != nil {
+			break
+		}
+		if err := so.verify(whole, attempt); err != nil {
+			return err
+		}
+		so.noteTime(ctx, whole)
+		if so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
+			break
+		}
+		if so.stopped = so.agent.NearlySpent(); so.stopped != nil {
+			break
+		}
+		if err := so.giveBack(); err != nil {
+			return err
+		}
+		attempt++
+	}
+	return so.stoppedUnlessDraft()
+}
+
+// takeChange takes what the agent changed, and keeps it. Protected paths are put back
+// where the job wants them left out.
+func (so *reached) takeChange(ctx context.Context) error {
+	change, err := so.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		verdict, err := judge.Verdict(so.job().Policy, change)
+		so.dropped = verdict.Drop
+		if err != nil || len(verdict.Drop) == 0 {
+			return change, err
+		}
+		return so.workspace.PutBack(ctx, change, verdict.Drop)
+	})
+	if change != nil {
+		so.change = change
+	}
+	return err
+}
+
+// nudge points out an end that looks too early.
+func (so *reached) nudge() (bool, error) {
+	if so.stopped != nil {
+		return false, nil
+	}
+	return so.agent.Nudge(so.change.Empty(), workspace.LeftBehind(so.change))
+}
+
+// giveBack tells the agent which checks are red.
+func (so *reached) giveBack() error {
+	words, err := so.checks().Words(so.table, worker.StoppedWords)
+	if err != nil {
+		return err
+	}
+	return so.agent.Tell(words)
+}
+
+// judge refuses a change that may not be published, and work of which nothing can be
+// part of a change.
+func (in *invocation) judge(ctx context.Context, so *reached) error {
+	if so.change.Empty() {
+		return in.judged(so.workspace, so.job(), so.change).LeftOut()
+	}
+	return in.judged(so.workspace, so.job(), so.change).Judge(ctx)
+}
+
+func (in *invocation) judged(ws *workspace.Workspace, j *job.Job, change *gitops.ChangeSet) judge.Case {
+	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: ws.Checkout().Blob}
+}
+
+// judging judges a change that follows its base.
+func (in *invocation) judging(ws *workspace.Workspace) func(context.Context, *job.Job, *gitops.ChangeSet) error {
+	return func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+		return in.judged(ws, j, change).Judge(ctx)
+	}
+}
+
+// publishChange commits, pushes and opens the pull request, as far as the
+// destination goes.
+func (in *invocation) publishChange(ctx context.Context, so *reached) error {
+	if err := so.workspace.GitUnchanged(ctx); err != nil {
+		return err
+	}
+	if err := in.judge(ctx, so); err != nil {
+		return err
+	}
+	to := in.destination(so.project, so.workspace)
+	if to == nil {
+		return nil
+	}
+	so.out = new(publish.Publication)
+	return publish.Publish(ctx, to, in.proposal(so), so.out)
+}
+
+// proposal is the change with all that is told of it.
+func (in *invocation) proposal(so *reached) publish.Proposal {
+	p := publish.Proposal{
+		RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
+		Summary: so.work().Summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
+		Follow: publish.Follow{Judge: in.judging(so.workspace)},
+	}
+	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {
+		p.Follow.Verify = func(ctx context.Context, _ gitops.Base, change *gitops.ChangeSet, table transcript.Verify) (transcript.Verify, error) {
+			return so.checks().OnNewBase(ctx, table, change)
+		}
+	}
+	return p
+}
+
+// joined are words of a list.
+func joined(words []string) string { return strings.Join(words, ", ") }
