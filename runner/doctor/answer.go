@@ -17,13 +17,13 @@ type Answer struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// ask gets a page once, with a limit of time and size. What the answer says of
-// the error is the transport's, without the address.
-func ask(ctx context.Context, address string, headers map[string]string) (Answer, http.Header, []byte) {
+// ask gets a page once, with a limit of time and size; without a key where that is
+// empty. The error in the answer is the transport's, without the address.
+func ask(ctx context.Context, address, key string, headers map[string]string) (Answer, http.Header, []byte) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	failed := func(err error) (Answer, http.Header, []byte) {
-		if failure := (*url.Error)(nil); errors.As(err, &failure) { // the address may hold a password
+		if failure, is := errors.AsType[*url.Error](err); is { // the address may hold a password
 			err = failure.Err
 		}
 		return Answer{Asked: true, Error: err.Error()}, http.Header{}, nil
@@ -31,6 +31,9 @@ func ask(ctx context.Context, address string, headers map[string]string) (Answer
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return failed(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
 	}
 	for name, value := range headers {
 		request.Header.Set(name, value)

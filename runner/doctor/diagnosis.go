@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -41,12 +42,7 @@ const (
 
 // Broken says whether a run could not start here.
 func (d *Diagnosis) Broken() bool {
-	for _, p := range d.Problems {
-		if p.Severity == severityError {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Severity == severityError })
 }
 
 func (d *Diagnosis) fault(about, message, remedy string) {
@@ -95,8 +91,7 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 // all the same.
 func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
-	var stop *outcome.Stop
-	if errors.As(err, &stop) && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
+	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
 		d.fault("configuration", stop.Message, "")
 		return sandboxcommand.Prepare(ctx, o.BuiltIn())
 	}

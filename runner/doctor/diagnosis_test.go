@@ -107,8 +107,7 @@ func TestWhereNothingCanBeDiagnosed(t *testing.T) {
 		"bare_repository": {Dir: bare.Dir, Environ: surroundings(t)},
 	} {
 		d, err := Diagnose(t.Context(), o)
-		var stop *outcome.Stop
-		if !errors.As(err, &stop) || stop.Reason != reason || d != nil {
+		if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason || d != nil {
 			t.Errorf("%+v, %v, want %s", d, err, reason)
 		}
 	}
@@ -326,7 +325,7 @@ func TestAServerThatDoesNotAnswerIsToldWithoutItsAddress(t *testing.T) {
 		"https://octocat:password@127.0.0.1/":                         stopped,
 		"octocat:password":                                            t.Context(),
 	} {
-		answer, header, body := ask(ctx, address, nil)
+		answer, header, body := ask(ctx, address, "", nil)
 		if !answer.Asked || answer.Reachable || answer.Error == "" || strings.Contains(answer.Error, "password") || len(header) > 0 || body != nil {
 			t.Errorf("%s: %+v, %v, %q", address, answer, header, body)
 		}
@@ -339,7 +338,7 @@ func TestAnAnswerIsReadInBounds(t *testing.T) {
 		_, _ = w.Write(make([]byte, 2<<20))
 	}))
 	defer server.Close()
-	answer, header, body := ask(t.Context(), server.URL, map[string]string{"X-Team": "octocats"})
+	answer, header, body := ask(t.Context(), server.URL, "", map[string]string{"X-Team": "octocats"})
 	if !answer.Reachable || answer.Status != http.StatusOK || header.Get("X-OAuth-Scopes") != "octocats" || len(body) != 1<<20 {
 		t.Errorf("%+v, %v, %d bytes", answer, header, len(body))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
-// GitHub says what the token is good for, as far as it tells.
+// GitHub says what the token is good for, as far as GitHub tells.
 type GitHub struct {
 	APIURL      string          `json:"api_url"`
 	Repository  string          `json:"repository,omitempty"`
@@ -36,11 +36,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	if !online || g.Repository == "" {
 		return
 	}
-	headers := map[string]string{"Accept": "application/vnd.github+json"}
-	if token != "" {
-		headers["Authorization"] = "Bearer " + token
-	}
-	answer, header, body := ask(ctx, strings.TrimSuffix(g.APIURL, "/")+"/repos/"+g.Repository, headers)
+	answer, header, body := ask(ctx, strings.TrimSuffix(g.APIURL, "/")+"/repos/"+g.Repository, token, map[string]string{"Accept": "application/vnd.github+json"})
 	g.Answer, g.Scopes = answer, header.Get("X-OAuth-Scopes")
 	var said struct {
 		Permissions map[string]bool `json:"permissions"`

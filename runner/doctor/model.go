@@ -33,14 +33,7 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	if !online {
 		return
 	}
-	headers := map[string]string{}
-	if key != "" {
-		headers["Authorization"] = "Bearer " + key
-	}
-	for name, value := range asked.Headers {
-		headers[name] = value
-	}
-	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", headers)
+	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", key, asked.Headers)
 	m.Answer = answer
 	switch {
 	case !answer.Reachable:

@@ -17,8 +17,7 @@ import (
 // wantStop makes sure that an error is an outcome with this reason, and says this.
 func wantStop(t *testing.T, err error, reason, says string) {
 	t.Helper()
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) || stop.Reason != reason || !strings.Contains(stop.Message, says) {
+	if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason || !strings.Contains(stop.Message, says) {
 		t.Errorf("the error is %v, want %s that says %q", err, reason, says)
 	}
 }

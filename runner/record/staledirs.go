@@ -9,11 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// CommandFolders is how the working files of a command that is no run's are named:
-// this and an id.
+// CommandFolders begins the names of the folders that have the working files of a
+// sandbox for a person's command. An id follows.
 const CommandFolders = "sandbox-"
 
-// newestStale is how old they have to be to count as left: who makes a folder
+// newestStale is how old a folder has to be to count as left behind: who makes one
 // locks it a moment later.
 const newestStale = time.Minute
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,13 +33,8 @@ type Options struct {
 
 // BuiltIn are options by which nothing but what is built in counts.
 func (o Options) BuiltIn() Options {
-	var kept []string
-	for _, variable := range o.Environ {
-		if !strings.HasPrefix(variable, "AGENT_CI_") {
-			kept = append(kept, variable)
-		}
-	}
-	return Options{Dir: o.Dir, Environ: kept, Reserved: o.Reserved, builtIn: true}
+	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
+	return Options{Dir: o.Dir, Environ: kept, builtIn: true}
 }
 
 // Prepared is a folder with what configures a sandbox there, and working files that

@@ -77,8 +77,7 @@ func (m machine) wantNothingLeft(t *testing.T) {
 
 func wantReason(t *testing.T, err error, reason string) {
 	t.Helper()
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) || stop.Reason != reason {
+	if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason {
 		t.Errorf("the error is %v, want %s", err, reason)
 	}
 }

@@ -44,8 +44,8 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// begin starts the process inside before it is known what it is to be told, for
-// the network that it will most likely be.
+// begin starts the process inside the sandbox before the configuration is read, with
+// the network that most configurations give.
 func (o Options) begin() *sandbox.Begun {
 	if o.Mode == string(grants.DangerFullAccess) {
 		return nil
@@ -104,7 +104,7 @@ func (s *Session) Close() error {
 		return errors.Join(s.box.Close(), s.clear())
 	}
 	closed := make(chan error, 1)
-	go func() { closed <- s.box.Close() }() // the end of the namespaces takes as long as clear
+	go func() { closed <- s.box.Close() }() // which waits for the end of the namespaces
 	err := s.clear()
 	return errors.Join(<-closed, err)
 }
