@@ -12,15 +12,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 )
 
-// Env is the environment that commands see: an allow list, and what the job adds.
-func (s *Sandboxes) Env() []string {
+// env is the environment that commands see: an allow list, and what the job adds.
+func (s *Sandboxes) env() []string {
 	return policy.Environment(s.Environ, s.Job.Policy.Env.Pass, s.Job.Policy.Env.Set)
 }
 
 // AgentEnv is the environment of the agent's commands, which find the programs of
 // ProgramsFolder where nothing else has their names.
 func (s *Sandboxes) AgentEnv() []string {
-	env, folder := s.Env(), s.Record.Join(ProgramsFolder)
+	env, folder := s.env(), s.Record.Join(ProgramsFolder)
 	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
 	if i >= 0 && !strings.ContainsRune(folder, os.PathListSeparator) {
 		env[i] += string(os.PathListSeparator) + folder
@@ -48,7 +48,7 @@ func (s *Sandboxes) LinkProgram(name string) {
 // anything there, and a check that looks for its programs in it would judge
 // itself.
 func (s *Sandboxes) envAt(tree string) []string {
-	env := s.Env()
+	env := s.env()
 	if tree == s.Root {
 		return env
 	}

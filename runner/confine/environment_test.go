@@ -48,7 +48,7 @@ func TestTheEnvironmentOfATreeNamesTheTree(t *testing.T) {
 	path := strings.Join([]string{filepath.Join(s.Root, "bin"), detour, "/usr/bin", "relative"}, ":")
 	s.Environ = []string{"PATH=" + path, "PWD=" + alias, "GITHUB_WORKSPACE=" + links}
 	s.Job.Policy.Env.Set = map[string]string{"LIB": alias + "/lib", "TOP": s.Root}
-	if diff := cmp.Diff(s.Env(), s.envAt(s.Root)); diff != "" {
+	if diff := cmp.Diff(s.env(), s.envAt(s.Root)); diff != "" {
 		t.Errorf("in the checkout it is another: %s", diff)
 	}
 	env := s.envAt(tree)
