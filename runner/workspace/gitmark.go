@@ -16,16 +16,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// gitMarkFile is what git kept of the checkout before any command ran, for a
-// run that goes on.
+// gitMarkFile tells a run that goes on what git kept of the checkout before any
+// command ran.
 const gitMarkFile = record.StateFolder + "/git.json"
 
 // gitChanged is the reason of the end of a run whose commands changed what git keeps.
 const gitChanged = "git_changed"
 
-// MarkGit notes what git keeps of the checkout and a sandbox of that level can't
-// keep commands from writing. A run that goes on compares with what was noted
-// first.
+// MarkGit notes what git keeps of the checkout, as far as commands in a sandbox of
+// that level can write it. A run that goes on keeps to what was noted first.
 func (w *Workspace) MarkGit(ctx context.Context, level sandbox.Level) error {
 	if level == sandbox.LevelNone {
 		return nil
@@ -62,9 +61,8 @@ func (w *Workspace) readGitMark() error {
 	return nil
 }
 
-// gitUnchangedSince is GitUnchanged for a run that goes on in dir, before
-// anything reads the checkout. What was noted of another folder says nothing of
-// this one.
+// gitUnchangedSince is GitUnchanged for a run that goes on in dir, before anything
+// reads that checkout. What was noted of another folder says nothing of this one.
 func (w *Workspace) gitUnchangedSince(ctx context.Context, dir string) error {
 	if err := w.readGitMark(); err != nil || w.gitMark == nil {
 		return err
@@ -109,9 +107,10 @@ func (w *Workspace) GitUnchanged(ctx context.Context) error {
 			"Nothing of git was run there; look at these files before you do, or throw the checkout away.", strings.Join(changed, "; "))
 }
 
-// ObjectFailure is the outcome of an object that is not what its id says: the
-// doing of commands, where some ran that can write git's objects, else a damaged
-// repository. It is nil for any other error.
+// ObjectFailure is the outcome of an object that is not what its id says; nil for any
+// other error. Where commands ran that could write git's objects the object is their
+// doing, else the repository is damaged. worked says that commands ran before this
+// process did.
 func (w *Workspace) ObjectFailure(err error, level sandbox.Level, worked bool) *outcome.Stop {
 	var damaged *gitops.ObjectError
 	if !errors.As(err, &damaged) {
@@ -125,9 +124,9 @@ func (w *Workspace) ObjectFailure(err error, level sandbox.Level, worked bool) *
 		"An object of git's is not what it was before commands ran that could write it: %s. Throw the checkout away, or look at it with git fsck.", damaged.What()).Because(err)
 }
 
-// endGitMark compares for the last time. No command of the run can write there
-// any more, and what differs from now on is the run's own doing: one that is
-// killed after this must not take it for theirs.
+// endGitMark compares for the last time. No command of the run can write there any
+// more, and what differs from now on is the run's own doing: a run that was killed
+// after this and goes on must not take it for the doing of commands.
 func (w *Workspace) endGitMark(ctx context.Context) error {
 	if err := w.GitUnchanged(ctx); err != nil || w.gitMark == nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// hiddenFile is what was kept from commands in the folders that they may write
-// to, before any of the agent ran, for a run that goes on.
+// hiddenFile tells a run that goes on what was hidden from commands, in the folders
+// that they may write to, before the agent began.
 const hiddenFile = record.StateFolder + "/hidden.json"
 
 // Hidden is what is kept from commands, where they may write; nil until LeaveOut.
@@ -92,8 +92,8 @@ func hiddenTracked(secret grants.Secret, path string) error {
 			"If it is secret, replace the secret, since older commits keep it, and take the file out of the repository; else %s.", secret.By, path, named, remedy)
 }
 
-// hideAgain reads what was hidden when the run was cut short, before the checkout
-// is looked at: what was hidden is none of its work.
+// hideAgain reads what was hidden when the run was cut short. It comes before the
+// checkout is looked at: what was hidden is no work of the run.
 func (w *Workspace) hideAgain() error {
 	raw, err := w.rec.Read(hiddenFile)
 	if errors.Is(err, fs.ErrNotExist) {

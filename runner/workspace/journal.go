@@ -40,43 +40,53 @@ type journalled struct {
 	Folders []string    `json:"folders,omitempty"` // above it that were not there, the deepest first
 }
 
-// JournalPatch writes the journal of a patch to paths below root and closes it when
-// the patch is done. view is what commands see, and nothing else gets into it.
-func (w *Workspace) JournalPatch(root *os.Root, view func() (*grants.View, error)) func(paths []string) (func(applied bool), error) {
-	return func(paths []string) (func(applied bool), error) {
-		w.rec.Remove(journalFolder)
-		shown, err := view()
-		if err != nil {
+// JournalPatch begins the journal of each patch to files below root, and closes the
+// journal when the patch is done. view is what commands see: nothing else gets into
+// the journal.
+func (w *Workspace) JournalPatch(root *os.Root, view func() (*grants.View, error)) func(paths []string) (done func(applied bool), err error) {
+	return func(paths []string) (func(bool), error) {
+		if err := w.beginJournal(root, view, paths); err != nil {
 			return nil, err
 		}
-		files := make([]journalled, 0, len(paths))
-		for i, name := range paths {
-			file, err := w.journalOne(root, shown, name, journalFolder+"/"+strconv.Itoa(i))
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, file)
-		}
-		if err := w.rec.WriteJSON(journalFile, journal{w.rec.Log().Seq(), files}); err != nil {
-			return nil, err
-		}
-		for _, folder := range []string{journalFolder, record.StateFolder} {
-			if err := record.SyncIn(w.rec.Root(), folder); err != nil {
-				return nil, fmt.Errorf("write the journal of a patch: %w", err)
-			}
-		}
-		return func(applied bool) {
-			if !applied { // undone by itself
-				w.rec.Remove(journalFolder)
-				return
-			}
-			// With the mark nothing of the patch may be lost, as far as the disk
-			// does its part. Without it a patch that is whole would be undone, and
-			// told so: no harm.
-			syncPatched(root, paths)
-			_ = w.rec.Write(journalClosed, []byte("closed\n"))
-		}, nil
+		return func(applied bool) { w.endJournal(root, paths, applied) }, nil
 	}
+}
+
+func (w *Workspace) beginJournal(root *os.Root, view func() (*grants.View, error), paths []string) error {
+	w.rec.Remove(journalFolder)
+	shown, err := view()
+	if err != nil {
+		return err
+	}
+	files := make([]journalled, 0, len(paths))
+	for i, name := range paths {
+		file, err := w.journalOne(root, shown, name, journalFolder+"/"+strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	if err := w.rec.WriteJSON(journalFile, journal{w.rec.Log().Seq(), files}); err != nil {
+		return err
+	}
+	for _, folder := range []string{journalFolder, record.StateFolder} {
+		if err := w.rec.Sync(folder); err != nil {
+			return fmt.Errorf("write the journal of a patch: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) endJournal(root *os.Root, paths []string, applied bool) {
+	if !applied { // the patch has undone itself
+		w.rec.Remove(journalFolder)
+		return
+	}
+	// Once the journal is closed nothing of the patch may be lost, as far as the disk
+	// does its part. A patch that is whole and whose journal stays open would be
+	// undone, and told so: no harm.
+	syncPatched(root, paths)
+	_ = w.rec.Write(journalClosed, []byte("closed\n"))
 }
 
 // syncPatched puts what a patch wrote on disk.
@@ -115,8 +125,8 @@ func (w *Workspace) journalOne(root *os.Root, view *grants.View, name, content s
 	return file, w.rec.Write(content, raw)
 }
 
-// readShown reads a file, but nothing that commands don't see and that a link
-// leads to which came in its place.
+// readShown reads a file that commands see. A link may have come in the place of the
+// file, and lead to what they don't see: that is not read.
 func readShown(root *os.Root, view *grants.View, name string) ([]byte, error) {
 	f, err := given.OpenIn(root, name)
 	if err != nil {
@@ -178,8 +188,8 @@ func (w *Workspace) undoIn(root *os.Root) (Found, error) {
 	return Found{Undone: true, PatchedAt: j.Seq}, nil
 }
 
-// ledAway says whether a folder, to which no link led, is one now or is below one:
-// commands may have made it, to what they don't see.
+// ledAway says whether a folder is a link, or lies below one. No link led to it when
+// the patch began: commands may have made the link, to what they don't see.
 func ledAway(root *os.Root, dir string) bool {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -216,8 +226,8 @@ func (w *Workspace) putBack(root *os.Root, file journalled) error {
 	return replaceFile(root, file.Path, raw, file.Mode.Perm())
 }
 
-// dropTemporary removes the files that a patch on its way writes beside those
-// that it changes.
+// dropTemporary removes the files that a patch writes beside those that it changes,
+// until it puts them in their place.
 func dropTemporary(root *os.Root, dir string) {
 	folder, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

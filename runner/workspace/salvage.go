@@ -129,9 +129,9 @@ func LeftBehind(change *gitops.ChangeSet) string {
 	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
 }
 
-// gitSpoiled says whether the checkout may not be touched by git any more, as where
-// that cannot be told in time. What is found at the end of a run that ends for
-// another reason is a warning.
+// gitSpoiled says whether git may not touch the checkout any more: commands changed
+// what git keeps of it, or whether they did can't be found out in time. A run that
+// ends for another reason gets a warning of what is found here.
 func (w *Workspace) gitSpoiled(ctx context.Context, published bool) bool {
 	if w.gitBad || published {
 		return w.gitBad
@@ -145,7 +145,7 @@ func (w *Workspace) gitSpoiled(ctx context.Context, published bool) bool {
 	return err != nil
 }
 
-// keepSpoiled keeps the work of a run whose commands changed git's folder, and
+// keepSpoiled keeps the work of a run whose commands changed what git keeps, and
 // leaves the checkout as it is.
 func (w *Workspace) keepSpoiled(ctx context.Context, e Ending) string {
 	if !w.Worked() {
