@@ -248,6 +248,21 @@ func (d *Directory) WriteJSON(name string, value any) error {
 	return d.Write(name, append(raw, '\n'))
 }
 
+// ReadJSON reads what WriteJSON wrote, where it is there.
+func (d *Directory) ReadJSON(name string, value any) (there bool, err error) {
+	raw, err := d.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, value)
+	}
+	if err != nil {
+		return true, fmt.Errorf("read %s: %w", name, err)
+	}
+	return true, nil
+}
+
 // Has says whether there is a file or folder of that name.
 func (d *Directory) Has(name string) bool {
 	_, err := d.root.Lstat(name)

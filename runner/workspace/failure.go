@@ -12,33 +12,30 @@ import (
 // error.
 func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
-	var unsupported *gitops.UnsupportedError
-	var unknown *gitops.UnknownBaseError
-	var dirty *gitops.DirtyError
-	var obstructed *gitops.ObstructedError
 	var used *gitops.InUseError
-	stop := func(reason string, told error) error {
-		return outcome.Stopf(outcome.InvalidInput, reason, "%s.", outcome.Sentence(told.Error())).Because(err)
-	}
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, gitops.ErrNotRepository):
-		return stop("no_checkout", err)
-	case errors.Is(err, gitops.ErrBare):
-		return stop("bare_repository", err)
-	case errors.Is(err, gitops.ErrNoCommit):
-		return stop("no_commit", err)
 	case errors.As(err, &damaged):
 		return damagedRepository(damaged, err)
-	case errors.As(err, &unsupported):
-		return stop("unsupported_checkout", err)
 	case errors.As(err, &used):
-		return stop("checkout_in_use", used)
-	case errors.As(err, &unknown):
-		return stop("unknown_base", err)
-	case errors.As(err, &dirty), errors.As(err, &obstructed):
-		return stop("dirty_checkout", err)
+		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
+	}
+	for _, known := range []struct {
+		is     bool
+		reason string
+	}{
+		{errors.Is(err, gitops.ErrNotRepository), "no_checkout"},
+		{errors.Is(err, gitops.ErrBare), "bare_repository"},
+		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
+		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
+		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},
+		{errors.As(err, new(*gitops.DirtyError)), "dirty_checkout"},
+		{errors.As(err, new(*gitops.ObstructedError)), "dirty_checkout"},
+	} {
+		if known.is {
+			return outcome.Stopf(outcome.InvalidInput, known.reason, "%s.", outcome.Sentence(err.Error())).Because(err)
+		}
 	}
 	return fmt.Errorf("open the checkout: %w", err)
 }

@@ -2,10 +2,8 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -48,17 +46,8 @@ func (w *Workspace) MarkGit(ctx context.Context, level sandbox.Level) error {
 }
 
 func (w *Workspace) readGitMark() error {
-	raw, err := w.rec.Read(gitMarkFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &w.gitMark)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", gitMarkFile, err)
-	}
-	return nil
+	_, err := w.rec.ReadJSON(gitMarkFile, &w.gitMark)
+	return err
 }
 
 // gitUnchangedSince is GitUnchanged for a run that goes on in dir, before anything

@@ -1,10 +1,7 @@
 package workspace
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -95,20 +92,11 @@ func hiddenTracked(secret grants.Secret, path string) error {
 // hideAgain reads what was hidden when the run was cut short. It comes before the
 // checkout is looked at: what was hidden is no work of the run.
 func (w *Workspace) hideAgain() error {
-	raw, err := w.rec.Read(hiddenFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	var known grants.Secrets
-	if err == nil {
-		err = json.Unmarshal(raw, &known)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", hiddenFile, err)
-	}
-	if slices.Contains(known.Within, w.root) { // else it is of another checkout
+	there, err := w.rec.ReadJSON(hiddenFile, &known)
+	if err == nil && there && slices.Contains(known.Within, w.root) { // else it is of another checkout
 		w.hidden = &known
 		w.leaveOutHidden()
 	}
-	return nil
+	return err
 }

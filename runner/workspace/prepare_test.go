@@ -143,8 +143,8 @@ func TestACloneIsOpenedInTheRunDirectory(t *testing.T) {
 				return
 			}
 			defer w.Close()
-			if !w.Cloned() || w.Root() != rec.Join("checkout") || test.begins != "" && w.BegunAt().Branch != test.begins {
-				t.Errorf("%s begun at %v", w.Root(), w.BegunAt())
+			if !w.Cloned() || w.Root() != rec.Join("checkout") || test.begins != "" && w.begunAt.Branch != test.begins {
+				t.Errorf("%s begun at %v", w.Root(), w.begunAt)
 			}
 		})
 	}

@@ -26,8 +26,8 @@ type Workspace struct {
 	checkout *gitops.Checkout // nil for a plain folder
 	cloned   bool
 	name     string
-	base     gitops.Base // zero until one is set
-	begunAt  gitops.Base
+	base     gitops.Base      // zero until one is set
+	begunAt  gitops.Base      // where the checkout stood before the run
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
 	kept     bool             // the run directory has the work as it is
 
@@ -95,9 +95,6 @@ func (w *Workspace) Name() string {
 
 // Base is what the work starts from; the zero Base before StartOn.
 func (w *Workspace) Base() gitops.Base { return w.base }
-
-// BegunAt is the base that StartOn set, where the checkout stood before the run.
-func (w *Workspace) BegunAt() gitops.Base { return w.begunAt }
 
 // BaseName is a base for a person.
 func BaseName(b gitops.Base) string {

@@ -1,0 +1,108 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// CloneOptions say what is cloned into the run directory.
+type CloneOptions struct {
+	Options         // Dir is the user's folder, in which no git program is looked for
+	From            remote.Remote
+	Repository      string // for a person
+	Branch, StartOn string // what is checked out, and the base that is set after that
+}
+
+// Clone clones a repository into the run directory and opens it.
+func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace, error) {
+	dir := rec.Join(record.CheckoutFolder)
+	_, err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch, Git: FindGit(o.Path, o.Dir)})
+	if err != nil {
+		return nil, RemoteFailure("The repository "+o.Repository+" cannot be cloned", err)
+	}
+	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Cloned: true})
+	if err != nil {
+		return nil, CheckoutFailure(err)
+	}
+	if err := w.StartOn(ctx, o.StartOn); err != nil {
+		return nil, errors.Join(CheckoutFailure(err), w.Close())
+	}
+	return w, nil
+}
+
+// Fetch makes sure that a commit is here, beside the checkout. alone says that it
+// has nothing to do with what is here.
+func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, alone bool) error {
+	if w.checkout.HasCommit(sha) {
+		return nil
+	}
+	options := remote.FetchOptions{Commit: sha, Shallow: w.checkout.ShallowCommits(), Alone: alone}
+	if w.base.SHA != "" {
+		options.Have = []string{w.base.SHA}
+	}
+	err := Patiently(ctx, func() error {
+		return remote.Fetch(ctx, from, options, func(pack io.Reader, shallow []string) error {
+			return w.checkout.AddPack(ctx, pack, shallow)
+		})
+	})
+	if err != nil {
+		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
+	}
+	return nil
+}
+
+const longestPause = 4 * time.Second
+
+// Patiently does again what a git server could not be reached for: a push under
+// a lease and a fetch can be done twice.
+func Patiently(ctx context.Context, do func() error) error {
+	for pause := time.Second; ; pause *= 2 {
+		err := do()
+		if !errors.Is(err, remote.ErrUnreachable) || pause > longestPause {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// RemoteFailure is the outcome that an error of a git server stands for.
+func RemoteFailure(what string, err error) error {
+	var ended *outcome.Stop
+	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
+		return err
+	}
+	if errors.As(err, new(*gitops.ObjectError)) { // of what was to be sent
+		return err
+	}
+	for _, known := range []struct {
+		is      bool
+		outcome outcome.Outcome
+		reason  string
+	}{
+		{errors.As(err, new(*remote.LeaseError)), outcome.Conflict, "branch_moved"},
+		{errors.As(err, new(*remote.RejectedError)), outcome.ForgeFailed, "push_refused"},
+		{errors.Is(err, remote.ErrAuth), outcome.ForgeFailed, "bad_token"},
+		{errors.Is(err, remote.ErrNotFound), outcome.ForgeFailed, "not_found"},
+		{errors.Is(err, remote.ErrUnreachable), outcome.ForgeFailed, "unavailable"},
+	} {
+		if known.is {
+			return outcome.Stopf(known.outcome, known.reason, "%s: %s.", what, outcome.Trimmed(err)).Because(err)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // not of a connection
+		return err
+	}
+	return outcome.Stopf(outcome.ForgeFailed, "git", "%s: %s.", what, outcome.Trimmed(err)).Because(err)
+}
