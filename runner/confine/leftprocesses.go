@@ -11,38 +11,30 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// EndProcesses kills what the commands of a run that was killed left running: they
-// have the run's folder of programs on their PATH.
-func EndProcesses(rec *record.Record) {
-	mark := rec.Join(ProgramsFolder)
+// EndLeftProcesses kills what the commands of a killed run left running: they have
+// its folder of programs on their PATH. Where there is no /proc they died with the
+// run, or stay.
+func EndLeftProcesses(d *record.Directory) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return // no such thing here; they died with the run or stay
+		return
 	}
 	for _, entry := range entries {
-		pid, isProcess := processID(entry.Name())
-		if !isProcess || pid == os.Getpid() {
-			continue
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid <= 1 || pid == os.Getpid() {
+			continue // no process, or none of the run's
 		}
 		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err != nil {
-			continue // of another user, or gone
-		}
-		if ofRun(strings.Split(string(raw), "\x00"), mark) {
+		if err == nil && ofRun(strings.Split(string(raw), "\x00"), d.Join(ProgramsFolder)) { // else it is of another user, or gone
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
 
-func ofRun(env []string, folder string) bool {
+// ofRun says whether an environment is that of a run's commands.
+func ofRun(env []string, programs string) bool {
 	return slices.ContainsFunc(env, func(variable string) bool {
-		path, ok := strings.CutPrefix(variable, "PATH=")
-		return ok && slices.Contains(filepath.SplitList(path), folder)
+		path, is := strings.CutPrefix(variable, "PATH=")
+		return is && slices.Contains(filepath.SplitList(path), programs)
 	})
-}
-
-// processID is the process that a name in /proc stands for.
-func processID(name string) (int, bool) {
-	pid, err := strconv.Atoi(name)
-	return pid, err == nil && pid > 1
 }
