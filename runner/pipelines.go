@@ -169,7 +169,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if so.project, err = in.findProject(so.job(), nil, h.Workspace.Repository); err != nil {
 		return nil, err
 	}
-	confine.EndProcesses(in.rec)
+	confine.EndLeftProcesses(in.rec.Directory)
 	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, h.earlier(so.project.publish)); err != nil {
 		return nil, err
 	}
