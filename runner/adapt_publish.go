@@ -146,22 +146,10 @@ func (r *run) judgeMoved(ctx context.Context, j *job.Job, change *gitops.ChangeS
 	return r.judgeChanges(ctx)
 }
 
-// verifyOn runs the checks on a change that followed its base. What is red is
-// compared with the new base, which may be red itself.
-func (r *run) verifyOn(ctx context.Context, base gitops.Base, change *gitops.ChangeSet, table transcript.Verify) (transcript.Verify, error) {
-	r.base, r.changes, r.table = base, change, table
-	attempt := table.Attempt + 1
-	if err := r.verify(ctx, attempt); err != nil || r.table.Passed {
-		return r.table, err
-	}
-	results, err := r.verifyTree(ctx, attempt+1, base.Tree)
-	if err != nil {
-		return r.table, err
-	}
-	for i := range r.baseline {
-		r.baseline[i].Before = results[i].Color()
-	}
-	err = r.verify(ctx, attempt+2)
+// verifyOn runs the checks on a change that followed its base.
+func (r *run) verifyOn(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (_ transcript.Verify, err error) {
+	r.base, r.changes = change.Base, change
+	r.table, err = r.checks().OnNewBase(ctx, table, change)
 	return r.table, err
 }
 

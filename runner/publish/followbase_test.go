@@ -104,8 +104,8 @@ func TestChecksOnANewBase(t *testing.T) {
 			p.Table.Rows = []transcript.VerifyRow{{Name: "test", Passed: true, After: "green"}}
 			moves := []string{w.onForge("main", "a.txt", "a\n", "Go on")}
 			var ran []string
-			p.Follow.Verify = func(_ context.Context, base gitops.Base, change *gitops.ChangeSet, old transcript.Verify) (transcript.Verify, error) {
-				ran = append(ran, base.SHA)
+			p.Follow.Verify = func(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+				ran = append(ran, change.Base.SHA)
 				moves = append(moves, w.onForge("main", "a.txt", fmt.Sprintln(len(ran)), "Go on")) // while they run
 				return transcript.Verify{Attempt: old.Attempt + 1, Passed: test.passed, Rows: old.Rows}, test.err
 			}

@@ -44,7 +44,7 @@ func (Local) mayPush(context.Context, *Proposal) error { return nil }
 func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit := ""
 	if before.madeBy(p) {
-		commit, out.Commit, out.Branch = before.sha, before.sha, p.Task.Branch
+		commit, out.Commit, out.Branch = before.SHA, before.SHA, p.Task.Branch
 	} else {
 		var err error
 		if commit, err = l.commit(ctx, p, out); err != nil {

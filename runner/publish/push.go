@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -76,5 +77,5 @@ func (m Means) packForPush(ctx context.Context, change *gitops.ChangeSet, commit
 
 func (m Means) pushed(branch, commit string, to remote.Remote, out *Publication) error {
 	out.Remote = to.Name()
-	return m.recordPush(branch, commit, out.Remote)
+	return m.record(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})
 }
