@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -22,6 +22,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // world is a forge with a repository, and a checkout of it for both halves.
 type world struct {
@@ -56,27 +58,16 @@ func (w *world) must(err error) {
 
 func (w *world) git(dir string, args ...string) string {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "git", args...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=Tester", "GIT_AUTHOR_EMAIL=tester@example.invalid", "GIT_COMMITTER_NAME=Tester", "GIT_COMMITTER_EMAIL=tester@example.invalid",
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return gittest.Repo{T: w.t, Dir: dir}.Git(args...)
 }
 
 // commit commits a file in the checkout.
 func (w *world) commit(name, content, message string) string {
 	w.t.Helper()
-	w.must(os.MkdirAll(filepath.Dir(filepath.Join(w.dir, name)), 0o755))
-	w.must(os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o644))
-	w.git(w.dir, "add", "--all")
-	w.git(w.dir, "commit", "--quiet", "--message="+message)
-	return w.git(w.dir, "rev-parse", "HEAD")
+	repo := gittest.Repo{T: w.t, Dir: w.dir}
+	repo.Write(name, content)
+	repo.Commit(message)
+	return repo.Git("rev-parse", "HEAD")
 }
 
 // told is what the transcript of a first half says, which a test may change.

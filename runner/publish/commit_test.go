@@ -83,7 +83,7 @@ func TestWhoseCommitItIs(t *testing.T) {
 	if got := w.git(w.dir, "show", "--no-patch", "--format=%an <%ae>, %cn <%ce>", out.Commit); got != "Ada <ada@example.invalid>, Robot <agent-ci@noreply.invalid>" {
 		t.Error(got)
 	}
-	trailer := w.git(w.dir, "show", "--no-patch", "--format=%(trailers:key="+transcriptTrailer+",valueonly)", out.Commit)
+	trailer := strings.TrimSpace(w.git(w.dir, "show", "--no-patch", "--format=%(trailers:key="+transcriptTrailer+",valueonly)", out.Commit))
 	closed := w.proposal("hello.txt", "Hello.\n")
 	closed.ChainHead = strings.Repeat("cd", 32)
 	message, err := w.commitMessage(&closed)

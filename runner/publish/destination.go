@@ -94,7 +94,9 @@ func (t *tip) holds(p *Proposal) bool {
 
 // madeBy says that the run itself made it, and was killed before it had published
 // all.
-func (t *tip) madeBy(p *Proposal) bool { return t != nil && t.SHA == p.Committed && t.Tree == p.Change.Tree }
+func (t *tip) madeBy(p *Proposal) bool {
+	return t != nil && t.SHA == p.Committed && t.Tree == p.Change.Tree
+}
 
 // lease is the commit that a push may take the branch from; empty: there must be
 // no such branch.

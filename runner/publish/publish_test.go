@@ -153,7 +153,7 @@ func TestABranchOfAPerson(t *testing.T) {
 	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
 	p := w.proposal("hello.txt", "Hello.\n")
 	out, stop := w.refused(w.toForge(), p, "foreign_commit")
-	if out.Commit != "" || !strings.Contains(stop.Message, "by Tester <tester@example.invalid>") {
+	if out.Commit != "" || !strings.Contains(stop.Message, "by A <a@example.org>") {
 		t.Errorf("%+v: %s", out, stop.Message)
 	}
 	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, job.Commit{})
