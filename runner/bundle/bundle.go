@@ -153,8 +153,7 @@ func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Che
 	}
 	defer pack.Close()
 	change, err := into.ReadPack(ctx, pack, gitops.Tree(b.View.Change.TreeSHA))
-	var refused *gitops.PackError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*gitops.PackError](err); refused {
 		return nil, badBundle("%s", outcome.Trimmed(err))
 	}
 	if err != nil {

@@ -59,7 +59,7 @@ func (f Forge) closePull(ctx context.Context, p *Proposal, out *Publication) err
 	if err != nil {
 		return err
 	}
-	if before == nil || !before.ours {
+	if before == nil || !before.Ours() {
 		f.Record.Warn("pull_request_kept", "Pull request #%d stays open although there is nothing left to change: its branch %s does not end in a commit of a run.", pull.Number, branch)
 		return nil
 	}
@@ -72,7 +72,7 @@ func (f Forge) closePull(ctx context.Context, p *Proposal, out *Publication) err
 		return intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be closed", pull.Number), err)
 	}
 	out.Pull, out.Operation = closed, "closed"
-	return f.recordPull(branch, before.sha, out)
+	return f.recordPull(branch, before.SHA, out)
 }
 
 // tellWhyClosed comments on the pull request, unless a run that was killed did

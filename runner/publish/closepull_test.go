@@ -22,6 +22,7 @@ func (w *world) nothing() Proposal {
 }
 
 func TestClosingWhatNothingIsLeftOf(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 	out := w.publish(w.toForge(), w.nothing())
@@ -46,6 +47,7 @@ func TestClosingWhatNothingIsLeftOf(t *testing.T) {
 }
 
 func TestPullRequestsThatAreNotClosed(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(w *world, p *Proposal){
 		"the task was a question":   func(_ *world, p *Proposal) { p.Job.Task.Expects = "answer" },
 		"the agent was stopped":     func(_ *world, p *Proposal) { p.Stopped = outcome.Stopf(outcome.BudgetExceeded, "tokens", "Out.") },
@@ -53,6 +55,7 @@ func TestPullRequestsThatAreNotClosed(t *testing.T) {
 		"a person's commit is last": func(w *world, _ *Proposal) { w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 			p := w.nothing()
@@ -65,6 +68,7 @@ func TestPullRequestsThatAreNotClosed(t *testing.T) {
 }
 
 func TestClosingThatFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 	p := w.nothing()

@@ -36,15 +36,12 @@ func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (str
 	if err != nil {
 		return "", fmt.Errorf("commit the change: %w", err)
 	}
-	return commit, m.recordCommit(p.Task.Branch, commit)
+	return commit, m.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
 }
 
-func (m Means) recordCommit(branch, commit string) error {
-	return m.Record.Append(transcript.TypePublish, transcript.Publish{Step: "commit", Branch: branch, HeadSHA: commit})
-}
-
-func (m Means) recordPush(branch, commit, remote string) error {
-	return m.Record.Append(transcript.TypePublish, transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: remote})
+// record tells of a step of publishing in the transcript.
+func (m Means) record(step transcript.Publish) error {
+	return m.Record.Append(transcript.TypePublish, step)
 }
 
 // signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
@@ -122,15 +119,7 @@ func (m Means) coAuthor(p *Proposal) string {
 	if login == "" || id == 0 || strings.HasSuffix(login, "[bot]") {
 		return ""
 	}
-	return fmt.Sprintf("%s <%d+%s@%s>", login, id, login, noReplyHost(m.ServerURL))
-}
-
-// noReplyHost is the domain of the accounts' addresses on a server.
-func noReplyHost(serverURL string) string {
-	if serverURL == "https://github.com" {
-		return "users.noreply.github.com"
-	}
-	host := "users.noreply." + strings.TrimPrefix(strings.TrimPrefix(serverURL, "https://"), "http://")
+	host := "users.noreply." + strings.TrimPrefix(strings.TrimPrefix(m.ServerURL, "https://"), "http://")
 	host, _, _ = strings.Cut(host, ":")
-	return host
+	return fmt.Sprintf("%s <%d+%s@%s>", login, id, login, host)
 }

@@ -20,6 +20,7 @@ import (
 )
 
 func TestCommitMessage(t *testing.T) {
+	t.Parallel()
 	p := Proposal{
 		RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: "Greets.\n\n@everyone: done.",
 		Task: intake.Task{Issue: &job.Issue{Repository: "octo/widgets", Number: 7}, Snapshot: "input-1"},
@@ -41,6 +42,7 @@ func TestCommitMessage(t *testing.T) {
 }
 
 func TestCoAuthors(t *testing.T) {
+	t.Parallel()
 	author := &forge.User{Login: "grace", ID: 2}
 	for name, test := range map[string]struct {
 		task   intake.Task
@@ -56,6 +58,7 @@ func TestCoAuthors(t *testing.T) {
 		"on another server": {task: intake.Task{Author: author}, server: "http://ghe.example.com:8443", want: "grace <2+grace@users.noreply.ghe.example.com>"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := Means{ServerURL: "https://github.com"}
 			if test.server != "" {
 				m.ServerURL = test.server
@@ -73,13 +76,14 @@ func TestCoAuthors(t *testing.T) {
 }
 
 func TestWhoseCommitItIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.Env = append(w.Env, "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Robot")
 	out := w.publish(w.toLocal(), w.proposal("hello.txt", "Hello.\n"))
 	if got := w.git(w.dir, "show", "--no-patch", "--format=%an <%ae>, %cn <%ce>", out.Commit); got != "Ada <ada@example.invalid>, Robot <agent-ci@noreply.invalid>" {
 		t.Error(got)
 	}
-	trailer := w.git(w.dir, "show", "--no-patch", "--format=%(trailers:key="+transcriptTrailer+",valueonly)", out.Commit)
+	trailer := strings.TrimSpace(w.git(w.dir, "show", "--no-patch", "--format=%(trailers:key="+transcriptTrailer+",valueonly)", out.Commit))
 	closed := w.proposal("hello.txt", "Hello.\n")
 	closed.ChainHead = strings.Repeat("cd", 32)
 	message, err := w.commitMessage(&closed)
@@ -100,6 +104,7 @@ func sshKey(t *testing.T) string {
 }
 
 func TestReadingTheKey(t *testing.T) {
+	t.Parallel()
 	path := sshKey(t)
 	pem, err := os.ReadFile(path)
 	if err != nil {
@@ -121,6 +126,7 @@ func TestReadingTheKey(t *testing.T) {
 		"another text":    {commit: sign, value: "hunter2", words: "what KEY holds"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			key, err := ReadKey(t.Context(), settings.Environment{"KEY=" + test.value}, test.commit)
 			if (key != nil) != test.key || test.words == "" && err != nil {
 				t.Fatalf("got %v, %v", key, err)
@@ -135,6 +141,7 @@ func TestReadingTheKey(t *testing.T) {
 }
 
 func TestSigningWithAKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.Env = append(w.Env, "KEY="+sshKey(t))
 	p := w.proposal("hello.txt", "Hello.\n")
@@ -148,6 +155,7 @@ func TestSigningWithAKey(t *testing.T) {
 }
 
 func TestTheForgeSigns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("a/hello.txt", "Hello.\n")
 	p.Job.PullRequest.Commit.Sign = signGitHub
@@ -166,6 +174,7 @@ func TestTheForgeSigns(t *testing.T) {
 
 // What the forge cannot sign is committed here, and the pull request says so.
 func TestWhatTheForgeCannotSign(t *testing.T) {
+	t.Parallel()
 	tree := forgetest.Reply{Status: http.StatusCreated, Body: `{"sha": "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "tree": []}`}
 	for name, test := range map[string]struct {
 		file  string
@@ -178,6 +187,7 @@ func TestWhatTheForgeCannotSign(t *testing.T) {
 		"another tree":        {file: "hello.txt", reply: &tree, words: "GitHub made another tree of the change (4b825dc642cb)"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			if test.reply != nil {
 				w.forge.On(http.MethodPost, "/repos/octo/widgets/git/trees", *test.reply, 1)
@@ -202,6 +212,7 @@ func TestWhatTheForgeCannotSign(t *testing.T) {
 
 // A branch that somebody made meanwhile is not moved.
 func TestPointingTheBranchOfAnotherRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")
 	p.Job.PullRequest.Commit.Sign = signGitHub
@@ -221,6 +232,7 @@ func TestPointingTheBranchOfAnotherRun(t *testing.T) {
 }
 
 func TestTreeEdits(t *testing.T) {
+	t.Parallel()
 	file := func(path, id string) gitops.File {
 		mode := "100644"
 		if id == "" {
@@ -240,6 +252,7 @@ func TestTreeEdits(t *testing.T) {
 }
 
 func TestTemplates(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		files map[string]string
 		want  string
@@ -253,6 +266,7 @@ func TestTemplates(t *testing.T) {
 		"in another folder": {files: map[string]string{"src/pull_request_template.md": "Src."}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			for path, text := range test.files {
 				w.put(path, text)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestClosingIsOfTheSameRepository(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		issue *job.Issue
@@ -25,6 +26,7 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 		{"another", &job.Issue{Repository: "octo/other", Number: 7}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			if got := Closing(test.issue, "octo/widgets"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -34,6 +36,7 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 
 // A closed transcript tells of no warning: the body does, without secrets.
 func TestWarningsOfAClosedTranscript(t *testing.T) {
+	t.Parallel()
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
 	m := Means{Record: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})}
 	open, closed := &Proposal{}, &Proposal{ChainHead: "ab12"}
@@ -49,6 +52,7 @@ func TestWarningsOfAClosedTranscript(t *testing.T) {
 }
 
 func TestWhyAPullRequestIsADraft(t *testing.T) {
+	t.Parallel()
 	row := func(name, before, after string, passed bool) transcript.VerifyRow {
 		return transcript.VerifyRow{Name: name, Before: before, After: after, Passed: passed}
 	}
@@ -71,6 +75,7 @@ func TestWhyAPullRequestIsADraft(t *testing.T) {
 		"asked for it": {p: Proposal{Table: green, Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}}, draft: true, want: []string{"the job asks for one (pull_request.draft)."}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if test.p.Job == nil {
 				test.p.Job = &job.Job{}
 			}
@@ -85,6 +90,7 @@ func TestWhyAPullRequestIsADraft(t *testing.T) {
 }
 
 func TestFinishedBodies(t *testing.T) {
+	t.Parallel()
 	const sha = "0123456789012345678901234567890123456789"
 	for _, test := range []struct {
 		name, body string
@@ -98,6 +104,7 @@ func TestFinishedBodies(t *testing.T) {
 		{"edited on its page", "<!-- agent-ci: commit " + sha + " -->\r\nDone.", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			if got := intake.IsFinished(test.body, sha); got != test.want {
 				t.Errorf("IsFinished(%q) = %v", test.body, got)
 			}

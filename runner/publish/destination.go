@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -51,7 +53,7 @@ func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publicat
 	if err := m.putBack(ctx, p); err != nil {
 		return err
 	}
-	out.Commit, out.Branch, out.Unchanged = there.sha, p.Task.Branch, true
+	out.Commit, out.Branch, out.Unchanged = there.SHA, p.Task.Branch, true
 	return nil
 }
 
@@ -61,4 +63,52 @@ func (m Means) putBack(ctx context.Context, p *Proposal) error {
 		return nil
 	}
 	return m.Workspace.Restore(ctx, p.InCheckout)
+}
+
+// tip is the end of the task's branch where that is published.
+type tip struct {
+	*gitops.CommitInfo
+	pushed bool // stands where a push goes, not in the checkout alone
+}
+
+func tipOf(info *gitops.CommitInfo, pushed bool) *tip {
+	if info == nil {
+		return nil
+	}
+	return &tip{info, pushed}
+}
+
+// InfoOf is a commit of a forge as gitops tells of one.
+func InfoOf(c *forge.Commit) *gitops.CommitInfo {
+	return &gitops.CommitInfo{SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message, Author: c.Author}
+}
+
+// foreign says that a branch which a change of base may not be pushed over ends
+// there.
+func (t *tip) foreign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
+
+// holds says that it is the same change on the same base.
+func (t *tip) holds(p *Proposal) bool {
+	return t.Tree == p.Change.Tree && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
+}
+
+// madeBy says that the run itself made it, and was killed before it had published
+// all.
+func (t *tip) madeBy(p *Proposal) bool {
+	return t != nil && t.SHA == p.Committed && t.Tree == p.Change.Tree
+}
+
+// lease is the commit that a push may take the branch from; empty: there must be
+// no such branch.
+func (t *tip) lease() string {
+	if t == nil || !t.pushed {
+		return ""
+	}
+	return t.SHA
+}
+
+func foreignCommit(branch string, t *tip) error {
+	return outcome.Stopf(outcome.Conflict, "foreign_commit",
+		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
+		branch, gitops.Short(t.SHA), t.Author)
 }

@@ -40,8 +40,10 @@ func (f Forge) follow(ctx context.Context, p *Proposal) error {
 		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
 			return err
 		}
-		if err := p.verifyAgain(ctx); err != nil {
-			return err
+		if len(p.Table.Rows) > 0 && p.Follow.Verify != nil {
+			if p.Table, err = p.Follow.Verify(ctx, p.Table, p.Change); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -112,8 +114,7 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 		return base, nil, workspace.CheckoutFailure(err)
 	}
 	moved, err = f.Workspace.Checkout().Rebase(ctx, p.Change, base)
-	var conflict *gitops.MergeError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
 			"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
 			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), conflictsIn(conflict), f.Record.Join(record.PatchFile)).Because(conflict)
@@ -136,15 +137,6 @@ func conflictsIn(conflict *gitops.MergeError) string {
 	return strings.Join(files, ", ")
 }
 
-// verifyAgain runs the checks on the change as it is on its new base. Where they
-// cannot be run, the pull request is a draft.
-func (p *Proposal) verifyAgain(ctx context.Context) (err error) {
-	if len(p.Table.Rows) > 0 && p.Follow.Verify != nil {
-		p.Table, err = p.Follow.Verify(ctx, p.Base, p.Change, p.Table)
-	}
-	return err
-}
-
 // unverified is the reason for a draft of a change whose checks ran on another base
 // than the change is on; empty where they did not.
 func (p *Proposal) unverified() string {
@@ -153,4 +145,45 @@ func (p *Proposal) unverified() string {
 	}
 	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
 		gitops.Short(p.madeOn.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
+}
+
+// EarlierChange is what a run's pull request in a repository holds, merged onto the
+// base as that is by now, for a run that goes on from there; nil where the branch
+// is gone. A branch that ends in a person's commit ends the run.
+func (f Forge) EarlierChange(ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base) (*gitops.ChangeSet, error) {
+	tip, err := intake.LookUpBranch(ctx, in, pull.Head)
+	if err != nil || tip == nil {
+		return nil, err
+	}
+	if info := InfoOf(tip); !info.Ours() {
+		return nil, foreignCommit(pull.Head, tipOf(info, true))
+	}
+	before, change, err := f.fetchChange(ctx, tip, base)
+	if err != nil || before.SHA == base.SHA {
+		return change, err
+	}
+	onto, err := f.Workspace.Checkout().Rebase(ctx, change, base)
+	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
+		name := workspace.BaseName(base)
+		return nil, outcome.Stopf(outcome.Conflict, "base_moved",
+			"%s moved since pull request #%d was made, and the two do not go together: %s; merge %s there, or close it and ask again on the issue.",
+			name, pull.Number, conflictsIn(conflict), name).Because(conflict)
+	}
+	return onto, err
+}
+
+// fetchChange is the change of a run's commit, on the base that it was made on.
+func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.Base) (before gitops.Base, change *gitops.ChangeSet, err error) {
+	checkout, made := f.Workspace.Checkout(), tip.Parents[0]
+	apart := !checkout.HasCommit(made)
+	for _, sha := range []string{made, tip.SHA} {
+		if err := f.Workspace.Fetch(ctx, f.Remote(), sha, apart); err != nil {
+			return before, nil, err
+		}
+	}
+	if before, err = checkout.BaseAt(base.Branch, made); err != nil {
+		return before, nil, workspace.CheckoutFailure(err)
+	}
+	change, err = checkout.Between(ctx, before, gitops.Tree(tip.Tree))
+	return before, change, err
 }

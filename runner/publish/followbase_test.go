@@ -26,6 +26,7 @@ const (
 )
 
 func TestAChangeFollowsItsBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("README.md", greeted)
 	moved := w.onForge("main", "README.md", begun, "Begin earlier")
@@ -50,6 +51,7 @@ func TestAChangeFollowsItsBase(t *testing.T) {
 // A proposal of a bundle leaves pack and checkout as they are, and goes by the job
 // of the new base.
 func TestABundleFollowsItsBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := unpublished(w.proposal("README.md", greeted))
 	p.Table.Rows = []transcript.VerifyRow{{Name: "test", Before: "green", After: "green", Passed: true}}
@@ -87,6 +89,7 @@ func TestABundleFollowsItsBase(t *testing.T) {
 
 // The checks run on each new base, and what they say decides.
 func TestChecksOnANewBase(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		passed bool
 		err    error
@@ -94,14 +97,15 @@ func TestChecksOnANewBase(t *testing.T) {
 		"green": {passed: true}, "red": {}, "they end the run": {err: errors.New("the sandbox is gone")},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			p := w.proposal("README.md", greeted)
 			p.Job.OnVerifyFailed = "none"
 			p.Table.Rows = []transcript.VerifyRow{{Name: "test", Passed: true, After: "green"}}
 			moves := []string{w.onForge("main", "a.txt", "a\n", "Go on")}
 			var ran []string
-			p.Follow.Verify = func(_ context.Context, base gitops.Base, change *gitops.ChangeSet, old transcript.Verify) (transcript.Verify, error) {
-				ran = append(ran, base.SHA)
+			p.Follow.Verify = func(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+				ran = append(ran, change.Base.SHA)
 				moves = append(moves, w.onForge("main", "a.txt", fmt.Sprintln(len(ran)), "Go on")) // while they run
 				return transcript.Verify{Attempt: old.Attempt + 1, Passed: test.passed, Rows: old.Rows}, test.err
 			}
@@ -120,6 +124,7 @@ func TestChecksOnANewBase(t *testing.T) {
 }
 
 func TestABaseThatHasTheChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.publish(w.toForge(), w.proposal("README.md", greeted))
 	w.git(w.dir, "checkout", "--quiet", "main")
@@ -136,6 +141,7 @@ func TestABaseThatHasTheChange(t *testing.T) {
 }
 
 func TestABaseThatCannotBeFollowed(t *testing.T) {
+	t.Parallel()
 	no := errors.New("no")
 	for name, test := range map[string]struct {
 		change func(p *Proposal)
@@ -152,6 +158,7 @@ func TestABaseThatCannotBeFollowed(t *testing.T) {
 		"it may not be so": {moved: begun, change: func(p *Proposal) { p.Follow.Allow = func(gitops.Base, BaseBranch) error { return no } }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			p := w.proposal("README.md", greeted)
 			if test.change != nil {
@@ -186,6 +193,7 @@ func (b branches) Compare(context.Context, string, string) (forge.Relation, erro
 }
 
 func TestHowABaseStands(t *testing.T) {
+	t.Parallel()
 	base := gitops.Base{Branch: "main", SHA: "aa"}
 	for name, test := range map[string]struct {
 		in    branches
@@ -208,6 +216,7 @@ func TestHowABaseStands(t *testing.T) {
 }
 
 func TestManyConflictsAreCounted(t *testing.T) {
+	t.Parallel()
 	conflict := &gitops.MergeError{}
 	for i := range mostNamed + 3 {
 		conflict.Conflicts = append(conflict.Conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f%d", i), Why: "both changed it"})
@@ -219,6 +228,7 @@ func TestManyConflictsAreCounted(t *testing.T) {
 
 // A run goes on from the change of its pull request, on the base as it is.
 func TestTheEarlierChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish(w.toForge(), w.proposal("README.md", greeted))
 	w.git(w.dir, "checkout", "--quiet", "main")

@@ -128,20 +128,24 @@ func (f Forge) pushHere(ctx context.Context, p *Proposal, commit string, before 
 	return f.push(ctx, p, f.Remote(), commit, before, out)
 }
 
-// afterLostRace is the end of a run whose push failed; nil where another run has
-// pushed the same.
+// afterLostRace is the end of a run whose push failed. Where somebody moved the
+// branch meanwhile, another run of the same task goes first; what that run pushed
+// may even be the same, and then there is no error.
 func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out *Publication) error {
 	if !errors.As(failed, new(*remote.LeaseError)) {
 		return failed
 	}
 	now, err := f.tip(ctx, p.Task.Branch)
-	if err != nil || now == nil {
+	switch {
+	case err != nil || now == nil:
 		return failed
+	case !now.Ours():
+		return foreignCommit(p.Task.Branch, now)
+	case now.holds(p):
+		return f.adopt(ctx, p, now, out)
 	}
-	if err := lostRace(failed, p, now); err != nil {
-		return err
-	}
-	return f.adopt(ctx, p, now, out)
+	return outcome.Stopf(outcome.Skipped, "other_run",
+		"Another run of this task (%s) pushed to %s first, and its change stands there.", now.Trailer(gitops.TrailerRun), p.Task.Branch).Because(failed)
 }
 
 // followInCheckout puts the checkout on the branch that was pushed. Where the

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -50,7 +51,7 @@ func (f Forge) commitThere(ctx context.Context, p *Proposal, message string) (sh
 	if !commit.Verified {
 		f.warn(p, "unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
 	}
-	return commit.SHA, f.recordCommit(p.Task.Branch, commit.SHA)
+	return commit.SHA, f.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
 }
 
 // notForAPI is a file of the change that cannot be told in JSON or is too large for

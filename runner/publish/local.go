@@ -39,17 +39,11 @@ func (Local) follow(context.Context, *Proposal) error { return nil }
 
 func (Local) mayPush(context.Context, *Proposal) error { return nil }
 
-// release commits on the branch of the checkout, and pushes that. A run that was
-// killed there goes on with the commit that it made.
+// release commits on the branch of the checkout, and pushes that.
 func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
-	commit := ""
-	if before.madeBy(p) {
-		commit, out.Commit, out.Branch = before.sha, before.sha, p.Task.Branch
-	} else {
-		var err error
-		if commit, err = l.commit(ctx, p, out); err != nil {
-			return err
-		}
+	commit, err := l.commit(ctx, p, before, out)
+	if err != nil {
+		return err
 	}
 	if err := l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
 		return err
@@ -58,7 +52,13 @@ func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 	return l.pushToOrigin(ctx, p, commit, before, out)
 }
 
-func (l Local) commit(ctx context.Context, p *Proposal, out *Publication) (string, error) {
+// commit makes the commit of the change. A run that was killed after that goes on
+// with the commit that it made, which stands on the branch already.
+func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Publication) (string, error) {
+	if before.madeBy(p) {
+		out.Commit, out.Branch = before.SHA, p.Task.Branch
+		return before.SHA, nil
+	}
 	message, err := l.commitMessage(p)
 	if err != nil {
 		return "", err
@@ -70,8 +70,7 @@ func (l Local) commit(ctx context.Context, p *Proposal, out *Publication) (strin
 	if err != nil {
 		return "", err
 	}
-	_, err = l.describe(p, l.BodyOptions(p), out) // it is there also when the push is refused
-	return commit, err
+	return commit, l.present(ctx, p, out) // the body is there also when the push is refused
 }
 
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {

@@ -56,9 +56,9 @@ type Follow struct {
 	// Judge refuses a change that may not be published.
 	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
 	// Verify runs the checks of the table on the change as it is on a new base; nil
-	// where they cannot be run. The table is the old one, or a red one, beside an
-	// error.
-	Verify func(ctx context.Context, base gitops.Base, change *gitops.ChangeSet, table transcript.Verify) (transcript.Verify, error)
+	// where they cannot be run. The table that it gives is the newest one, also
+	// beside an error.
+	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
 }
 
 // red says that the change does not pass, and is not published then.

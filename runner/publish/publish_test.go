@@ -18,6 +18,7 @@ import (
 )
 
 func TestPublishingOnAForge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 	pull := w.pull()
@@ -36,6 +37,7 @@ func TestPublishingOnAForge(t *testing.T) {
 }
 
 func TestPublishingHere(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		origin    func(w *world) string // empty for none
 		pushed    bool
@@ -48,6 +50,7 @@ func TestPublishingHere(t *testing.T) {
 		"one in the checkout":  {origin: (*world).inside, notPushed: "commands of the run can write"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.git(w.dir, "remote", "remove", "origin")
 			if test.origin != nil {
@@ -84,11 +87,13 @@ func (w *world) inside() string {
 
 // A run that was killed after the branch had moved goes on with its own commit.
 func TestGoingOnWithARelease(t *testing.T) {
+	t.Parallel()
 	for name, to := range map[string]func(*world) Destination{
 		"forge": func(w *world) Destination { return w.toForge() },
 		"here":  func(w *world) Destination { return w.toLocal() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			before := w.publish(to(w), w.proposal("hello.txt", "Hello.\n")).Commit
 			w.git(w.dir, "checkout", "--quiet", "main")
@@ -107,6 +112,7 @@ func TestGoingOnWithARelease(t *testing.T) {
 }
 
 func TestWhatWasPublishedBefore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 	w.git(w.dir, "checkout", "--quiet", "main")
@@ -129,6 +135,7 @@ func TestWhatWasPublishedBefore(t *testing.T) {
 
 // The pull request of the same change is opened where somebody took it away.
 func TestAPullRequestThatIsMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 	w.git(w.dir, "checkout", "--quiet", "main")
@@ -141,11 +148,12 @@ func TestAPullRequestThatIsMissing(t *testing.T) {
 }
 
 func TestABranchOfAPerson(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
 	p := w.proposal("hello.txt", "Hello.\n")
 	out, stop := w.refused(w.toForge(), p, "foreign_commit")
-	if out.Commit != "" || !strings.Contains(stop.Message, "by Tester <tester@example.invalid>") {
+	if out.Commit != "" || !strings.Contains(stop.Message, "by A <a@example.org>") {
 		t.Errorf("%+v: %s", out, stop.Message)
 	}
 	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, job.Commit{})
@@ -154,6 +162,7 @@ func TestABranchOfAPerson(t *testing.T) {
 }
 
 func TestPreparing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	base := w.Workspace.Base()
 	w.git(w.dir, "branch", "taken")
@@ -170,6 +179,7 @@ func TestPreparing(t *testing.T) {
 		"nothing is wrong": {branch: taskBranch, base: base},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			key, err := Prepare(t.Context(), w.toForge(), test.branch, test.base, test.commit)
 			if test.reason != "" {
 				wantStop(t, err, test.reason)
@@ -182,6 +192,7 @@ func TestPreparing(t *testing.T) {
 
 // A pull request that a person closed is an answer; one that a run closed is not.
 func TestPullRequestsThatWereClosed(t *testing.T) {
+	t.Parallel()
 	const marked = closedMark + "HEAD -->\nThe body."
 	for name, test := range map[string]struct {
 		body, state, base string
@@ -196,6 +207,7 @@ func TestPullRequestsThatWereClosed(t *testing.T) {
 		"open into another one": {body: "The body.", state: "open", base: "next", reason: "other_base"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.onForge("next", "next.txt", "Next.\n", "Next")
 			out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
@@ -220,6 +232,7 @@ func TestPullRequestsThatWereClosed(t *testing.T) {
 
 // A red change is published as far as the job wants that.
 func TestRedChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")
 	p.Table = transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green", After: "red"}}}
@@ -236,6 +249,7 @@ func TestRedChanges(t *testing.T) {
 
 // What another run pushed meanwhile goes first.
 func TestRaces(t *testing.T) {
+	t.Parallel()
 	run := "Greet\n\n" + gitops.TrailerRun + ": other\n" + gitops.TrailerBase + ": "
 	for name, test := range map[string]struct {
 		content, message string
@@ -246,6 +260,7 @@ func TestRaces(t *testing.T) {
 		"a person":        {content: "Hello.\n", message: "By hand", reason: "foreign_commit"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			p := w.proposal("hello.txt", "Hello.\n")
 			to := w.toForge()
@@ -269,6 +284,7 @@ func TestRaces(t *testing.T) {
 }
 
 func TestPublicationInWords(t *testing.T) {
+	t.Parallel()
 	pull := &forge.PullRequest{Number: 7, URL: "https://example.invalid/7"}
 	for want, test := range map[string]struct {
 		p      Publication

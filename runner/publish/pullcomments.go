@@ -42,7 +42,7 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, told description, r
 		return told
 	}
 	f.Record.Warn("pull_request_comments", "The transcript does not go on in comments: %v", err)
-	alone, err := f.describe(p, f.bodyAlone(p, out), out)
+	alone, err := f.describe(p, f.bodyOptions(p, out.Commit, 0), out)
 	if err != nil {
 		f.Record.Warn("pull_request_comments", "The body speaks of comments that are not there: %v", err)
 		alone = told

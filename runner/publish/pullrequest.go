@@ -19,7 +19,7 @@ import (
 // task's branch or brings the one that is open up to date.
 func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
 	f.noteChecks(ctx, p)
-	told, err := f.describe(p, f.bodyWithComments(p, out), out)
+	told, err := f.describe(p, f.bodyOptions(p, out.Commit, body.MaxComments), out)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error
 }
 
 func (m Means) recordPull(branch, commit string, out *Publication) error {
-	return m.Record.Append(transcript.TypePublish, transcript.Publish{
+	return m.record(transcript.Publish{
 		Step: "pull_request", Branch: branch, HeadSHA: commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
 	})
 }
@@ -61,22 +61,14 @@ func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	}
 }
 
-// bodyWithComments are the options of a body that goes on in comments. A comment on
-// a person's pull request does not.
-func (f Forge) bodyWithComments(p *Proposal, out *Publication) body.Options {
-	options := f.bodyAlone(p, out)
-	if p.Task.Mode != intake.Join {
-		options.Comments = body.MaxComments
-	}
-	return options
-}
-
-// bodyAlone are the options of a body that names the commit which it was finished
-// for, and has no comments.
-func (f Forge) bodyAlone(p *Proposal, out *Publication) body.Options {
+// bodyOptions are those of a body that names the commit which it was finished for,
+// and goes on in so many comments at most. A comment on a person's pull request
+// does neither.
+func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Options {
 	options := f.BodyOptions(p)
 	if p.Task.Mode != intake.Join {
-		options.Head += intake.FinishedMark(out.Commit)
+		options.Head += intake.FinishedMark(commit)
+		options.Comments = comments
 	}
 	return options
 }

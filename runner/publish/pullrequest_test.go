@@ -32,6 +32,7 @@ func (w *world) asked() Proposal {
 }
 
 func TestMetadataIsAdded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddMilestone("1.0")
 	w.repo.Collaborators = []string{"ada", "grace"}
@@ -48,6 +49,7 @@ func TestMetadataIsAdded(t *testing.T) {
 
 // What cannot be set is a warning: the pull request is there, and says so.
 func TestMetadataThatCannotBeSet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, path := range []string{"/repos/octo/widgets/issues/1/labels", "/repos/octo/widgets/issues/1/assignees", pullsPath + "/1/requested_reviewers"} {
 		w.forge.On(http.MethodPost, path, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`}, 9)
@@ -62,12 +64,14 @@ func TestMetadataThatCannotBeSet(t *testing.T) {
 }
 
 func TestNamesThatAreMissing(t *testing.T) {
+	t.Parallel()
 	if diff := cmp.Diff([]string{"new"}, missing([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestAPlanWithoutDrafts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.forge.On(http.MethodPost, pullsPath, refusal("Draft pull requests are not supported in this repository"), 1)
 	p := w.proposal("hello.txt", "Hello.\n")
@@ -81,6 +85,7 @@ func TestAPlanWithoutDrafts(t *testing.T) {
 
 // Another run may open the pull request between the look for one and the opening.
 func TestAPullRequestThatAnotherRunOpened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.forge.On(http.MethodPost, pullsPath, refusal("A pull request already exists for octo:"+taskBranch+"."), 1)
 	p := w.proposal("hello.txt", "Hello.\n")
@@ -100,6 +105,7 @@ func TestAPullRequestThatAnotherRunOpened(t *testing.T) {
 // The branch is there although the pull request is not: the run says how that is
 // opened by hand.
 func TestAPullRequestThatMayNotBeOpened(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		actions bool
 		want    string
@@ -108,6 +114,7 @@ func TestAPullRequestThatMayNotBeOpened(t *testing.T) {
 		"in Actions": {actions: true, want: "/octo/widgets/compare/main...agent-ci%2Fgreet?expand=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			if test.actions {
 				w.Env = append(w.Env, "GITHUB_ACTIONS=true")
@@ -132,6 +139,7 @@ func TestAPullRequestThatMayNotBeOpened(t *testing.T) {
 // A draft of a run becomes ready with the first run that has no reason for it; one
 // of a person's stays.
 func TestDraftsBecomeReady(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		person, fails bool
 		draft         bool
@@ -141,6 +149,7 @@ func TestDraftsBecomeReady(t *testing.T) {
 		"it can't be so": {fails: true, draft: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			p := w.proposal("hello.txt", "Hello.\n")
 			p.Stopped = outcome.Stopf(outcome.BudgetExceeded, "tokens", "Out of tokens.")
@@ -167,6 +176,7 @@ func TestDraftsBecomeReady(t *testing.T) {
 // Ticks of the reader's stay, and what a person wrote is only replaced where there
 // is more to tell.
 func TestSamePullRequestStaysAsItIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")
 	out := w.publish(w.toForge(), p)
@@ -184,6 +194,7 @@ func TestSamePullRequestStaysAsItIs(t *testing.T) {
 }
 
 func TestChecksThatWait(t *testing.T) {
+	t.Parallel()
 	w := newWorldOf(t, "github-actions[bot]")
 	p := w.proposal("hello.txt", "Hello.\n")
 	w.publish(w.toForge(), unpublished(p))
@@ -200,6 +211,7 @@ func TestChecksThatWait(t *testing.T) {
 }
 
 func TestTextThatIsTheSame(t *testing.T) {
+	t.Parallel()
 	if !sameText("one\r\ntwo\r\n", "one\ntwo") || sameText("one two", "one\ntwo") {
 		t.Error("line ends are told apart, or words are not")
 	}
@@ -214,6 +226,7 @@ func bodies(texts ...string) []string {
 }
 
 func TestCommentsAreReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")
 	out := w.publish(w.toForge(), p)
@@ -252,6 +265,7 @@ func TestCommentsAreReplaced(t *testing.T) {
 
 // A commit on a person's pull request is told of in a comment.
 func TestJoiningAPersonsPullRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	theirs := w.onForge("feature", "theirs.txt", "Theirs.\n", "By hand")
 	w.git(w.dir, "fetch", "--quiet", "origin", "feature")

@@ -3,12 +3,12 @@ package publish
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -53,28 +53,20 @@ func (m Means) commandsWrite(p *Proposal, path string) bool {
 }
 
 func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, options remote.PushOptions) error {
-	pack, err := m.packForPush(ctx, change, options.Commit)
-	if err != nil {
+	const name = record.StateFolder + "/push.pack"
+	if err := m.Workspace.WritePack(ctx, change, name, options.Commit); err != nil {
 		return err
+	}
+	pack, err := m.Record.Open(name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer pack.Close()
 	options.Pack = pack
 	return remote.Push(ctx, to, options)
 }
 
-func (m Means) packForPush(ctx context.Context, change *gitops.ChangeSet, commit string) (io.ReadCloser, error) {
-	const name = record.StateFolder + "/push.pack"
-	if err := m.Workspace.WritePack(ctx, change, name, commit); err != nil {
-		return nil, err
-	}
-	f, err := m.Record.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return f, nil
-}
-
 func (m Means) pushed(branch, commit string, to remote.Remote, out *Publication) error {
 	out.Remote = to.Name()
-	return m.recordPush(branch, commit, out.Remote)
+	return m.record(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -24,6 +24,8 @@ import (
 )
 
 const taskBranch = "agent-ci/greet"
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // world is a forge with a repository, and a checkout of it that is worked in.
 type world struct {
@@ -88,24 +90,12 @@ func (w *world) must(err error) {
 // git runs git in a folder and gives what it says.
 func (w *world) git(dir string, args ...string) string {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "git", args...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=Tester", "GIT_AUTHOR_EMAIL=tester@example.invalid", "GIT_COMMITTER_NAME=Tester", "GIT_COMMITTER_EMAIL=tester@example.invalid",
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return gittest.Repo{T: w.t, Dir: dir}.Git(args...)
 }
 
 func (w *world) put(name, content string) {
 	w.t.Helper()
-	path := filepath.Join(w.dir, filepath.FromSlash(name))
-	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
-	w.must(os.WriteFile(path, []byte(content), 0o644))
+	gittest.Repo{T: w.t, Dir: w.dir}.Write(name, content)
 }
 
 // onForge commits a file to a branch of the forge, which is made of main where it
