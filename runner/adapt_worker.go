@@ -82,7 +82,7 @@ func (r *run) briefAgent(ctx context.Context) error {
 		return err
 	}
 	if h := r.history; h != nil {
-		r.conversation.Return(worker.Return{
+		r.conversation.GoOn(worker.Earlier{
 			Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: r.found,
 		})
 	}
