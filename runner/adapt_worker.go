@@ -7,7 +7,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -101,7 +100,7 @@ func (r *run) letWork(ctx context.Context) error {
 func (r *run) takeWork() {
 	work := r.conversation.Work()
 	r.history = nil
-	r.plan, r.summary, r.asked, r.overBudget = work.Plan, work.Summary, work.Questions, work.Stopped
+	r.plan, r.summary, r.overBudget = work.Plan, work.Summary, work.Stopped
 }
 
 // askOutput asks for the object that the job wants beside the change. A budget
@@ -124,11 +123,7 @@ func (r *run) askOutput(ctx context.Context) error {
 
 // waitsForAnswers ends a run whose agent has asked.
 func (r *run) waitsForAnswers() error {
-	if len(r.asked) == 0 {
-		return nil
-	}
-	return outcome.Stopf(outcome.NeedsInput, "questions",
-		"The agent asked %d questions on %s; answer there, and run again.", len(r.asked), r.task.issue)
+	return r.conversation.Work().WithoutAnswers(r.task.issue)
 }
 
 func (r *run) cost() *float64 {

@@ -24,7 +24,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
-	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // Options say what to run and with what. Everything that a run takes from its
@@ -87,8 +86,7 @@ type run struct {
 	departure departure
 
 	rec   *record.Record
-	rules *rules.Set          // on commands
-	asked []question.Question // that the agent put to people
+	rules *rules.Set // on commands
 
 	event    *actions.Event
 	eventErr error            // why there is no event
