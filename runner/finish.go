@@ -35,9 +35,6 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 	if in.hurry != nil {
 		defer context.AfterFunc(in.hurry, cancel)()
 	}
-	if so.agent != nil {
-		so.agent.EndProcesses()
-	}
 	note := in.salvage(late, so, stop)
 	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
 	in.concludeProgress(late, so, stop)

@@ -106,8 +106,8 @@ func (h *history) earlier(publish string) workspace.Earlier {
 }
 
 // returned is how the agent goes on.
-func (h *history) returned(found workspace.Found) worker.Return {
-	return worker.Return{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found}
+func (h *history) returned(found workspace.Found) worker.Earlier {
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found}
 }
 
 // baseline is what the checks said of the base.

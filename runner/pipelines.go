@@ -215,7 +215,7 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 	if err != nil {
 		return err
 	}
-	so.agent.Return(h.returned(so.found))
+	so.agent.GoOn(h.returned(so.found))
 	if !h.worked() {
 		return nil
 	}

@@ -160,9 +160,6 @@ func (so *reached) adopt(p publish.Proposal) {
 
 // close lets go of what the run worked with.
 func (so *reached) close() {
-	if so.agent != nil {
-		so.agent.EndProcesses()
-	}
 	if so.workspace != nil {
 		_ = so.workspace.Close()
 	}

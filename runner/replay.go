@@ -179,9 +179,6 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	}
 	stop := p.so.end(ctx, p.in.rec, err)
 	found.Outcome, found.Message = stop.Outcome, p.in.rec.Redact(stop.Message)
-	if p.so.agent != nil {
-		p.so.agent.EndProcesses()
-	}
 	result := p.so.result(p.in.rec, stop, err)
 	p.in.conclude(p.so, &result, nil)
 	found.Differences, err = p.compare(outputs)

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -100,8 +99,8 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 			return err
 		}
 		so.noteTime(ctx, whole)
-		if asked := len(work.Questions); asked > 0 {
-			return outcome.Stopf(outcome.NeedsInput, "questions", "The agent asked %d questions on %s; answer there, and run again.", asked, so.task.Issue)
+		if err := work.WithoutAnswers(so.task.Issue); err != nil {
+			return err
 		}
 		if nudged, err := so.nudge(); err != nil || nudged {
 			if err != nil {
@@ -212,9 +211,7 @@ func (in *invocation) proposal(so *reached) publish.Proposal {
 		Follow: publish.Follow{Judge: in.judging(so.workspace)},
 	}
 	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {
-		p.Follow.Verify = func(ctx context.Context, _ gitops.Base, change *gitops.ChangeSet, table transcript.Verify) (transcript.Verify, error) {
-			return so.checks().OnNewBase(ctx, table, change)
-		}
+		p.Follow.Verify = so.checks().OnNewBase
 	}
 	return p
 }

@@ -42,13 +42,10 @@ type Agent struct {
 	conversation *agent.Conversation
 	tools        *toolbox // while it works
 
-	plan      transcript.Plan
-	summary   string
-	questions []question.Question
-	stopped   *outcome.Stop
-	patches   int     // that it sent
-	nudged    bool    // its early end was pointed out
-	back      *Return // until it has caught up
+	work    Work     // so far, without what the conversation knows
+	patches int      // that it sent
+	nudged  bool     // its early end was pointed out
+	earlier *Earlier // until it has caught up
 }
 
 // Work is what the work of an agent has come to.
@@ -137,21 +134,22 @@ func (a *Agent) settle(ctx context.Context) error {
 // workDir is where the agent's commands start.
 func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
 
-// Return has an agent that was briefed go on from where it was stopped.
-func (a *Agent) Return(r Return) {
-	a.plan, a.nudged, a.questions = r.Plan, r.Past.nudged, r.Past.questions
+// GoOn has an agent that was briefed go on from where it was stopped.
+func (a *Agent) GoOn(e Earlier) {
+	a.work.Plan, a.work.Questions, a.nudged = e.Plan, e.Past.questions, e.Past.nudged
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}
-	if r.Past.Turns() > 0 {
-		a.conversation.Restore(&r.Past.Past, r.Usage, a.conversation.Items())
+	if e.Past.Turns() > 0 {
+		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
 	}
-	a.back = &r
+	a.earlier = &e
 }
 
 // Work is what the work has come to so far, also after an error.
 func (a *Agent) Work() Work {
-	work := Work{Summary: a.summary, Plan: a.plan, Questions: a.questions, Spent: a.conversation.Spent(), Stopped: a.stopped}
+	work := a.work
+	work.Spent = a.conversation.Spent()
 	if cost, known := a.conversation.Cost(); known {
 		work.Cost = &cost
 	}
@@ -164,23 +162,23 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.endedBefore() {
 		return a.Work(), nil
 	}
+	defer a.EndProcesses()
 	words, err := a.converse(ctx)
 	if words != "" {
-		a.summary = a.Record.Redact(words) // as the transcript has it
+		a.work.Summary = a.Record.Redact(words) // as the transcript has it
 	}
-	a.EndProcesses()
-	a.stopped, err = spent(ctx, err)
+	a.work.Stopped, err = stoppedBy(ctx, err)
 	return a.Work(), err
 }
 
 // endedBefore says that the agent had ended before its run was stopped.
 func (a *Agent) endedBefore() bool {
-	if a.back == nil {
+	if a.earlier == nil {
 		return false
 	}
-	words, ended := a.back.Past.Ended()
+	words, ended := a.earlier.Past.Ended()
 	if ended {
-		a.summary, a.back = words, nil
+		a.work.Summary, a.earlier = words, nil
 	}
 	return ended
 }
@@ -196,8 +194,8 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	return a.conversation.Run(ctx)
 }
 
-// spent tells the end that a budget makes from one in which the work is not kept.
-func spent(ctx context.Context, err error) (*outcome.Stop, error) {
+// stoppedBy tells a budget, which stops the work, from an error, which ends the run.
+func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	if err == nil {
 		return nil, nil
 	}
@@ -223,10 +221,10 @@ func (a *Agent) EndProcesses() {
 // agent then goes on. unchanged says that nothing of its work can be published, and
 // left, for the end of a sentence, what it made that is never part of a change.
 func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
-	if a.nudged || a.stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
+	if a.nudged || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
 		return false, nil
 	}
-	words := nudgeFor(a.Job.Task.Expects, a.plan.Steps, unchanged, left)
+	words := nudgeFor(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
 	if words == "" {
 		return false, nil
 	}
@@ -249,7 +247,7 @@ const OutputFile = "output.json"
 func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
 	value, wrong, err := a.conversation.Output(ctx, schema.Source, schema.Check)
 	if err != nil {
-		a.stopped, err = spent(ctx, err)
+		a.work.Stopped, err = stoppedBy(ctx, err)
 		return a.Work(), err
 	}
 	if wrong != nil {
@@ -264,11 +262,11 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 
 // ask puts questions of the agent to people, with all that it asked before.
 func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
-	all := slices.Concat(a.questions, questions)
+	all := slices.Concat(a.work.Questions, questions)
 	if err := a.Ask(ctx, all); err != nil {
 		return err
 	}
-	a.questions = all
+	a.work.Questions = all
 	return nil
 }
 
@@ -278,14 +276,14 @@ func (a *Agent) takePlan(p plan.Plan) error {
 	for _, step := range p.Steps {
 		taken.Steps = append(taken.Steps, transcript.PlanStep{Step: step.Step, Status: string(step.Status)})
 	}
-	a.plan = taken
+	a.work.Plan = taken
 	return a.Record.Append(transcript.TypePlan, taken)
 }
 
 // planWords are the agent's plan as it wrote it, for itself.
 func (a *Agent) planWords() string {
 	var s strings.Builder
-	for _, step := range a.plan.Steps {
+	for _, step := range a.work.Plan.Steps {
 		fmt.Fprintf(&s, "- [%s] %s\n", step.Status, step.Step)
 	}
 	return s.String()

@@ -284,7 +284,7 @@ func TestAnAgentGoesOn(t *testing.T) {
     output: [{say: Done again.}]
   - output: [{say: unused}]
 `)
-	b.Return(Return{
+	b.GoOn(Earlier{
 		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Usage: model.Usage{Input: 7}, Ended: true,
 		Found: workspace.Found{Away: workspace.InChange},
 	})
@@ -304,7 +304,7 @@ func TestAnAgentThatHadEndedSaysNoMore(t *testing.T) {
   - expect: ["Mend more."]
     output: [{say: Done again.}]
 `)
-	b.Return(Return{Past: stopped(t, o.Record), Ended: true})
+	b.GoOn(Earlier{Past: stopped(t, o.Record), Ended: true})
 	if work := ran(t, b); work.Summary != "Done." || work.Spent.Turns != 1 {
 		t.Errorf("%+v", work)
 	}
@@ -322,7 +322,7 @@ func TestAnAgentThatHadNotBegunKeepsItsBriefing(t *testing.T) {
   - expect: ["Mend it.", "The run was stopped, and goes on now."]
     output: [{say: Done.}]
 `)
-	a.Return(Return{Past: new(Past), Ended: true})
+	a.GoOn(Earlier{Past: new(Past), Ended: true})
 	if work := ran(t, a); work.Summary != "Done." {
 		t.Errorf("%+v", work)
 	}
@@ -360,5 +360,32 @@ func TestTheOutputFitsItsSchema(t *testing.T) {
 				t.Errorf("it wrote %q", raw)
 			}
 		})
+	}
+}
+
+func TestToolsLeaveOutWhatGitDoesAndKeepLongOutputs(t *testing.T) {
+	o := site(t, &job.Job{}, map[string]string{".gitignore": "*.log\n", "kept.txt": "needle\n"})
+	if err := os.WriteFile(filepath.Join(o.Workspace.Root(), "run.log"), []byte("needle\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := briefed(t, o, `
+  - output:
+      - {call: grep_files, id: search, arguments: {pattern: needle}}
+      - {call: exec_command, id: long, arguments: {cmd: seq 1 30000}}
+      - {call: update_plan, arguments: {plan: [{step: Look, status: completed}, {step: Mend, status: pending}]}}
+  - expect: [truncated output]
+    output: [{say: Seen.}]
+`)
+	ran(t, a)
+	for _, e := range events(t, o.Record, transcript.TypeToolFinished) {
+		if strings.Contains(string(e.Data), "run.log") {
+			t.Errorf("what git ignores was found: %s", e.Data)
+		}
+	}
+	if kept, err := os.ReadDir(o.Record.Join(record.OutputsFolder)); len(kept) != 1 || err != nil {
+		t.Errorf("kept are %v, %v", kept, err)
+	}
+	if words := a.planWords(); words != "- [completed] Look\n- [pending] Mend\n" {
+		t.Errorf("its plan is told as %q", words)
 	}
 }

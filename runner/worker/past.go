@@ -52,8 +52,8 @@ func (p *Past) takeQuestions(raw json.RawMessage) error {
 	return err
 }
 
-// Return is how an agent goes on that was stopped.
-type Return struct {
+// Earlier says of an agent that was stopped what it needs to go on.
+type Earlier struct {
 	Past  *Past
 	Plan  transcript.Plan
 	Usage model.Usage // so far
@@ -64,33 +64,33 @@ type Return struct {
 // catchUp answers the calls of the last answer that the agent was stopped in, once
 // there are tools again, and tells the model what is not as it was.
 func (a *Agent) catchUp(ctx context.Context) error {
-	if a.back == nil {
+	if a.earlier == nil {
 		return nil
 	}
-	back := a.back
-	a.back = nil
-	if err := a.conversation.Resume(ctx, &back.Past.Past, back.interrupted); err != nil {
+	earlier := a.earlier
+	a.earlier = nil
+	if err := a.conversation.Resume(ctx, &earlier.Past.Past, earlier.interrupted); err != nil {
 		return err
 	}
-	if words := back.words(); len(words) > 0 {
+	if words := earlier.words(); len(words) > 0 {
 		return a.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
 	}
 	return nil
 }
 
 // words say what is not as it was.
-func (r *Return) words() []string {
+func (e *Earlier) words() []string {
 	var words []string
-	if r.Ended {
+	if e.Ended {
 		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
-	switch r.Found.Away {
+	switch e.Found.Away {
 	case workspace.InChange:
 		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
 	case workspace.InPatches:
 		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
 	default:
-		if r.Past.Told(leftRunning) {
+		if e.Past.Told(leftRunning) {
 			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 		}
 	}
@@ -104,15 +104,15 @@ func leftRunning(item json.RawMessage) bool {
 
 // interrupted tells the model of a call that was broken off; began is the number of
 // the event that told of its start.
-func (r *Return) interrupted(call tools.Call, began int64) tools.Result {
+func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
-	patched := r.Found.PatchedAt >= began
+	patched := e.Found.PatchedAt >= began
 	switch {
-	case patched && r.Found.Undone:
+	case patched && e.Found.Undone:
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
-	case patched && r.Found.Whole && call.Name == patchTool:
+	case patched && e.Found.Whole && call.Name == patchTool:
 		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
-	case call.Name == patchTool && r.Found.Away != "":
+	case call.Name == patchTool && e.Found.Away != "":
 		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
 	case call.Name == patchTool:
 		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")

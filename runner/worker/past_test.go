@@ -72,22 +72,22 @@ func TestACallThatWasBrokenOffIsAnswered(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		tool string
-		r    Return
+		e    Earlier
 		want string
 		ok   bool
 	}{
-		{"a command", "exec_command", Return{}, "It was not run again.", false},
-		{"a command beside an older patch", "exec_command", Return{Found: workspace.Found{PatchedAt: 19, Undone: true}}, "It was not run again.", false},
-		{"a command that applied half a patch", "exec_command", Return{Found: workspace.Found{PatchedAt: 20, Undone: true}}, "has been taken back whole", false},
-		{"a command that applied a patch", "exec_command", Return{Found: workspace.Found{PatchedAt: 20, Whole: true}}, "It was not run again.", false},
-		{"half a patch", "apply_patch", Return{Found: workspace.Found{PatchedAt: 21, Undone: true}}, "has been taken back whole", false},
-		{"a whole patch", "apply_patch", Return{Found: workspace.Found{PatchedAt: 21, Whole: true}}, "is applied whole. Do not send it again.", true},
-		{"a patch after a whole one", "apply_patch", Return{Found: workspace.Found{PatchedAt: 12, Whole: true}}, "Nothing of the patch was applied.", false},
-		{"a patch without a journal", "apply_patch", Return{}, "Nothing of the patch was applied.", false},
-		{"a patch on another machine", "apply_patch", Return{Found: workspace.Found{Away: workspace.InPatches}}, "Look whether the patch stands in the checkout", false},
+		{"a command", "exec_command", Earlier{}, "It was not run again.", false},
+		{"a command beside an older patch", "exec_command", Earlier{Found: workspace.Found{PatchedAt: 19, Undone: true}}, "It was not run again.", false},
+		{"a command that applied half a patch", "exec_command", Earlier{Found: workspace.Found{PatchedAt: 20, Undone: true}}, "has been taken back whole", false},
+		{"a command that applied a patch", "exec_command", Earlier{Found: workspace.Found{PatchedAt: 20, Whole: true}}, "It was not run again.", false},
+		{"half a patch", "apply_patch", Earlier{Found: workspace.Found{PatchedAt: 21, Undone: true}}, "has been taken back whole", false},
+		{"a whole patch", "apply_patch", Earlier{Found: workspace.Found{PatchedAt: 21, Whole: true}}, "is applied whole. Do not send it again.", true},
+		{"a patch after a whole one", "apply_patch", Earlier{Found: workspace.Found{PatchedAt: 12, Whole: true}}, "Nothing of the patch was applied.", false},
+		{"a patch without a journal", "apply_patch", Earlier{}, "Nothing of the patch was applied.", false},
+		{"a patch on another machine", "apply_patch", Earlier{Found: workspace.Found{Away: workspace.InPatches}}, "Look whether the patch stands in the checkout", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := test.r.interrupted(tools.Call{Name: test.tool}, began)
+			got := test.e.interrupted(tools.Call{Name: test.tool}, began)
 			if !strings.Contains(got.Output, test.want) || got.Failed == test.ok {
 				t.Errorf("failed: %t, %q", got.Failed, got.Output)
 			}
@@ -103,17 +103,17 @@ func TestWhatIsNotAsItWasIsTold(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		r    Return
+		e    Earlier
 		want []string // beginnings
 	}{
-		{"killed in its checkout", Return{Past: quiet}, nil},
-		{"with a command that ran on", Return{Past: running}, []string{"The runner was started again"}},
-		{"stopped", Return{Past: quiet, Ended: true}, []string{"The run was stopped"}},
-		{"put into a fresh checkout", Return{Past: running, Ended: true, Found: workspace.Found{Away: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
-		{"on another machine", Return{Past: running, Found: workspace.Found{Away: workspace.InPatches}}, []string{"The run goes on on another machine."}},
+		{"killed in its checkout", Earlier{Past: quiet}, nil},
+		{"with a command that ran on", Earlier{Past: running}, []string{"The runner was started again"}},
+		{"stopped", Earlier{Past: quiet, Ended: true}, []string{"The run was stopped"}},
+		{"put into a fresh checkout", Earlier{Past: running, Ended: true, Found: workspace.Found{Away: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
+		{"on another machine", Earlier{Past: running, Found: workspace.Found{Away: workspace.InPatches}}, []string{"The run goes on on another machine."}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := test.r.words()
+			got := test.e.words()
 			if len(got) != len(test.want) {
 				t.Fatalf("told %q", got)
 			}

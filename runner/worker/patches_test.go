@@ -89,7 +89,7 @@ func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
 		}
 	}
 	a := briefed(t, o, strings.ReplaceAll(patchWith, "FILE", "b.txt")+end)
-	a.Return(Return{Past: new(Past)})
+	a.GoOn(Earlier{Past: new(Past)})
 	if err := a.ApplyPatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -74,6 +75,16 @@ func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64
 		}
 	}
 	return 0
+}
+
+// WithoutAnswers ends a run whose agent has asked the people of an issue; nil where
+// it has asked nobody.
+func (w Work) WithoutAnswers(on *job.Issue) error {
+	if len(w.Questions) == 0 {
+		return nil
+	}
+	return outcome.Stopf(outcome.NeedsInput, "questions",
+		"The agent asked %d questions on %s; answer there, and run again.", len(w.Questions), on)
 }
 
 // questionsComment is what stands on the issue.

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -122,6 +123,14 @@ func TestQuestionsThatReachNobodyAreAnError(t *testing.T) {
 	if err := askedOn(t, &b); err == nil || err.Error() != "comment on o/r#7: forbidden" {
 		t.Errorf("err = %v", err)
 	}
+}
+
+func TestARunThatAskedEndsUntilItIsAnswered(t *testing.T) {
+	on := &job.Issue{Repository: "o/r", Number: 7}
+	if err := (Work{}).WithoutAnswers(on); err != nil {
+		t.Error(err)
+	}
+	wantStop(t, Work{Questions: make([]question.Question, 2)}.WithoutAnswers(on), outcome.NeedsInput, "questions", "asked 2 questions on o/r#7;")
 }
 
 // mostUnits is how long GitHub lets a comment be, in UTF-16 code units.
