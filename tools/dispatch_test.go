@@ -85,7 +85,7 @@ func calls(names ...string) []Call {
 }
 
 func TestCallsThatDontMutateRunAtOnceAndAnswerInOrder(t *testing.T) {
-	const n = DefaultParallel
+	const n = parallelCalls
 	var inside sync.WaitGroup
 	inside.Add(n)
 	last := make(chan struct{})
@@ -393,7 +393,7 @@ func TestNothingIsChangedForAResponseThatBroke(t *testing.T) {
 }
 
 func TestWhatStartedOfABrokenResponseHasNoGap(t *testing.T) {
-	const n = 3 * DefaultParallel // more than run at once
+	const n = 3 * parallelCalls // more than run at once
 	for range 50 {
 		d := dispatcher(fake{name: "look"})
 		seen := new(journal)

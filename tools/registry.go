@@ -127,16 +127,8 @@ func (r *Registry) Specs(offered []string) []Spec {
 	return specs
 }
 
-// Lookup finds the tool that answers to a name, which may be an alias; among
-// several that an alias stands for, one of offered is taken first.
-func (r *Registry) Lookup(name string, offered []string) (Tool, bool) {
-	e := r.find(name, offered)
-	if e == nil {
-		return nil, false
-	}
-	return e.tool, true
-}
-
+// find is the tool that answers to a name, which may be an alias; among several
+// that an alias stands for, one of offered is taken first. It is nil for none.
 func (r *Registry) find(name string, offered []string) *entry {
 	name = ownName(name)
 	if e := r.byName[name]; e != nil {

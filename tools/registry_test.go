@@ -158,13 +158,12 @@ func TestRestrict(t *testing.T) {
 func TestAnAliasStandsForTheOfferedTool(t *testing.T) {
 	r := New(execFake, shellFake)
 	for offered, want := range map[string]string{"exec_command": "exec_command", "shell": "shell", "": "exec_command"} {
-		tool, ok := r.Lookup("bash", []string{offered})
-		if !ok || tool.Spec().Name != want {
-			t.Errorf("offered %q: got %v, want %s", offered, tool, want)
+		if found := r.find("bash", []string{offered}); found == nil || found.spec.Name != want {
+			t.Errorf("offered %q: got %v, want %s", offered, found, want)
 		}
 	}
-	if tool, ok := r.Lookup("fly", nil); ok {
-		t.Errorf("fly is answered by %v", tool)
+	if found := r.find("fly", nil); found != nil {
+		t.Errorf("fly is answered by %v", found)
 	}
 }
 

@@ -19,7 +19,6 @@ type Spec struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments
-	Strict      bool            // the API's strict mode; the schema must allow it
 	Grammar     *Grammar
 	Builtin     string // the API's own type of tool
 }
