@@ -105,9 +105,6 @@ func (t scriptTurn) check() error {
 	return nil
 }
 
-// Turns is how many answers the session has.
-func (s *Script) Turns() int { return len(s.turns) }
-
 // Left is how many answers have not been asked for.
 func (s *Script) Left() int {
 	s.mu.Lock()
