@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fake struct {
 	name       string
 	parameters string
+	accepts    string // more than it tells of
 	grammar    *Grammar
 	mutates    bool
 	run        func(ctx context.Context, call Call) (Result, error)
@@ -32,6 +33,9 @@ func (f fake) Spec() Spec {
 	}
 	if f.parameters != "" {
 		spec.Parameters = json.RawMessage(f.parameters)
+	}
+	if f.accepts != "" {
+		spec.Accepts = json.RawMessage(f.accepts)
 	}
 	return spec
 }

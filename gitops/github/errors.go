@@ -158,10 +158,11 @@ func fillFromTransport(e *forge.Error, err error) {
 		}
 		err = sent.Err
 	}
-	_, redirected := errors.AsType[*redirectError](err)
 	switch {
-	case redirected, errors.Is(err, errReplyTooLarge):
+	case errors.As(err, new(*redirectError)):
 		e.Kind, e.Message = forge.Other, err.Error()
+	case errors.As(err, new(*http.MaxBytesError)):
+		e.Kind, e.Message = forge.Other, fmt.Sprintf("the reply is larger than %d MiB", maxReply>>20)
 	case e.Method != "":
 		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
 	default:
