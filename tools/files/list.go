@@ -136,7 +136,7 @@ func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
 			return nil
 		}
 		if e.Mode.IsDir() && level+1 < l.depth {
-			if err := l.add(ctx, l.tree.Below(f, e), level+1); err != nil || l.more {
+			if err := l.add(ctx, f.Below(e), level+1); err != nil || l.more {
 				return err
 			}
 		}
