@@ -86,20 +86,10 @@ func Environment(environ, pass []string, set map[string]string) []string {
 
 func isHarmless(name string) bool {
 	upper := strings.ToUpper(name)
-	for _, word := range secretWords {
-		if strings.Contains(upper, word) {
-			return false
-		}
+	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
+		return false
 	}
-	if harmless[name] {
-		return true
-	}
-	for _, prefix := range harmlessPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return harmless[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // holdsUserinfo also knows proxies, which may be written without a scheme.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/shell"
@@ -116,12 +117,10 @@ func (c Commands) isEverything(place string) bool {
 
 // mayWriteBelow says whether a path is below, and is not, a writable folder.
 func (c Commands) mayWriteBelow(place string) bool {
-	for _, folder := range c.Writable {
-		if below, ok := strings.CutPrefix(place, strings.TrimSuffix(folder, "/")+"/"); ok && below != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Writable, func(folder string) bool {
+		below, ok := strings.CutPrefix(place, strings.TrimSuffix(folder, "/")+"/")
+		return ok && below != ""
+	})
 }
 
 func (c Commands) writableFolders() string {

@@ -35,13 +35,9 @@ type Batch struct {
 
 // Begin makes an empty batch. It ends with Commit or Discard, and Wait.
 func (d *Dispatcher) Begin(ctx context.Context) *Batch {
-	parallel := d.Parallel
-	if parallel <= 0 {
-		parallel = DefaultParallel
-	}
 	return &Batch{
 		dispatcher: d, ctx: ctx,
-		slots:   make(chan struct{}, parallel),
+		slots:   make(chan struct{}, parallelCalls),
 		decided: make(chan struct{}),
 		told:    closed(), alone: closed(),
 	}

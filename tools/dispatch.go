@@ -16,11 +16,10 @@ type Dispatcher struct {
 	Observer Observer // may be nil
 	Hooks    []Hook   // asked in their order
 	Offered  []string // tools that the model was told of
-	Parallel int      // calls that run at once; 0 means DefaultParallel
 }
 
-// DefaultParallel is how many calls run at once where Dispatcher does not say.
-const DefaultParallel = 8
+// parallelCalls is how many calls run at once.
+const parallelCalls = 8
 
 // Observer is told of each call, from several goroutines.
 type Observer interface {

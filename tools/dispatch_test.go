@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fake struct {
 	name       string
 	parameters string
+	accepts    string // more than it tells of
 	grammar    *Grammar
 	mutates    bool
 	run        func(ctx context.Context, call Call) (Result, error)
@@ -32,6 +33,9 @@ func (f fake) Spec() Spec {
 	}
 	if f.parameters != "" {
 		spec.Parameters = json.RawMessage(f.parameters)
+	}
+	if f.accepts != "" {
+		spec.Accepts = json.RawMessage(f.accepts)
 	}
 	return spec
 }
@@ -85,7 +89,7 @@ func calls(names ...string) []Call {
 }
 
 func TestCallsThatDontMutateRunAtOnceAndAnswerInOrder(t *testing.T) {
-	const n = DefaultParallel
+	const n = parallelCalls
 	var inside sync.WaitGroup
 	inside.Add(n)
 	last := make(chan struct{})
@@ -393,7 +397,7 @@ func TestNothingIsChangedForAResponseThatBroke(t *testing.T) {
 }
 
 func TestWhatStartedOfABrokenResponseHasNoGap(t *testing.T) {
-	const n = 3 * DefaultParallel // more than run at once
+	const n = 3 * parallelCalls // more than run at once
 	for range 50 {
 		d := dispatcher(fake{name: "look"})
 		seen := new(journal)

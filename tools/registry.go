@@ -33,7 +33,7 @@ func New(tools ...Tool) *Registry {
 	r := &Registry{byName: make(map[string]*entry, len(tools))}
 	for _, tool := range tools {
 		e := &entry{tool: tool, spec: tool.Spec()}
-		e.schema.source = accepted(tool, e.spec)
+		e.schema.source = accepted(e.spec)
 		if _, twice := r.byName[e.spec.Name]; twice {
 			panic("tools: two tools are named " + e.spec.Name)
 		}
@@ -43,21 +43,18 @@ func New(tools ...Tool) *Registry {
 	return r
 }
 
-func accepted(tool Tool, spec Spec) json.RawMessage {
-	if wider, ok := tool.(Accepting); ok {
-		return wider.Accepts()
+func accepted(spec Spec) json.RawMessage {
+	switch {
+	case spec.Accepts != nil:
+		return spec.Accepts
+	case spec.Parameters != nil:
+		return spec.Parameters
 	}
-	if spec.Parameters == nil {
-		return inputSchema
-	}
-	return spec.Parameters
+	return inputSchema
 }
 
 // takesText says whether the tool's Run gets text in place of a JSON object.
-func (e *entry) takesText() bool {
-	_, takesObject := e.tool.(Accepting)
-	return e.spec.Parameters == nil && !takesObject
-}
+func (e *entry) takesText() bool { return e.spec.Parameters == nil && e.spec.Accepts == nil }
 
 // Restrict narrows what may be called. The error names what no tool is called.
 func (r *Registry) Restrict(access Access) error {
@@ -127,16 +124,8 @@ func (r *Registry) Specs(offered []string) []Spec {
 	return specs
 }
 
-// Lookup finds the tool that answers to a name, which may be an alias; among
-// several that an alias stands for, one of offered is taken first.
-func (r *Registry) Lookup(name string, offered []string) (Tool, bool) {
-	e := r.find(name, offered)
-	if e == nil {
-		return nil, false
-	}
-	return e.tool, true
-}
-
+// find is the tool that answers to a name, which may be an alias; among several
+// that an alias stands for, one of offered is taken first. It is nil for none.
 func (r *Registry) find(name string, offered []string) *entry {
 	name = ownName(name)
 	if e := r.byName[name]; e != nil {

@@ -1,25 +1,16 @@
 package tools
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// accepting is a tool that takes more than it tells of.
-type accepting struct {
-	fake
-	accepts string
-}
-
-func (a accepting) Accepts() json.RawMessage { return json.RawMessage(a.accepts) }
-
 var (
-	execFake = accepting{
-		fake{name: "exec_command", parameters: `{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`},
-		`{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"},"login":{"type":"boolean"}},"required":["cmd"],"additionalProperties":false}`,
+	execFake = fake{
+		name: "exec_command", parameters: `{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`,
+		accepts: `{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"},"login":{"type":"boolean"}},"required":["cmd"],"additionalProperties":false}`,
 	}
 	shellFake = fake{name: "shell", parameters: `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"],"additionalProperties":false}`}
 	planFake  = fake{name: "update_plan", parameters: `{"type":"object","properties":{"plan":{"type":"array","items":{"type":"object","properties":{"step":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["step","status"],"additionalProperties":false}}},"required":["plan"],"additionalProperties":false}`}
@@ -158,13 +149,12 @@ func TestRestrict(t *testing.T) {
 func TestAnAliasStandsForTheOfferedTool(t *testing.T) {
 	r := New(execFake, shellFake)
 	for offered, want := range map[string]string{"exec_command": "exec_command", "shell": "shell", "": "exec_command"} {
-		tool, ok := r.Lookup("bash", []string{offered})
-		if !ok || tool.Spec().Name != want {
-			t.Errorf("offered %q: got %v, want %s", offered, tool, want)
+		if found := r.find("bash", []string{offered}); found == nil || found.spec.Name != want {
+			t.Errorf("offered %q: got %v, want %s", offered, found, want)
 		}
 	}
-	if tool, ok := r.Lookup("fly", nil); ok {
-		t.Errorf("fly is answered by %v", tool)
+	if found := r.find("fly", nil); found != nil {
+		t.Errorf("fly is answered by %v", found)
 	}
 }
 

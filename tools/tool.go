@@ -19,9 +19,12 @@ type Spec struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments
-	Strict      bool            // the API's strict mode; the schema must allow it
-	Grammar     *Grammar
-	Builtin     string // the API's own type of tool
+	// Accepts is the schema that arguments are checked by, of a tool that takes more
+	// than it tells the model of: what other versions of it have, or a built-in one
+	// called as a function. nil means Parameters.
+	Accepts json.RawMessage
+	Grammar *Grammar
+	Builtin string // the API's own type of tool
 }
 
 // Grammar constrains the input of a freeform tool.
@@ -133,14 +136,6 @@ type Mixed interface {
 	// MutatesCall says of one call, which is as Run gets it, what Mutates says
 	// of all.
 	MutatesCall(call Call) bool
-}
-
-// Accepting is a tool that takes more arguments than it tells the model of:
-// those of other versions of the tool, or of a built-in one called as a function.
-type Accepting interface {
-	// Accepts is the schema that arguments are checked by, in place of the
-	// spec's Parameters.
-	Accepts() json.RawMessage
 }
 
 // Refuse is a result that tells the model why the call was not done.

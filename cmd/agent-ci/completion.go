@@ -68,6 +68,19 @@ type values struct {
 	files, folders bool
 }
 
+// pick is what a shell has for values of their kind.
+func (v values) pick(files, folders, words, anything string) string {
+	switch {
+	case v.files:
+		return files
+	case v.folders:
+		return folders
+	case len(v.words) > 0:
+		return words
+	}
+	return anything
+}
+
 // describeAll asks each command for its flags.
 func describeAll() []completed {
 	var all []completed
@@ -193,15 +206,8 @@ func bashCompletion(all []completed) string {
 }
 
 func bashValues(v values) string {
-	switch {
-	case v.files:
-		return `_agent_ci_files "$current"`
-	case v.folders:
-		return `_agent_ci_folders "$current"`
-	case len(v.words) > 0:
-		return `_agent_ci_words "$current" ` + quoted(strings.Join(v.words, " "))
-	}
-	return ":"
+	words := `_agent_ci_words "$current" ` + quoted(strings.Join(v.words, " "))
+	return v.pick(`_agent_ci_files "$current"`, `_agent_ci_folders "$current"`, words, ":")
 }
 
 const zshFrame = `#compdef agent-ci
@@ -248,15 +254,7 @@ func zshCompletion(all []completed) string {
 }
 
 func zshValues(v values) string {
-	switch {
-	case v.files:
-		return "_files"
-	case v.folders:
-		return "_files -/"
-	case len(v.words) > 0:
-		return "(" + strings.Join(v.words, " ") + ")"
-	}
-	return " "
+	return v.pick("_files", "_files -/", "("+strings.Join(v.words, " ")+")", " ")
 }
 
 const fishFrame = `# fish completion for agent-ci: agent-ci completion fish | source
@@ -301,15 +299,7 @@ func fishOnly(v values) string {
 }
 
 func fishValues(v values) string {
-	switch {
-	case v.files:
-		return "-F"
-	case v.folders:
-		return "-a '(__fish_complete_directories (commandline -ct))'"
-	case len(v.words) > 0:
-		return "-a " + fishQuoted(strings.Join(v.words, " "))
-	}
-	return ""
+	return v.pick("-F", "-a '(__fish_complete_directories (commandline -ct))'", "-a "+fishQuoted(strings.Join(v.words, " ")), "")
 }
 
 // fishQuoted escapes as fish does within single quotes.

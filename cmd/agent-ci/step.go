@@ -8,20 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // variable is the value of a variable of the process.
-func (p process) variable(name string) string {
-	for _, each := range slices.Backward(p.environ) {
-		if value, found := strings.CutPrefix(each, name+"="); found {
-			return value
-		}
-	}
-	return ""
-}
+func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
 
 // inStep is p for a step of GitHub Actions, whose runner reads what is printed
 // for commands.

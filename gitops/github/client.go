@@ -40,9 +40,6 @@ type Options struct {
 	Token string
 	// UserAgent is sent with every request; "" means agent-ci.
 	UserAgent string
-	// Transport carries the requests; nil means one with sane timeouts and the
-	// proxy of the environment.
-	Transport http.RoundTripper
 	// Wait is how the client waits before it tries something again; nil means
 	// that the time passes.
 	Wait func(context.Context, time.Duration) error
@@ -77,7 +74,7 @@ func New(o Options) (*Client, error) {
 		wait = waitFor
 	}
 	scopes := &atomic.Pointer[string]{}
-	retrying := &retryTransport{base: newTransport(api, token, o.Transport, scopes), wait: wait, now: time.Now}
+	retrying := &retryTransport{base: newTransport(api, token, scopes), wait: wait, now: time.Now}
 	rest := gh.NewClient(&http.Client{Transport: retrying, CheckRedirect: checkRedirect, Timeout: callTimeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
@@ -85,11 +82,8 @@ func New(o Options) (*Client, error) {
 }
 
 // newTransport carries one attempt of a request.
-func newTransport(api *url.URL, token string, base http.RoundTripper, scopes *atomic.Pointer[string]) http.RoundTripper {
-	if base == nil {
-		base = defaultTransport()
-	}
-	bounded := &boundedTransport{base: base, limit: maxReply}
+func newTransport(api *url.URL, token string, scopes *atomic.Pointer[string]) http.RoundTripper {
+	bounded := &boundedTransport{base: defaultTransport(), limit: maxReply}
 	authorized := &tokenTransport{base: bounded, origin: origin.Of(api), token: token}
 	return &scopesTransport{base: authorized, scopes: scopes}
 }

@@ -34,8 +34,8 @@ func (c *Client) failed(ctx context.Context, what call, err error) error {
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
 	}
 	e := &forge.Error{Doing: what.doing, Err: err}
-	if resp := replyOf(err); resp != nil {
-		fillFromReply(e, resp, messageOf(err))
+	if resp, message := replyOf(err); resp != nil {
+		fillFromReply(e, resp, message)
 		fillFromLimit(e, err)
 	} else {
 		fillFromTransport(e, err)
@@ -46,42 +46,26 @@ func (c *Client) failed(ctx context.Context, what call, err error) error {
 	return e
 }
 
-func replyOf(err error) *http.Response {
-	var plain *gh.ErrorResponse
-	var primary *gh.RateLimitError
-	var secondary *gh.AbuseRateLimitError
-	var twoFactor *gh.TwoFactorAuthError
-	switch {
-	case errors.As(err, &plain):
-		return plain.Response
-	case errors.As(err, &primary):
-		return primary.Response
-	case errors.As(err, &secondary):
-		return secondary.Response
-	case errors.As(err, &twoFactor):
-		return twoFactor.Response
+// replyOf is the server's answer in an error, and its message with the reasons that
+// it lists.
+func replyOf(err error) (*http.Response, string) {
+	if plain, ok := errors.AsType[*gh.ErrorResponse](err); ok {
+		parts := []string{plain.Message}
+		for _, reason := range plain.Errors {
+			parts = append(parts, reasonText(reason))
+		}
+		return plain.Response, strings.Join(parts, "; ")
 	}
-	return nil
-}
-
-// messageOf is the server's message with the reasons it lists.
-func messageOf(err error) string {
-	var plain *gh.ErrorResponse
-	var primary *gh.RateLimitError
-	var secondary *gh.AbuseRateLimitError
-	switch {
-	case errors.As(err, &primary):
-		return primary.Message
-	case errors.As(err, &secondary):
-		return secondary.Message
-	case !errors.As(err, &plain):
-		return ""
+	if primary, ok := errors.AsType[*gh.RateLimitError](err); ok {
+		return primary.Response, primary.Message
 	}
-	parts := []string{plain.Message}
-	for _, reason := range plain.Errors {
-		parts = append(parts, reasonText(reason))
+	if secondary, ok := errors.AsType[*gh.AbuseRateLimitError](err); ok {
+		return secondary.Response, secondary.Message
 	}
-	return strings.Join(parts, "; ")
+	if twoFactor, ok := errors.AsType[*gh.TwoFactorAuthError](err); ok {
+		return twoFactor.Response, ""
+	}
+	return nil, ""
 }
 
 func reasonText(reason gh.Error) string {
@@ -158,10 +142,11 @@ func fillFromTransport(e *forge.Error, err error) {
 		}
 		err = sent.Err
 	}
-	_, redirected := errors.AsType[*redirectError](err)
 	switch {
-	case redirected, errors.Is(err, errReplyTooLarge):
+	case errors.As(err, new(*redirectError)):
 		e.Kind, e.Message = forge.Other, err.Error()
+	case errors.As(err, new(*http.MaxBytesError)):
+		e.Kind, e.Message = forge.Other, fmt.Sprintf("the reply is larger than %d MiB", maxReply>>20)
 	case e.Method != "":
 		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
 	default:

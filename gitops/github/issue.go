@@ -45,7 +45,7 @@ func issueFrom(issue *gh.Issue) *forge.Issue {
 		PullRequest: issue.IsPullRequest(),
 		Author:      userFrom(issue.GetUser()),
 		Association: issue.GetAuthorAssociation(),
-		Labels:      labelNames(issue.Labels),
+		Labels:      names(issue.Labels, (*gh.Label).GetName),
 		CreatedAt:   issue.GetCreatedAt().Time,
 		UpdatedAt:   issue.GetUpdatedAt().Time,
 	}
@@ -53,12 +53,4 @@ func issueFrom(issue *gh.Issue) *forge.Issue {
 
 func userFrom(user *gh.User) forge.User {
 	return forge.User{Login: user.GetLogin(), ID: user.GetID(), Bot: user.GetType() == "Bot"}
-}
-
-func labelNames(labels []*gh.Label) []string {
-	names := make([]string, 0, len(labels))
-	for _, label := range labels {
-		names = append(names, label.GetName())
-	}
-	return names
 }

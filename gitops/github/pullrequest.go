@@ -152,23 +152,17 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 		HeadSHA: pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
 		Base:   pull.GetBase().GetRef(),
 		Author: userFrom(pull.GetUser()),
-		Labels: labelNames(pull.Labels), Assignees: logins(pull.Assignees), Milestone: pull.GetMilestone().GetTitle(),
-		Reviewers: logins(pull.RequestedReviewers), Teams: slugs(pull.RequestedTeams),
+		Labels: names(pull.Labels, (*gh.Label).GetName), Milestone: pull.GetMilestone().GetTitle(),
+		Assignees: names(pull.Assignees, (*gh.User).GetLogin),
+		Reviewers: names(pull.RequestedReviewers, (*gh.User).GetLogin), Teams: names(pull.RequestedTeams, (*gh.Team).GetSlug),
 	}
 }
 
-func logins(users []*gh.User) []string {
-	var list []string
-	for _, user := range users {
-		list = append(list, user.GetLogin())
+// names are what each of a list is called.
+func names[T any](list []T, name func(T) string) []string {
+	var all []string
+	for _, each := range list {
+		all = append(all, name(each))
 	}
-	return list
-}
-
-func slugs(teams []*gh.Team) []string {
-	var list []string
-	for _, team := range teams {
-		list = append(list, team.GetSlug())
-	}
-	return list
+	return all
 }

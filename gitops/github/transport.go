@@ -2,7 +2,6 @@ package github
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
@@ -15,8 +14,6 @@ const (
 
 	maxRedirects = 5
 )
-
-var errReplyTooLarge = fmt.Errorf("the reply is larger than %d MiB", maxReply>>20)
 
 // tokenTransport adds the token to requests for one origin and takes any other
 // Authorization header off. It works below redirects, so that net/http has no
@@ -69,28 +66,6 @@ func (t *boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = &boundedBody{body: resp.Body, left: t.limit}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, t.limit)
 	return resp, nil
 }
-
-type boundedBody struct {
-	body io.ReadCloser
-	left int64
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, errReplyTooLarge
-	}
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.body.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 {
-		return n, errReplyTooLarge
-	}
-	return n, err
-}
-
-func (b *boundedBody) Close() error { return b.body.Close() }

@@ -144,16 +144,23 @@ func TestBoundedBody(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		limit int64
-		want  error
+		wrong bool
 	}{
-		{"shorter", 11, nil},
-		{"as long", 10, nil},
-		{"longer", 9, errReplyTooLarge},
+		{"shorter", 11, false},
+		{"as long", 10, false},
+		{"longer", 9, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body := &boundedBody{body: io.NopCloser(strings.NewReader("0123456789")), left: c.limit}
-			if _, err := io.ReadAll(body); !errors.Is(err, c.want) {
-				t.Errorf("err = %v, want %v", err, c.want)
+			ten := roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{Body: io.NopCloser(strings.NewReader("0123456789"))}, nil
+			})
+			resp, err := (&boundedTransport{base: ten, limit: c.limit}).RoundTrip(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.ReadAll(resp.Body)
+			if wrong := errors.As(err, new(*http.MaxBytesError)); wrong != c.wrong || !wrong && err != nil {
+				t.Errorf("err = %v", err)
 			}
 		})
 	}

@@ -16,12 +16,8 @@ import (
 type CloneOptions struct {
 	Dir    string // must not exist, or be empty
 	Branch string // "" means the remote's HEAD
-	// Depth is how many commits of the branch to fetch, and of no other
-	// branch; 0 means the whole history of all branches.
-	Depth int
 	// Git is the path of a git program, or "". Without it go-git clones: line
-	// endings and filters (LFS) are not applied to the work tree then, and a
-	// path on this machine is cloned in full depth.
+	// endings and filters (LFS) are not applied to the work tree then.
 	Git string
 }
 

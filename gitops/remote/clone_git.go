@@ -36,13 +36,7 @@ func cloneArguments(o CloneOptions, local bool) []string {
 	if o.Branch != "" {
 		args = append(args, "--branch="+o.Branch)
 	}
-	if o.Depth > 0 {
-		args = append(args, "--single-branch", "--depth="+strconv.Itoa(o.Depth))
-	}
-	switch {
-	case local && o.Depth > 0:
-		args = append(args, "--no-local") // git clones a path in full otherwise
-	case local:
+	if local {
 		args = append(args, "--no-hardlinks")
 	}
 	return args
@@ -63,15 +57,11 @@ func (r Remote) source(ctx context.Context, o CloneOptions) (source, error) {
 	if endpoint.Protocol == "ssh" {
 		return source{url: r.Name()}, nil // the ssh program has its own keys and names
 	}
-	session, err := r.uploadSession(ctx)
+	session, advertised, err := r.advertised(ctx, "clone")
 	if err != nil {
-		return source{}, r.failed(ctx, "clone", err)
+		return source{}, err
 	}
 	defer session.Close()
-	advertised, err := session.AdvertisedReferencesContext(ctx)
-	if err != nil {
-		return source{}, r.failed(ctx, "clone", err)
-	}
 	if _, _, err := r.wanted(advertised, o.Branch); err != nil {
 		return source{}, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
@@ -21,15 +20,11 @@ import (
 // cloneByGoGit clones over the sessions of this package: go-git's own Clone
 // takes its transports from a registry of the whole process.
 func cloneByGoGit(ctx context.Context, r Remote, o CloneOptions) (string, error) {
-	session, err := r.uploadSession(ctx)
+	session, advertised, err := r.advertised(ctx, "clone")
 	if err != nil {
-		return "", r.failed(ctx, "clone", err)
+		return "", err
 	}
 	defer session.Close()
-	advertised, err := session.AdvertisedReferencesContext(ctx)
-	if err != nil {
-		return "", r.failed(ctx, "clone", err)
-	}
 	branch, commit, err := r.wanted(advertised, o.Branch)
 	if err != nil {
 		return "", err
@@ -79,7 +74,7 @@ func (c *goGitClone) create() error {
 		return err
 	}
 	settings.Remotes["origin"] = &config.RemoteConfig{
-		Name: "origin", URLs: []string{c.url()}, Fetch: []config.RefSpec{c.refSpec()},
+		Name: "origin", URLs: []string{c.url()}, Fetch: []config.RefSpec{"+refs/heads/*:refs/remotes/origin/*"},
 	}
 	short := c.branch.Short()
 	settings.Branches[short] = &config.Branch{Name: short, Remote: "origin", Merge: c.branch}
@@ -95,24 +90,10 @@ func (c *goGitClone) url() string {
 	return c.remote.Name()
 }
 
-func (c *goGitClone) refSpec() config.RefSpec {
-	if c.options.Depth > 0 {
-		short := c.branch.Short()
-		return config.RefSpec("+refs/heads/" + short + ":refs/remotes/origin/" + short)
-	}
-	return "+refs/heads/*:refs/remotes/origin/*"
-}
-
 func (c *goGitClone) fetch(ctx context.Context, session transport.UploadPackSession) error {
 	request := packp.NewUploadPackRequestFromCapabilities(c.advertised.Capabilities)
-	if c.options.Depth > 0 && c.advertised.Capabilities.Supports(capability.Shallow) {
-		request.Depth = packp.DepthCommits(c.options.Depth)
-		if err := request.Capabilities.Set(capability.Shallow); err != nil {
-			return err
-		}
-	}
 	for name, id := range c.advertised.References {
-		if c.takes(name) {
+		if cloned(name) {
 			request.Wants = append(request.Wants, id)
 		}
 	}
@@ -131,17 +112,14 @@ func (c *goGitClone) fetch(ctx context.Context, session transport.UploadPackSess
 	return c.storage.SetShallow(response.Shallows)
 }
 
-// takes says whether a ref is part of the clone.
-func (c *goGitClone) takes(name string) bool {
-	if c.options.Depth > 0 {
-		return name == c.branch.String()
-	}
+// cloned says whether a ref is part of a clone.
+func cloned(name string) bool {
 	return strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")
 }
 
 func (c *goGitClone) writeRefs() error {
 	for name, id := range c.advertised.References {
-		if !c.takes(name) {
+		if !cloned(name) {
 			continue
 		}
 		local := plumbing.ReferenceName(name)

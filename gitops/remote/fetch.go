@@ -29,15 +29,11 @@ func Fetch(ctx context.Context, r Remote, o FetchOptions, take func(pack io.Read
 	if !plumbing.IsHash(o.Commit) {
 		return fmt.Errorf("fetch: %q is not the hex id of a commit", o.Commit)
 	}
-	session, err := r.uploadSession(ctx)
+	session, advertised, err := r.advertised(ctx, "fetch from")
 	if err != nil {
-		return r.failed(ctx, "fetch from", err)
+		return err
 	}
 	defer session.Close()
-	advertised, err := session.AdvertisedReferencesContext(ctx)
-	if err != nil {
-		return r.failed(ctx, "fetch from", err)
-	}
 	request, err := o.request(advertised)
 	if err != nil {
 		return err

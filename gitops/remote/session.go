@@ -11,19 +11,30 @@ import (
 // List reads the names and ids of all refs, HEAD among them; none for a
 // repository without commits.
 func List(ctx context.Context, r Remote) (map[string]string, error) {
-	session, err := r.uploadSession(ctx)
-	if err != nil {
-		return nil, r.failed(ctx, "list the branches of", err)
-	}
-	defer session.Close()
-	advertised, err := session.AdvertisedReferencesContext(ctx)
-	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+	session, advertised, err := r.advertised(ctx, "list the branches of")
+	if errors.Is(err, ErrEmpty) {
 		return map[string]string{}, nil
 	}
 	if err != nil {
-		return nil, r.failed(ctx, "list the branches of", err)
+		return nil, err
 	}
+	defer session.Close()
 	return refsOf(advertised), nil
+}
+
+// advertised opens the side of a remote that gives objects, and reads which refs
+// it has. The caller closes the session.
+func (r Remote) advertised(ctx context.Context, doing string) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	session, err := r.uploadSession(ctx)
+	if err != nil {
+		return nil, nil, r.failed(ctx, doing, err)
+	}
+	refs, err := session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		_ = session.Close()
+		return nil, nil, r.failed(ctx, doing, err)
+	}
+	return session, refs, nil
 }
 
 func refsOf(advertised *packp.AdvRefs) map[string]string {

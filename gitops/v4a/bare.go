@@ -2,6 +2,7 @@ package v4a
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,12 +66,9 @@ func (p *parser) readBareHunks() error {
 // atBareEnd reports whether the line belongs to an envelope: all that a diff
 // for one file says stands before it.
 func (p *parser) atBareEnd() bool {
-	for _, marker := range [...]string{endMarker, addMarker, deleteMarker, updateMarker} {
-		if strings.HasPrefix(p.line, strings.TrimSuffix(marker, " ")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{endMarker, addMarker, deleteMarker, updateMarker}, func(marker string) bool {
+		return strings.HasPrefix(p.line, strings.TrimSuffix(marker, " "))
+	})
 }
 
 func (p *parser) readBareLine() error {

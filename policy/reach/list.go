@@ -3,7 +3,6 @@ package reach
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -86,11 +85,12 @@ func ParseList(texts []string) (List, error) {
 
 // Opens gives the first entry that is for the target.
 func (l List) Opens(t Target) (e Entry, ok bool) {
-	i := slices.IndexFunc(l, func(e Entry) bool { return e.Opens(t) })
-	if i < 0 {
-		return Entry{}, false
+	for _, e := range l {
+		if e.Opens(t) {
+			return e, true
+		}
 	}
-	return l[i], true
+	return Entry{}, false
 }
 
 // String is the entries in one line.

@@ -203,13 +203,9 @@ func (r *reader) find(args []Word, inner origin) {
 
 // afterOption reads the words behind the first of some options as a command.
 func (r *reader) afterOption(args []Word, inner origin, options ...string) {
-	for i, arg := range args {
-		for _, option := range options {
-			if arg.Known && arg.Text == option {
-				r.anywhere(args[i+1:], inner)
-				return
-			}
-		}
+	i := slices.IndexFunc(args, func(arg Word) bool { return arg.Known && slices.Contains(options, arg.Text) })
+	if i >= 0 {
+		r.anywhere(args[i+1:], inner)
 	}
 }
 

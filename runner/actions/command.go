@@ -8,19 +8,13 @@ import (
 	"github.com/sethvargo/go-githubactions"
 )
 
-// property is one name=value of a workflow command.
-type property struct{ name, value string }
-
 // command writes a workflow command on a line of its own. Of go-githubactions
 // the form and the escapes are taken, and nothing that writes: what it prints as
 // information is not escaped, and its outputs end at a delimiter that is known.
-func (l *Log) command(name string, properties []property, message string) error {
+func (l *Log) command(name string, properties githubactions.CommandProperties, message string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	command := githubactions.Command{Name: name, Message: message, Properties: githubactions.CommandProperties{}}
-	for _, p := range properties {
-		command.Properties[p.name] = p.value
-	}
+	command := githubactions.Command{Name: name, Message: message, Properties: properties}
 	line := command.String() + "\n"
 	if l.within {
 		line = "\n" + line

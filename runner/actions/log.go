@@ -2,7 +2,10 @@ package actions
 
 import (
 	"io"
+	"maps"
 	"sync"
+
+	"github.com/sethvargo/go-githubactions"
 )
 
 // Log is one stream of a step's log. The runner takes lines that begin with
@@ -96,15 +99,7 @@ type Annotation struct {
 // Annotate shows a message beside the run. GitHub shows ten of each level of a
 // step.
 func (l *Log) Annotate(a Annotation) error {
-	var properties []property
-	add := func(name, value string) {
-		if value != "" {
-			properties = append(properties, property{name, value})
-		}
-	}
-	add("col", positive(a.Column))
-	add("file", a.File)
-	add("line", positive(a.Line))
-	add("title", a.Title)
+	properties := githubactions.CommandProperties{"col": positive(a.Column), "file": a.File, "line": positive(a.Line), "title": a.Title}
+	maps.DeleteFunc(properties, func(_, value string) bool { return value == "" })
 	return l.command(a.Level, properties, a.Message)
 }

@@ -62,5 +62,5 @@ func definition(spec tools.Spec) any {
 	case spec.Grammar != nil:
 		return customTool{"custom", spec.Name, spec.Description, customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}}
 	}
-	return functionTool{"function", spec.Name, spec.Description, spec.Strict, spec.Parameters}
+	return functionTool{"function", spec.Name, spec.Description, false, spec.Parameters}
 }

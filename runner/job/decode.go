@@ -38,13 +38,15 @@ func (d *decoder) place(node *yaml.Node) place {
 	return place{d.layer, d.name, node.Line, node.Column}
 }
 
-// complain reports what is wrong with the value node at path.
-func (d *decoder) complain(path string, node *yaml.Node, message string) {
-	d.complainAt(d.place(node), path, message, "")
+// complain reports what is wrong with the value node at path. It gives false, the
+// answer of who was asked whether the value fits.
+func (d *decoder) complain(path string, node *yaml.Node, message string) bool {
+	return d.suggest(path, node, message, "")
 }
 
-func (d *decoder) suggest(path string, node *yaml.Node, message, suggestion string) {
+func (d *decoder) suggest(path string, node *yaml.Node, message, suggestion string) bool {
 	d.complainAt(d.place(node), path, message, suggestion)
+	return false
 }
 
 func (d *decoder) complainAt(at place, path, message, suggestion string) {
@@ -121,8 +123,7 @@ func unwantedName(name *yaml.Node) string {
 
 func (d *decoder) group(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
 	seen := make(map[string]*yaml.Node)
 	for pair := range slices.Chunk(node.Content, 2) {
@@ -167,13 +168,11 @@ func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[str
 // fresh reports whether name is a usable name that its mapping has only once.
 func (d *decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yaml.Node) bool {
 	if complaint := unwantedName(name); complaint != "" {
-		d.complain(path, name, complaint)
-		return false
+		return d.complain(path, name, complaint)
 	}
 	inner := join(path, name.Value)
 	if before := seen[name.Value]; before != nil {
-		d.complain(inner, name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
-		return false
+		return d.complain(inner, name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
 	}
 	seen[name.Value] = node
 	return true
@@ -181,8 +180,7 @@ func (d *decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yam
 
 func (d *decoder) list(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.SequenceNode {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
 	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
 	elements := reflect.MakeSlice(k.typ, 0, len(node.Content))
@@ -203,8 +201,7 @@ func (d *decoder) list(k *key, path string, node *yaml.Node, into reflect.Value)
 
 func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
 	seen := make(map[string]*yaml.Node)
 	for pair := range slices.Chunk(node.Content, 2) {
@@ -234,12 +231,10 @@ func (d *decoder) openMap(k *key, path string, node *yaml.Node, into reflect.Val
 		return fits
 	}
 	if node.Kind != yaml.MappingNode {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
 	if len(node.Content) > 0 {
-		d.complain(path, node, "is not supported yet; leave it out")
-		return false
+		return d.complain(path, node, "is not supported yet; leave it out")
 	}
 	return true
 }

@@ -93,8 +93,7 @@ func (d *decoder) foreign(k *key, path string, node *yaml.Node) (map[string]any,
 	}
 	tool, err := k.foreign.read(value)
 	if err != nil {
-		d.complain(path, node, err.Error())
-		return nil, false
+		return nil, d.complain(path, node, err.Error())
 	}
 	return tool, true
 }
@@ -102,8 +101,7 @@ func (d *decoder) foreign(k *key, path string, node *yaml.Node) (map[string]any,
 // plain is node as JSON has it.
 func (d *decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
 	if complaint := unwanted(node); complaint != "" {
-		d.complain(path, node, complaint)
-		return nil, false
+		return nil, d.complain(path, node, complaint)
 	}
 	fits = true
 	switch node.Kind {
@@ -137,8 +135,7 @@ func (d *decoder) plainScalar(path string, node *yaml.Node) (value any, fits boo
 	case intTag, floatTag:
 		var number float64
 		if node.Decode(&number) != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-			d.complain(path, node, "must be a number that JSON has")
-			return nil, false
+			return nil, d.complain(path, node, "must be a number that JSON has")
 		}
 		return number, true
 	}

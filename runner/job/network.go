@@ -92,26 +92,21 @@ func (d *decoder) allowed(path string, node *yaml.Node) (hosts []string, fits bo
 			return nil, false
 		}
 		if pair[0].Value != allowKey {
-			d.suggest(join(path, pair[0].Value), pair[0], "unknown key", allowKey)
-			return nil, false
+			return nil, d.suggest(join(path, pair[0].Value), pair[0], "unknown key", allowKey)
 		}
 		list = pair[1]
 	}
 	if list == nil {
-		d.complain(path, node, "must have the key allow with a list of hosts")
-		return nil, false
+		return nil, d.complain(path, node, "must have the key allow with a list of hosts")
 	}
 	path = join(path, allowKey)
 	switch {
 	case list.Kind != yaml.SequenceNode:
-		d.complain(path, list, `must be a list of hosts such as [api.example.com, "*.example.org"]`)
-		return nil, false
+		return nil, d.complain(path, list, `must be a list of hosts such as [api.example.com, "*.example.org"]`)
 	case len(list.Content) == 0:
-		d.complain(path, list, "names no host; for no network at all write loopback or none instead of a list")
-		return nil, false
+		return nil, d.complain(path, list, "names no host; for no network at all write loopback or none instead of a list")
 	case len(list.Content) > maxHosts:
-		d.complain(path, list, "names more than 1000 hosts")
-		return nil, false
+		return nil, d.complain(path, list, "names more than 1000 hosts")
 	}
 	into := reflect.ValueOf(&hosts).Elem()
 	before := d.report.count()

@@ -43,29 +43,24 @@ func describeNode(node *yaml.Node) string {
 }
 
 // wrongType complains that node is no value for k.
-func (d *decoder) wrongType(k *key, path string, node *yaml.Node) {
+func (d *decoder) wrongType(k *key, path string, node *yaml.Node) bool {
 	message := "must be " + k.kind.describe()
 	if k.example != "" {
 		message += " such as " + k.example
 	}
-	d.complain(path, node, message+", not "+describeNode(node))
+	return d.complain(path, node, message+", not "+describeNode(node))
 }
 
 func (d *decoder) text(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.ScalarNode {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
 	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.scalars {
-		d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(shorten(node.Value, 60)))
-		return false
+		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(shorten(node.Value, 60)))
 	}
 	into.SetString(node.Value)
 	complaint, meant := k.judgeText(node.Value)
-	if complaint != "" {
-		d.suggest(path, node, complaint, meant)
-	}
-	return complaint == ""
+	return complaint == "" || d.suggest(path, node, complaint, meant)
 }
 
 // judgeText says what is wrong with s as the value of k, and what was probably meant.
@@ -112,27 +107,24 @@ func (d *decoder) integer(k *key, path string, node *yaml.Node, into reflect.Val
 	digits := strings.ReplaceAll(node.Value, "_", "")
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != digits {
-		d.wrongInteger(k, path, node)
-		return false
+		return d.wrongInteger(k, path, node)
 	}
 	if complaint := k.span.judge(number); complaint != "" {
-		d.complain(path, node, complaint)
-		return false
+		return d.complain(path, node, complaint)
 	}
 	into.SetInt(number)
 	return true
 }
 
-func (d *decoder) wrongInteger(k *key, path string, node *yaml.Node) {
+func (d *decoder) wrongInteger(k *key, path string, node *yaml.Node) bool {
 	_, err := strconv.ParseInt(node.Value, 10, 64)
 	switch {
 	case node.Tag == intTag:
-		d.complain(path, node, "must be a whole number in decimal digits, without leading zeros")
+		return d.complain(path, node, "must be a whole number in decimal digits, without leading zeros")
 	case node.Tag == textTag && err == nil:
-		d.suggest(path, node, "must be a whole number without quotes", node.Value)
-	default:
-		d.wrongType(k, path, node)
+		return d.suggest(path, node, "must be a whole number without quotes", node.Value)
 	}
+	return d.wrongType(k, path, node)
 }
 
 // judge says what is wrong with number.
@@ -152,12 +144,10 @@ func (s *span) judge(number int64) string {
 func (d *decoder) decimal(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if node.Tag != intTag && node.Tag != floatTag || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
 	if number < 0 {
-		d.complain(path, node, "must be 0 or more")
-		return false
+		return d.complain(path, node, "must be 0 or more")
 	}
 	into.SetFloat(number)
 	return true
@@ -175,38 +165,32 @@ func (d *decoder) truth(k *key, path string, node *yaml.Node, into reflect.Value
 		"no": "false", "off": "false", "n": "false", "false": "false",
 	}[strings.ToLower(node.Value)]
 	if !isWord {
-		d.wrongType(k, path, node)
-		return false
+		return d.wrongType(k, path, node)
 	}
-	d.suggest(path, node, "must be true or false, without quotes", meant)
-	return false
+	return d.suggest(path, node, "must be true or false, without quotes", meant)
 }
 
 func (d *decoder) length(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.ScalarNode || node.Tag != textTag {
-		d.wrongLength(k, path, node)
-		return false
+		return d.wrongLength(k, path, node)
 	}
 	parsed, err := time.ParseDuration(node.Value)
 	if err != nil {
-		d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
-		return false
+		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
 	}
 	if parsed <= 0 {
-		d.complain(path, node, "must be longer than nothing")
-		return false
+		return d.complain(path, node, "must be longer than nothing")
 	}
 	into.SetInt(int64(parsed))
 	return true
 }
 
-func (d *decoder) wrongLength(k *key, path string, node *yaml.Node) {
+func (d *decoder) wrongLength(k *key, path string, node *yaml.Node) bool {
 	if node.Tag != intTag {
-		d.wrongType(k, path, node)
-		return
+		return d.wrongType(k, path, node)
 	}
 	number := shorten(node.Value, 20)
-	d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+	return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 }
 
 // meantDuration is the duration that somebody meant who wrote "5 minutes" or

@@ -67,8 +67,7 @@ func (k *key) settled() bool {
 
 // description is what k means and what of it doesn't work yet.
 func (k *key) description() string {
-	switch {
-	case k.unsupported && k.kind != group:
+	if k.unsupported && k.kind != group {
 		return k.about + " Not supported yet."
 	}
 	return k.about

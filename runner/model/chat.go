@@ -230,13 +230,8 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 
 // response is the answer as items of the Responses API.
 func (a *chatAnswer) response(observe Observer) (*Response, error) {
-	switch a.finish {
-	case "length":
-		f := incomplete("max_output_tokens")
-		f.Usage = a.usage.usage()
-		return nil, f
-	case "content_filter":
-		f := incomplete("content_filter")
+	if reason, cut := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[a.finish]; cut {
+		f := incomplete(reason)
 		f.Usage = a.usage.usage()
 		return nil, f
 	}

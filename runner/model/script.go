@@ -18,7 +18,6 @@ import (
 // the place of the API in demonstrations and tests; docs/scripted-session.md
 // describes the format. A Script serves one run.
 type Script struct {
-	about string
 	turns []scriptTurn
 
 	mu   sync.Mutex
@@ -81,7 +80,7 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 	if len(file.Turns) == 0 {
 		return nil, fmt.Errorf("read scripted session %s: it has no turns", name)
 	}
-	script := &Script{about: file.About, turns: file.Turns}
+	script := &Script{turns: file.Turns}
 	for i, turn := range file.Turns {
 		if err := turn.check(); err != nil {
 			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
@@ -105,12 +104,6 @@ func (t scriptTurn) check() error {
 	}
 	return nil
 }
-
-// About is what the session says of itself.
-func (s *Script) About() string { return s.about }
-
-// Turns is how many answers the session has.
-func (s *Script) Turns() int { return len(s.turns) }
 
 // Left is how many answers have not been asked for.
 func (s *Script) Left() int {

@@ -4,22 +4,15 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // Thousands is n with its digits in groups of three.
 func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
 	}
-	var groups []string
-	for len(digits) > 3 {
-		groups = append([]string{digits[len(digits)-3:]}, groups...)
-		digits = digits[:len(digits)-3]
-	}
-	return sign + strings.Join(append([]string{digits}, groups...), ",")
+	return digits
 }
 
 // Count is n with its noun, in the plural where it is due.

@@ -25,6 +25,9 @@ var execSpec = tools.Spec{
 	Description: execDescription,
 	Parameters: json.RawMessage(`{"type":"object","properties":{` + execProperties +
 		`},"required":["cmd"],"additionalProperties":false}`),
+	// Published versions of the tool and other agents' tools have this too.
+	Accepts: json.RawMessage(`{"type":"object","properties":{` + execProperties +
+		`,"timeout_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`),
 }
 
 const execProperties = `"cmd":{"type":"string","description":"Shell command to execute."},` +
@@ -34,11 +37,6 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"tty":{"type":"boolean","description":"Whether to run it in a terminal of 80 columns, into which write_stdin types. Defaults to false: pipes."},` +
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
-
-// execAccepts is what published versions of the tool and other agents' tools
-// take besides.
-var execAccepts = json.RawMessage(`{"type":"object","properties":{` + execProperties +
-	`,"timeout_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`)
 
 // execCommand is exec_command.
 type execCommand struct{ *Tools }
@@ -54,9 +52,8 @@ type execArguments struct {
 	MaxTokens float64 `json:"max_output_tokens"`
 }
 
-func (execCommand) Spec() tools.Spec         { return execSpec }
-func (execCommand) Accepts() json.RawMessage { return execAccepts }
-func (execCommand) Mutates() bool            { return false }
+func (execCommand) Spec() tools.Spec { return execSpec }
+func (execCommand) Mutates() bool    { return false }
 
 // MutatesCall says whether the command only applies a patch.
 func (e execCommand) MutatesCall(call tools.Call) bool {

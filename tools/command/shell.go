@@ -46,19 +46,17 @@ func (shellCommand) Spec() tools.Spec { return shellCommandSpec }
 func (shellCommand) Mutates() bool    { return false }
 func (shell) Mutates() bool           { return false }
 
-// Spec tells of a function, or of a tool that the model knows.
+// Spec tells of a function, or of a tool that the model knows and that is also
+// called as a function.
 func (s shell) Spec() tools.Spec {
 	switch s.options.Shell {
 	case tools.ShellAction:
-		return tools.Spec{Name: shellSpec.Name, Builtin: "shell"}
+		return tools.Spec{Name: shellSpec.Name, Builtin: "shell", Accepts: shellSpec.Parameters}
 	case tools.LocalShellAction:
-		return tools.Spec{Name: shellSpec.Name, Builtin: "local_shell"}
+		return tools.Spec{Name: shellSpec.Name, Builtin: "local_shell", Accepts: shellSpec.Parameters}
 	}
 	return shellSpec
 }
-
-// Accepts is for calls as a function, in whatever form the tool is offered.
-func (shell) Accepts() json.RawMessage { return shellSpec.Parameters }
 
 // MutatesCall says whether the command only applies a patch.
 func (s shellCommand) MutatesCall(call tools.Call) bool {

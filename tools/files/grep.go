@@ -29,15 +29,14 @@ var grepSpec = tools.Spec{
 		"Binary files and what git ignores are left out, unless path names something ignored. " +
 		"With an empty pattern it lists the files whose path matches include.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{` + grepProperties + `},"required":["pattern"],"additionalProperties":false}`),
+	// Other agents' searches have this too.
+	Accepts: json.RawMessage(`{"type":"object","properties":{` + grepProperties + `,"ignore_case":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`),
 }
 
 const grepProperties = `"pattern":{"type":"string","description":"Regular expression in RE2 syntax, matched line by line. (?i) in front of it ignores case."},` +
 	`"include":{"type":"string","description":"Glob that limits which files are searched, such as *.go or src/**/*.{ts,tsx}."},` +
 	`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +
 	`"limit":{"type":"number","description":"Most paths to return. Defaults to 100."}`
-
-// grepAccepts also has what other agents' searches take.
-var grepAccepts = json.RawMessage(`{"type":"object","properties":{` + grepProperties + `,"ignore_case":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`)
 
 // grepFiles is grep_files.
 type grepFiles struct {
@@ -53,21 +52,12 @@ type grepArguments struct {
 	IgnoreCase bool     `json:"ignore_case"`
 }
 
-func (grepFiles) Spec() tools.Spec         { return grepSpec }
-func (grepFiles) Mutates() bool            { return false }
-func (grepFiles) Accepts() json.RawMessage { return grepAccepts }
+func (grepFiles) Spec() tools.Spec { return grepSpec }
+func (grepFiles) Mutates() bool    { return false }
 
 // Run searches.
 func (g grepFiles) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a grepArguments
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
-	result, err := g.grep(ctx, a)
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return tools.Refuse("grep_files: " + string(refused)), nil
-	}
-	return result, err
+	return answer(grepSpec.Name, call, func(a grepArguments) (tools.Result, error) { return g.grep(ctx, a) })
 }
 
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {

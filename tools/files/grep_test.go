@@ -187,12 +187,13 @@ func TestCancelledCallsEnd(t *testing.T) {
 	p.files(t, map[string]string{"file": "text\n"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, input := range map[string]string{
+	inputs := map[string]string{
 		"read_file": `{"file_path":"file"}`, "list_dir": `{"dir_path":"."}`, "view_image": `{"path":"file"}`,
 		"grep_files": `{"pattern":"text"}`,
-	} {
-		tool, _ := p.d.Registry.Lookup(name, nil)
-		if got, err := tool.Run(ctx, tools.Call{Input: input}); !errors.Is(err, context.Canceled) {
+	}
+	for _, tool := range p.all {
+		name := tool.Spec().Name
+		if got, err := tool.Run(ctx, tools.Call{Input: inputs[name]}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}

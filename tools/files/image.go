@@ -23,10 +23,9 @@ var imageSpec = tools.Spec{
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"path":{"type":"string","description":"Path of the image file, relative to the working directory or absolute."}` +
 		`},"required":["path"],"additionalProperties":false}`),
+	// The reference implementation's later versions have detail too.
+	Accepts: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"detail":{"type":"string"}},"required":["path"],"additionalProperties":false}`),
 }
-
-// imageAccepts also has what the reference implementation's later versions take.
-var imageAccepts = json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"detail":{"type":"string"}},"required":["path"],"additionalProperties":false}`)
 
 // viewImage is view_image. Decoded images are large, so one is decoded at a
 // time: turn has room for one.
@@ -35,18 +34,11 @@ type viewImage struct {
 	turn chan struct{}
 }
 
-func (viewImage) Spec() tools.Spec         { return imageSpec }
-func (viewImage) Mutates() bool            { return false }
-func (viewImage) Accepts() json.RawMessage { return imageAccepts }
+func (viewImage) Spec() tools.Spec { return imageSpec }
+func (viewImage) Mutates() bool    { return false }
 
 // Run shows an image.
 func (v viewImage) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Path string `json:"path"`
-	}
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
@@ -56,11 +48,7 @@ func (v viewImage) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
-	result, err := v.view(a.Path)
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return tools.Refuse("view_image: " + string(refused)), nil
-	}
-	return result, err
+	return answer(imageSpec.Name, call, func(a struct{ Path string }) (tools.Result, error) { return v.view(a.Path) })
 }
 
 func (v viewImage) view(path string) (tools.Result, error) {

@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -50,15 +49,10 @@ func (listDir) Mutates() bool    { return false }
 
 // Run lists a part of a directory.
 func (l listDir) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a listArguments
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
-	text, err := l.list(ctx, a)
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return tools.Refuse("list_dir: " + string(refused)), nil
-	}
-	return tools.Result{Output: text}, err
+	return answer(listSpec.Name, call, func(a listArguments) (tools.Result, error) {
+		text, err := l.list(ctx, a)
+		return tools.Result{Output: text}, err
+	})
 }
 
 func (l listDir) list(ctx context.Context, a listArguments) (string, error) {
@@ -142,7 +136,7 @@ func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
 			return nil
 		}
 		if e.Mode.IsDir() && level+1 < l.depth {
-			if err := l.add(ctx, l.tree.Below(f, e), level+1); err != nil || l.more {
+			if err := l.add(ctx, f.Below(e), level+1); err != nil || l.more {
 				return err
 			}
 		}

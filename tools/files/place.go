@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
@@ -26,6 +28,20 @@ type place struct {
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
+
+// answer has a call carried out under its arguments. A refusal becomes words for the
+// model, which begin with the tool's name.
+func answer[A any](tool string, call tools.Call, do func(A) (tools.Result, error)) (tools.Result, error) {
+	var a A
+	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
+		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	}
+	result, err := do(a)
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return tools.Refuse(tool + ": " + string(refused)), nil
+	}
+	return result, err
+}
 
 // spot is a path below an open root, not yet looked at.
 type spot struct {

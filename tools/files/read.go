@@ -67,20 +67,15 @@ func (readFile) Mutates() bool    { return false }
 
 // Run reads a page of a file.
 func (r readFile) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a readArguments
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
-	late, cancel := context.WithTimeout(ctx, readPatience)
-	defer cancel()
-	text, err := r.read(late, a)
-	if err != nil && late.Err() != nil && ctx.Err() == nil {
-		err = refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", a.Path, readPatience))
-	}
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return tools.Refuse("read_file: " + string(refused)), nil
-	}
-	return tools.Result{Output: text}, err
+	return answer(readSpec.Name, call, func(a readArguments) (tools.Result, error) {
+		late, cancel := context.WithTimeout(ctx, readPatience)
+		defer cancel()
+		text, err := r.read(late, a)
+		if err != nil && late.Err() != nil && ctx.Err() == nil {
+			err = refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", a.Path, readPatience))
+		}
+		return tools.Result{Output: text}, err
+	})
 }
 
 // until is a file that is read as long as ctx lasts: a line of it may have no end.

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type place struct {
 	dir, outputs string
 	d            *tools.Dispatcher
+	all          []tools.Tool
 }
 
 func newPlace(t *testing.T) place {
@@ -44,8 +45,8 @@ func open(t testing.TB, dir string, checkout files.Checkout) (p place, done func
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := tools.New(files.New(files.Options{Dir: dir, Root: root, Outputs: outputs, Checkout: checkout})...)
-	return place{dir, outputs, &tools.Dispatcher{Registry: registry, Outputs: new(tools.Outputs)}}, func() { root.Close() }
+	all := files.New(files.Options{Dir: dir, Root: root, Outputs: outputs, Checkout: checkout})
+	return place{dir, outputs, &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}, all}, func() { root.Close() }
 }
 
 func write(t testing.TB, path, text string) {

@@ -43,24 +43,21 @@ var spec = tools.Spec{
 		`},"required":["label","description"],"additionalProperties":false}}` +
 		`},"required":["id","header","question","options"],"additionalProperties":false}}` +
 		`},"required":["questions"],"additionalProperties":false}`),
+	// This is less strict: whatever a question lacks, the answer is the same.
+	Accepts: json.RawMessage(`{"type":"object","properties":{` +
+		`"questions":{"type":"array","items":{"type":"object","properties":{` +
+		`"id":{"type":"string"},"header":{"type":"string"},"question":{"type":"string"},` +
+		`"options":{"type":"array","items":{"type":"object","properties":{"label":{"type":"string"},"description":{"type":"string"}},"required":["label"]}}` +
+		`},"required":["question"]}}` +
+		`},"required":["questions"]}`),
 }
-
-// accepted is less strict than what the model is told: whatever a question
-// lacks, the answer is the same.
-var accepted = json.RawMessage(`{"type":"object","properties":{` +
-	`"questions":{"type":"array","items":{"type":"object","properties":{` +
-	`"id":{"type":"string"},"header":{"type":"string"},"question":{"type":"string"},` +
-	`"options":{"type":"array","items":{"type":"object","properties":{"label":{"type":"string"},"description":{"type":"string"}},"required":["label"]}}` +
-	`},"required":["question"]}}` +
-	`},"required":["questions"]}`)
 
 type requestUserInput struct {
 	pass func(context.Context, []Question) error
 }
 
-func (requestUserInput) Spec() tools.Spec         { return spec }
-func (r requestUserInput) Mutates() bool          { return r.pass != nil }
-func (requestUserInput) Accepts() json.RawMessage { return accepted }
+func (requestUserInput) Spec() tools.Spec { return spec }
+func (r requestUserInput) Mutates() bool  { return r.pass != nil }
 
 const (
 	nobody = "request_user_input: nobody is there to answer; this run has no user. Decide now, by yourself: " +

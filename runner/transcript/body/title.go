@@ -1,6 +1,8 @@
 package body
 
 import (
+	"cmp"
+
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -9,10 +11,8 @@ import (
 // the first line of the summary, else that of the task. It is one line without
 // effects, at most 256 UTF-16 code units, and never empty.
 func Title(v *transcript.View) string {
-	for _, candidate := range []string{v.Task.Title, markdown.Headline(v.Summary()), markdown.Headline(v.Task.Text)} {
-		if title := markdown.Title(candidate); title != "" {
-			return title
-		}
-	}
-	return markdown.Title("agent-ci " + v.Started.Key)
+	return cmp.Or(
+		markdown.Title(v.Task.Title), markdown.Title(markdown.Headline(v.Summary())), markdown.Title(markdown.Headline(v.Task.Text)),
+		markdown.Title("agent-ci "+v.Started.Key),
+	)
 }

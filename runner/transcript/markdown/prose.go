@@ -12,11 +12,7 @@ const fenceLines = 60
 // be shown up to any of them. Lists, code, bold text and headings (as bold
 // lines) are kept in our own hand; everything else is text.
 func Prose(s string) []string {
-	p := prose{rest: strings.Split(strings.Trim(Clean(s), "\n"), "\n")}
-	for len(p.rest) > 0 {
-		p.next()
-	}
-	return p.blocks
+	return blocks(Clean(s), false)
 }
 
 // guidance is what a template tells who fills it in, and no page shows.
@@ -26,8 +22,11 @@ var guidance = lazily(`(?s)<!--.*?(?:-->|$)`)
 // Prose, except that headings stay headings and boxes to tick stay boxes, none of
 // them ticked. HTML comments are left out.
 func Template(s string) []string {
-	s = guidance().ReplaceAllString(Clean(s), "")
-	p := prose{form: true, rest: strings.Split(strings.Trim(s, "\n"), "\n")}
+	return blocks(guidance().ReplaceAllString(Clean(s), ""), true)
+}
+
+func blocks(s string, form bool) []string {
+	p := prose{form: form, rest: strings.Split(strings.Trim(s, "\n"), "\n")}
 	for len(p.rest) > 0 {
 		p.next()
 	}

@@ -17,7 +17,10 @@ func Text(s string) string {
 
 // escaped is one clean line without markup or effects, except for what it might
 // be at the start of a line.
-func escaped(s string) string {
+func escaped(s string) string { return inert(s, isMarkup) }
+
+// inert is one clean line without effects, and without what escape says.
+func inert(s string, escape func(s string, i int) bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
 	for i := 0; i < len(s); {
@@ -25,7 +28,7 @@ func escaped(s string) string {
 			i += n
 			continue
 		}
-		if isMarkup(s, i) {
+		if escape(s, i) {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(s[i])
@@ -36,18 +39,7 @@ func escaped(s string) string {
 
 // HTML is s as text inside an element of an HTML block, on one line.
 func HTML(s string) string {
-	s = oneLine(s)
-	var b strings.Builder
-	b.Grow(len(s) + len(s)/8)
-	for i := 0; i < len(s); {
-		n := writeInert(&b, s, i)
-		if n == 0 {
-			b.WriteByte(s[i])
-			n = 1
-		}
-		i += n
-	}
-	return b.String()
+	return inert(oneLine(s), func(string, int) bool { return false })
 }
 
 // startsBlock says whether a line that begins with s would be more than a

@@ -124,7 +124,8 @@ func operation(input string) *v4a.Patch {
 
 // newDiff shows as much of a patch as c allows.
 func newDiff(c cutter, p *v4a.Patch) *diff {
-	b := diffBuilder{left: c.most(patchWeight(p))}
+	weight, all := patchSize(p)
+	b := diffBuilder{left: c.most(weight)}
 	d := &diff{paths: v4a.Paths(p)}
 	for _, s := range p.Sections {
 		d.Files = append(d.Files, b.file(s))
@@ -132,14 +133,13 @@ func newDiff(c cutter, p *v4a.Patch) *diff {
 			break
 		}
 	}
-	if hidden := patchLines(p) - b.lines; hidden > 0 {
+	if hidden := all - b.lines; hidden > 0 {
 		d.Hidden = transcript.Count(hidden, "line") + " of this patch not shown"
 	}
 	return d
 }
 
-func patchWeight(p *v4a.Patch) int {
-	bytes := 0
+func patchSize(p *v4a.Patch) (bytes, lines int) {
 	for _, s := range p.Sections {
 		bytes += 2 * lineBytes
 		for _, h := range hunks(s) {
@@ -147,19 +147,10 @@ func patchWeight(p *v4a.Patch) int {
 			for _, l := range h.Lines {
 				bytes += plainWeights.weigh(l.Text) + lineBytes
 			}
-		}
-	}
-	return bytes
-}
-
-func patchLines(p *v4a.Patch) int {
-	lines := 0
-	for _, s := range p.Sections {
-		for _, h := range hunks(s) {
 			lines += len(h.Lines)
 		}
 	}
-	return lines
+	return bytes, lines
 }
 
 // hunks are those of a section; an added file is one of inserted lines.

@@ -122,12 +122,7 @@ func shownText(s string) string {
 }
 
 func title(v *transcript.View) string {
-	for _, s := range []string{v.Task.Title, markdown.Headline(v.Task.Text), v.Started.Key} {
-		if s = field(s); s != "" {
-			return s
-		}
-	}
-	return "A run of agent-ci"
+	return cmp.Or(field(v.Task.Title), field(markdown.Headline(v.Task.Text)), field(v.Started.Key), "A run of agent-ci")
 }
 
 func source(t transcript.Task) fact {

@@ -45,7 +45,7 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 		if Ignored(f.lists, r.Prefix+f.Path+part, true, r.IgnoreCase) {
 			return Rules{All: true}, nil
 		}
-		f = f.below(Entry{Name: part})
+		f = f.Below(Entry{Name: part})
 	}
 	r.Outer, r.Prefix = f.lists, r.Prefix+f.Path
 	if len(t.present(f, ".git")) > 0 {
@@ -68,7 +68,7 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 		if Ignored(f.lists, r.Prefix+f.Path+part, i < len(parts)-1, r.IgnoreCase) {
 			return !r.tracks(r.Prefix+path, false), nil
 		}
-		f = f.below(Entry{Name: part})
+		f = f.Below(Entry{Name: part})
 	}
 	return false, nil
 }
@@ -88,8 +88,8 @@ type Folder struct {
 	ignored bool // all that is not tracked
 }
 
-// below is a folder in f. Its own ignore file is not yet read.
-func (f Folder) below(e Entry) Folder {
+// Below is a folder in f. Its own ignore file is not yet read.
+func (f Folder) Below(e Entry) Folder {
 	return Folder{Path: f.Path + e.Name + "/", lists: f.lists, ignored: e.ignored}
 }
 

@@ -103,9 +103,6 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 	return entries, f, nil
 }
 
-// Below is the folder that an entry of f is.
-func (t *Tree) Below(f Folder, e Entry) Folder { return f.below(e) }
-
 // withIgnoreFile adds what a folder's ignore file says. A folder that is a
 // repository of its own has rules of its own.
 func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
@@ -180,7 +177,7 @@ func (w *walker) visit(ctx context.Context, f Folder) {
 	w.add(f, entries)
 	for _, e := range entries {
 		if e.Mode.IsDir() {
-			w.enter(ctx, f.below(e))
+			w.enter(ctx, f.Below(e))
 		}
 	}
 }
