@@ -28,21 +28,21 @@ type pins struct {
 	event   intake.Event
 }
 
-// readPins reads them before anything of the bundle chooses a commit.
-func (h Half) readPins(ctx context.Context, p *publish.Proposal) (pins, error) {
+// readPins reads the pins, and the job that they are of, before anything of the
+// bundle chooses a commit.
+func (h Half) readPins(ctx context.Context) (pins, *job.Job, error) {
 	if h.Event.InActions {
 		if err := h.Event.Unusable(); err != nil {
-			return pins{}, err
+			return pins{}, nil, err
 		}
 	}
 	j, err := h.pinningJob(ctx)
 	if err != nil {
-		return pins{}, err
+		return pins{}, nil, err
 	}
-	p.Job = j
 	return pins{
 		base: j.Repository.Base, branch: j.PullRequest.Branch, name: j.Name, issue: j.Task.Issue, subject: subjectOf(h.Event, j), event: h.Event,
-	}, refuseForksRun(h.Event)
+	}, j, refuseForksRun(h.Event)
 }
 
 // refuseForksRun ends a second half that a fork's run started. A pull request may

@@ -36,8 +36,8 @@ type Half struct {
 // change where the bundle has none. The proposal is there beside an error as far as
 // it came. How a change is judged that follows its base is the caller's to add.
 func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
-	known, err := h.readPins(ctx, &p)
-	if err != nil {
+	known, j, err := h.readPins(ctx)
+	if p.Job = j; err != nil {
 		return to, p, err
 	}
 	if to, err = h.Forge(p.Job); err != nil {
