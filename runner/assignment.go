@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -293,10 +292,6 @@ func (in *invocation) clone(ctx context.Context, a assignment, event intake.Even
 }
 
 func (in *invocation) remote(p project) remote.Remote { return in.onForge(p, nil).Remote() }
-
-// sameJob says whether two settings, which may differ in where they were read, have
-// the same job.
-func sameJob(a, b *settings.Settings) bool { return reflect.DeepEqual(a.Job, b.Job) }
 
 // joinBranch puts the checkout on the end of a person's branch. What configures the
 // run was read from the base by now.

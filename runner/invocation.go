@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -69,7 +70,7 @@ func (in *invocation) keepOut(j *job.Job) { in.rec.KeepOut(settings.Secrets(in.e
 // warnOfShortSecrets tells of values that are not searched for.
 func (in *invocation) warnOfShortSecrets() {
 	if short := in.rec.Redactor().Short(); len(short) > 0 {
-		in.rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", joined(short), secrets.MinLength)
+		in.rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -58,7 +59,7 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 		}
 		so.assignment = asked.by(set)
 		// Whom to listen to is the repository's to say.
-		if !sameJob(asked.settings, set) {
+		if !reflect.DeepEqual(asked.settings.Job, set.Job) {
 			if so.assignment, err = in.assign(ctx, event, set, cloned, asked); err != nil {
 				return err
 			}
@@ -74,11 +75,10 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 // published is found now, commands are confined, the first events are written, and
 // the agent is told of its task.
 func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *reached) error {
-	by, err := settings.ReadRules(ctx, so.workspace.Commit(), so.job().Policy.Rules)
+	by, err := in.readRules(ctx, so)
 	if err != nil {
 		return err
 	}
-	in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
 	base := so.workspace.Base()
 	if err := so.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
 		return err
@@ -177,11 +177,10 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 		so.source = in.intakeSource(intake.Event{}, so.settings, so.workspace)
 		so.source.Forge, so.source.To = so.project.forge, so.project.to
 	}
-	by, err := settings.ReadRules(ctx, so.workspace.Commit(), so.job().Policy.Rules)
+	by, err := in.readRules(ctx, so)
 	if err != nil {
 		return nil, err
 	}
-	in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
 	if err := in.confine(ctx, so, by); err != nil {
 		return nil, err
 	}
@@ -231,11 +230,10 @@ func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *
 		if so.project, err = in.findProject(so.job(), so.workspace, ""); err != nil {
 			return err
 		}
-		by, err := settings.ReadRules(limited, so.workspace.Commit(), so.job().Policy.Rules)
+		by, err := in.readRules(limited, so)
 		if err != nil {
 			return err
 		}
-		in.rec.SpareBase(limited, so.workspace.Checkout().BaseHolds)
 		if err := in.confine(limited, so, by); err != nil {
 			return err
 		}

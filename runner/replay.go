@@ -10,12 +10,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/audit"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -46,16 +46,15 @@ type Replayed struct {
 	Tree        string // of the change; the base's when nothing changed
 	Body        string // of the pull request that it would make
 	Calls       int    // that were compared, or requests where tools were frozen
-	Differences []Difference
+	Differences audit.Differences
 	Outcome     outcome.Outcome // of the replay; empty where tools were frozen
 	Message     string
 }
 
-// Difference is one point in which a replay is not as the run was.
-type Difference struct {
-	What     string // "call 3 (exec_command)"
-	Recorded string
-	Replayed string
+func (r *Replayed) differ(found ...audit.Differences) {
+	for _, each := range found {
+		r.Differences = append(r.Differences, each...)
+	}
 }
 
 // Replay runs the recorded answers of a model again, offline: in a fresh tree of
@@ -107,6 +106,10 @@ func readRecorded(o ReplayOptions) (recordedRun, error) {
 		return recordedRun{}, err
 	}
 	return recordedRun{h, rec}, nil
+}
+
+func (r recordedRun) audited() audit.Record {
+	return audit.Record{Directory: r.rec.Directory, View: r.View, Job: &r.job}
 }
 
 // replay is a run that takes its answers from another.
@@ -181,15 +184,19 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	found.Outcome, found.Message = stop.Outcome, p.in.rec.Redact(stop.Message)
 	result := p.so.result(p.in.rec, stop, err)
 	p.in.conclude(p.so, &result, nil)
-	found.Differences, err = p.compare(outputs)
-	switch {
-	case !answers.lacked:
-		p.compareEnd(found, stop)
-	case p.endedByItself():
-		found.Differences = append(found.Differences, Difference{What: "end", Recorded: p.recorded.Finished.Message, Replayed: found.Message})
-		p.compareChecks(found)
+	if found.Differences, err = p.recorded.audited().Outputs(outputs, p.in.rec.Directory, p.so.workspace.Root()); err != nil {
+		return found, err
 	}
-	return found, errors.Join(err, p.checkPatch(ctx, found))
+	came := audit.Replay{Stop: stop, Base: string(p.so.workspace.Base().Tree), Tree: found.Tree, Checks: p.so.table.Rows}
+	switch end := p.recorded.Finished; {
+	case !answers.lacked:
+		found.differ(p.recorded.audited().End(came))
+	case end != nil && !slices.Contains(goesOn, outcome.Outcome(end.Outcome)): // nothing stopped the run before it had all answers
+		found.differ(p.recorded.audited().GoesOn(came, found.Message))
+	}
+	patch, err := p.recorded.audited().Patch(ctx)
+	found.differ(patch)
+	return found, err
 }
 
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
@@ -205,12 +212,6 @@ func (p *replay) makeTree(ctx context.Context) (err error) {
 		return fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(is), gitops.Short(base.SHA))
 	}
 	return p.so.workspace.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
-}
-
-// endedByItself says that nothing stopped the run before it had all answers.
-func (p *replay) endedByItself() bool {
-	end := p.recorded.Finished
-	return end != nil && !slices.Contains(goesOn, outcome.Outcome(end.Outcome))
 }
 
 // writeBody writes the body of the pull request and keeps the error of the run.
@@ -326,49 +327,23 @@ func eachEvent(of *record.Record, take func(transcript.Event) error) error {
 	return err
 }
 
-// compare finds the calls whose outputs are not what they were, but for times,
-// names of chunks, the folder that the work is in, and how long that makes them.
-func (p *replay) compare(recorded []transcript.ToolFinished) ([]Difference, error) {
-	now := map[int]transcript.ToolFinished{}
-	err := eachEvent(p.in.rec, func(e transcript.Event) error {
-		if e.Type != transcript.TypeToolFinished {
-			return nil
-		}
-		var d transcript.ToolFinished
-		err := json.Unmarshal(e.Data, &d)
-		now[d.Number] = d
-		return err
-	})
-	var found []Difference
-	for _, was := range recorded {
-		is, ran := now[was.Number]
-		a := lasting(was.Output)
-		b := lasting(strings.ReplaceAll(is.Output, p.so.workspace.Root(), p.recorded.Workspace.Root))
-		if !ran {
-			b = "(not called)"
-		}
-		if a != b {
-			found = append(found, Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), Recorded: a, Replayed: b})
-		}
-	}
-	return found, err
-}
-
-var passing = regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: .*|Process running with session ID .*)\n?`)
-
-// lasting is an output without what differs from run to run.
-func lasting(output string) string { return passing.ReplaceAllString(output, "") }
-
 // frozen checks that the record makes up what was sent and what was changed.
 func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	p.so.workspace, p.source = p.source, nil
 	found := &Replayed{Tree: string(p.so.workspace.Base().Tree)}
-	if err := p.checkRequests(found); err != nil {
+	recorded := p.recorded.audited()
+	requests, number, err := recorded.Requests()
+	if err != nil {
 		return nil, err
 	}
-	p.checkRecord(found)
+	found.Calls = number
+	found.differ(requests, recorded.Itself())
 	view, err := p.recorded.rec.Directory.View()
-	if err = errors.Join(err, p.checkPatch(ctx, found)); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	patch, err := recorded.Patch(ctx)
+	if found.differ(patch); err != nil {
 		return nil, err
 	}
 	if change := p.recorded.Work.Change; change != nil {
@@ -400,51 +375,7 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 	if err != nil {
 		return err
 	}
-	if !transcript.SameFiles(workspace.ChangeFiles(changes), change.Files) {
-		found.Differences = append(found.Differences, Difference{What: "change", Recorded: change.TreeSHA, Replayed: string(changes.Tree)})
-	}
+	found.differ(p.recorded.audited().Files(workspace.ChangeFiles(changes), string(changes.Tree)))
 	found.Tree = string(changes.Tree)
 	return p.so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: changes.Tree})
-}
-
-// checkRequests builds each request from the events and compares its digest.
-func (p *replay) checkRequests(found *Replayed) error {
-	rebuilt := model.Rebuilt{Chat: p.recorded.job.Model.Wire == "chat" && p.recorded.Started.Scripted == ""}
-	return eachEvent(p.recorded.rec, func(e transcript.Event) error {
-		var d struct {
-			Turn                 int
-			SHA256               string
-			Settings             json.RawMessage
-			Input, Output, Items []json.RawMessage
-			ID, Status           string
-		}
-		switch e.Type {
-		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeCompaction:
-		default:
-			return nil
-		}
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return err
-		}
-		switch e.Type {
-		case transcript.TypeModelRequest:
-			digest, err := rebuilt.Request(d.Settings, d.Input)
-			if err != nil {
-				return err
-			}
-			found.Calls++
-			if digest != d.SHA256 && !rebuilt.LacksImages() {
-				found.Differences = append(found.Differences, Difference{What: fmt.Sprintf("request of turn %d", d.Turn), Recorded: d.SHA256, Replayed: digest})
-			}
-		case transcript.TypeModelResponse:
-			if d.Status == transcript.Incomplete {
-				rebuilt.Rest(d.Output)
-				return nil
-			}
-			rebuilt.Response(d.ID, d.Output)
-		case transcript.TypeCompaction:
-			rebuilt.Compaction(d.Items)
-		}
-		return nil
-	})
 }

@@ -2,9 +2,9 @@ package runner
 
 import (
 	"context"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -31,6 +32,16 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 	}
 	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job().PullRequest.Commit)
 	return err
+}
+
+// readRules reads the rules on commands from the base commit, whose text is not taken
+// for a part of a secret from here on.
+func (in *invocation) readRules(ctx context.Context, so *reached) (*rules.Set, error) {
+	set, err := settings.ReadRules(ctx, so.workspace.Commit(), so.job().Policy.Rules)
+	if err == nil {
+		in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
+	}
+	return set, err
 }
 
 // showProgress puts a comment where an event asked for the run, once nothing stands
@@ -215,6 +226,3 @@ func (in *invocation) proposal(so *reached) publish.Proposal {
 	}
 	return p
 }
-
-// joined are words of a list.
-func joined(words []string) string { return strings.Join(words, ", ") }
