@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,4 +101,65 @@ func recordIn(dir *record.Directory) *record.Record {
 	rec := record.New("", nil)
 	rec.Directory = dir
 	return rec
+}
+
+func TestWhatARecordMustHaveToGoOn(t *testing.T) {
+	begun := func(alter func(*history)) *history {
+		h := &history{View: &transcript.View{}}
+		h.Started = transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{}`)}
+		h.Workspace = transcript.Workspace{BaseSHA: "0123", Branch: "agent-ci/x"}
+		h.Finished = &transcript.RunFinished{Outcome: "cancelled", Reason: "sigterm"}
+		if alter != nil {
+			alter(h)
+		}
+		return h
+	}
+	onPull := func(h *history) { h.Task = transcript.Task{Source: "event", URL: "https://x/o/r/pull/7"} }
+	for name, c := range map[string]struct {
+		alter   func(*history)
+		pending bool
+		says    string // empty: it can go on
+	}{
+		"a run that was cancelled":              {nil, false, ""},
+		"a run that was killed":                 {func(h *history) { h.Finished = nil }, false, ""},
+		"one that had not begun":                {func(h *history) { h.Started.RunID = "" }, false, "before it had begun"},
+		"one that ended":                        {func(h *history) { h.Finished.Outcome = "changed" }, false, "it has ended"},
+		"one whose work was not there yet":      {func(h *history) { h.Finished.Outcome = "changed" }, true, ""},
+		"a job with a secret":                   {func(h *history) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
+		"on a pull request that was not in yet": {onPull, false, "before the change of its pull request"},
+		"a scripted session":                    {func(h *history) { h.Started.Scripted = "s.yml" }, false, "scripted session"},
+		"a limit that is as it was": {func(h *history) {
+			h.Finished.Outcome, h.Finished.Reason, h.job.Limits.Turns, h.limits.Turns = "budget_exceeded", "turns", 5, 5
+		}, false, "limits.turns is used up"},
+		"a limit that was raised": {func(h *history) {
+			h.Finished.Outcome, h.Finished.Reason, h.job.Limits.Turns, h.limits.Turns = "budget_exceeded", "turns", 6, 5
+		}, false, ""},
+		"a limit that was taken away": {func(h *history) {
+			h.Finished.Outcome, h.Finished.Reason, h.limits.CostUSD = "budget_exceeded", "cost", 5
+		}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := begun(c.alter).resumable(c.pending)
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestWhereARunWasAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		task transcript.Task
+		want int
+	}{
+		"nowhere":          {transcript.Task{Source: "prompt"}, 0},
+		"an issue":         {transcript.Task{Source: "event", Trigger: "label", Issue: "o/r#7", URL: "https://x/o/r/issues/7"}, 7},
+		"a pull request":   {transcript.Task{Source: "event", Trigger: "comment", Issue: "o/r#7", URL: "https://x/o/r/pull/9"}, 9},
+		"an issue by hand": {transcript.Task{Source: "issue", Issue: "o/r#7"}, 0},
+		"a dispatch":       {transcript.Task{Source: "event", Trigger: "dispatch"}, 0},
+	} {
+		if got := (&history{View: &transcript.View{Task: c.task}}).askedOn(); got != c.want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
 }

@@ -1,0 +1,193 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// recorded is a record with a directory, which the test closes.
+func recorded(t *testing.T) *record.Record {
+	t.Helper()
+	rec := record.New("run-1", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	return rec
+}
+
+// changed are files of a change set.
+func changed(paths ...string) *gitops.ChangeSet {
+	change := &gitops.ChangeSet{Insertions: 1}
+	for _, path := range paths {
+		change.Files = append(change.Files, gitops.File{Path: path, Status: "modified"})
+	}
+	return change
+}
+
+// The end is read off what was reached, in this order: an error, a budget, no change,
+// red checks, what others published.
+func TestTheEndOfWhatWasReached(t *testing.T) {
+	red := transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green", After: "red", Log: "outputs/test.log"}}}
+	green := transcript.Verify{Passed: true}
+	budget := outcome.Stopf(outcome.BudgetExceeded, "turns", "10 turns are used up.")
+	pushed := publish.Publication{Change: changed("a"), Table: green, Commit: "0123456789abcdef", Branch: "agent-ci/x", Remote: "origin"}
+	held, red2, vanished, inBase := pushed, pushed, publish.Publication{Change: changed(), Table: green}, publish.Publication{Change: changed(), Table: green, InBase: true}
+	held.Unchanged = true
+	red2.Table = red
+	vanished.Operation, vanished.Pull = "closed", &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
+	inBase.Base.Branch = "main"
+	for name, c := range map[string]struct {
+		so   reached
+		err  error
+		want string
+		says string
+	}{
+		"an error":                        {reached{out: &pushed}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
+		"a stop":                          {reached{out: &pushed}, budget, "budget_exceeded/turns", "10 turns are used up."},
+		"a budget, and nothing published": {reached{stopped: budget, change: changed()}, nil, "budget_exceeded/turns", "10 turns are used up."},
+		"a budget, and a draft":           {reached{stopped: budget, out: &pushed}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
+		"no change":                       {reached{change: changed()}, nil, "no_changes/nothing_to_do", "its last message says why"},
+		"no change was taken":             {reached{}, nil, "no_changes/nothing_to_do", ""},
+		"an answer":                       {reached{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
+		"protected files alone":           {reached{dropped: []string{".github/x.yml"}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
+		"nothing left, and closed":        {reached{out: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7, which nothing is left of, was closed"},
+		"in the base by now":              {reached{out: &inBase}, nil, "no_changes/already_in_base", "one that main has already"},
+		"red, and left":                   {reached{change: changed("a"), table: red}, nil, "verify_failed/red", "test is red (was green, log "},
+		"red, and published":              {reached{out: &red2}, nil, "verify_failed/red", "pushed to origin"},
+		"what an earlier run pushed":      {reached{out: &held}, nil, "no_changes/already_published", "nothing was pushed"},
+		"pushed":                          {reached{out: &pushed}, nil, "changed/pushed", "pushed to origin"},
+		"left in the checkout":            {reached{change: changed("a"), table: green}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.so.settings == nil {
+				c.so.assignment = expecting("change")
+			}
+			rec := recorded(t)
+			c.so.workspace = workspace.Folder(rec, t.TempDir())
+			stop := c.so.end(t.Context(), rec, c.err)
+			if got := string(stop.Outcome) + "/" + stop.Reason; got != c.want || !strings.Contains(stop.Message, c.says) {
+				t.Errorf("%s: %q; want %s, with %q", got, stop.Message, c.want, c.says)
+			}
+			if stop == budget {
+				t.Error("the end changes the stop that the agent keeps")
+			}
+		})
+	}
+}
+
+func expecting(what string) assignment {
+	return assignment{settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}
+}
+
+func TestAResultOfARunThatCameToNothing(t *testing.T) {
+	rec := recorded(t)
+	var so reached
+	got := so.result(rec, outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake."), job.Problems{{Key: "task.prompt", Message: "is missing"}})
+	want := record.NewResult("run-1", outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake."))
+	want.Directory, want.File = rec.Path(), record.ResultFile
+	want.Problems = got.Problems
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "task.prompt") {
+		t.Errorf("the problems are %q", got.Problems)
+	}
+}
+
+func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
+	rec := record.New("run-1", []secrets.Value{{Name: "TOKEN", Secret: "hunter22-hunter22"}})
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	so := reached{change: changed("as it was made"), out: &publish.Publication{
+		Base: gitops.Base{SHA: "moved"}, Change: changed("a", "hunter22-hunter22"), Commit: "c0ffee", Branch: "agent-ci/x",
+		Pull: &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}, Operation: "created",
+		Table: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "red", After: "green", Seconds: 1, Log: "l"}}},
+	}}
+	so.told.Plan.Steps = []transcript.PlanStep{{Step: "One", Status: "completed"}}
+	got := so.result(rec, outcome.Stopf(outcome.Changed, "pull_request", "Done."), nil)
+	if got.BaseSHA != "moved" || got.HeadSHA != "c0ffee" || got.PullRequest.Number != 7 || got.Changes.Files != 2 || len(got.Plan) != 1 || len(got.Verify) != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, file := range got.Stat {
+		if strings.Contains(file.Path, "hunter22") {
+			t.Errorf("the name of a file holds a secret: %s", file.Path)
+		}
+	}
+}
+
+func TestWhichRunsCanGoOn(t *testing.T) {
+	rec := recorded(t)
+	if err := rec.Begin(transcript.RunStarted{}); err != nil {
+		t.Fatal(err)
+	}
+	ws := workspace.Folder(rec, t.TempDir())
+	for name, c := range map[string]struct {
+		in   invocation
+		so   reached
+		o    outcome.Outcome
+		want bool
+	}{
+		"a run that was cancelled":  {invocation{rec: rec}, reached{workspace: ws}, outcome.Cancelled, true},
+		"one that came to its end":  {invocation{rec: rec}, reached{workspace: ws}, outcome.Changed, false},
+		"one without a checkout":    {invocation{rec: rec}, reached{}, outcome.Cancelled, false},
+		"one of a scripted session": {invocation{rec: rec, script: "s.yml"}, reached{workspace: ws}, outcome.Cancelled, false},
+		"a replay":                  {invocation{rec: rec}, reached{workspace: ws, replays: true}, outcome.Cancelled, false},
+		"on a person's branch":      {invocation{rec: rec}, reached{workspace: ws, assignment: assignment{task: intake.Task{Mode: intake.Join}}}, outcome.Cancelled, false},
+		"one that had not begun":    {invocation{rec: record.New("", nil)}, reached{workspace: ws}, outcome.Cancelled, false},
+	} {
+		if got := c.in.canGoOn(&c.so, c.o); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	in, so := invocation{rec: rec}, reached{workspace: ws}
+	if hint := in.resumeHint(&so, outcome.BudgetExceeded, "cost"); !strings.Contains(hint, "agent-ci resume "+rec.Path()+" --set limits.cost_usd=…") {
+		t.Errorf("the hint is %q", hint)
+	}
+}
+
+func TestAPanicIsAnOutcome(t *testing.T) {
+	err := guarded(t.Context(), func(context.Context) error { panic("lost") })
+	if stop := outcome.Of(t.Context(), err); stop.Outcome != outcome.InternalError || stop.Reason != "panic" || !strings.Contains(stop.Message, "(lost)") {
+		t.Errorf("%v", stop)
+	}
+}
+
+func TestGraceIsForWorkWhoseTimeIsOver(t *testing.T) {
+	late, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	if err := inGrace(late, t.Context(), func(ctx context.Context) error { return ctx.Err() }); err != nil {
+		t.Errorf("no time is left: %v", err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if err := inGrace(late, over, func(ctx context.Context) error { return ctx.Err() }); err == nil {
+		t.Error("a signal leaves time")
+	}
+	if err := inGrace(t.Context(), t.Context(), func(ctx context.Context) error {
+		if _, limited := ctx.Deadline(); limited {
+			t.Error("a run without a limit gets one")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
