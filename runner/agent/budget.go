@@ -108,9 +108,9 @@ func (c *Conversation) lastBudget() *budget {
 	return nil
 }
 
-// NearlySpent is the end of a run that would need a further turn after the agent
-// has ended, when its budgets leave none: who ended in a last turn, or used up what
-// was left for one, gets no other. nil when there is a turn left.
+// NearlySpent is the end of a run whose agent has ended and would need a further turn,
+// where its budgets leave none: the agent has had its last turn, or has used up what
+// was left for one. It is nil where a turn is left.
 func (c *Conversation) NearlySpent() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastAt*b.limit {
