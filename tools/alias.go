@@ -65,27 +65,9 @@ var aliases = []alias{
 // synonyms are the shapes in which a tool's arguments come from models that
 // learned another tool, in the order in which they are tried.
 var synonyms = map[string][]synonym{
-	"exec_command": {
-		{"cmd", "cmd", commandLine},
-		{"command", "cmd", commandLine},
-		{"script", "cmd", commandLine},
-		{"cwd", "workdir", nil},
-		{"timeout", "timeout_ms", nil},
-	},
-	"shell_command": {
-		{"command", "command", commandLine},
-		{"cmd", "command", commandLine},
-		{"script", "command", commandLine},
-		{"cwd", "workdir", nil},
-		{"timeout", "timeout_ms", nil},
-	},
-	"shell": {
-		{"command", "command", argumentVector},
-		{"cmd", "command", argumentVector},
-		{"script", "command", argumentVector},
-		{"cwd", "workdir", nil},
-		{"timeout", "timeout_ms", nil},
-	},
+	"exec_command":  commandSynonyms("cmd", "command", commandLine),
+	"shell_command": commandSynonyms("command", "cmd", commandLine),
+	"shell":         commandSynonyms("command", "cmd", argumentVector),
 	"update_plan": {
 		{"plan", "plan", planSteps},
 		{"todos", "plan", planSteps},
@@ -129,6 +111,18 @@ var synonyms = map[string][]synonym{
 		{"question", "questions", oneQuestion},
 		{"questions", "questions", oneQuestion},
 	},
+}
+
+// commandSynonyms are the shapes of a tool that has its command under a name, and
+// others of its kind under another.
+func commandSynonyms(name, other string, convert func(any) any) []synonym {
+	return []synonym{
+		{name, name, convert},
+		{other, name, convert},
+		{"script", name, convert},
+		{"cwd", "workdir", nil},
+		{"timeout", "timeout_ms", nil},
+	}
 }
 
 // synonym moves the value of an argument, unless its place is taken already.

@@ -38,14 +38,17 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 	}
 	rule := Rule{At: at}
 	var err error
-	if rule.Decision, rule.Justification, err = verdictOf(decision, justification); err != nil {
+	if rule.Decision, err = decisionOf(decision); err != nil {
+		return err
+	}
+	if rule.Justification, err = justificationOf(justification); err != nil {
 		return err
 	}
 	if rule.Pattern, err = l.patternOf(pattern); err != nil {
 		return err
 	}
 	if len(l.set.Rules) >= maxRules {
-		return errTooMany
+		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	l.set.Rules = append(l.set.Rules, rule)
 	index := len(l.set.Rules) - 1
@@ -53,16 +56,6 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 		return err
 	}
 	return l.addExamples(index, notMatch, false)
-}
-
-var errTooMany = fmt.Errorf("there are more than %d rules", maxRules)
-
-// verdictOf reads what rules on commands and on hosts both say.
-func verdictOf(decision, justification starlark.Value) (d Decision, why string, err error) {
-	if d, err = decisionOf(decision); err == nil {
-		why, err = justificationOf(justification)
-	}
-	return d, why, err
 }
 
 func decisionOf(value starlark.Value) (Decision, error) {
@@ -165,7 +158,7 @@ func (l *loader) hostExecutable(at Place, args starlark.Tuple, kwargs []starlark
 		}
 	}
 	if len(l.set.Hosts) >= maxRules {
-		return errTooMany
+		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	slices.Sort(paths)
 	l.set.Hosts = append(l.set.Hosts, Host{at, name, slices.Compact(paths)})
@@ -194,11 +187,14 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	if decision == starlark.String("deny") {
 		decision = starlark.String("forbidden")
 	}
-	if rule.Decision, rule.Justification, err = verdictOf(decision, justification); err != nil {
+	if rule.Decision, err = decisionOf(decision); err != nil {
+		return err
+	}
+	if rule.Justification, err = justificationOf(justification); err != nil {
 		return err
 	}
 	if len(l.set.Network) >= maxRules {
-		return errTooMany
+		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	l.set.Network = append(l.set.Network, rule)
 	return nil

@@ -59,7 +59,7 @@ func newClient(e Endpoint) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{e, base, &http.Client{CheckRedirect: staysAtHost}, defaulted(e.Idle, defaultIdle)}, nil
+	return &client{e, base, &http.Client{CheckRedirect: staysAtHost}, cmp.Or(e.Idle, defaultIdle)}, nil
 }
 
 // base is where the API is, with a slash at the end.

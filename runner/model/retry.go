@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -64,8 +65,8 @@ func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Re
 			r.lost += time.Since(began)
 		}
 		wait := r.pause(attempt, failure.RetryAfter)
-		fits, stays := failure.Temporary() && r.lost+wait <= defaulted(r.Outage, 10*time.Minute), kept()
-		if !fits || !stays && attempt >= defaulted(r.Attempts, 6) {
+		fits, stays := failure.Temporary() && r.lost+wait <= cmp.Or(r.Outage, 10*time.Minute), kept()
+		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) {
 			return nil, err
 		}
 		if !stays && r.Report != nil {
@@ -100,17 +101,10 @@ func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}
-	longest := defaulted(r.Longest, 30*time.Second)
-	wait := min(defaulted(r.First, 500*time.Millisecond), longest)
+	longest := cmp.Or(r.Longest, 30*time.Second)
+	wait := min(cmp.Or(r.First, 500*time.Millisecond), longest)
 	for range attempt - 1 {
 		wait = min(wait*2, longest)
 	}
 	return time.Duration(float64(wait) * (0.9 + 0.2*rand.Float64()))
-}
-
-func defaulted[T int | time.Duration](v, standard T) T {
-	if v == 0 {
-		return standard
-	}
-	return v
 }

@@ -57,55 +57,43 @@ func (execCommand) Mutates() bool    { return false }
 
 // MutatesCall says whether the command only applies a patch.
 func (e execCommand) MutatesCall(call tools.Call) bool {
-	a, err := e.arguments(call)
-	if err != nil {
-		return false
-	}
-	_, patches := e.patchIn(e.argv(a))
-	return patches
+	_, l, err := e.launch(call)
+	return err == nil && e.patches(l)
 }
 
-func (execCommand) arguments(call tools.Call) (a execArguments, err error) {
+// launch is the command of a call. A shell that the model chose is a command of
+// the model's.
+func (e execCommand) launch(call tools.Call) (a execArguments, l launch, err error) {
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return a, fmt.Errorf("read arguments: %w", err)
+		return a, l, fmt.Errorf("read arguments: %w", err)
 	}
-	return a, nil
-}
-
-func (e execCommand) argv(a execArguments) []string { return e.shellArgv(a.Shell, a.Login, a.Cmd) }
-
-// request is what the judge is asked. A shell that the model chose is a command
-// of the model's.
-func (a execArguments) request(argv []string) tools.StartRequest {
-	if a.Shell != "" {
-		return tools.StartRequest{Argv: argv}
+	l = launch{callID: call.ID, argv: e.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: e.limit(a.TimeoutMS, e.options.Limit), tty: a.TTY}
+	if a.Shell == "" {
+		l.script = a.Cmd
 	}
-	return tools.StartRequest{Script: a.Cmd}
+	return a, l, nil
 }
 
 // Run runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
 func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	a, err := e.arguments(call)
+	a, l, err := e.launch(call)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	argv := e.argv(a)
-	if problem := misplacedPatch(argv); problem != "" {
+	if problem := misplacedPatch(l.argv); problem != "" {
 		return tools.Refuse(problem), nil
 	}
 	began := time.Now()
-	if p, ok := e.patchIn(argv); ok {
-		result, err := e.applyPatch(ctx, p, a.Workdir)
+	if p, ok := e.patchIn(l.argv); ok {
+		result, err := e.applyPatch(ctx, p, l.workdir)
 		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", time.Since(began).Seconds(), result.Output)
 		return result, err
 	}
-	if denial := e.denial(a.request(argv), a.Workdir); denial != nil {
+	if denial := e.denial(l); denial != nil {
 		return denial.Result(), nil
 	}
-	r, problem := e.start(launch{
-		callID: call.ID, argv: argv, workdir: a.Workdir, limit: e.limit(a.TimeoutMS, e.options.Limit), tty: a.TTY,
-	})
+	r, problem := e.start(l)
 	if problem != "" {
 		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", a.Cmd, problem)), nil
 	}

@@ -101,25 +101,19 @@ type launch struct {
 	tty     bool
 }
 
-// asked is the command as the judge is told of it.
-func (l launch) asked() tools.StartRequest {
-	if l.script != "" {
-		return tools.StartRequest{Script: l.script}
-	}
-	return tools.StartRequest{Argv: l.argv}
-}
-
-// denial is why a command may not start in workdir.
-func (t *Tools) denial(asked tools.StartRequest, workdir string) *tools.Denial {
+// denial is why a command may not start.
+func (t *Tools) denial(l launch) *tools.Denial {
 	if t.options.Judge == nil {
 		return nil
 	}
-	dir, problem := t.folder(workdir)
+	dir, problem := t.folder(l.workdir)
 	if problem != "" {
 		return nil // start says so
 	}
-	asked.Dir = dir
-	return t.options.Judge.Judge(asked)
+	if l.script != "" {
+		return t.options.Judge.Judge(tools.StartRequest{Script: l.script, Dir: dir})
+	}
+	return t.options.Judge.Judge(tools.StartRequest{Argv: l.argv, Dir: dir})
 }
 
 // start starts a command; problem is in words for the model.

@@ -170,7 +170,7 @@ func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 		result, err := t.applyPatch(ctx, p, l.workdir)
 		return ran{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
 	}
-	if denial := t.denial(l.asked(), l.workdir); denial != nil {
+	if denial := t.denial(l); denial != nil {
 		result := denial.Result()
 		return ran{refusal: result.Output, detail: result.Detail}, nil
 	}

@@ -46,22 +46,6 @@ func at(step string, err error) error {
 	return &failure{step, err}
 }
 
-// step is a part of the building, by its name in a report.
-type step struct {
-	name string
-	do   func() error
-}
-
-// inTurn takes steps until one fails.
-func inTurn(steps ...step) error {
-	for _, s := range steps {
-		if err := at(s.name, s.do()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // build confines the process as the spec says, and reports.
 func build(c *conn) (setids, error) {
 	if err := unix.CloseRange(ControlFD, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
@@ -112,12 +96,13 @@ func confine(s Spec, report *Report) (asked setids, err error) {
 			return asked, err
 		}
 	}
-	err = inTurn(
-		step{"set limits", func() error { return limit(s) }},
-		step{"drop capabilities", dropCapabilities},
-		step{"set no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }},
-	)
-	if err != nil {
+	if err := at("set limits", limit(s)); err != nil {
+		return asked, err
+	}
+	if err := at("drop capabilities", dropCapabilities()); err != nil {
+		return asked, err
+	}
+	if err := at("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
 		return asked, err
 	}
 	if s.Landlock != nil {

@@ -22,23 +22,30 @@ func buildNamespaces(s Spec, report *Report) error {
 	if err != nil {
 		return err
 	}
-	err = inTurn(
-		step{"make / read-only", func() error { return setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, still) }},
-		step{"mount /dev", func() error { return mountDevices(trees.devices) }},
-		step{"mount /proc", mountProc},
-	)
-	if err != nil {
+	if err := at("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, still)); err != nil {
+		return err
+	}
+	if err := at("mount /dev", mountDevices(trees.devices)); err != nil {
+		return err
+	}
+	if err := at("mount /proc", mountProc()); err != nil {
 		return err
 	}
 	if err := placeAll(s.Mounts, trees, report); err != nil {
 		return err
 	}
-	return inTurn(
-		step{"bring up loopback", func() error { return loopback(s) }},
-		step{"lock /proc", func() error { return lockProc(s, trees, report) }},
-		step{"enter /", func() error { return unix.Chdir("/") }},
-		step{"look at /", func() error { return mustBeReadOnly("/") }},
-	)
+	if s.OwnNetwork && s.LoopbackUp {
+		if err := at("bring up loopback", loopbackUp()); err != nil {
+			return err
+		}
+	}
+	if err := at("lock /proc", lockProc(s, trees, report)); err != nil {
+		return err
+	}
+	if err := at("enter /", unix.Chdir("/")); err != nil {
+		return err
+	}
+	return at("look at /", mustBeReadOnly("/"))
 }
 
 const (
@@ -390,11 +397,7 @@ func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
 	return tree, nil
 }
 
-// loopback brings up the loopback of a network of the run's own.
-func loopback(spec Spec) error {
-	if !spec.OwnNetwork || !spec.LoopbackUp {
-		return nil
-	}
+func loopbackUp() error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

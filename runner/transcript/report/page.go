@@ -197,15 +197,10 @@ func facts(o *overview) []fact {
 	return all
 }
 
+var stepStatus = map[string]string{"completed": "done", "in_progress": "in progress"}
+
 func planStep(s transcript.PlanStep) step {
-	text := shownText(markdown.Cut(s.Step, 500))
-	switch s.Status {
-	case "completed":
-		return step{text, "done", "✓"}
-	case "in_progress":
-		return step{text, "in progress", "◐"}
-	}
-	return step{text, "not done", "○"}
+	return step{shownText(markdown.Cut(s.Step, 500)), cmp.Or(stepStatus[s.Status], "not done"), cmp.Or(stepSign[s.Status], "○")}
 }
 
 func checkRow(r transcript.VerifyRow) check {
