@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// requestFailure tells what an error of a request, or of reading its answer, is.
+// requestFailure tells what an error of openai-go is.
 func requestFailure(err error) *Failure {
 	var refused *Failure
 	switch {

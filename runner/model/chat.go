@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
@@ -18,12 +20,32 @@ import (
 // conversation stays in the form of the Responses API: requests are translated
 // on their way out, answers on their way in. What Chat Completions has no place
 // for is not sent; of reasoning, that alone which came as reasoning_content.
-type Chat struct{ *client }
+type Chat struct {
+	endpoint Endpoint
+	url      string
+	client   *http.Client
+	idle     time.Duration
+}
 
 // NewChat makes a client. It does not connect.
 func NewChat(e Endpoint) (*Chat, error) {
-	c, err := newClient(e)
-	return &Chat{c}, err
+	base, err := e.base()
+	if err != nil {
+		return nil, err
+	}
+	address, err := url.Parse(base + "chat/completions")
+	if err != nil {
+		return nil, fmt.Errorf("model.base_url: %w", err)
+	}
+	query := address.Query()
+	for name, value := range e.Query {
+		query.Set(name, value)
+	}
+	address.RawQuery = query.Encode()
+	return &Chat{
+		endpoint: e, url: address.String(), idle: cmp.Or(e.Idle, defaultIdle),
+		client: &http.Client{CheckRedirect: staysAtHost},
+	}, nil
 }
 
 // staysAtHost keeps the key from going to another host.
@@ -44,7 +66,8 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.exchange(ctx, "chat/completions", raw,
+	answer, err := exchange(ctx, c.idle,
+		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
 			if inOnePiece(r, sent) {
 				return readWholeChat(sent.Body, observe)
@@ -52,6 +75,32 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
 		})
 	return weighed(answer, err, raw)
+}
+
+func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("make model request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if c.endpoint.APIKey != "" {
+		request.Header.Set("Authorization", "Bearer "+c.endpoint.APIKey)
+	}
+	if c.endpoint.UserAgent != "" {
+		request.Header.Set("User-Agent", c.endpoint.UserAgent)
+	}
+	for name, value := range c.endpoint.Headers {
+		request.Header.Set(name, value)
+	}
+	sent, err := c.client.Do(request)
+	if err != nil {
+		return nil, requestFailure(err)
+	}
+	if sent.StatusCode < 300 {
+		return sent, nil
+	}
+	defer sent.Body.Close()
+	return nil, refusal(sent)
 }
 
 // chatChunk is a piece of an answer, or the whole of one.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
 )
 
 // Compacter makes a conversation shorter by the provider's own means. The
@@ -33,17 +36,14 @@ func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
 	}
 	var answer []byte
 	err = watched(ctx, o.idle, func(ctx context.Context, _ func()) error {
-		sent, err := o.post(ctx, "responses/compact", raw)
+		_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
 		if err != nil {
-			return err
-		}
-		defer sent.Body.Close()
-		if answer, err = io.ReadAll(io.LimitReader(sent.Body, wholeLimit)); err != nil {
 			return requestFailure(err)
 		}
 		return nil
 	})
-	if failure, ok := errors.AsType[*Failure](err); ok && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
+	var failure *Failure
+	if errors.As(err, &failure) && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
 		return nil, ErrNoCompaction
 	}
 	if err != nil {

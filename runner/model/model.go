@@ -1,5 +1,5 @@
 // Package model owns the conversation with a model: the body of a request, the
-// Responses API and the one of Chat Completions, what its failures mean, and scripted
+// Responses API through openai-go, what its failures mean, and scripted
 // sessions that stand in for it. Items of the history are the raw JSON that
 // the API sent, so that what this version does not know comes back unharmed.
 // It knows nothing of tools' behaviour, of the loop or of the transcript.

@@ -14,7 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
 )
 
 // DefaultBaseURL is OpenAI's own API.
@@ -38,72 +41,64 @@ type Endpoint struct {
 
 // OpenAI is the Responses API. It sends each request once; Retrying sends it
 // again.
-type OpenAI struct{ *client }
+type OpenAI struct {
+	service responses.ResponseService
+	idle    time.Duration
+}
 
 // NewOpenAI makes a client. It does not connect.
 func NewOpenAI(e Endpoint) (*OpenAI, error) {
-	c, err := newClient(e)
-	return &OpenAI{c}, err
+	options, err := e.options()
+	if err != nil {
+		return nil, err
+	}
+	return &OpenAI{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, defaultIdle)}, nil
 }
 
-// client posts requests to an endpoint.
-type client struct {
-	Endpoint
-	base *url.URL // with a slash at the end of its path
-	http *http.Client
-	idle time.Duration
+// base is where the API is, with a slash at the end.
+func (e Endpoint) base() (string, error) {
+	base := cmp.Or(e.BaseURL, DefaultBaseURL)
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "", fmt.Errorf("model.base_url %q is not an http or https URL", base)
+	}
+	return strings.TrimSuffix(base, "/") + "/", nil
 }
 
-func newClient(e Endpoint) (*client, error) {
+func (e Endpoint) options() ([]option.RequestOption, error) {
 	base, err := e.base()
 	if err != nil {
 		return nil, err
 	}
-	return &client{e, base, &http.Client{CheckRedirect: staysAtHost}, cmp.Or(e.Idle, defaultIdle)}, nil
+	options := []option.RequestOption{
+		option.WithBaseURL(base),
+		option.WithMaxRetries(0),
+		option.WithHTTPClient(&http.Client{Transport: http.DefaultTransport}),
+		option.WithMiddleware(refusals),
+	}
+	if e.APIKey != "" {
+		options = append(options, option.WithAPIKey(e.APIKey))
+	}
+	if e.UserAgent != "" {
+		options = append(options, option.WithHeader("User-Agent", e.UserAgent))
+	}
+	for name, value := range e.Headers {
+		options = append(options, option.WithHeader(name, value))
+	}
+	for name, value := range e.Query {
+		options = append(options, option.WithQuery(name, value))
+	}
+	return options, nil
 }
 
-// base is where the API is, with a slash at the end.
-func (e Endpoint) base() (*url.URL, error) {
-	base := cmp.Or(e.BaseURL, DefaultBaseURL)
-	u, err := url.Parse(strings.TrimSuffix(base, "/") + "/")
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, fmt.Errorf("model.base_url %q is not an http or https URL", base)
+// refusals reads what openai-go cannot where an endpoint words it differently.
+func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	answer, err := next(r)
+	if err != nil || answer.StatusCode < http.StatusBadRequest {
+		return answer, err
 	}
-	return u, nil
-}
-
-// post sends the bytes of a request and gives the answer unread. Its error is a
-// *Failure.
-func (c *client) post(ctx context.Context, path string, raw []byte) (*http.Response, error) {
-	address := c.base.JoinPath(path)
-	query := address.Query()
-	for name, value := range c.Query {
-		query.Set(name, value)
-	}
-	address.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("make model request: %w", err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if c.APIKey != "" {
-		request.Header.Set("Authorization", "Bearer "+c.APIKey)
-	}
-	if c.UserAgent != "" {
-		request.Header.Set("User-Agent", c.UserAgent)
-	}
-	for name, value := range c.Headers {
-		request.Header.Set(name, value)
-	}
-	sent, err := c.http.Do(request)
-	if err != nil {
-		return nil, requestFailure(err)
-	}
-	if sent.StatusCode < http.StatusMultipleChoices {
-		return sent, nil
-	}
-	defer sent.Body.Close()
-	return nil, refusal(sent)
+	defer answer.Body.Close()
+	return nil, refusal(answer)
 }
 
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
@@ -113,7 +108,8 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	answer, err := o.exchange(ctx, "responses", raw,
+	answer, err := exchange(ctx, o.idle,
+		func(ctx context.Context) (*http.Response, error) { return o.send(ctx, raw) },
 		func(sent *http.Response, alive func()) (*Response, error) {
 			if inOnePiece(r, sent) {
 				return readWhole(sent.Body, observe)
@@ -123,12 +119,25 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	return weighed(answer, err, raw)
 }
 
+// send posts the bytes of a request and gives the answer unread.
+func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
+	var sent *http.Response
+	_, err := o.service.New(ctx, param.Override[responses.ResponseNewParams](json.RawMessage(raw)), option.WithResponseBodyInto(&sent))
+	if err != nil {
+		return nil, requestFailure(err)
+	}
+	return sent, nil
+}
+
 // exchange sends a request and reads its answer, as long as something comes
 // within idle.
-func (c *client) exchange(ctx context.Context, path string, raw []byte, read func(sent *http.Response, alive func()) (*Response, error)) (*Response, error) {
+func exchange(
+	ctx context.Context, idle time.Duration,
+	send func(context.Context) (*http.Response, error), read func(sent *http.Response, alive func()) (*Response, error),
+) (*Response, error) {
 	var answer *Response
-	err := watched(ctx, c.idle, func(ctx context.Context, alive func()) error {
-		sent, err := c.post(ctx, path, raw)
+	err := watched(ctx, idle, func(ctx context.Context, alive func()) error {
+		sent, err := send(ctx)
 		if err != nil {
 			return err
 		}
