@@ -205,6 +205,39 @@ func (in *inside) receiveRest(header []byte, n int, to any) error {
 	return json.Unmarshal(body, to)
 }
 
+// receiveListener receives a message and the listener that comes with it.
+func (in *inside) receiveListener(to any) (net.Listener, error) {
+	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4))
+	n, size, _, _, err := in.socket.ReadMsgUnix(header, oob)
+	if err != nil {
+		return nil, err
+	}
+	passed, err := descriptorIn(oob[:size])
+	if err != nil {
+		return nil, err
+	}
+	if passed != nil {
+		defer passed.Close() // a listener has a descriptor of its own
+	}
+	if err := in.receiveRest(header, n, to); err != nil || passed == nil {
+		return nil, err
+	}
+	return net.FileListener(passed)
+}
+
+// descriptorIn is the descriptor in a control message, nil for none.
+func descriptorIn(rights []byte) (*os.File, error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	descriptors, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(descriptors) == 0 {
+		return nil, err
+	}
+	return os.NewFile(uintptr(descriptors[0]), "proxy"), nil
+}
+
 // listen hears the supervisor until it is gone.
 func (in *inside) listen() {
 	defer close(in.gone)

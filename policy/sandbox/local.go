@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -72,4 +73,18 @@ func (c *localChild) reap() (Status, error) {
 		return Status{ExitCode: -1}, nil
 	}
 	return statusOf(wait), nil
+}
+
+// hideDescriptors keeps commands from inheriting what whoever started agent-ci
+// left open. Go opens its own files close-on-exec; these it does not know.
+func hideDescriptors() {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return // no such folder, no list: nothing that can be done here
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }

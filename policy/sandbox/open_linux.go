@@ -309,3 +309,18 @@ func Kernel() string {
 	}
 	return unix.ByteSliceToString(name.Release[:])
 }
+
+// proxyPort is where the proxy is found on the commands' loopback. It is not one
+// that the kernel gives to who asks for any, and the same in every run.
+const proxyPort = 3128
+
+// proxyVariables lead HTTP clients to the proxy, and not for what commands serve
+// to each other.
+func proxyVariables() []string {
+	address, direct := fmt.Sprintf("http://127.0.0.1:%d", proxyPort), "localhost,127.0.0.1,::1"
+	return []string{
+		"HTTP_PROXY=" + address, "HTTPS_PROXY=" + address, "ALL_PROXY=" + address, "NO_PROXY=" + direct,
+		"http_proxy=" + address, "https_proxy=" + address, "all_proxy=" + address, "no_proxy=" + direct,
+		"NODE_USE_ENV_PROXY=1",
+	}
+}

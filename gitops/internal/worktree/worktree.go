@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
@@ -66,4 +67,36 @@ func (w *Worktree) leftOut() map[string]bool {
 	all := map[string]bool{w.repo.Settings.SameName(filepath.ToSlash(rel)): true}
 	maps.Copy(all, w.hidden)
 	return all
+}
+
+// DirtyError names tracked files that are modified or staged where a clean
+// checkout is needed.
+type DirtyError struct {
+	Paths []string // a few of them
+}
+
+func (e *DirtyError) Error() string {
+	return fmt.Sprintf("the checkout has uncommitted changes (%s): commit or stash them", quoteList(e.Paths))
+}
+
+// ObstructedError names untracked files that stand where files of another
+// commit have to go.
+type ObstructedError struct {
+	Paths []string
+}
+
+func (e *ObstructedError) Error() string {
+	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
+}
+
+func quoteList(paths []string) string {
+	const shown = 5
+	quoted := make([]string, 0, shown)
+	for _, p := range paths[:min(shown, len(paths))] {
+		quoted = append(quoted, fmt.Sprintf("%q", p))
+	}
+	if len(paths) > shown {
+		quoted = append(quoted, "…")
+	}
+	return strings.Join(quoted, ", ")
 }
