@@ -88,18 +88,14 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var updates []index.Update
+	var changes []objects.Difference
 	err = c.work.CompareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e objects.Entry) {
-		u := index.Update{Path: path}
-		if e.Mode != 0 {
-			u.Entry = &index.Entry{Path: path, Mode: e.Mode, ID: e.ID}
-		}
-		updates = append(updates, u)
+		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
-	if err != nil || len(updates) == 0 {
+	if err != nil || len(changes) == 0 {
 		return ix, err
 	}
-	return c.rewritten(ix, updates, ix.Modified)
+	return c.rewritten(ix, updatesOf(changes, nil), ix.Modified)
 }
 
 // refreshed puts the present stat data of those suspects that are as the index

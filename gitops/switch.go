@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -94,10 +95,7 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 	if err = repository.CheckOwn(append(ids, id)); err == nil {
 		err = c.objects.CopyTo(repository, append(ids, id))
 	}
-	if closing := repository.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return errors.Join(err, repository.Close())
 }
 
 // switchIndex writes an index of the tree of cs. A change that is not in the

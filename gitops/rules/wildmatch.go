@@ -75,14 +75,7 @@ func (m matcher) one(pattern string, p int, t byte) (next int, ok bool, v verdic
 }
 
 func (m matcher) same(p, t byte) bool {
-	return m.folded(p) == t
-}
-
-func (m matcher) folded(c byte) byte {
-	if m.fold && 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
+	return p == t || m.fold && 'A' <= p && p <= 'Z' && p+'a'-'A' == t
 }
 
 // star matches one or more "*" at p. It either decides (next < 0), or the

@@ -212,30 +212,16 @@ func (in *inside) receiveListener(to any) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	passed, err := descriptorIn(oob[:size])
-	if err != nil {
-		return nil, err
+	descriptors, err := stage.Descriptors(oob[:size])
+	if err != nil || len(descriptors) == 0 {
+		return nil, errors.Join(err, in.receiveRest(header, n, to))
 	}
-	if passed != nil {
-		defer passed.Close() // a listener has a descriptor of its own
-	}
-	if err := in.receiveRest(header, n, to); err != nil || passed == nil {
+	passed := os.NewFile(uintptr(descriptors[0]), "proxy")
+	defer passed.Close() // a listener has a descriptor of its own
+	if err := in.receiveRest(header, n, to); err != nil {
 		return nil, err
 	}
 	return net.FileListener(passed)
-}
-
-// descriptorIn is the descriptor in a control message, nil for none.
-func descriptorIn(rights []byte) (*os.File, error) {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(messages) == 0 {
-		return nil, err
-	}
-	descriptors, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(descriptors) == 0 {
-		return nil, err
-	}
-	return os.NewFile(uintptr(descriptors[0]), "proxy"), nil
 }
 
 // listen hears the supervisor until it is gone.

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bufio"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
@@ -25,16 +24,12 @@ type Update struct {
 // when it needs them. The errors are w's.
 func Write(w io.Writer, f *File, updates []Update) error {
 	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
-	buffered := bufio.NewWriterSize(w, 64<<10)
-	enc := newEncoder(buffered, f.version, count(f, updates))
+	enc := newEncoder(w, f.version, count(f, updates))
 	if err := merge(f, updates, enc.entry); err != nil {
 		return err
 	}
 	enc.extension("TREE", f.cacheAfter(updates))
-	if err := enc.finish(); err != nil {
-		return err
-	}
-	return buffered.Flush()
+	return enc.finish()
 }
 
 // WriteFile writes f with updates to the file at path, as Write does.

@@ -34,8 +34,9 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 
 func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed := s.fast.take(buffered)
-	defer s.fast.giveBack(compressed)
+	compressed := s.fast.Get().(*zlib.Writer)
+	defer s.fast.Put(compressed)
+	compressed.Reset(buffered)
 	sum := newHasher(t, size)
 	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
 		return id, err
@@ -53,24 +54,14 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 	return sum.id()
 }
 
-// compressors are writers that are used again: one takes more time to make than a
-// small object takes to be written.
-type compressors struct {
-	level int
-	idle  sync.Pool
-}
-
-func (c *compressors) take(to io.Writer) *zlib.Writer {
-	w, ok := c.idle.Get().(*zlib.Writer)
-	if !ok {
-		w, _ = zlib.NewWriterLevel(to, c.level) // fails for levels alone that there are not
+// newCompressors are writers that are used again: one takes more time to make than
+// a small object takes to be written.
+func newCompressors(level int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		w, _ := zlib.NewWriterLevel(nil, level) // fails for levels alone that there are not
 		return w
-	}
-	w.Reset(to)
-	return w
+	}}
 }
-
-func (c *compressors) giveBack(w *zlib.Writer) { c.idle.Put(w) }
 
 func placeLoose(objects, temporary string, id plumbing.Hash) error {
 	name := id.String()

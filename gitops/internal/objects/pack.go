@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bufio"
+	"compress/zlib"
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
@@ -62,8 +63,9 @@ func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) erro
 	if _, err := w.Write(packHeader(o.Type(), uint64(o.Size()))); err != nil {
 		return err
 	}
-	compressed := s.small.take(w)
-	defer s.small.giveBack(compressed)
+	compressed := s.small.Get().(*zlib.Writer)
+	defer s.small.Put(compressed)
+	compressed.Reset(w)
 	if _, err := io.Copy(compressed, regularfile.Until(ctx, r)); err != nil {
 		return errors.Join(fmt.Errorf("object %s: %w", id, err), compressed.Close())
 	}

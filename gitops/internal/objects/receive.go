@@ -40,11 +40,7 @@ func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Ha
 		return fmt.Errorf("read the pack: %w", err)
 	}
 	incoming := Open(dir)
-	err = s.receive(ctx, incoming, r, base, tree)
-	if closing := incoming.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return errors.Join(s.receive(ctx, incoming, r, base, tree), incoming.Close())
 }
 
 func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base, tree plumbing.Hash) error {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-billy/v5/osfs"
@@ -33,8 +34,8 @@ type Store struct {
 	dir      string // the git folder of its own; "" for none
 	own      *filesystem.ObjectStorage
 	borrowed []*filesystem.ObjectStorage
-	fast     compressors // for objects by themselves
-	small    compressors // for packs
+	fast     *sync.Pool // of compressors, for objects by themselves
+	small    *sync.Pool // of those for packs
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 // Open opens the objects folders of git folders: of one of its own, which
 // may be "", and of those that it borrows from.
 func Open(own string, borrowed ...string) *Store {
-	s := &Store{dir: own, fast: compressors{level: zlib.BestSpeed}, small: compressors{level: zlib.DefaultCompression}}
+	s := &Store{dir: own, fast: newCompressors(zlib.BestSpeed), small: newCompressors(zlib.DefaultCompression)}
 	if own != "" {
 		s.own = openObjects(own)
 	}

@@ -73,25 +73,21 @@ func GitDirOf(dir string) (string, bool) {
 	if info.IsDir() {
 		return path, isGitDir(path)
 	}
-	target, err := readPointer(path)
-	if err != nil {
-		return "", false
-	}
-	target = absolute(dir, target)
-	return target, isGitDir(target)
+	target, err := namedFolder(path, "gitdir: ")
+	return target, err == nil && isGitDir(target)
 }
 
-// readPointer reads a .git file: "gitdir: PATH".
-func readPointer(path string) (string, error) {
-	data, err := regularfile.Read(path, 1<<16)
+// namedFolder is the folder that a file names after prefix.
+func namedFolder(file, prefix string) (string, error) {
+	data, err := regularfile.Read(file, 1<<16)
 	if err != nil {
-		return "", fmt.Errorf("read .git file: %w", err)
+		return "", err
 	}
-	target, ok := strings.CutPrefix(string(data), "gitdir: ")
+	target, ok := strings.CutPrefix(string(data), prefix)
 	if !ok {
-		return "", fmt.Errorf("%s is no .git file", path)
+		return "", fmt.Errorf("%s names no folder", file)
 	}
-	return strings.TrimRight(target, "\r\n"), nil
+	return absolute(filepath.Dir(file), strings.TrimRight(target, "\r\n")), nil
 }
 
 func isGitDir(dir string) bool {
@@ -112,14 +108,11 @@ func withCommonDir(l Layout) (Layout, error) {
 }
 
 func commonDirOf(gitDir string) (string, error) {
-	data, err := regularfile.Read(filepath.Join(gitDir, "commondir"), 1<<16)
+	common, err := namedFolder(filepath.Join(gitDir, "commondir"), "")
 	if errors.Is(err, fs.ErrNotExist) {
 		return gitDir, nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return absolute(gitDir, strings.TrimRight(string(data), "\r\n")), nil
+	return common, err
 }
 
 func absolute(base, path string) string {

@@ -2,6 +2,8 @@ package worktree
 
 import (
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -45,8 +47,8 @@ func (s *Scan) workAttributes() *attributes {
 // treeAttributes are the attributes of a tree.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 	folders := treeFolders{w.objects, map[string]plumbing.Hash{"": tree}}
-	return w.attributesBy(func(path string) ([]byte, error) {
-		folder, name := splitPath(path)
+	return w.attributesBy(func(file string) ([]byte, error) {
+		folder, name := path.Split(file)
 		id, err := folders.id(folder)
 		if err != nil {
 			return nil, err
@@ -74,7 +76,7 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	if id, known := t.ids[folder]; known {
 		return id, nil
 	}
-	above, name := splitPath(strings.TrimSuffix(folder, "/"))
+	above, name := path.Split(strings.TrimSuffix(folder, "/"))
 	parent, err := t.id(above)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -90,16 +92,9 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	return e.ID, nil
 }
 
-// splitPath cuts a path behind its last slash.
-func splitPath(path string) (folder, name string) {
-	at := strings.LastIndexByte(path, '/') + 1
-	return path[:at], path[at:]
-}
-
-func (a *attributes) of(path string) rules.Resolved {
-	lists := append([]rules.Attributes(nil), a.weaker...)
-	lists = append(lists, a.folder(path[:strings.LastIndexByte(path, '/')+1])...)
-	return rules.Resolve(path, a.fold, append(lists, a.strongest)...)
+func (a *attributes) of(file string) rules.Resolved {
+	folder, _ := path.Split(file)
+	return rules.Resolve(file, a.fold, slices.Concat(a.weaker, a.folder(folder), []rules.Attributes{a.strongest})...)
 }
 
 // folder returns the lists that count in a folder: "" or ending with a slash.
@@ -109,9 +104,8 @@ func (a *attributes) folder(dir string) []rules.Attributes {
 	}
 	var lists []rules.Attributes
 	if dir != "" {
-		above := strings.TrimSuffix(dir, "/")
-		lists = a.folder(above[:strings.LastIndexByte(above, '/')+1])
-		lists = lists[:len(lists):len(lists)]
+		above, _ := path.Split(strings.TrimSuffix(dir, "/"))
+		lists = slices.Clip(a.folder(above))
 	}
 	if data, err := a.read(dir + ".gitattributes"); err == nil {
 		lists = append(lists, rules.ParseAttributes(data, dir))

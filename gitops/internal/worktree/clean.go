@@ -195,12 +195,7 @@ func (c *cleaner) indexed(action eol.Action, content eol.Content, old plumbing.H
 	if !action.Guesses() || content.CRLF == 0 || old.IsZero() {
 		return nil, nil
 	}
-	r, _, err := c.objects.Blob(old)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	known, err := eol.Look(r)
+	known, err := c.lineEndings(old)
 	return &known, err
 }
 

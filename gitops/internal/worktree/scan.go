@@ -84,30 +84,14 @@ func (s *Scan) Run(ctx context.Context) error {
 	return errors.Join(err, s.failed)
 }
 
-// note keeps what failed aside.
-func (s *Scan) note(err error) {
+// locked keeps the folders that are gone into aside from each other.
+func (s *Scan) locked(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = errors.Join(s.failed, err)
+	do()
 }
 
-func (s *Scan) tell(f Found) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report(f)
-}
-
-func (s *Scan) suspect(one Suspect) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Suspects = append(s.Suspects, one)
-}
-
-func (s *Scan) noteAttributes(folder string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.attributes[folder] = true
-}
+func (s *Scan) tell(f Found) { s.locked(func() { s.report(f) }) }
 
 // place is a folder on the way: its path ("" or ending with a slash), its range
 // of the index, and what ignore patterns hold in it.
@@ -127,7 +111,7 @@ func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 		return err
 	}
 	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has {
-		s.noteAttributes(at.path)
+		s.locked(func() { s.attributes[at.path] = true })
 	}
 	if s.extent != OnlyTracked && !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
@@ -263,7 +247,8 @@ func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 	case s.helpers <- struct{}{}:
 		aside.Go(func() {
 			defer func() { <-s.helpers }()
-			s.note(s.enter(ctx, dir, n, below))
+			err := s.enter(ctx, dir, n, below)
+			s.locked(func() { s.failed = errors.Join(s.failed, err) })
 		})
 		return nil
 	default:
@@ -331,7 +316,8 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 		s.missing(e)
 	case mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified):
 	default:
-		s.suspect(Suspect{Path: e.Path, Info: info, Mode: mode, entry: i, old: e.ID})
+		one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i, old: e.ID}
+		s.locked(func() { s.Suspects = append(s.Suspects, one) })
 	}
 	return nil
 }
@@ -354,8 +340,8 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 
 // ignores asks the strongest list first.
 func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
-	for i := len(lists) - 1; i >= 0; i-- {
-		if ignored, decided := lists[i].Decide(path, isDir, fold); decided {
+	for _, list := range slices.Backward(lists) {
+		if ignored, decided := list.Decide(path, isDir, fold); decided {
 			return ignored
 		}
 	}

@@ -244,25 +244,25 @@ func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Act
 	defer func() { _ = r.Close() }()
 	content := regularfile.Until(ctx, r)
 	if action.ToWorktree() {
-		adds, err := s.adds(d.New.ID, action)
+		known, err := s.lineEndings(d.New.ID)
 		if err != nil {
 			return err
 		}
-		if adds {
+		if action.Adds(known) {
 			content = eol.ToCRLF(content)
 		}
 	}
 	return s.create(d, content)
 }
 
-func (s *smudger) adds(id plumbing.Hash, action eol.Action) (bool, error) {
-	r, _, err := s.objects.Blob(id)
+// lineEndings looks at those of a blob.
+func (w *Worktree) lineEndings(id plumbing.Hash) (eol.Content, error) {
+	r, _, err := w.objects.Blob(id)
 	if err != nil {
-		return false, err
+		return eol.Content{}, err
 	}
 	defer r.Close()
-	content, err := eol.Look(r)
-	return action.Adds(content), err
+	return eol.Look(r)
 }
 
 func (s *smudger) create(d objects.Difference, content io.Reader) error {

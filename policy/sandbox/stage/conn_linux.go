@@ -47,22 +47,18 @@ func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
 		case n == 0:
 			return nil, io.EOF
 		}
-		fds := passed(oob[:oobn])
-		return fds, c.fill(header[n:])
+		fds, err := Descriptors(oob[:oobn])
+		return fds, errors.Join(err, c.fill(header[n:]))
 	}
 }
 
-// passed are the descriptors in a control message.
-func passed(oob []byte) []int {
+// Descriptors are those in a control message.
+func Descriptors(oob []byte) ([]int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) == 0 {
-		return nil
+		return nil, err
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		return nil
-	}
-	return fds
+	return unix.ParseUnixRights(&messages[0])
 }
 
 func (c *conn) fill(to []byte) error {

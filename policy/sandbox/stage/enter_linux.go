@@ -82,9 +82,6 @@ func (r *Report) tell(err error) {
 	if f := (*failure)(nil); errors.As(err, &f) {
 		r.Failed, r.Error = f.step, f.err.Error()
 	}
-	if errno := unix.Errno(0); errors.As(err, &errno) {
-		r.Errno = int(errno)
-	}
 }
 
 // confine takes the steps in the order in which each still has the rights that

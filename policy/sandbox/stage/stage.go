@@ -101,7 +101,6 @@ type Landlock struct {
 // a ProxyPort, the listener comes with it; nobody inside keeps it.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
-	Errno   int      `json:"errno,omitempty"`
 	Error   string   `json:"error,omitempty"`
 	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
