@@ -166,15 +166,7 @@ func (c *Checkout) IgnoresCase() bool { return c.repo.Settings.IgnoreCase }
 // Tracked lists the files in the index, sorted by bytes. Git ignores none of
 // them, whatever the ignore rules say.
 func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
-	ix, err := c.repo.Index(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tracked files: %w", err)
-	}
-	paths := make([]string, ix.Len())
-	for i := range paths {
-		paths[i] = string(ix.Path(i))
-	}
-	return slices.Compact(paths), nil
+	return c.indexed(ctx, "list tracked files", func(*index.File, int) bool { return true })
 }
 
 // TrackedNamed lists the files in the index whose last part is name, sorted by

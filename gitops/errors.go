@@ -36,24 +36,13 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// What is refused below this package.
+// What is refused below this package, where each is described.
 type (
-	// UnsupportedError is a property of the checkout that would make the result
-	// wrong, found before anything was touched.
 	UnsupportedError = repository.UnsupportedError
-	// InUseError says that somebody else works in the checkout at this moment.
-	InUseError = repository.InUseError
-	// DirtyError names tracked files that are modified or staged where a clean
-	// checkout is needed.
-	DirtyError = worktree.DirtyError
-	// ObstructedError names untracked files that stand where files of another
-	// commit have to go.
-	ObstructedError = worktree.ObstructedError
-	// ObjectError is an object that is not there, can't be read, or is not what its
-	// id says.
-	ObjectError = objects.DamagedError
-	// TooLargeError is a file of the base commit over the limit that was asked for.
-	TooLargeError = objects.TooLargeError
-	// PackError is a pack that does not hold what WritePack writes.
-	PackError = objects.PackError
+	InUseError       = repository.InUseError
+	DirtyError       = worktree.DirtyError
+	ObstructedError  = worktree.ObstructedError
+	ObjectError      = objects.DamagedError
+	TooLargeError    = objects.TooLargeError
+	PackError        = objects.PackError
 )

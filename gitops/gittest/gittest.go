@@ -95,27 +95,28 @@ func (r Repo) TryGit(args ...string) error {
 	return cmd.Run()
 }
 
+func (r Repo) must(err error) {
+	r.T.Helper()
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
 // Path is where a file of the checkout is.
 func (r Repo) Path(name string) string { return filepath.Join(r.Dir, filepath.FromSlash(name)) }
 
 // Write writes a file, and makes the folders that it lies in.
 func (r Repo) Write(name, content string) {
 	r.T.Helper()
-	if err := os.MkdirAll(filepath.Dir(r.Path(name)), 0o777); err != nil {
-		r.T.Fatal(err)
-	}
-	if err := os.WriteFile(r.Path(name), []byte(content), 0o666); err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(os.MkdirAll(filepath.Dir(r.Path(name)), 0o777))
+	r.must(os.WriteFile(r.Path(name), []byte(content), 0o666))
 }
 
 // Read is the content of a file.
 func (r Repo) Read(name string) string {
 	r.T.Helper()
 	data, err := os.ReadFile(r.Path(name))
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(err)
 	return string(data)
 }
 
@@ -134,50 +135,36 @@ func (r Repo) Sparse(name string, size int64) {
 func (r Repo) Nest(name string, depth int) {
 	r.T.Helper()
 	at, err := os.OpenRoot(r.Dir)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(err)
 	for range depth {
-		if err := at.Mkdir(name, 0o777); err != nil {
-			r.T.Fatal(err)
-		}
+		r.must(at.Mkdir(name, 0o777))
 		below, err := at.OpenRoot(name)
-		if err != nil {
-			r.T.Fatal(err)
-		}
+		r.must(err)
 		at.Close()
 		at = below
 	}
 	defer at.Close()
-	if err := at.WriteFile("file", []byte("deep\n"), 0o666); err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(at.WriteFile("file", []byte("deep\n"), 0o666))
 }
 
 // Link makes a symbolic link.
 func (r Repo) Link(target, name string) {
 	r.T.Helper()
-	if err := os.Symlink(target, r.Path(name)); err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(os.Symlink(target, r.Path(name)))
 }
 
 // Remove removes files, and folders with all that is in them.
 func (r Repo) Remove(names ...string) {
 	r.T.Helper()
 	for _, name := range names {
-		if err := os.RemoveAll(r.Path(name)); err != nil {
-			r.T.Fatal(err)
-		}
+		r.must(os.RemoveAll(r.Path(name)))
 	}
 }
 
 // Chmod changes what a file permits.
 func (r Repo) Chmod(name string, mode fs.FileMode) {
 	r.T.Helper()
-	if err := os.Chmod(r.Path(name), mode); err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(os.Chmod(r.Path(name), mode))
 }
 
 // Commit commits everything that stands there.
@@ -230,9 +217,7 @@ func (r Repo) Files() map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	r.must(err)
 	return list
 }
 

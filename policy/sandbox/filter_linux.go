@@ -67,8 +67,7 @@ var sharedIPC = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl
 // condition holds when an argument under mask equals value, or not. Only 32
 // bits are looked at: for an int that is all that the kernel looks at, too.
 type condition struct {
-	arg    uint32
-	high   bool // the upper half
+	half   uint32 // of an argument, counted from the lower one of the first: the table knows little-endian machines only
 	mask   uint32
 	value  uint32
 	differ bool
@@ -82,10 +81,10 @@ type rule struct {
 	answer     uint32
 }
 
-func is(arg, value uint32) condition { return condition{arg: arg, mask: anyBit, value: value} }
-func has(arg, mask uint32) condition { return condition{arg: arg, mask: mask, differ: true} }
+func is(arg, value uint32) condition { return condition{half: 2 * arg, mask: anyBit, value: value} }
+func has(arg, mask uint32) condition { return condition{half: 2 * arg, mask: mask, differ: true} }
 func isNot(arg, value uint32) condition {
-	return condition{arg: arg, mask: anyBit, value: value, differ: true}
+	return condition{half: 2 * arg, mask: anyBit, value: value, differ: true}
 }
 
 // argumentRules are what depends on arguments. The library's conditions look
@@ -102,7 +101,7 @@ func argumentRules(o filterOptions) []rule {
 	}
 	for call, mode := range map[string]uint32{"mknod": 1, "mknodat": 2} {
 		for _, device := range []uint32{unix.S_IFCHR, unix.S_IFBLK} {
-			add(notAllowed, call, condition{arg: mode, mask: deviceTypes, value: device})
+			add(notAllowed, call, condition{half: 2 * mode, mask: deviceTypes, value: device})
 		}
 	}
 	add(notAllowed, "open", has(1, makes), has(2, setid)) // what is made so is no folder
@@ -116,6 +115,8 @@ func argumentRules(o filterOptions) []rule {
 		add(notAllowed, "socket", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
 		add(notAllowed, "socketpair", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
 		add(notAllowed, "connect")
+		add(notAllowed, "sendto", isNot(4, 0)) // with an address, whose pointer is in two halves
+		add(notAllowed, "sendto", condition{half: 9, mask: anyBit, differ: true})
 	}
 	add(allow, "socket", is(0, unix.AF_UNIX))
 	add(allow, "socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE))
@@ -231,11 +232,7 @@ func existing(info *arch.Info, names []string) []string {
 }
 
 func argumentsFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
-	rules := argumentRules(o)
-	if !o.connect {
-		rules = append(rules, refuseReceiver()...)
-	}
-	return assemble(info, rules), nil
+	return assemble(info, argumentRules(o)), nil
 }
 
 // assemble makes a program of rules; what none of them decides it allows.
@@ -252,28 +249,16 @@ func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
 func (r rule) assemble(number uint32) []bpf.Instruction {
 	steps := []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
 	for _, c := range slices.Backward(r.conditions) {
-		offset := argsOffset + 8*c.arg
-		if c.high {
-			offset += 4 // the table knows little-endian machines only
-		}
 		test := bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipFalse: uint8(len(steps))}
 		if c.differ {
 			test = bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipTrue: uint8(len(steps))}
 		}
 		steps = append([]bpf.Instruction{
-			bpf.LoadAbsolute{Off: offset, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask}, test,
+			bpf.LoadAbsolute{Off: argsOffset + 4*c.half, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask}, test,
 		}, steps...)
 	}
 	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(steps))},
 	}, steps...)
-}
-
-// refuseReceiver refuses sendto with an address, whose pointer is in two halves.
-func refuseReceiver() (rules []rule) {
-	for _, high := range []bool{false, true} {
-		rules = append(rules, rule{"sendto", []condition{{arg: 4, high: high, mask: anyBit, differ: true}}, notAllowed})
-	}
-	return rules
 }

@@ -169,37 +169,26 @@ func (s *Settings) take(v variable) {
 }
 
 func (s *Settings) takeCore(name string, v variable) {
-	switch name {
-	case "repositoryformatversion":
+	truth := map[string]*bool{
+		"bare": &s.bare, "sparsecheckout": &s.sparse, "filemode": &s.FileMode, "symlinks": &s.Symlinks,
+		"ignorecase": &s.IgnoreCase, "precomposeunicode": &s.Precompose, "trustctime": &s.TrustCtime,
+	}[name]
+	text := map[string]*string{"worktree": &s.worktree, "excludesfile": &s.excludesFile, "attributesfile": &s.attributes}[name]
+	switch {
+	case truth != nil:
+		*truth = v.bool()
+	case text != nil:
+		*text = v.value
+	case name == "repositoryformatversion":
 		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
-	case "bare":
-		s.bare = v.bool()
-	case "worktree":
-		s.worktree = v.value
-	case "sparsecheckout":
-		s.sparse = v.bool()
-	case "autocrlf":
+	case name == "autocrlf":
 		s.EOL.AutoCRLF = v.boolOr("input")
-	case "eol":
+	case name == "eol":
 		s.EOL.EOL = strings.ToLower(v.value)
-	case "filemode":
-		s.FileMode = v.bool()
-	case "symlinks":
-		s.Symlinks = v.bool()
-	case "ignorecase":
-		s.IgnoreCase = v.bool()
-	case "precomposeunicode":
-		s.Precompose = v.bool()
-	case "trustctime":
-		s.TrustCtime = v.bool()
-	case "checkstat":
+	case name == "checkstat":
 		s.MinimalStat = strings.EqualFold(v.value, "minimal")
-	case "logallrefupdates":
+	case name == "logallrefupdates":
 		s.noReflog = !strings.EqualFold(v.value, "always") && !v.bool()
-	case "excludesfile":
-		s.excludesFile = v.value
-	case "attributesfile":
-		s.attributes = v.value
 	}
 }
 
