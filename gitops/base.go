@@ -75,7 +75,7 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 		return c.baseAt(branch, id)
 	}
 	for _, prefix := range [...]string{"refs/heads/", "refs/remotes/origin/"} {
-		id, err := c.repo.Refs().Read(prefix + spec.Branch)
+		id, err := c.repo.ReadRef(prefix + spec.Branch)
 		if err == nil {
 			return c.baseAt(spec.Branch, id)
 		}

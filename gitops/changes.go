@@ -26,10 +26,6 @@ type ChangeSet struct {
 	alike    []objects.Difference  // files that were written and are to git as before
 }
 
-// LargestChange is how many bytes the files of a change may have together, as
-// they stand in the work tree. Files that are as long as they were do not count.
-const LargestChange = worktree.LargestChange
-
 // Empty says that there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 

@@ -142,39 +142,39 @@ func (i *CommitInfo) Trailer(name string) string {
 // Tip returns the commit at the tip of a local branch; nil when there is no
 // such branch.
 func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) {
-	return readTip(ctx, c.repo.Refs(), c.objects, branch)
+	return readTip(ctx, c.repo.Layout, c.objects, branch)
 }
 
 // ReadTip is Tip for a bare or plain repository at path on this machine. It
 // reads files only and runs nothing that is configured there.
 func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
-	refs, store, err := openElsewhere(path)
+	l, store, err := openElsewhere(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return readTip(ctx, refs, store, branch)
+	return readTip(ctx, l, store, branch)
 }
 
 // openElsewhere opens a bare or plain repository for reading. The caller closes
 // the objects.
-func openElsewhere(path string) (repository.Refs, *objects.Store, error) {
+func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
-		return repository.Refs{}, nil, err
+		return l, nil, err
 	}
 	folders, err := repository.ObjectFolders(l.CommonDir)
 	if err != nil {
-		return repository.Refs{}, nil, err
+		return l, nil, err
 	}
-	return l.Refs(), objects.Open("", folders...), nil
+	return l, objects.Open("", folders...), nil
 }
 
-func readTip(ctx context.Context, refs repository.Refs, store *objects.Store, branch string) (*CommitInfo, error) {
+func readTip(ctx context.Context, l repository.Layout, store *objects.Store, branch string) (*CommitInfo, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	id, err := refs.Read("refs/heads/" + branch)
+	id, err := l.ReadRef("refs/heads/" + branch)
 	if errors.Is(err, repository.ErrNoRef) {
 		return nil, nil
 	}

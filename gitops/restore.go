@@ -106,7 +106,7 @@ func (c *Checkout) putBranchBack(except string) error {
 	if c.start.branch == "" || c.start.branch == except {
 		return nil
 	}
-	now, err := c.repo.Refs().Read("refs/heads/" + c.start.branch)
+	now, err := c.repo.ReadRef("refs/heads/" + c.start.branch)
 	if err == nil && now == c.start.commit {
 		return nil
 	}

@@ -112,7 +112,7 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	if !symbolic {
 		return text, plumbing.NewHash(text), nil
 	}
-	commit, err = l.Refs().Read(name)
+	commit, err = l.ReadRef(name)
 	return text, commit, err
 }
 
@@ -130,11 +130,11 @@ func (r *Repository) SetHead(head, commit, to string) error {
 // SetBranch points a branch to commit and writes its log.
 func (r *Repository) SetBranch(branch string, commit plumbing.Hash, message string) error {
 	name := "refs/heads/" + branch
-	old, err := r.Refs().Read(name)
+	old, err := r.ReadRef(name)
 	if err != nil && !errors.Is(err, ErrNoRef) {
 		return err
 	}
-	if err := r.Refs().write(name, commit); err != nil {
+	if err := r.writeRef(name, commit); err != nil {
 		return err
 	}
 	return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), old, commit, message)

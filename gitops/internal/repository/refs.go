@@ -18,25 +18,18 @@ import (
 
 var ErrNoRef = errors.New("no such reference")
 
-// Refs is the references of a repository, in files and in packed-refs
-// (gitrepository-layout(5)).
-type Refs struct {
-	dir string
-}
-
-func (l Layout) Refs() Refs { return Refs{l.CommonDir} }
-
 const deepestRef = 5 // symbolic references that name one another
 
-// Read returns what the reference name points to; errNoRef when there is none.
-func (r Refs) Read(name string) (plumbing.Hash, error) {
+// ReadRef returns what a reference points to, in a file or in packed-refs
+// (gitrepository-layout(5)); ErrNoRef when there is none.
+func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 	for range deepestRef {
 		if err := plumbing.ReferenceName(name).Validate(); err != nil {
 			return plumbing.ZeroHash, fmt.Errorf("read reference %q: %w", name, err)
 		}
-		value, err := readSmall(filepath.Join(r.dir, filepath.FromSlash(name)))
+		value, err := readSmall(filepath.Join(l.CommonDir, filepath.FromSlash(name)))
 		if err != nil {
-			return r.packed(name)
+			return l.packed(name)
 		}
 		target, symbolic := strings.CutPrefix(value, "ref: ")
 		if !symbolic {
@@ -55,9 +48,9 @@ func ParseID(text string) (plumbing.Hash, error) {
 }
 
 // packed looks the name up in packed-refs.
-func (r Refs) packed(name string) (plumbing.Hash, error) {
+func (l Layout) packed(name string) (plumbing.Hash, error) {
 	id := plumbing.ZeroHash
-	err := r.eachPacked(func(found, value string) (err error) {
+	err := l.eachPacked(func(found, value string) (err error) {
 		if found == name {
 			id, err = ParseID(value)
 		}
@@ -69,8 +62,8 @@ func (r Refs) packed(name string) (plumbing.Hash, error) {
 	return id, err
 }
 
-func (r Refs) eachPacked(visit func(name, id string) error) error {
-	f, err := regularfile.Open(filepath.Join(r.dir, "packed-refs"))
+func (l Layout) eachPacked(visit func(name, id string) error) error {
+	f, err := regularfile.Open(filepath.Join(l.CommonDir, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -94,10 +87,10 @@ func (r Refs) eachPacked(visit func(name, id string) error) error {
 	return nil
 }
 
-// fits says whether a reference may be called name beside the packed ones: "a"
+// refFits says whether a reference may be called name beside the packed ones: "a"
 // and "a/b" cannot both be. Those in files show it by themselves.
-func (r Refs) fits(name string) error {
-	return r.eachPacked(func(other, _ string) error {
+func (l Layout) refFits(name string) error {
+	return l.eachPacked(func(other, _ string) error {
 		if strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/") {
 			return fmt.Errorf("there is a reference %s: delete it, or give another branch", other)
 		}
@@ -105,9 +98,9 @@ func (r Refs) fits(name string) error {
 	})
 }
 
-// write points the reference name to id.
-func (r Refs) write(name string, id plumbing.Hash) error {
-	path := filepath.Join(r.dir, filepath.FromSlash(name))
+// writeRef points the reference name to id.
+func (l Layout) writeRef(name string, id plumbing.Hash) error {
+	path := filepath.Join(l.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("write reference %s: a branch stands where its folder has to be: %w", name, err)
 	}
@@ -186,7 +179,7 @@ func (r *Repository) BranchesAt(sha string) ([]string, error) {
 			return err
 		}
 		branch = filepath.ToSlash(branch)
-		if id, err := r.Refs().Read(prefix + branch); err == nil && id.String() == sha {
+		if id, err := r.ReadRef(prefix + branch); err == nil && id.String() == sha {
 			branches = append(branches, branch)
 		}
 		return nil
@@ -194,13 +187,13 @@ func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the branches: %w", err)
 	}
-	err = r.Refs().eachPacked(func(name, id string) error {
+	err = r.eachPacked(func(name, id string) error {
 		branch, isBranch := strings.CutPrefix(name, prefix)
 		if !isBranch || id != sha {
 			return nil
 		}
 		// A file beside the packed references has the newer value.
-		if now, err := r.Refs().Read(name); err == nil && now.String() == sha && !slices.Contains(branches, branch) {
+		if now, err := r.ReadRef(name); err == nil && now.String() == sha && !slices.Contains(branches, branch) {
 			branches = append(branches, branch)
 		}
 		return nil
@@ -224,7 +217,7 @@ func (r *Repository) BranchFits(name string) error {
 			return fmt.Errorf("there is a branch %s, and %s cannot be beside it: delete it, or give another branch", at, name)
 		}
 	}
-	return r.Refs().fits("refs/heads/" + name)
+	return r.refFits("refs/heads/" + name)
 }
 
 // CheckFree makes sure, before anything is written, that the branch is not checked
@@ -244,7 +237,7 @@ func (r *Repository) CheckFree(branch string) error {
 			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
 		}
 	}
-	if err := r.Refs().fits("refs/heads/" + branch); err != nil {
+	if err := r.refFits("refs/heads/" + branch); err != nil {
 		return err
 	}
 	return notLocked(filepath.Join(r.GitDir, "index"))

@@ -22,9 +22,9 @@ func TestReadAsGitDoes(t *testing.T) {
 	r.Git("branch", "-f", "both")
 	r.Git("branch", "deep/er/loose")
 	r.Git("symbolic-ref", "refs/heads/symbolic", "refs/heads/packed")
-	refs := open(t, r.Dir, "").Refs()
+	refs := open(t, r.Dir, "")
 	for _, name := range []string{"refs/heads/main", "refs/heads/packed", "refs/heads/both", "refs/heads/deep/er/loose", "refs/heads/symbolic", "HEAD"} {
-		got, err := refs.Read(name)
+		got, err := refs.ReadRef(name)
 		if err != nil || got.String() != r.Git("rev-parse", name) {
 			t.Errorf("%s is %s, %v", name, got, err)
 		}
@@ -38,12 +38,12 @@ func TestReadFindsNoReference(t *testing.T) {
 	r.Write(".git/refs/heads/a", "ref: refs/heads/b\n")
 	r.Write(".git/refs/heads/b", "ref: refs/heads/a\n")
 	r.Write(".git/refs/heads/text", "no id\n")
-	refs := open(t, r.Dir, "").Refs()
+	refs := open(t, r.Dir, "")
 	for name, missing := range map[string]bool{
 		"refs/heads/none": true, "refs/heads/unborn": true,
 		"refs/heads/a": false, "refs/heads/text": false, "refs/heads/../../config": false, "": false,
 	} {
-		if id, err := refs.Read(name); err == nil || errors.Is(err, repository.ErrNoRef) != missing {
+		if id, err := refs.ReadRef(name); err == nil || errors.Is(err, repository.ErrNoRef) != missing {
 			t.Errorf("%q is %s, %v", name, id, err)
 		}
 	}
