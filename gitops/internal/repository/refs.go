@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -151,58 +152,49 @@ func readSmall(path string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// DefaultBranch is the branch that origin's HEAD was on when it was cloned
-// (gitrevisions(7): refs/remotes/origin/HEAD); "" when that is not known.
+// DefaultBranch is origin's (gitrevisions(7): refs/remotes/origin/HEAD).
 func (r *Repository) DefaultBranch() string {
 	text, err := readSmall(filepath.Join(r.CommonDir, "refs", "remotes", "origin", "HEAD"))
 	if err != nil {
 		return ""
 	}
-	branch, ok := strings.CutPrefix(strings.TrimSpace(text), "ref: refs/remotes/origin/")
-	if !ok {
-		return ""
+	if branch, ok := strings.CutPrefix(text, "ref: refs/remotes/origin/"); ok {
+		return branch
 	}
-	return branch
+	return ""
 }
 
 // BranchesAt lists the local branches that point to a commit, sorted.
 func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	const prefix = "refs/heads/"
-	var branches []string
+	names := map[string]bool{}
 	heads := filepath.Join(r.CommonDir, "refs", "heads")
 	err := filepath.WalkDir(heads, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".lock") {
 			return err
 		}
 		branch, err := filepath.Rel(heads, path)
-		if err != nil {
-			return err
-		}
-		branch = filepath.ToSlash(branch)
-		if id, err := r.ReadRef(prefix + branch); err == nil && id.String() == sha {
-			branches = append(branches, branch)
-		}
-		return nil
+		names[filepath.ToSlash(branch)] = true
+		return err
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the branches: %w", err)
 	}
 	err = r.eachPacked(func(name, id string) error {
-		branch, isBranch := strings.CutPrefix(name, prefix)
-		if !isBranch || id != sha {
-			return nil
-		}
-		// A file beside the packed references has the newer value.
-		if now, err := r.ReadRef(name); err == nil && now.String() == sha && !slices.Contains(branches, branch) {
-			branches = append(branches, branch)
+		if branch, isBranch := strings.CutPrefix(name, prefix); isBranch && id == sha {
+			names[branch] = true
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the branches: %w", err)
 	}
-	slices.Sort(branches)
-	return branches, nil
+	// A file beside the packed references has the newer value.
+	maps.DeleteFunc(names, func(branch string, _ bool) bool {
+		now, err := r.ReadRef(prefix + branch)
+		return err != nil || now.String() != sha
+	})
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 // BranchFits says whether a branch may be called name here: "a" and "a/b"

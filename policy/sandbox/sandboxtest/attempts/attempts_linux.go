@@ -89,9 +89,7 @@ func fileAttempts() []Attempt {
 		{Name: "give a file outside an attribute", Do: func(w World) error {
 			return unix.Setxattr(w.outside("secret.txt"), "user.agent", []byte("x"), 0)
 		}, Open: inLandlock(notLandlocks)},
-		{Name: "move the workspace away", Do: func(w World) error {
-			return errors.Join(os.Rename(w.Workspace, w.Workspace+"-gone"), os.Rename(w.Workspace+"-gone", w.Workspace))
-		}},
+		{Name: "move the workspace away", Do: func(w World) error { return moveAway(w.Workspace) }},
 		{Name: "write a shared memory file of others", Do: func(w World) error { return write(w.Shared) }},
 		{Name: "write a block device", Do: openBlockDevice, Unproven: true},
 		{Name: "make a block device", Do: func(w World) error {
@@ -146,7 +144,7 @@ func secretAttempts() []Attempt {
 		{Name: "move a folder of denied files in", Do: func(w World) error {
 			return errors.Join(os.Rename(filepath.Dir(w.Denied), w.workspace("stolen")), readSecret(w.workspace("stolen/"+filepath.Base(w.Denied))))
 		}, Unproven: true},
-		{Name: "learn that a key is there", Do: func(w World) error { return exists(filepath.Join(w.Home, ".ssh/id_rsa")) }, Open: inLandlock(notNames)},
+		{Name: "learn that a key is there", Do: func(w World) error { return errorOf(os.Stat(filepath.Join(w.Home, ".ssh/id_rsa"))) }, Open: inLandlock(notNames)},
 		{Name: "watch a folder of keys", Do: func(w World) error { return watchFolder(filepath.Join(w.Home, ".ssh")) }, Open: inLandlock(notNames)},
 		{Name: "open a key by a descriptor of its path", Do: func(w World) error {
 			fd, err := unix.Open(filepath.Join(w.Home, ".ssh/id_rsa"), unix.O_PATH, 0)
@@ -160,7 +158,7 @@ func secretAttempts() []Attempt {
 		}},
 		{Name: "map the supervisor's memory", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/mem", w.Supervisor), unix.O_RDONLY) }, Unproven: true},
 		{Name: "open the supervisor's control socket", Do: func(w World) error {
-			return fdOf(unix.Open(fmt.Sprintf("/proc/%d/fd/3", w.Supervisor), unix.O_RDWR, 0))
+			return errorOf(unix.Open(fmt.Sprintf("/proc/%d/fd/3", w.Supervisor), unix.O_RDWR, 0))
 		}, Unproven: true},
 		{Name: "read the password hashes", Do: func(World) error { return readAny("/etc/shadow") }},
 	}
@@ -168,22 +166,19 @@ func secretAttempts() []Attempt {
 
 // hiddenAttempts are on what is hidden in folders that commands may write to.
 func hiddenAttempts() []Attempt {
-	away := func(path string) error {
-		return errors.Join(os.Rename(path, path+"-gone"), os.Rename(path+"-gone", path))
-	}
 	swap := func(path, other string) error {
 		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
 	}
 	hidden := []Attempt{
 		{Name: "read a hidden file of the workspace", Do: func(w World) error { return readSecret(w.workspace("conf/deep/cred")) }},
 		{Name: "read a hidden file of a writable folder", Do: func(w World) error { return readSecret(filepath.Join(w.Extra, "a/cred")) }},
-		{Name: "move a hidden file", Do: func(w World) error { return away(w.workspace("conf/deep/cred")) }},
-		{Name: "move the folder of a hidden file", Do: func(w World) error { return away(w.workspace("conf/deep")) }},
-		{Name: "move a folder above a hidden file", Do: func(w World) error { return away(w.workspace("conf")) }},
+		{Name: "move a hidden file", Do: func(w World) error { return moveAway(w.workspace("conf/deep/cred")) }},
+		{Name: "move the folder of a hidden file", Do: func(w World) error { return moveAway(w.workspace("conf/deep")) }},
+		{Name: "move a folder above a hidden file", Do: func(w World) error { return moveAway(w.workspace("conf")) }},
 		{Name: "move a folder above a hidden file into another", Do: func(w World) error {
 			return errors.Join(os.Rename(w.workspace("conf/deep"), w.workspace("mnt/deep")), os.Rename(w.workspace("mnt/deep"), w.workspace("conf/deep")))
 		}},
-		{Name: "move the folder of a hidden file in a writable folder", Do: func(w World) error { return away(filepath.Join(w.Extra, "a")) }},
+		{Name: "move the folder of a hidden file in a writable folder", Do: func(w World) error { return moveAway(filepath.Join(w.Extra, "a")) }},
 		{Name: "exchange a folder above a hidden file", Do: func(w World) error {
 			return errors.Join(swap(w.workspace("conf"), w.workspace("mnt")), swap(w.workspace("conf"), w.workspace("mnt")))
 		}},
@@ -216,9 +211,7 @@ func gitAttempts() []Attempt {
 		}, Open: inLandlock(CheckedAfterwards)},
 		{Name: "delete git's index", Do: git(func(dir string) error { return os.Remove(dir + "/description") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "change the mode of a hook", Do: git(func(dir string) error { return os.Chmod(dir+"/hooks/kept", 0o755) }), Open: inLandlock(CheckedAfterwards)},
-		{Name: "move .git away", Do: git(func(dir string) error {
-			return errors.Join(os.Rename(dir, dir+"-gone"), os.Rename(dir+"-gone", dir))
-		}), Open: inLandlock(CheckedAfterwards)},
+		{Name: "move .git away", Do: git(moveAway), Open: inLandlock(CheckedAfterwards)},
 	}
 }
 
@@ -227,10 +220,7 @@ func processAttempts() []Attempt {
 		{Name: "read the environment of agent-ci", Do: func(w World) error { return readSecret(fmt.Sprintf("/proc/%d/environ", w.Victim)) }},
 		{Name: "open the memory of agent-ci", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/mem", w.Victim), unix.O_RDONLY) }},
 		{Name: "list the maps of agent-ci", Do: func(w World) error { return readAny(fmt.Sprintf("/proc/%d/maps", w.Victim)) }},
-		{Name: "follow the descriptors of agent-ci", Do: func(w World) error {
-			_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", w.Victim))
-			return err
-		}},
+		{Name: "follow the descriptors of agent-ci", Do: func(w World) error { return errorOf(os.Readlink(fmt.Sprintf("/proc/%d/fd/1", w.Victim))) }},
 		{Name: "open the memory of the supervisor", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/mem", w.Supervisor), unix.O_RDWR) }},
 		{Name: "open a descriptor of the supervisor", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/fd/3", w.Supervisor), unix.O_RDWR) }, Unproven: true},
 		{Name: "trace agent-ci", Do: func(w World) error { return trace(w.Victim) }},
@@ -241,19 +231,10 @@ func processAttempts() []Attempt {
 		{Name: "signal agent-ci", Do: func(w World) error { return unix.Kill(w.Victim, unix.SIGCONT) }},
 		{Name: "signal a thread of agent-ci", Do: func(w World) error { return unix.Tgkill(w.Victim, w.Victim, unix.SIGCONT) }},
 		{Name: "signal agent-ci by a descriptor", Do: func(w World) error {
-			fd, err := unix.PidfdOpen(w.Victim, 0)
-			if err != nil {
-				return err
-			}
-			return unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
+			return byPidfd(w.Victim, func(fd int) error { return unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0) })
 		}},
 		{Name: "take a descriptor of agent-ci", Do: func(w World) error {
-			fd, err := unix.PidfdOpen(w.Victim, 0)
-			if err != nil {
-				return err
-			}
-			_, err = unix.PidfdGetfd(fd, 1, 0)
-			return err
+			return byPidfd(w.Victim, func(fd int) error { return errorOf(unix.PidfdGetfd(fd, 1, 0)) })
 		}},
 		{Name: "limit agent-ci", Do: func(w World) error { return unix.Prlimit(w.Victim, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) }},
 		{Name: "limit the supervisor", Do: func(w World) error { return unix.Prlimit(w.Supervisor, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) }},
@@ -270,8 +251,7 @@ func processAttempts() []Attempt {
 			if errno != 0 {
 				return errno
 			}
-			_, err := unix.SysvShmAttach(int(id), 0, 0)
-			return err
+			return errorOf(unix.SysvShmAttach(int(id), 0, 0))
 		}},
 	}
 }
@@ -293,8 +273,8 @@ func kernelAttempts() []Attempt {
 			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}, Unproven: true},
 		{Name: "take a mount away", Do: func(World) error { return unix.Unmount("/proc", unix.MNT_DETACH) }, Unproven: true},
-		{Name: "open a file system", Do: func(World) error { return fdOf(unix.Fsopen("tmpfs", 0)) }},
-		{Name: "clone a mount", Do: func(w World) error { return fdOf(unix.OpenTree(unix.AT_FDCWD, w.Workspace, unix.OPEN_TREE_CLONE)) }},
+		{Name: "open a file system", Do: func(World) error { return errorOf(unix.Fsopen("tmpfs", 0)) }},
+		{Name: "clone a mount", Do: func(w World) error { return errorOf(unix.OpenTree(unix.AT_FDCWD, w.Workspace, unix.OPEN_TREE_CLONE)) }},
 		{Name: "change the root", Do: func(w World) error { return unix.Chroot(w.Workspace) }},
 		{Name: "pivot the root", Do: func(w World) error { return unix.PivotRoot(w.Workspace, w.workspace("mnt")) }, Unproven: true},
 		{Name: "make a user namespace", Do: func(World) error { return cloned(unix.CLONE_NEWUSER) }},
@@ -310,18 +290,14 @@ func kernelAttempts() []Attempt {
 			return unix.Setns(fd, 0)
 		}},
 		{Name: "enter a namespace by a process descriptor", Do: func(w World) error {
-			fd, err := unix.PidfdOpen(w.Supervisor, 0)
-			if err != nil {
-				return err
-			}
-			return unix.Setns(fd, unix.CLONE_NEWNET)
+			return byPidfd(w.Supervisor, func(fd int) error { return unix.Setns(fd, unix.CLONE_NEWNET) })
 		}},
 		{Name: "load a BPF program", Do: func(World) error {
 			attr := [16]uint32{2, 4, 4, 1} // an array
 			return call(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0, 0, 0)
 		}},
 		{Name: "watch events of the machine", Do: func(World) error {
-			return fdOf(unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5}, 0, -1, -1, 0))
+			return errorOf(unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5}, 0, -1, -1, 0))
 		}},
 		{Name: "handle page faults", Do: func(World) error { return call(unix.SYS_USERFAULTFD, 0, 0, 0, 0, 0, 0) }},
 		{Name: "set up io_uring", Do: func(World) error {
@@ -332,8 +308,7 @@ func kernelAttempts() []Attempt {
 			return call(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, keyring(unix.KEY_SPEC_USER_KEYRING), 1, 0, 0, 0)
 		}},
 		{Name: "add a key", Do: func(World) error {
-			_, err := unix.AddKey("user", "agent-ci-test", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING)
-			return err
+			return errorOf(unix.AddKey("user", "agent-ci-test", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING))
 		}},
 		{Name: "open a file by its handle", Do: func(w World) error {
 			handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, w.Workspace, 0)
@@ -344,13 +319,10 @@ func kernelAttempts() []Attempt {
 			if err != nil {
 				return err
 			}
-			return fdOf(unix.OpenByHandleAt(at, handle, unix.O_RDONLY))
+			return errorOf(unix.OpenByHandleAt(at, handle, unix.O_RDONLY))
 		}},
-		{Name: "read the kernel's log", Do: func(World) error {
-			_, err := unix.Klogctl(unix.SYSLOG_ACTION_SIZE_BUFFER, nil)
-			return err
-		}},
-		{Name: "watch all of a file system", Do: func(World) error { return fdOf(unix.FanotifyInit(unix.FAN_CLASS_NOTIF, unix.O_RDONLY)) }},
+		{Name: "read the kernel's log", Do: func(World) error { return errorOf(unix.Klogctl(unix.SYSLOG_ACTION_SIZE_BUFFER, nil)) }},
+		{Name: "watch all of a file system", Do: func(World) error { return errorOf(unix.FanotifyInit(unix.FAN_CLASS_NOTIF, unix.O_RDONLY)) }},
 		{Name: "rename the machine", Do: func(World) error {
 			var name unix.Utsname
 			if err := unix.Uname(&name); err != nil {
@@ -389,14 +361,14 @@ func networkAttempts() []Attempt {
 		}},
 		{Name: "send to a socket outside", Do: func(w World) error { return sendDatagram(w.Datagram) }},
 		{Name: "connect to an abstract socket outside", Do: func(w World) error { return Dial("unix", "@"+w.Abstract) }},
-		{Name: "send packets", Do: func(World) error { return fdOf(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) }},
-		{Name: "send raw datagrams", Do: func(World) error { return fdOf(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) }},
-		{Name: "reach the machine's host", Do: func(World) error { return fdOf(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)) }, Unproven: true},
-		{Name: "use the kernel's ciphers", Do: func(World) error { return fdOf(unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)) }, Unproven: true},
+		{Name: "send packets", Do: func(World) error { return errorOf(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) }},
+		{Name: "send raw datagrams", Do: func(World) error { return errorOf(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) }},
+		{Name: "reach the machine's host", Do: func(World) error { return errorOf(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)) }, Unproven: true},
+		{Name: "use the kernel's ciphers", Do: func(World) error { return errorOf(unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)) }, Unproven: true},
 		{Name: "hear the kernel's events", Do: func(World) error {
-			return fdOf(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT))
+			return errorOf(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT))
 		}},
-		{Name: "hear the audit", Do: func(World) error { return fdOf(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT)) }, Unproven: true},
+		{Name: "hear the audit", Do: func(World) error { return errorOf(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT)) }, Unproven: true},
 		{Name: "send packets by a longer family", Do: func(World) error { return call(unix.SYS_SOCKET, unix.AF_PACKET|1<<32, unix.SOCK_RAW, 0, 0, 0, 0) }},
 		{Name: "hear the kernel's events by a longer protocol", Do: func(World) error {
 			return call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT|1<<32, 0, 0)
@@ -453,6 +425,10 @@ func openFor(path string, flags int) error {
 	return unix.Close(fd)
 }
 
+func moveAway(path string) error {
+	return errors.Join(os.Rename(path, path+"-gone"), os.Rename(path+"-gone", path))
+}
+
 func create(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -466,11 +442,6 @@ func readSecret(path string) error {
 	if err == nil && !bytes.Contains(content, []byte(Secret)) {
 		return ErrNothing
 	}
-	return err
-}
-
-func exists(path string) error {
-	_, err := os.Stat(path)
 	return err
 }
 
@@ -497,7 +468,15 @@ func readAny(path string) error {
 	return err
 }
 
-func fdOf(_ int, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
+
+func byPidfd(pid int, do func(fd int) error) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	return do(fd)
+}
 
 func call(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
@@ -512,10 +491,7 @@ func keyring(id int) uintptr { return uintptr(id) }
 
 func trace(pid int) error {
 	runtime.LockOSThread()
-	if err := unix.PtraceSeize(pid); err != nil {
-		return err
-	}
-	return nil
+	return unix.PtraceSeize(pid)
 }
 
 // cloned starts a process by clone(2), as the kernel sees it.

@@ -194,7 +194,9 @@ var setidForms = []struct {
 			return call(unix.SYS_FCHMODAT2, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(mode), unix.AT_EMPTY_PATH)
 		})
 	})},
-	{"open", func(path string, mode uint32) error { return fdOf(unix.Open(path, unix.O_CREAT|unix.O_WRONLY, mode)) }},
+	{"open", func(path string, mode uint32) error {
+		return errorOf(unix.Open(path, unix.O_CREAT|unix.O_WRONLY, mode))
+	}},
 	{"open of an unnamed file", func(path string, mode uint32) error {
 		fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_WRONLY, mode)
 		if err != nil {
@@ -203,9 +205,9 @@ var setidForms = []struct {
 		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 	}},
 	{"open by a structure", func(path string, mode uint32) error {
-		return fdOf(unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)}))
+		return errorOf(unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)}))
 	}},
-	{"creat", func(path string, mode uint32) error { return fdOf(unix.Creat(path, mode)) }},
+	{"creat", func(path string, mode uint32) error { return errorOf(unix.Creat(path, mode)) }},
 	{"mknod", func(path string, mode uint32) error { return unix.Mknod(path, unix.S_IFREG|mode, 0) }},
 	{"chmod while a folder and a file change places", chmodExchanged},
 }
