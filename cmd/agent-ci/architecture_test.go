@@ -67,7 +67,7 @@ var roomKnows = map[string][]string{
 	"gitops/rules":                nil,
 	"gitops/v4a":                  nil,
 	"gitops/v4a/tree":             {"gitops/v4a"},
-	"gitops/guard":                {"gitops/internal/regularfile"},
+	"gitops/guard":                {"gitops/internal/program", "gitops/internal/regularfile"},
 	"gitops/internal/index":       nil,
 	"gitops/internal/objects":     {"gitops/internal/index", "gitops/internal/regularfile"},
 	"gitops/internal/program":     nil,

@@ -5,7 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
 // mustHold refuses a checkout whose .git, or what that leads to, commands could
@@ -17,7 +18,8 @@ func (c Checkout) mustHold(root string, l layout) error {
 		return nil
 	}
 	for _, path := range waysTo(l.dotGit) {
-		for _, place := range trail(path) {
+		places, _ := program.Trail(path)
+		for _, place := range places {
 			if c.replaceable(place, root, l.dotGit) {
 				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
 				if place != root && within(root, []string{place}) {
@@ -71,26 +73,4 @@ func linksIn(folder string) []string {
 		}
 	}
 	return links
-}
-
-// mostLinks are followed for one path, as Linux does (path_resolution(7)).
-const mostLinks = 40
-
-// trail lists the places, links resolved, that the way of a path leads through,
-// each link's own among them.
-func trail(path string) []string {
-	at, links := "/", 0
-	var places []string
-	for rest := strings.Split(path, "/"); len(rest) > 0 && links <= mostLinks; {
-		at, rest = filepath.Join(at, rest[0]), rest[1:]
-		places = append(places, at)
-		if to, err := os.Readlink(at); err == nil {
-			links++
-			rest = append(strings.Split(to, "/"), rest...)
-			if at = filepath.Dir(at); filepath.IsAbs(to) {
-				at = "/"
-			}
-		}
-	}
-	return places
 }

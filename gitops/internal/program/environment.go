@@ -100,25 +100,31 @@ const mostLinks = 40
 
 // passes says whether the way that a path leads goes through root.
 func passes(path, root string) bool {
+	places, all := Trail(path)
+	return !all || slices.ContainsFunc(places, func(at string) bool {
+		within, err := filepath.Rel(root, at)
+		return err != nil || filepath.IsLocal(within)
+	})
+}
+
+// Trail lists the places, links resolved, that the way of a path leads through,
+// each link's own among them; not all where there are too many links.
+func Trail(path string) (places []string, all bool) {
 	at, links := "/", 0
 	for rest := strings.Split(path, "/"); len(rest) > 0; {
-		part := rest[0]
-		rest = rest[1:]
-		at = filepath.Join(at, part) // which is real so far, so that ".." is right
-		if within, err := filepath.Rel(root, at); err != nil || filepath.IsLocal(within) {
-			return true
-		}
+		at, rest = filepath.Join(at, rest[0]), rest[1:] // which is real so far, so that ".." is right
+		places = append(places, at)
 		to, err := os.Readlink(at)
 		if err != nil {
 			continue
 		}
 		if links++; links > mostLinks {
-			return true
+			return places, false
 		}
 		rest = append(strings.Split(to, "/"), rest...)
 		if at = filepath.Dir(at); filepath.IsAbs(to) {
 			at = "/"
 		}
 	}
-	return false
+	return places, true
 }
