@@ -33,15 +33,25 @@ type assignment struct {
 
 func (a assignment) job() *job.Job { return &a.settings.Job }
 
-// by is the assignment under other settings.
-func (a assignment) by(set *settings.Settings) assignment {
+// by is the assignment under other settings, which were read from ws.
+func (in *invocation) by(a assignment, set *settings.Settings, ws *workspace.Workspace) assignment {
 	a.settings = set
 	if a.source != nil {
 		source := *a.source
-		source.Job, source.JobFile = &set.Job, set.File.Name
+		in.readFrom(&source, set, ws)
 		a.source = &source
 	}
 	return a
+}
+
+// readFrom makes settings, and the workspace that they were read from, those of a
+// source.
+func (in *invocation) readFrom(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
+	source.Job, source.JobFile = &set.Job, set.File.Name
+	source.Prompt = func(ctx context.Context) (string, error) { return in.source.ReadPrompt(ctx, commitOf(ws), set) }
+	source.Beside = func(ctx context.Context, name string, limit int64) ([]byte, error) {
+		return in.source.ReadBeside(ctx, commitOf(ws), set, name, limit)
+	}
 }
 
 // surroundings are what the environment says of where a task comes from.
@@ -54,7 +64,7 @@ func surroundings(env settings.Environment) intake.Surroundings {
 
 // configure merges the layers of configuration. The job may name another base than
 // the one that the checkout, which may be nil, stands on; then the job is read again
-// from there.
+// from there. Beside an error come the settings as far as they were read.
 func (in *invocation) configure(ctx context.Context, ws *workspace.Workspace) (*settings.Settings, error) {
 	set, err := in.load(ctx, ws)
 	if err != nil || ws == nil {
@@ -65,11 +75,11 @@ func (in *invocation) configure(ctx context.Context, ws *workspace.Workspace) (*
 		return set, nil
 	}
 	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: wanted}); err != nil {
-		return nil, workspace.CheckoutFailure(err)
+		return set, workspace.CheckoutFailure(err)
 	}
 	again, err := in.load(ctx, ws)
 	if err != nil {
-		return nil, err
+		return set, err
 	}
 	if is := again.Job.Repository.Base; is != "" && is != wanted {
 		return again, outcome.Stopf(outcome.InvalidInput, "base",
@@ -97,8 +107,8 @@ func commitOf(ws *workspace.Workspace) settings.Commit {
 // nobody but the forge. known is what was found out by other settings; zero for
 // nothing.
 func (in *invocation) assign(ctx context.Context, event intake.Event, set *settings.Settings, ws *workspace.Workspace, known assignment) (a assignment, err error) {
-	a.settings, a.project = set, known.project
-	a.source = in.intakeSource(event, set, ws)
+	a = known
+	a.settings, a.source = set, in.intakeSource(event, set, ws)
 	if a.source.Request, err = event.Request(&set.Job); err != nil {
 		return a, err
 	}
@@ -116,7 +126,7 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 		return a, err
 	}
 	if pull != nil {
-		a = a.by(set.OnBranch(pull.Head))
+		a = in.by(a, set.OnBranch(pull.Head), ws)
 	}
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err
@@ -126,13 +136,9 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 }
 
 func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
-	return &intake.Source{
-		Event: event, Job: &set.Job, JobFile: set.File.Name, Accounts: new(intake.Accounts), Record: in.rec, Publishes: in.publish != publishNone,
-		Prompt: func(ctx context.Context) (string, error) { return in.source.ReadPrompt(ctx, commitOf(ws), set) },
-		Beside: func(ctx context.Context, name string, limit int64) ([]byte, error) {
-			return in.source.ReadBeside(ctx, commitOf(ws), set, name, limit)
-		},
-	}
+	source := &intake.Source{Event: event, Accounts: new(intake.Accounts), Record: in.rec, Publishes: in.publish != publishNone}
+	in.readFrom(source, set, ws)
+	return source
 }
 
 // findModel finds out who answers: a scripted session or the API. It asks nothing yet.
@@ -308,14 +314,16 @@ func (in *invocation) joinBranch(ctx context.Context, a assignment, event intake
 	err = ws.SetBase(ctx, on)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
 		cloned, set, failed := in.clone(ctx, a, event, ws)
-		if failed != nil {
-			return cloned, a, failed
+		if ws = cloned; set != nil {
+			a = in.by(a, set, ws)
 		}
-		ws, a = cloned, a.by(set)
+		if failed != nil {
+			return ws, a, failed
+		}
 		err = ws.SetBase(ctx, on)
 	}
 	if err != nil {
 		return ws, a, workspace.CheckoutFailure(err)
 	}
-	return ws, a.by(a.settings.OnBranch(pull.Head).ForPerson()), ws.HasFolder(a.job().Repository.Path)
+	return ws, in.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
 }

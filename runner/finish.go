@@ -235,10 +235,10 @@ func (in *invocation) recordEnd(so *reached, event transcript.RunFinished, resul
 	}
 	event.Result = raw
 	e, err := in.rec.AppendAs(transcript.TypeRunFinished, event)
-	if err == nil {
-		err = json.Unmarshal(e.Data, &event)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if err = json.Unmarshal(e.Data, &event); err == nil {
 		err = json.Unmarshal(event.Result, result)
 	}
 	if err != nil {

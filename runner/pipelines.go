@@ -28,12 +28,11 @@ func (in *invocation) run(ctx context.Context, so *reached) error {
 	if so.workspace = ws; noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	set, err := in.configure(ctx, ws)
-	if err != nil {
+	var err error
+	if so.settings, err = in.configure(ctx, ws); err != nil {
 		return err
 	}
-	so.settings = set
-	if err := in.inTime(ctx, set.Job.Limits, func(ctx context.Context) error { return in.takeOn(ctx, event, so, noCheckout) }); err != nil {
+	if err := in.inTime(ctx, so.job().Limits, func(ctx context.Context) error { return in.takeOn(ctx, event, so, noCheckout) }); err != nil {
 		return err
 	}
 	// A clone may have brought other settings, and so another limit of time.
@@ -54,10 +53,12 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 	if in.wantsClone(so.assignment, so.workspace, noCheckout) {
 		asked := so.assignment
 		cloned, set, err := in.clone(ctx, asked, event, so.workspace)
-		if so.workspace = cloned; err != nil {
+		if so.workspace = cloned; set != nil {
+			so.assignment = in.by(asked, set, cloned)
+		}
+		if err != nil {
 			return err
 		}
-		so.assignment = asked.by(set)
 		// Whom to listen to is the repository's to say.
 		if !reflect.DeepEqual(asked.settings.Job, set.Job) {
 			if so.assignment, err = in.assign(ctx, event, set, cloned, asked); err != nil {

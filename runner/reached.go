@@ -127,7 +127,11 @@ func (so *reached) confined() record.Confinement {
 // objectFailure is the outcome of an object of git's that is not what its id says;
 // nil for any other error.
 func (so *reached) objectFailure(err error) *outcome.Stop {
-	return so.workspaceOr(nil).ObjectFailure(err, sandbox.Level(so.confined().Level), so.worked)
+	level := sandbox.Level("") // before it is known
+	if so.boxes != nil {
+		level = sandbox.Level(so.boxes.Reached().Level)
+	}
+	return so.workspaceOr(nil).ObjectFailure(err, level, so.worked)
 }
 
 // workspaceOr is the workspace, or one without a checkout where there is none.
