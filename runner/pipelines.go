@@ -52,6 +52,9 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 	}
 	if in.wantsClone(so.assignment, so.workspace, noCheckout) {
 		asked := so.assignment
+		if so.workspace != nil {
+			so.left = so.workspace.Base()
+		}
 		cloned, set, err := in.clone(ctx, asked, event, so.workspace)
 		if so.workspace = cloned; set != nil {
 			so.assignment = in.by(asked, set, cloned)
@@ -92,6 +95,7 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		if guides, err = in.readGuides(so); err != nil {
 			return err
 		}
+		so.left = base
 		if so.workspace, so.assignment, err = in.joinBranch(ctx, so.assignment, event, so.workspace); err != nil {
 			return err
 		}

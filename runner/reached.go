@@ -24,6 +24,7 @@ import (
 type reached struct {
 	assignment
 	workspace *workspace.Workspace // nil while there is no checkout
+	left      gitops.Base          // of the checkout that a clone took the place of
 	boxes     *confine.Sandboxes   // nil before commands can be confined
 	agent     *worker.Agent        // nil before it is made
 	key       *sshsig.Key          // that the commit is signed with; nil for none
@@ -147,7 +148,7 @@ func (so *reached) published() publish.Publication {
 	if so.out != nil {
 		return *so.out
 	}
-	p := publish.Publication{Change: so.change, Table: so.table}
+	p := publish.Publication{Base: so.left, Change: so.change, Table: so.table}
 	if so.workspace != nil {
 		p.Base = so.workspace.Base()
 	}

@@ -64,7 +64,7 @@ func refuseForksRun(e intake.Event) error {
 // this half was given counts.
 func (h Half) pinningJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
-		return h.goBy(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
+		return h.template(ctx)
 	}
 	return h.goBy(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
 }

@@ -84,14 +84,9 @@ func (h Half) goBy(set *settings.Settings, err error) (*job.Job, error) {
 	return &set.Job, nil
 }
 
-// configure reads what this half goes by on the base of the workspace, as cautious
-// as the bundle's own job.
-func (h Half) configure(ctx context.Context, b Bundle) (*job.Job, error) {
-	j, err := h.goBy(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
-	if err != nil {
-		return nil, err
-	}
-	return b.cautious(*j)
+// template reads what this half goes by on the base of the workspace.
+func (h Half) template(ctx context.Context) (*job.Job, error) {
+	return h.goBy(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
 
 // mostProtected is how many patterns are taken of a bundle: each of them is
@@ -117,6 +112,9 @@ func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 
 // adopt takes over what the bundle says of its run.
 func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
+	if p.Job, err = h.template(ctx); err != nil {
+		return err
+	}
 	branch := b.View.Workspace.Branch
 	if of := b.View.Workspace.Repository; repository != "" && of != "" && !strings.EqualFold(of, repository) {
 		return badBundle("it was made for %s, this is %s", of, repository)
@@ -130,7 +128,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 	if branch != known.branch && !intake.OfRun(branch) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
 	}
-	if p.Job, err = h.configure(ctx, b); err != nil {
+	if p.Job, err = b.cautious(*p.Job); err != nil {
 		return err
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
@@ -140,7 +138,11 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 		if err := h.Workspace.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
 			return nil, workspace.CheckoutFailure(err)
 		}
-		return h.configure(ctx, b)
+		j, err := h.template(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return b.cautious(*j)
 	}
 	return nil
 }

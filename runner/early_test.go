@@ -1,0 +1,174 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// session is a scripted session in which the agent does nothing.
+func session(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.yml")
+	if err := os.WriteFile(path, []byte("version: 1\nturns:\n  - output:\n      - say: Nothing to do.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// committed is a repository on main with one commit.
+func committed(t *testing.T, files map[string]string) gittest.Repo {
+	t.Helper()
+	repo := gittest.New(t)
+	for name, content := range files {
+		repo.Write(name, content)
+	}
+	repo.Commit("Begin")
+	return repo
+}
+
+// A run that ends early has a result and a whole transcript wherever it comes to,
+// also in a step of Actions; without a run directory the result says why.
+func TestEarlyEnds(t *testing.T) {
+	repo := committed(t, map[string]string{"README": "Hi.\n"})
+	empty, broken := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := repo.Git("rev-parse", "HEAD")
+	for name, c := range map[string]struct {
+		change func(*Options)
+		want   string
+		base   string // that the result tells
+		job    bool   // that was read, and is in the transcript
+	}{
+		"no task":        {func(o *Options) { o.Prompt = "" }, "invalid_input/job", base, false},
+		"no checkout":    {func(o *Options) { o.Dir = empty }, "invalid_input/no_checkout", "", true},
+		"no such base":   {func(o *Options) { o.Set = []string{"repository.base=nosuch"} }, "invalid_input/unknown_base", base, true},
+		"no such folder": {func(o *Options) { o.Set = []string{"repository.path=nosuch"} }, "invalid_input/no_such_path", base, true},
+		"no session":     {func(o *Options) { o.Replay = filepath.Join(empty, "nosuch") }, "invalid_input/file", base, true},
+		"no key":         {func(o *Options) { o.Replay = "" }, "invalid_input/no_api_key", base, true},
+		"no repository":  {func(o *Options) { o.Publish = publishGitHub }, "invalid_input/no_repository", base, true},
+		"a clone that is none": {func(o *Options) {
+			o.Set = []string{"repository.name=octo/widgets"}
+			o.Environ = append(o.Environ, "GITHUB_SERVER_URL=http://127.0.0.1:1", "GITHUB_API_URL=http://127.0.0.1:1")
+		}, "forge_failed/unavailable", base, true},
+		"no run directory":    {func(o *Options) { o.Out = filepath.Join(broken, "run") }, "invalid_input/run_directory", "", false},
+		"in the checkout":     {func(o *Options) { o.Out = filepath.Join(repo.Dir, "run") }, "invalid_input/run_directory", "", false},
+		"a directory in use":  {func(o *Options) { o.Out = filepath.Dir(broken) }, "invalid_input/run_directory", "", false},
+		"a signal by then":    {nil, "cancelled/sigterm", "", false},
+		"nothing was changed": {func(*Options) {}, "no_changes/nothing_to_do", base, true},
+	} {
+		for _, inStep := range []bool{false, true} {
+			var log bytes.Buffer
+			o := Options{Prompt: "Greet.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Replay: session(t), Publish: publishLocal}
+			o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+			o.Set = []string{"policy.sandbox=danger-full-access"}
+			if inStep {
+				o.Step = &actions.Step{Log: actions.NewLog(&log), OutputFile: filepath.Join(t.TempDir(), "output"), SummaryFile: filepath.Join(t.TempDir(), "summary")}
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if c.change == nil {
+				cancel(outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled."))
+			} else {
+				c.change(&o)
+			}
+			result := Run(ctx, o)
+			cancel(nil)
+			if got := string(result.Outcome) + "/" + result.Reason; got != c.want {
+				t.Errorf("%s: %s: %s", name, got, result.Message)
+			}
+			if len(result.Errors) > 0 || result.BaseSHA != c.base {
+				t.Errorf("%s: base %s, errors %q", name, result.BaseSHA, result.Errors)
+			}
+			if inStep && !strings.Contains(log.String(), "title=agent-ci") {
+				t.Errorf("%s: the step was told %s", name, log.String())
+			}
+			if result.File == "" {
+				continue // there is no run directory
+			}
+			if view := endedIn(t, result); (string(view.Started.Job) != "null") != c.job {
+				t.Errorf("%s: the transcript has the job %s", name, view.Started.Job)
+			}
+		}
+	}
+}
+
+// endedIn reads what a run left, which must be whole.
+func endedIn(t *testing.T, result record.Result) *transcript.View {
+	t.Helper()
+	dir, err := record.OpenDirectory(result.Directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	view, err := dir.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written record.Result
+	if there, err := dir.ReadJSON(record.ResultFile, &written); !there || err != nil {
+		t.Fatalf("no result: %v", err)
+	}
+	if head, err := dir.CheckChain(); err != nil || head != result.TranscriptSHA256 || written.Reason != result.Reason || dir.Has(record.StateFolder) {
+		t.Errorf("%s: %v; the result is %s", head, err, written.Reason)
+	}
+	return view
+}
+
+// What a task names beside its job file is read from the checkout that the run works
+// in, also where that was cloned in the place of another one.
+func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
+	here, cloned := committed(t, map[string]string{"mockup.png": "here"}), committed(t, map[string]string{"mockup.png": "cloned"})
+	rec := recorded(t)
+	in := &invocation{rec: rec, source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
+	open := func(repo gittest.Repo) *workspace.Workspace {
+		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir})
+		if err == nil {
+			err = ws.StartOn(t.Context(), "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ws.Close() })
+		return ws
+	}
+	first, second := open(here), open(cloned)
+	set := &settings.Settings{File: settings.File{Path: filepath.Join(first.Root(), "job.yml")}}
+	a := assignment{settings: set, source: in.intakeSource(intake.Event{}, set, first)}
+	b := in.by(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
+	for want, a := range map[string]assignment{"here": a, "cloned": b} {
+		got, err := a.source.Beside(t.Context(), "mockup.png", 100)
+		if err != nil || string(got) != want {
+			t.Errorf("%q: %v", got, err)
+		}
+	}
+}
+
+// An object that is damaged before commands of this process were confined is no
+// doing of theirs, also where the agent had begun before.
+func TestADamagedObjectOfARunThatGoesOn(t *testing.T) {
+	so := reached{worked: true}
+	if stop := so.objectFailure(&gitops.ObjectError{}); stop == nil || stop.Reason != "damaged_repository" {
+		t.Errorf("%+v", stop)
+	}
+	if stop := so.objectFailure(errors.New("another")); stop != nil {
+		t.Errorf("%+v", stop)
+	}
+}
