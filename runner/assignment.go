@@ -127,7 +127,7 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 
 func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
 	return &intake.Source{
-		Event: event, Job: &set.Job, JobFile: set.File.Name, Accounts: new(intake.Accounts), Record: in.rec, Publishes: in.publish != publishNone,
+		Event: event, Job: &set.Job, JobFile: set.File.Name, Accounts: intake.Accounts{}, Record: in.rec, Publishes: in.publish != publishNone,
 		Prompt: func(ctx context.Context) (string, error) { return in.source.ReadPrompt(ctx, commitOf(ws), set) },
 		Beside: func(ctx context.Context, name string, limit int64) ([]byte, error) {
 			return in.source.ReadBeside(ctx, commitOf(ws), set, name, limit)

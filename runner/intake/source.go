@@ -22,7 +22,7 @@ type Source struct {
 	JobFile  string // its name; empty for none
 	Forge    forge.Forge
 	To       forge.Repository // that the change goes to; without a name where none is known
-	Accounts *Accounts
+	Accounts Accounts
 	Record   *record.Record // gets warnings, and images
 	// Publishes says that the run publishes its change itself.
 	Publishes bool

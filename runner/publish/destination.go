@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -80,11 +79,6 @@ func tipOf(info *gitops.CommitInfo, pushed bool) *tip {
 		return nil
 	}
 	return &tip{info, pushed}
-}
-
-// InfoOf is a commit of a forge as gitops tells of one.
-func InfoOf(c *forge.Commit) *gitops.CommitInfo {
-	return &gitops.CommitInfo{SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message, Author: c.Author}
 }
 
 // foreign says that a branch which a change of base may not be pushed over ends

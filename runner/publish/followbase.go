@@ -155,7 +155,7 @@ func (f Forge) EarlierChange(ctx context.Context, in forge.Repository, pull *for
 	if err != nil || tip == nil {
 		return nil, err
 	}
-	if info := InfoOf(tip); !info.Ours() {
+	if info := intake.InfoOf(tip); !info.Ours() {
 		return nil, foreignCommit(pull.Head, tipOf(info, true))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)

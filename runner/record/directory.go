@@ -229,10 +229,7 @@ func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = d.root.Rename(temporary, name)
 	}
 	if err != nil {

@@ -147,19 +147,15 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
 	w.snapshot = snapshot
-	return w.keepMark()
-}
-
-// markFile holds what gitops must know to go on with the checkout.
-const markFile = record.StateFolder + "/checkout.json"
-
-func (w *Workspace) keepMark() error {
-	raw, err := w.checkout.Mark(w.snapshot)
+	raw, err := w.checkout.Mark(snapshot)
 	if err != nil {
 		return err
 	}
 	return w.rec.Write(markFile, raw)
 }
+
+// markFile holds what gitops must know to go on with the checkout.
+const markFile = record.StateFolder + "/checkout.json"
 
 // untrackedFolder holds what was not tracked before the first turn.
 const untrackedFolder = record.StateFolder + "/untracked"
