@@ -115,7 +115,6 @@ func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-// adopt takes over what the bundle says of its run.
 func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
 	branch := b.View.Workspace.Branch
 	if of := b.View.Workspace.Repository; repository != "" && of != "" && !strings.EqualFold(of, repository) {

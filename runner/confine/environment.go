@@ -132,7 +132,6 @@ func EndLeftProcesses(d *record.Directory) {
 	}
 }
 
-// ofRun says whether an environment is that of a run's commands.
 func ofRun(env []string, programs string) bool {
 	return slices.ContainsFunc(env, func(variable string) bool {
 		path, is := strings.CutPrefix(variable, "PATH=")

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,6 @@ func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level
 // Denied is how many commands and hosts the policy refused.
 func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
 
-// failure is the outcome of a sandbox that cannot be opened.
 func failure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
@@ -190,7 +190,6 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	return o
 }
 
-// folders say what the commands of a place see and may write.
 func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
@@ -223,12 +222,7 @@ func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, er
 	}
 }
 
-func (s *Sandboxes) rootOf(p Place) string {
-	if p.Root == "" {
-		return s.Root
-	}
-	return p.Root
-}
+func (s *Sandboxes) rootOf(p Place) string { return cmp.Or(p.Root, s.Root) }
 
 func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
 

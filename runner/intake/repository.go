@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,16 +17,8 @@ import (
 // RepositoryName is OWNER/REPO from the job, the issue, Actions or the origin of
 // the checkout on server, in this order; empty for unknown.
 func RepositoryName(j *job.Job, ofActions, origin, server string) string {
-	if j.Repository.Name != "" {
-		return j.Repository.Name
-	}
-	if issue, err := job.ParseIssue(j.Task.Issue); err == nil && issue.Repository != "" {
-		return issue.Repository
-	}
-	if ofActions != "" {
-		return ofActions
-	}
-	return NameInURL(origin, server)
+	issue, _ := job.ParseIssue(j.Task.Issue) // none where it is not one
+	return cmp.Or(j.Repository.Name, issue.Repository, ofActions, NameInURL(origin, server))
 }
 
 // NameInURL is OWNER/REPO when origin is a repository on server: an http(s)

@@ -108,7 +108,6 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	return s.readIssue(ctx, t, job.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
 }
 
-// readNamedIssue takes the task from the issue that the job names.
 func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	ref, err := job.ParseIssue(s.Job.Task.Issue)
 	if err != nil {

@@ -81,7 +81,6 @@ func Verdict(p job.Policy, change *gitops.ChangeSet) (policy.Verdict, error) {
 	return policy.Changes{Protect: p.Protect, Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change))
 }
 
-// changedFiles are the facts of a change that the policy judges.
 func changedFiles(change *gitops.ChangeSet) []policy.ChangedFile {
 	found := map[string][]policy.Concern{}
 	for _, p := range change.Problems {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,6 @@ const (
 // this moment.
 const transcriptTrailer = "Agent-CI-Transcript"
 
-// commitHere makes the commit in the checkout's repository.
 func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
 	now := time.Now()
 	options := gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", now), Committer: m.signature("COMMITTER", now)}
@@ -44,21 +44,14 @@ func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (str
 	return commit, m.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
 }
 
-// record tells of a step of publishing in the transcript.
 func (m Means) record(step transcript.Publish) error {
 	return m.Record.Append(transcript.TypePublish, step)
 }
 
 // signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
 func (m Means) signature(role string, when time.Time) gitops.Signature {
-	s := gitops.Signature{Name: committerName, Email: committerEmail, When: when}
-	if name := m.Env.Get("GIT_" + role + "_NAME"); name != "" {
-		s.Name = name
-	}
-	if email := m.Env.Get("GIT_" + role + "_EMAIL"); email != "" {
-		s.Email = email
-	}
-	return s
+	name, email := m.Env.Get("GIT_"+role+"_NAME"), m.Env.Get("GIT_"+role+"_EMAIL")
+	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
 }
 
 // commitMessage is the message with the head of the transcript's chain, once that
@@ -151,7 +144,6 @@ func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (
 	return key, nil
 }
 
-// keyIn is the key that a variable holds, or the file that it names.
 func keyIn(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
 	value := env.Get(name)
 	if name == "" || value == "" {

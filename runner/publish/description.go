@@ -43,10 +43,7 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 }
 
 func (p *Proposal) title(view *transcript.View) string {
-	if p.Job.PullRequest.Title != "" {
-		return p.Job.PullRequest.Title
-	}
-	return body.Title(view)
+	return cmp.Or(p.Job.PullRequest.Title, body.Title(view))
 }
 
 // BodyOptions are what the body of a pull request is told beside the view of the

@@ -60,7 +60,6 @@ func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publicat
 	return nil
 }
 
-// putBack puts the checkout back to where it was before the run.
 func (m Means) putBack(ctx context.Context, p *Proposal) error {
 	if p.InCheckout == nil {
 		return nil

@@ -125,7 +125,6 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 // mostNamed is how many files a message names.
 const mostNamed = 10
 
-// conflictsIn are the files that cannot be merged, each with the reason.
 func conflictsIn(conflict *gitops.MergeError) string {
 	var files []string
 	for _, c := range conflict.Conflicts {

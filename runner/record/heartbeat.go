@@ -40,7 +40,6 @@ func (h *heartbeat) beat(d *Directory) {
 	}
 }
 
-// end stops the heartbeat and waits for it.
 func (h *heartbeat) end() {
 	close(h.stop)
 	<-h.done

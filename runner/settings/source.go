@@ -137,7 +137,6 @@ func (s *Source) eventLayer() []job.Layer {
 	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
-// givenLayers are what the environment and the flags say about the job.
 func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, error) {
 	variables, warnings := job.Environment(s.Env, s.Reserved)
 	for _, warning := range warnings {
@@ -154,7 +153,6 @@ func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, err
 	return []job.Layer{variables, set, flags}, nil
 }
 
-// flagLayer is what the flags of `run` say about the job.
 func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) {
 	layer := job.Layer{Name: "flags", Kind: job.Values}
 	add := func(key, value, flag string) {
@@ -172,7 +170,6 @@ func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) 
 	return layer, nil
 }
 
-// promptOf is the prompt that --prompt or --prompt-file gives.
 func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
 	switch s.PromptFile {
 	case "":

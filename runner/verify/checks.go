@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,6 @@ func (c Checks) Clean() bool { return c.Job.VerifyIn == "clean" }
 // NeedUntracked says that checks need what is not tracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 && c.Clean() }
 
-// runOn runs every check on a tree of a base.
 func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree gitops.Tree) (results []confine.Ran, err error) {
 	if err := c.Workspace.GitUnchanged(ctx); err != nil {
 		return nil, err
@@ -45,7 +45,6 @@ func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree g
 	return results, nil
 }
 
-// script is a check as it runs in an attempt.
 func (c Checks) script(attempt, i int) confine.Script {
 	check := c.Job.Verify[i]
 	script := confine.Script{
@@ -111,10 +110,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 }
 
 func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
-	name := step.Name
-	if name == "" {
-		name = fmt.Sprintf("setup %d", i+1)
-	}
+	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
 	script := confine.Script{
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
 		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i)},

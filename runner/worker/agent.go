@@ -131,7 +131,6 @@ func (a *Agent) settle(ctx context.Context) error {
 	return nil
 }
 
-// workDir is where the agent's commands start.
 func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
 
 // GoOn has an agent that was briefed go on from where it was stopped.
@@ -183,7 +182,6 @@ func (a *Agent) endedBefore() bool {
 	return ended
 }
 
-// converse equips the agent and lets it take turns.
 func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.equip(ctx); err != nil {
 		return "", err

@@ -121,7 +121,6 @@ func (a *Agent) equip(ctx context.Context) error {
 	return nil
 }
 
-// useTools has the conversation use the tools of a toolbox.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
 	registry := tools.New(a.allTools(ctx, box, outputs)...)

@@ -85,7 +85,6 @@ func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
 	return w.makeReady(ctx, earlier)
 }
 
-// locate finds the folder of the checkout.
 func (e Earlier) locate(rec *record.Record, o Options) Options {
 	switch _, err := os.Stat(e.Root); {
 	case o.Dir != "":
@@ -176,7 +175,6 @@ func (w *Workspace) takeOut(ctx context.Context) error {
 	return w.checkout.Restore(ctx, half)
 }
 
-// sameBase makes sure that the checkout is clean and on the run's base commit.
 func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base}); err != nil {
