@@ -161,7 +161,7 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.endedBefore() {
 		return a.Work(), nil
 	}
-	defer a.EndProcesses()
+	defer a.endProcesses()
 	words, err := a.converse(ctx)
 	if words != "" {
 		a.work.Summary = a.Record.Redact(words) // as the transcript has it
@@ -204,8 +204,8 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	return stop, nil
 }
 
-// EndProcesses ends every command of the agent that still runs.
-func (a *Agent) EndProcesses() {
+// endProcesses ends every command of the agent that still runs.
+func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}

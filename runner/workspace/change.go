@@ -93,10 +93,6 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	})
 }
 
-// GoOn says that the agent works on: from here on there may be more work than what
-// was kept.
-func (w *Workspace) GoOn() { w.kept = false }
-
 // KeepWork keeps the pack of the change as it was made beside the one that follows
 // the base: a run that goes on begins on its own base again.
 func (w *Workspace) KeepWork() error {
@@ -106,8 +102,8 @@ func (w *Workspace) KeepWork() error {
 	return nil
 }
 
-// WorkPack is the file with the objects of the change as it was made.
-func WorkPack(d *record.Directory) string {
+// workPack is the file with the objects of the change as it was made.
+func workPack(d *record.Directory) string {
 	if d.Has(record.WorkPackFile) {
 		return record.WorkPackFile
 	}

@@ -43,9 +43,8 @@ func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
 	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
 		t.Errorf("the transcript tells of %+v", view.Change)
 	}
-	w.GoOn()
-	if w.kept {
-		t.Error("the work counts as kept while the agent goes on")
+	if err := must(w.OpenWorkDir("."))(t).Close(); err != nil || w.kept {
+		t.Errorf("the work counts as kept while the agent goes on: %v", err)
 	}
 }
 
@@ -92,11 +91,11 @@ func TestAChangeThatFollowsItsBaseStandsBesideTheOneThatWasMade(t *testing.T) {
 	made := change(t, w)
 	ok(t, w.KeepWork())
 	ok(t, w.Keep(t.Context(), made, "0123"))
-	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || WorkPack(w.rec.Directory) != record.WorkPackFile {
-		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, WorkPack(w.rec.Directory))
+	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
+		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
 	}
 	ok(t, w.Keep(t.Context(), made, ""))
-	if got := WorkPack(w.rec.Directory); got != record.PackFile {
+	if got := workPack(w.rec.Directory); got != record.PackFile {
 		t.Errorf("the work is in %s", got)
 	}
 	w.rec.Remove(record.PackFile)

@@ -267,7 +267,7 @@ func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) erro
 
 // ReadWork reads the objects of a change, as it was made, from a run directory.
 func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *transcript.Change) (*gitops.ChangeSet, error) {
-	name := WorkPack(d)
+	name := workPack(d)
 	pack, err := d.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
