@@ -136,7 +136,7 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 }
 
 func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
-	source := &intake.Source{Event: event, Accounts: new(intake.Accounts), Record: in.rec, Publishes: in.publish != publishNone}
+	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: in.rec, Publishes: in.publish != publishNone}
 	in.readFrom(source, set, ws)
 	return source
 }

@@ -20,29 +20,23 @@ import (
 // pins are what the second half knows of the task without its bundle: from its
 // own configuration and from the event of the workflow that both halves run in.
 type pins struct {
-	base    string // repository.base
-	branch  string // pull_request.branch
-	name    string // name, which is part of the key of an event's task
-	issue   string // task.issue, where this half has a task of its own
-	subject int    // issue or pull request that the event brings as the task; 0 for none
+	job     *job.Job
 	event   intake.Event
+	subject int // issue or pull request that the event brings as the task; 0 for none
 }
 
-// readPins reads the pins, and the job that they are of, before anything of the
-// bundle chooses a commit.
-func (h Half) readPins(ctx context.Context) (pins, *job.Job, error) {
+// readPins reads the pins before anything of the bundle chooses a commit.
+func (h Half) readPins(ctx context.Context) (pins, error) {
 	if h.Event.InActions {
 		if err := h.Event.Unusable(); err != nil {
-			return pins{}, nil, err
+			return pins{}, err
 		}
 	}
 	j, err := h.pinningJob(ctx)
 	if err != nil {
-		return pins{}, nil, err
+		return pins{}, err
 	}
-	return pins{
-		base: j.Repository.Base, branch: j.PullRequest.Branch, name: j.Name, issue: j.Task.Issue, subject: subjectOf(h.Event, j), event: h.Event,
-	}, j, refuseForksRun(h.Event)
+	return pins{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
 }
 
 // refuseForksRun ends a second half that a fork's run started. A pull request may
@@ -161,8 +155,8 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 
 // knownBases are the branches that the pull request may go to, and why.
 func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.PullRequest) (branches []string, why string, err error) {
-	if k.base != "" {
-		return []string{k.base}, "repository.base is " + k.base, nil
+	if k.job.Repository.Base != "" {
+		return []string{k.job.Repository.Base}, "repository.base is " + k.job.Repository.Base, nil
 	}
 	if pull != nil {
 		branches, why = []string{pull.Base}, fmt.Sprintf("the event's pull request #%d goes to %s, ", pull.Number, pull.Base)
@@ -177,7 +171,7 @@ func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.P
 // refuseOtherTask makes sure that the bundle's branch is that of its task, and
 // its task the event's.
 func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
-	if t.Branch != k.branch && t.Branch != intake.BranchPrefix+t.Key {
+	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
 		return refusedBundle("its branch %s is not %s%s, that of its task; if it is meant, say so to this half with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
 			t.Branch, intake.BranchPrefix, t.Key, t.Branch)
 	}
@@ -188,7 +182,7 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 		return refuseOtherPull(repository, pull, t)
 	}
 	subject := job.Issue{Repository: k.event.Repository, Number: k.subject}
-	if !isOf(t, subject) || !k.isKeyOf(subject.Number, t.Key) && t.Branch != k.branch {
+	if !isOf(t, subject) || !k.isKeyOf(subject.Number, t.Key) && t.Branch != k.job.PullRequest.Branch {
 		return notOfEvent("issue "+subject.String(), t)
 	}
 	return nil
@@ -198,16 +192,16 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 // was given, where no event tells the task.
 func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyNamed(t.Key)
-	if own, err := job.ParseIssue(k.issue); err == nil {
+	if own, err := job.ParseIssue(k.job.Task.Issue); err == nil {
 		if own.Repository == "" {
 			own.Repository = repository
 		}
 		if !isOf(t, own) {
 			return refusedBundle("it is of another task (%s) than this half's own, which is issue %s (task.issue)", t.Branch, own)
 		}
-		fits = t.Key == k.name || k.isKeyOf(own.Number, t.Key)
+		fits = t.Key == k.job.Name || k.isKeyOf(own.Number, t.Key)
 	}
-	if !fits && t.Branch != k.branch {
+	if !fits && t.Branch != k.job.PullRequest.Branch {
 		return refusedBundle("it is of another task (%s) than the job of this half; if that task is meant, give this half the job of the first (--job, or --set name=…)", t.Branch)
 	}
 	return nil
@@ -217,14 +211,14 @@ func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 // name itself, or with the issue that an event brought. A job without one has any.
 func (k pins) isKeyNamed(key string) bool {
 	name, number := intake.IssueOfKey(key)
-	return k.name == "" || key == k.name || number != 0 && name == k.name
+	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
 }
 
 // isKeyOf says whether key is that of an issue which an event brought. Which name
 // the first half had is not known where this one has none.
 func (k pins) isKeyOf(number int, key string) bool {
 	name, of := intake.IssueOfKey(key)
-	return of == number && (k.name == "" || name == k.name)
+	return of == number && (k.job.Name == "" || name == k.job.Name)
 }
 
 // isOf says whether the task is of an issue, as it tells.
@@ -256,7 +250,7 @@ var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 // this is, where what is open there was made for another issue.
 func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
 	branch := p.Task.Branch
-	if k.subject != 0 || branch == k.branch {
+	if k.subject != 0 || branch == k.job.PullRequest.Branch {
 		return nil
 	}
 	pull, err := intake.FindPullRequest(ctx, in, branch, p.Base.Branch)
@@ -268,7 +262,7 @@ func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publ
 		return err
 	}
 	what, texts := "Branch "+branch, ""
-	if tip != nil && publish.InfoOf(tip).Ours() {
+	if tip != nil && intake.InfoOf(tip).Ours() {
 		texts = tip.Message
 	}
 	if pull != nil {

@@ -31,7 +31,7 @@ func TestKeysOfAJob(t *testing.T) {
 		{"nightly", "nightly-x-issue-7", false, 7, false},
 		{"a-issue-3", "a-issue-3-issue-7", true, 7, true},
 	} {
-		k := pins{name: test.name}
+		k := pins{job: &job.Job{Name: test.name}}
 		if k.isKeyNamed(test.key) != test.named || k.isKeyOf(test.number, test.key) != test.of {
 			t.Errorf("%q of the job %q: named %v, of issue %d: %v", test.key, test.name, k.isKeyNamed(test.key), test.number, k.isKeyOf(test.number, test.key))
 		}

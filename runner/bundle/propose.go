@@ -36,8 +36,8 @@ type Half struct {
 // change where the bundle has none. The proposal is there beside an error as far as
 // it came. How a change is judged that follows its base is the caller's to add.
 func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
-	known, j, err := h.readPins(ctx)
-	if p.Job = j; err != nil {
+	known, err := h.readPins(ctx)
+	if p.Job = known.job; err != nil {
 		return to, p, err
 	}
 	if to, err = h.Forge(p.Job); err != nil {
@@ -110,7 +110,6 @@ func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-// adopt takes over what the bundle says of its run.
 func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.template(ctx); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 	if err := job.ValidateBranch(branch); err != nil {
 		return badBundle("its branch: %s", outcome.Trimmed(err))
 	}
-	if branch != known.branch && !intake.OfRun(branch) {
+	if branch != known.job.PullRequest.Branch && !intake.OfRun(branch) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
 	}
 	if p.Job, err = b.cautious(*p.Job); err != nil {

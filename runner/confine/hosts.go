@@ -91,7 +91,6 @@ func (s *Sandboxes) tooManyHosts(allowed bool) error {
 
 var errTooManyHosts = errors.New("more hosts than the transcript takes")
 
-// tell keeps a refusal for the model.
 func (h *hosts) tell(words string) {
 	const most = 5
 	switch {

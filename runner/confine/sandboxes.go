@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,6 @@ func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level
 // Denied is how many commands and hosts the policy refused.
 func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
 
-// failure is the outcome of a sandbox that cannot be opened.
 func failure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
@@ -190,7 +190,6 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	return o
 }
 
-// folders say what the commands of a place see and may write.
 func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
@@ -223,12 +222,7 @@ func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, er
 	}
 }
 
-func (s *Sandboxes) rootOf(p Place) string {
-	if p.Root == "" {
-		return s.Root
-	}
-	return p.Root
-}
+func (s *Sandboxes) rootOf(p Place) string { return cmp.Or(p.Root, s.Root) }
 
 func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
 
@@ -240,4 +234,43 @@ func (s *Sandboxes) Remove(p Place) error {
 		err = errors.Join(err, sandbox.RemoveScratch(root))
 	}
 	return err
+}
+
+// UnconfinedWords tell people what danger-full-access means.
+const UnconfinedWords = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
+
+// Network is what commands reach: without confinement all that the machine does.
+func (s *Sandboxes) Network() string {
+	switch policy := s.Job.Policy; {
+	case s.level() == sandbox.LevelNone:
+		return string(sandbox.NetworkFull)
+	case s.level() == sandbox.LevelLandlock && policy.Network.Mode == string(sandbox.NetworkLoopback):
+		return string(sandbox.NetworkNone)
+	default:
+		return policy.Network.String()
+	}
+}
+
+// Words tell the model what its commands may do with files.
+func (s *Sandboxes) Words() string {
+	switch {
+	case s.level() == sandbox.LevelNone:
+		return "none: commands run with the rights of the user who started agent-ci"
+	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
+		return "read-only: commands may read the repository and write to $TMPDIR only"
+	}
+	return "workspace-write: commands may write in " + s.Root + ", in $TMPDIR, and, for themselves, in the home folder; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
+}
+
+// NetworkWords tell the model what its commands reach.
+func (s *Sandboxes) NetworkWords() string {
+	if network := s.Job.Policy.Network; network.Listed() {
+		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
+			strings.Join(network.Allow, ", ") + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy"
+	}
+	return map[string]string{
+		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
+		string(sandbox.NetworkLoopback): "loopback: 127.0.0.1 of these commands alone; nothing outside can be reached",
+		string(sandbox.NetworkFull):     "whatever this machine reaches",
+	}[s.Network()]
 }

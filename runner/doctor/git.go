@@ -46,7 +46,6 @@ func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) 
 	d.examineCredentials()
 }
 
-// examineCredentials looks for what git would give to commands.
 func (d *Diagnosis) examineCredentials() {
 	if runtime.GOOS != "linux" {
 		return // nothing keeps credentials from commands there

@@ -91,7 +91,7 @@ func (s *Source) commentCounts(ctx context.Context, in forge.Repository, c forge
 	case c.Author.Bot:
 	case !s.Event.HasToken:
 		return owns, nil
-	case !slices.Contains(knownAssociations, c.Association) && len(s.Accounts.permissions) >= mostAsked:
+	case !slices.Contains(knownAssociations, c.Association) && len(s.Accounts) >= mostAsked:
 		return false, nil
 	}
 	why, err := s.distrust(ctx, in, c.Author)

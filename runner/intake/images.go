@@ -84,7 +84,6 @@ func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetched 
 	return all
 }
 
-// fetchImage gets an image by the job's name for it or its address.
 func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mutex) ([]byte, error) {
 	if strings.HasPrefix(address, "https://") || !slices.Contains(s.Job.Task.Images, address) {
 		return s.To.Attachment(ctx, address)

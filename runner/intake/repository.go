@@ -1,25 +1,24 @@
 package intake
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
 // RepositoryName is OWNER/REPO from the job, the issue, Actions or the origin of
 // the checkout on server, in this order; empty for unknown.
 func RepositoryName(j *job.Job, ofActions, origin, server string) string {
-	if j.Repository.Name != "" {
-		return j.Repository.Name
-	}
-	if issue, err := job.ParseIssue(j.Task.Issue); err == nil && issue.Repository != "" {
-		return issue.Repository
-	}
-	if ofActions != "" {
-		return ofActions
-	}
-	return NameInURL(origin, server)
+	issue, _ := job.ParseIssue(j.Task.Issue) // none where it is not one
+	return cmp.Or(j.Repository.Name, issue.Repository, ofActions, NameInURL(origin, server))
 }
 
 // NameInURL is OWNER/REPO when origin is a repository on server: an http(s)
@@ -45,4 +44,54 @@ func NameInURL(origin, server string) string {
 		return ""
 	}
 	return path
+}
+
+// DefaultBranch is the branch that a clone of a repository stands on.
+func DefaultBranch(ctx context.Context, of forge.Repository) (string, error) {
+	branch, err := of.DefaultBranch(ctx)
+	return branch, ForgeFailure("The default branch of "+of.Name()+" cannot be asked for", err)
+}
+
+// LookUpBranch is the commit that a branch ends in; nil when there is no such
+// branch.
+func LookUpBranch(ctx context.Context, in forge.Repository, branch string) (*forge.Commit, error) {
+	commit, err := in.Branch(ctx, branch)
+	return commit, ForgeFailure("The branch "+branch+" cannot be looked up", err)
+}
+
+// InfoOf is a commit of a forge as gitops tells of one.
+func InfoOf(c *forge.Commit) *gitops.CommitInfo {
+	return &gitops.CommitInfo{SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message, Author: c.Author}
+}
+
+// FindPullRequest is the pull request of a task's branch: the open one, which may
+// go to another base by now, else the newest; nil when there is none.
+func FindPullRequest(ctx context.Context, in forge.Repository, branch, base string) (*forge.PullRequest, error) {
+	pull, err := in.FindPullRequest(ctx, branch, base)
+	return pull, ForgeFailure("The pull requests of "+in.Name()+" cannot be listed", err)
+}
+
+// ReadPullRequest reads a pull request by its number.
+func ReadPullRequest(ctx context.Context, in forge.Repository, number int) (*forge.PullRequest, error) {
+	pull, err := in.PullRequest(ctx, number)
+	return pull, ForgeFailure(fmt.Sprintf("Pull request #%d cannot be read", number), err)
+}
+
+// ForgeFailure is the outcome that an error of a forge stands for; nil for none.
+func ForgeFailure(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	said := outcome.Trimmed(err)
+	var answer *forge.Error
+	switch {
+	case errors.As(err, &answer): // which may be a connection that timed out
+		said = answer.Message // what was being done is said already
+		if answer.Remedy != "" {
+			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
+		}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, said).Because(err)
 }

@@ -22,7 +22,7 @@ type Source struct {
 	JobFile  string // its name; empty for none
 	Forge    forge.Forge
 	To       forge.Repository // that the change goes to; without a name where none is known
-	Accounts *Accounts
+	Accounts Accounts
 	Record   *record.Record // gets warnings, and images
 	// Publishes says that the run publishes its change itself.
 	Publishes bool
@@ -108,7 +108,6 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	return s.readIssue(ctx, t, job.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
 }
 
-// readNamedIssue takes the task from the issue that the job names.
 func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	ref, err := job.ParseIssue(s.Job.Task.Issue)
 	if err != nil {

@@ -164,24 +164,18 @@ func roleCounts(p forge.Permission, trusted []string) bool {
 	return slices.ContainsFunc(trusted, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
 }
 
-// Accounts knows what accounts may do. It asks once for each account in a
-// repository.
-type Accounts struct {
-	permissions map[string]forge.Permission
-}
+// Accounts are what accounts may do in repositories, as far as that was asked for:
+// once for each account in a repository.
+type Accounts map[string]forge.Permission
 
-func (a *Accounts) permission(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
+func (a Accounts) permission(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
 	key := strings.ToLower(in.Name() + " " + login)
-	if known, asked := a.permissions[key]; asked {
+	if known, asked := a[key]; asked {
 		return known, nil
 	}
 	p, err := in.Permission(ctx, login)
-	if err != nil {
-		return p, err
+	if err == nil {
+		a[key] = p
 	}
-	if a.permissions == nil {
-		a.permissions = map[string]forge.Permission{}
-	}
-	a.permissions[key] = p
-	return p, nil
+	return p, err
 }

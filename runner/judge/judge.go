@@ -2,10 +2,14 @@ package judge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -51,4 +55,98 @@ func Size(l job.Limits, change *gitops.ChangeSet) error {
 			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
 	}
 	return nil
+}
+
+// concernOf is what the policy calls a problem of a change.
+var concernOf = map[gitops.ProblemKind]policy.Concern{
+	gitops.ProblemRepository: policy.ConcernNestedGit,
+	gitops.ProblemName:       policy.ConcernName,
+	gitops.ProblemSubmodule:  policy.ConcernSubmodule,
+	gitops.ProblemLink:       policy.ConcernSymlinkOut,
+	gitops.ProblemUnreadable: policy.ConcernUnreadable,
+	gitops.ProblemLarge:      policy.ConcernLarge,
+	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
+}
+
+// Verdict is the policy's judgement of what a change touches.
+func Verdict(p job.Policy, change *gitops.ChangeSet) (policy.Verdict, error) {
+	treat := map[policy.Concern]policy.Treatment{}
+	for concern, treatment := range map[policy.Concern]string{
+		policy.ConcernProtected: p.Change.Protected, policy.ConcernSubmodule: p.Change.Submodules, policy.ConcernNestedGit: p.Change.NestedGit,
+		policy.ConcernSymlinkOut: p.Change.SymlinksOut, policy.ConcernSymlink: p.Change.Symlinks,
+		policy.ConcernExecutable: p.Change.Executables, policy.ConcernLockfile: p.Change.Lockfiles,
+	} {
+		treat[concern] = policy.Treatment(treatment)
+	}
+	return policy.Changes{Protect: p.Protect, Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change))
+}
+
+func changedFiles(change *gitops.ChangeSet) []policy.ChangedFile {
+	found := map[string][]policy.Concern{}
+	for _, p := range change.Problems {
+		found[p.Path] = append(found[p.Path], concernOf[p.Kind])
+	}
+	files := make([]policy.ChangedFile, 0, len(change.Files))
+	for _, f := range change.Files {
+		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})
+		delete(found, f.Path)
+	}
+	for _, p := range change.Problems { // of paths that are not part of the change
+		if concerns, left := found[p.Path]; left {
+			files = append(files, policy.ChangedFile{Path: p.Path, Found: concerns})
+			delete(found, p.Path)
+		}
+	}
+	return files
+}
+
+// LeftOut refuses a run whose work is all such that it cannot be part of a
+// change: that is not a run without work.
+func (c Case) LeftOut() error {
+	if c.Change == nil || len(c.Change.Problems) == 0 {
+		return nil
+	}
+	return c.paths()
+}
+
+// paths refuses a change that touches what the policy protects, and warns of what
+// a reviewer should see.
+func (c Case) paths() error {
+	verdict, err := Verdict(c.Job.Policy, c.Change)
+	if err != nil {
+		return err
+	}
+	var fails []string
+	for _, f := range verdict.Fail {
+		fails = append(fails, f.String()+whyLeftOut(c.Change, f))
+	}
+	for _, path := range verdict.Drop { // where the change did not come from this checkout
+		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
+	}
+	if len(fails) > 0 {
+		return outcome.Stopf(outcome.PolicyViolation, "change", "The change may not be published: %s.", strings.Join(fails, "; "))
+	}
+	const shown = 20
+	for i, f := range verdict.Warn {
+		if i == shown {
+			c.Record.Warn("change", "%d more files have something about them that policy.change warns of.", len(verdict.Warn)-shown)
+			break
+		}
+		c.Record.Warn("change", "%s.", f)
+	}
+	return nil
+}
+
+// leftOut are the problems for which a file is no part of a change, whose details
+// say why.
+var leftOut = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
+
+// whyLeftOut is what keeps a file out of a change, for the end of a sentence.
+func whyLeftOut(change *gitops.ChangeSet, f policy.Finding) string {
+	for _, p := range change.Problems {
+		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(leftOut, p.Kind) {
+			return fmt.Sprintf(" (%s)", outcome.Trimmed(errors.New(p.Detail)))
+		}
+	}
+	return ""
 }

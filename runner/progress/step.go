@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,11 +159,7 @@ var levels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoCha
 // where the failed checks point at.
 func (t Told) annotations() []actions.Annotation {
 	result := t.Result
-	level := levels[result.Outcome]
-	if level == "" {
-		level = "error"
-	}
-	all := []actions.Annotation{{Level: level, Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
+	all := []actions.Annotation{{Level: cmp.Or(levels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
 	for _, w := range result.Warnings {
 		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
 	}

@@ -1,15 +1,21 @@
 package publish
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -25,7 +31,6 @@ const (
 // this moment.
 const transcriptTrailer = "Agent-CI-Transcript"
 
-// commitHere makes the commit in the checkout's repository.
 func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
 	now := time.Now()
 	options := gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", now), Committer: m.signature("COMMITTER", now)}
@@ -39,21 +44,14 @@ func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (str
 	return commit, m.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
 }
 
-// record tells of a step of publishing in the transcript.
 func (m Means) record(step transcript.Publish) error {
 	return m.Record.Append(transcript.TypePublish, step)
 }
 
 // signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
 func (m Means) signature(role string, when time.Time) gitops.Signature {
-	s := gitops.Signature{Name: committerName, Email: committerEmail, When: when}
-	if name := m.Env.Get("GIT_" + role + "_NAME"); name != "" {
-		s.Name = name
-	}
-	if email := m.Env.Get("GIT_" + role + "_EMAIL"); email != "" {
-		s.Email = email
-	}
-	return s
+	name, email := m.Env.Get("GIT_"+role+"_NAME"), m.Env.Get("GIT_"+role+"_EMAIL")
+	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
 }
 
 // commitMessage is the message with the head of the transcript's chain, once that
@@ -122,4 +120,45 @@ func (m Means) coAuthor(p *Proposal) string {
 	host := "users.noreply." + strings.TrimPrefix(strings.TrimPrefix(m.ServerURL, "https://"), "http://")
 	host, _, _ = strings.Cut(host, ":")
 	return fmt.Sprintf("%s <%d+%s@%s>", login, id, login, host)
+}
+
+// The values of pull_request.commit.sign.
+const (
+	signGitHub = "github" // GitHub makes the commit and signs it
+	signSSH    = "ssh"    // with the key in pull_request.commit.key_env
+)
+
+// mostKey is how many bytes of a file are read for a key.
+const mostKey = 64 << 10
+
+// ReadKey reads the key that commits are signed with, before it is needed; nil for
+// none.
+func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (*sshsig.Key, error) {
+	if commit.Sign != signSSH {
+		return nil, nil
+	}
+	key, err := keyIn(ctx, env, commit.KeyEnv)
+	if err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", outcome.Trimmed(err)).Because(err)
+	}
+	return key, nil
+}
+
+func keyIn(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
+	value := env.Get(name)
+	if name == "" || value == "" {
+		return nil, errors.New("pull_request.commit.sign is ssh, and the variable that pull_request.commit.key_env names has no key")
+	}
+	if filepath.IsAbs(value) && !strings.Contains(value, "\n") {
+		pem, err := given.Read(ctx, value, mostKey)
+		if err != nil {
+			return nil, fmt.Errorf("the file that %s names cannot be read", name)
+		}
+		value = string(pem)
+	}
+	key, err := sshsig.ParseKey([]byte(strings.TrimRight(value, "\n") + "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("what %s holds: %w", name, err)
+	}
+	return key, nil
 }

@@ -3,7 +3,9 @@ package publish
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -41,10 +43,7 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 }
 
 func (p *Proposal) title(view *transcript.View) string {
-	if p.Job.PullRequest.Title != "" {
-		return p.Job.PullRequest.Title
-	}
-	return body.Title(view)
+	return cmp.Or(p.Job.PullRequest.Title, body.Title(view))
 }
 
 // BodyOptions are what the body of a pull request is told beside the view of the
@@ -103,4 +102,38 @@ func (m Means) warn(p *Proposal, code, format string, args ...any) {
 	if p.ChainHead != "" {
 		p.notes = append(p.notes, m.Record.Redact(fmt.Sprintf(format, args...)))
 	}
+}
+
+// templateFolders are where GitHub looks for a pull request template, in its
+// order
+// (https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
+var templateFolders = []string{".github", "", "docs"}
+
+var templateNames = []string{"pull_request_template.md", "pull_request_template.txt", "pull_request_template"}
+
+// maxTemplate is the most of a template that is read, in bytes; the body shows
+// less.
+const maxTemplate = 64 << 10
+
+// pullTemplate is the template of the base commit that GitHub would fill a new
+// pull request with; "" when there is none. One that cannot be read is a warning.
+func (m Means) pullTemplate() string {
+	checkout := m.Workspace.Checkout()
+	for _, folder := range templateFolders {
+		names, err := checkout.BaseFiles(folder)
+		if err != nil {
+			m.Record.Warn("pull_request_template", "The pull request template could not be looked for: %v", err)
+			return ""
+		}
+		at := slices.IndexFunc(names, func(name string) bool { return slices.Contains(templateNames, strings.ToLower(name)) })
+		if at < 0 {
+			continue
+		}
+		text, err := checkout.ReadBase(path.Join(folder, names[at]), maxTemplate)
+		if err != nil {
+			m.Record.Warn("pull_request_template", "The pull request template was left out: %v", err)
+		}
+		return string(text)
+	}
+	return ""
 }

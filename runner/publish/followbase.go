@@ -125,7 +125,6 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 // mostNamed is how many files a message names.
 const mostNamed = 10
 
-// conflictsIn are the files that cannot be merged, each with the reason.
 func conflictsIn(conflict *gitops.MergeError) string {
 	var files []string
 	for _, c := range conflict.Conflicts {
@@ -155,7 +154,7 @@ func (f Forge) EarlierChange(ctx context.Context, in forge.Repository, pull *for
 	if err != nil || tip == nil {
 		return nil, err
 	}
-	if info := InfoOf(tip); !info.Ours() {
+	if info := intake.InfoOf(tip); !info.Ours() {
 		return nil, foreignCommit(pull.Head, tipOf(info, true))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)

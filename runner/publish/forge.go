@@ -74,7 +74,7 @@ func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	if err != nil || commit == nil {
 		return nil, err
 	}
-	return tipOf(InfoOf(commit), true), nil
+	return tipOf(intake.InfoOf(commit), true), nil
 }
 
 // workflowsFolder is where a push needs more than the right to push.
@@ -113,19 +113,16 @@ func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 	if _, err := f.describe(p, f.BodyOptions(p), out); err != nil { // it is there also when the push is refused
 		return err
 	}
-	take := f.pushHere
 	if made {
-		take = f.pointBranch
+		err = f.pointBranch(ctx, p, commit, before, out)
+	} else {
+		err = f.push(ctx, p, f.Remote(), commit, before, out)
 	}
-	if err := take(ctx, p, commit, before, out); err != nil {
+	if err != nil {
 		return f.afterLostRace(ctx, p, err, out)
 	}
 	out.Commit, out.Branch = commit, p.Task.Branch
 	return f.followInCheckout(ctx, p, commit)
-}
-
-func (f Forge) pushHere(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
-	return f.push(ctx, p, f.Remote(), commit, before, out)
 }
 
 // afterLostRace is the end of a run whose push failed. Where somebody moved the

@@ -79,7 +79,6 @@ func blobFits(in *gitops.Checkout, file gitops.File) bool {
 
 const submoduleMode = "160000"
 
-// storeTree stores the files of the change on the forge, and the tree of them.
 func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
 	stored := map[string]bool{}
 	for _, file := range p.Change.Files {
@@ -134,7 +133,6 @@ func treeEdits(files []gitops.File) []forge.TreeEdit {
 	return edits
 }
 
-// foldersOf are the folders that a path lies in.
 func foldersOf(path string) []string {
 	var list []string
 	for i := range len(path) {

@@ -15,7 +15,6 @@ type Local struct{ Means }
 // Ready makes sure of nothing: what Prepare asks for is all that is needed here.
 func (Local) Ready(context.Context, string, gitops.Base) error { return nil }
 
-// origin is the remote of the checkout.
 func (l Local) origin() remote.Remote { return remote.Remote{URL: l.Workspace.Checkout().Origin()} }
 
 // tip looks into the repositories on this machine.
@@ -39,7 +38,6 @@ func (Local) follow(context.Context, *Proposal) error { return nil }
 
 func (Local) mayPush(context.Context, *Proposal) error { return nil }
 
-// release commits on the branch of the checkout, and pushes that.
 func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)
 	if err != nil {

@@ -65,7 +65,6 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	return publishOver(ctx, to, &p, out)
 }
 
-// publishOver publishes the change over what the branch holds.
 func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
 	before, err := to.tip(ctx, p.Task.Branch)
 	if err != nil {

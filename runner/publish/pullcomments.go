@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -19,16 +18,10 @@ func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forg
 	if err != nil {
 		return nil, err
 	}
-	viewer := sync.OnceValue(func() int64 {
-		us, _ := f.Server.Viewer(ctx) // the token of an App belongs to nobody, and its comments are a bot's
-		return us.ID
-	})
+	own := intake.OwnComments(ctx, f.Server)
 	return slices.DeleteFunc(all, func(c forge.Comment) bool {
-		if !strings.HasPrefix(c.Body, body.CommentMark) {
-			return true
-		}
-		who := c.Author
-		return !who.Bot && (who.ID == 0 || who.ID != pull.Author.ID && who.ID != viewer())
+		ofAuthor := c.Author.ID != 0 && c.Author.ID == pull.Author.ID
+		return !strings.HasPrefix(c.Body, body.CommentMark) || !ofAuthor && !own(c)
 	}), nil
 }
 

@@ -54,7 +54,6 @@ func (f Forge) askForReviews(ctx context.Context, number int, users, teams []str
 	}
 }
 
-// metadataSet warns of what could not be set.
 func (f Forge) metadataSet(what string, err error) {
 	if err == nil {
 		return

@@ -161,7 +161,6 @@ func (d *Directory) CheckResult(end *transcript.RunFinished) error {
 // bundle.
 var madeAgain = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
-// checkFiles looks for files that were altered, taken away or added.
 func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
 	now, err := d.Digests(ctx)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -227,10 +229,7 @@ func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = d.root.Rename(temporary, name)
 	}
 	if err != nil {
@@ -292,4 +291,19 @@ func SyncIn(root *os.Root, name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// Lock makes this process the only one that works in the run directory, until
+// it ends.
+func (d *Directory) Lock() error {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return fmt.Errorf("lock the run directory: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return outcome.Stopf(outcome.InvalidInput, "run_directory", "Another agent-ci works in %s (%v); wait until it has ended.", d.path, err).Because(err)
+	}
+	d.held = f
+	return nil
 }

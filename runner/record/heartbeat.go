@@ -21,12 +21,6 @@ type heartbeat struct {
 	stop, done chan struct{}
 }
 
-func (d *Directory) beginHeartbeat() *heartbeat {
-	h := &heartbeat{make(chan struct{}), make(chan struct{})}
-	go h.beat(d)
-	return h
-}
-
 func (h *heartbeat) beat(d *Directory) {
 	defer close(h.done)
 	ticks := time.NewTicker(aliveEvery)
@@ -46,7 +40,6 @@ func (h *heartbeat) beat(d *Directory) {
 	}
 }
 
-// end stops the heartbeat and waits for it.
 func (h *heartbeat) end() {
 	close(h.stop)
 	<-h.done

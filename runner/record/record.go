@@ -73,7 +73,10 @@ func (r *Record) options(sink func(transcript.Event)) transcript.Options {
 }
 
 // Live begins to note, again and again, that the run lives.
-func (r *Record) Live() { r.heartbeat = r.beginHeartbeat() }
+func (r *Record) Live() {
+	r.heartbeat = &heartbeat{make(chan struct{}), make(chan struct{})}
+	go r.heartbeat.beat(r.Directory)
+}
 
 // Rest ends what Live began, where it did.
 func (r *Record) Rest() {

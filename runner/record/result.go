@@ -6,8 +6,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// ResultVersion is the version of result.json.
-const ResultVersion = 1
+// resultVersion is the version of result.json.
+const resultVersion = 1
 
 // Result is how a run ended: result.json, and what the command line tells.
 type Result struct {
@@ -45,7 +45,7 @@ type Result struct {
 // NewResult is the result of a run of which nothing but its end is known yet.
 func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
-		Version: ResultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
+		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
 	}

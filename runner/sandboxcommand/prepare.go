@@ -86,7 +86,6 @@ func realFolder(dir string) (string, error) {
 	return path, nil
 }
 
-// makeDirectory makes the folder of the working files.
 func (p *Prepared) makeDirectory() error {
 	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolders+p.Record.ID)
 	if err == nil {

@@ -109,7 +109,6 @@ func (s *Session) Close() error {
 	return errors.Join(<-closed, err)
 }
 
-// clear looks at git once more, and removes the working files.
 func (s *Session) clear() error {
 	return errors.Join(s.prepared.Workspace.GitUnchanged(context.Background()), s.prepared.Close())
 }

@@ -47,28 +47,19 @@ func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
 		return l, invalidJob(err)
 	}
 	for _, a := range layer.Values {
-		takeLimit(&l, given.Limits, a.Key)
+		copyLimit[a.Key](&l, &given.Limits)
 	}
 	return l, nil
 }
 
-func takeLimit(l *job.Limits, from job.Limits, key string) {
-	switch key {
-	case "limits.turns":
-		l.Turns = from.Turns
-	case "limits.tool_calls":
-		l.ToolCalls = from.ToolCalls
-	case "limits.tokens":
-		l.Tokens = from.Tokens
-	case "limits.cost_usd":
-		l.CostUSD = from.CostUSD
-	case "limits.time":
-		l.Time = from.Time
-	case "limits.diff_lines":
-		l.DiffLines = from.DiffLines
-	case "limits.diff_files":
-		l.DiffFiles = from.DiffFiles
-	case "limits.on_budget":
-		l.OnBudget = from.OnBudget
-	}
+// copyLimit copies the limit that a key names.
+var copyLimit = map[string]func(to, from *job.Limits){
+	"limits.turns":      func(to, from *job.Limits) { to.Turns = from.Turns },
+	"limits.tool_calls": func(to, from *job.Limits) { to.ToolCalls = from.ToolCalls },
+	"limits.tokens":     func(to, from *job.Limits) { to.Tokens = from.Tokens },
+	"limits.cost_usd":   func(to, from *job.Limits) { to.CostUSD = from.CostUSD },
+	"limits.time":       func(to, from *job.Limits) { to.Time = from.Time },
+	"limits.diff_lines": func(to, from *job.Limits) { to.DiffLines = from.DiffLines },
+	"limits.diff_files": func(to, from *job.Limits) { to.DiffFiles = from.DiffFiles },
+	"limits.on_budget":  func(to, from *job.Limits) { to.OnBudget = from.OnBudget },
 }

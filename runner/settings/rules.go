@@ -39,7 +39,6 @@ func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set
 	return set, nil
 }
 
-// ownRules are the rules of the repository.
 func (c Commit) ownRules(operators []string) ([]rules.File, error) {
 	if c.Checkout == nil {
 		if i := slices.IndexFunc(operators, func(name string) bool { return !filepath.IsAbs(name) }); i >= 0 {

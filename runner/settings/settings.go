@@ -15,7 +15,6 @@ type Settings struct {
 	File File // of the job; the zero value is none
 }
 
-// besideJob is the path of a file that stands beside the job file.
 func (s *Settings) besideJob(name string) string {
 	if s.File.Path == "" || filepath.IsAbs(name) {
 		return name

@@ -2,12 +2,15 @@ package settings
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/given"
@@ -134,7 +137,6 @@ func (s *Source) eventLayer() []job.Layer {
 	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
-// givenLayers are what the environment and the flags say about the job.
 func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, error) {
 	variables, warnings := job.Environment(s.Env, s.Reserved)
 	for _, warning := range warnings {
@@ -151,7 +153,6 @@ func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, err
 	return []job.Layer{variables, set, flags}, nil
 }
 
-// flagLayer is what the flags of `run` say about the job.
 func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) {
 	layer := job.Layer{Name: "flags", Kind: job.Values}
 	add := func(key, value, flag string) {
@@ -169,7 +170,6 @@ func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) 
 	return layer, nil
 }
 
-// promptOf is the prompt that --prompt or --prompt-file gives.
 func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
 	switch s.PromptFile {
 	case "":
@@ -308,4 +308,53 @@ func NotReadable(name string, err error) error {
 		return err
 	}
 	return outcome.Stopf(outcome.InvalidInput, "file", "%s cannot be read (%v); check the path.", name, outcome.RootCause(err)).Because(err)
+}
+
+// OutputSchema is task.output_schema. The zero value is none.
+type OutputSchema struct {
+	Source   json.RawMessage // nil when the job has none
+	resolved *jsonschema.Resolved
+}
+
+// ReadOutputSchema reads task.output_schema, which stands beside the job file.
+func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settings) (OutputSchema, error) {
+	name := from.Job.Task.OutputSchema
+	if name == "" {
+		return OutputSchema{}, nil
+	}
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
+	if err != nil {
+		return OutputSchema{}, err
+	}
+	schema, err := ParseOutputSchema(content)
+	if err != nil {
+		return schema, outcome.Stopf(outcome.InvalidInput, "output_schema", "%s is no JSON Schema that can be used (%v); correct it.", name, err).Because(err)
+	}
+	return schema, nil
+}
+
+// ParseOutputSchema takes a JSON Schema.
+func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(content, &schema); err != nil {
+		return s, err
+	}
+	if s.resolved, err = schema.Resolve(nil); err != nil {
+		return s, err
+	}
+	var compact json.RawMessage
+	if err := json.Unmarshal(content, &compact); err != nil {
+		return s, err
+	}
+	s.Source, err = json.Marshal(compact)
+	return s, err
+}
+
+// Check says what is wrong with a value.
+func (s OutputSchema) Check(raw json.RawMessage) error {
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return fmt.Errorf("it is not a JSON object: %w", err)
+	}
+	return s.resolved.Validate(value)
 }

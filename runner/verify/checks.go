@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -28,7 +31,6 @@ func (c Checks) Clean() bool { return c.Job.VerifyIn == "clean" }
 // NeedUntracked says that checks need what is not tracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 && c.Clean() }
 
-// runOn runs every check on a tree of a base.
 func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree gitops.Tree) (results []confine.Ran, err error) {
 	if err := c.Workspace.GitUnchanged(ctx); err != nil {
 		return nil, err
@@ -43,7 +45,6 @@ func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree g
 	return results, nil
 }
 
-// script is a check as it runs in an attempt.
 func (c Checks) script(attempt, i int) confine.Script {
 	check := c.Job.Verify[i]
 	script := confine.Script{
@@ -83,6 +84,48 @@ func (c Checks) check(ctx context.Context, script confine.Script, base gitops.Ba
 func (c Checks) remove(p confine.Place) error {
 	if err := c.Sandboxes.Remove(p); err != nil {
 		return fmt.Errorf("remove what a check left: %w", err)
+	}
+	return nil
+}
+
+// SetUp runs the job's setup commands in the checkout, before the baseline and
+// the first turn. What they change of tracked files would be taken for the
+// agent's work, so that it ends the run.
+func (c Checks) SetUp(ctx context.Context) error {
+	if len(c.Job.Setup) == 0 {
+		return nil
+	}
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // what a setup that fails leaves can be taken back
+		return err
+	}
+	for i, step := range c.Job.Setup {
+		if err := c.setUpStep(ctx, i, step); err != nil {
+			return err
+		}
+	}
+	if err := c.Workspace.UnchangedBy(ctx, "setup"); err != nil {
+		return err
+	}
+	return c.Sandboxes.HideMore(ctx)
+}
+
+func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
+	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
+	script := confine.Script{
+		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
+		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i)},
+	}
+	ran, err := c.Sandboxes.RunScript(ctx, script)
+	if err != nil {
+		return err
+	}
+	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log}
+	if err := c.Record.Append(transcript.TypeSetup, event); err != nil {
+		return err
+	}
+	if ran.Color() != "green" {
+		return outcome.Stopf(outcome.InvalidInput, "setup_failed",
+			"The setup command %q ended as %s; see %s.", name, ran.Color(), c.Record.Join(script.Log))
 	}
 	return nil
 }

@@ -131,7 +131,6 @@ func (a *Agent) settle(ctx context.Context) error {
 	return nil
 }
 
-// workDir is where the agent's commands start.
 func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
 
 // GoOn has an agent that was briefed go on from where it was stopped.
@@ -162,7 +161,7 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.endedBefore() {
 		return a.Work(), nil
 	}
-	defer a.EndProcesses()
+	defer a.endProcesses()
 	words, err := a.converse(ctx)
 	if words != "" {
 		a.work.Summary = a.Record.Redact(words) // as the transcript has it
@@ -183,7 +182,6 @@ func (a *Agent) endedBefore() bool {
 	return ended
 }
 
-// converse equips the agent and lets it take turns.
 func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.equip(ctx); err != nil {
 		return "", err
@@ -206,8 +204,8 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	return stop, nil
 }
 
-// EndProcesses ends every command of the agent that still runs.
-func (a *Agent) EndProcesses() {
+// endProcesses ends every command of the agent that still runs.
+func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}

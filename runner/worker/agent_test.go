@@ -75,7 +75,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.EndProcesses)
+	t.Cleanup(a.endProcesses)
 	if err := a.Brief(agent.Briefing{Task: agent.Task{Source: "prompt", Text: "Mend it."}}, nil); err != nil {
 		t.Fatal(err)
 	}

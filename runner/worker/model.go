@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -46,7 +47,6 @@ func NewModel(answers model.Responder, j *job.Job, warn Warn) (Model, error) {
 	return Model{Responder: answers, Profile: profile, firstPause: time.Duration(j.Model.Pause)}, nil
 }
 
-// adjusted is a profile with what the job says in its place.
 func adjusted(p model.Profile, m job.Model) model.Profile {
 	if m.ContextWindow > 0 {
 		p.ContextWindow = m.ContextWindow
@@ -71,12 +71,8 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, warn Warn
 		return Model{}, outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
 	}
-	base := m.BaseURL
-	if base == "" {
-		base = env.Get("OPENAI_BASE_URL")
-	}
 	api, err := speak(m.Wire, model.Endpoint{
-		BaseURL: base, APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
+		BaseURL: cmp.Or(m.BaseURL, env.Get("OPENAI_BASE_URL")), APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
 	})
 	if err != nil {
 		return Model{}, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)

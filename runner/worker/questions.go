@@ -87,7 +87,6 @@ func (w Work) WithoutAnswers(on *job.Issue) error {
 		"The agent asked %d questions on %s; answer there, and run again.", len(w.Questions), on)
 }
 
-// questionsComment is what stands on the issue.
 func questionsComment(questions []question.Question) string {
 	rows := make([]string, 0, len(questions))
 	for i, q := range questions {

@@ -1,12 +1,26 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"sync"
 
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/patch"
+	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // patchTool is the name of the tool that applies patches, and questionTool of that
@@ -79,4 +93,106 @@ func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage,
 		definitions = append(definitions, raw)
 	}
 	return definitions, nil
+}
+
+// toolbox is what the agent works with until its change is taken: where its tools
+// work, and the processes that they started. The tools of an empty one can be told
+// of, and not called.
+type toolbox struct {
+	sandbox  *sandbox.Sandbox
+	root     *os.Root // the working directory
+	commands *command.Tools
+}
+
+// equip makes the tools. Each attempt has new ones: those of the last attempt
+// died with its processes.
+func (a *Agent) equip(ctx context.Context) error {
+	root, err := a.Workspace.OpenWorkDir(a.Job.Repository.Path)
+	if err != nil {
+		return err
+	}
+	a.tools = &toolbox{sandbox: sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent())), root: root}
+	if err := a.useTools(ctx, a.tools); err != nil {
+		return err
+	}
+	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
+		a.Sandboxes.LinkProgram(patchTool)
+	}
+	return nil
+}
+
+func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
+	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
+	registry := tools.New(a.allTools(ctx, box, outputs)...)
+	if err := registry.Restrict(tools.Access{Allow: a.Job.Tools.Allow, Deny: a.Job.Tools.Deny}); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
+	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
+	if a.Job.Policy.Network.Listed() {
+		dispatcher.Hooks = append(dispatcher.Hooks, a.Sandboxes.Hosts())
+	}
+	a.conversation.Tools = dispatcher
+	return nil
+}
+
+// allTools are those of a toolbox, in the order in which the model is told of them.
+func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
+	dir, view, ignored := a.workDir(), a.Sandboxes.View(), ignoredBy(ctx, a.Workspace.Checkout())
+	patcher := patch.New(patch.Options{
+		Dir: dir, Root: box.root, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(ignored, dir),
+		Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(box.root, view),
+	})
+	box.commands = command.New(command.Options{
+		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.Sandboxes.AgentEnv(), Programs: a.Record.Join(confine.ProgramsFolder),
+		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
+	})
+	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{
+		Dir: dir, Root: box.root, Outputs: a.Record.Join(record.OutputsFolder), Checkout: ignored, View: view,
+	})...)
+	ask := a.ask
+	if a.Ask == nil {
+		ask = nil
+	}
+	return append(append(all, box.commands.All()...), patcher, question.New(ask))
+}
+
+// ignoredBy says what searches and listings leave out: what git would not commit.
+// An index that can't be read ends the run elsewhere; here patterns decide alone.
+func ignoredBy(ctx context.Context, checkout *gitops.Checkout) files.Checkout {
+	return files.Checkout{
+		Top: checkout.Root(), Exclude: checkout.Exclude(), IgnoreCase: checkout.IgnoresCase(),
+		Tracked: sync.OnceValue(func() []string {
+			tracked, _ := checkout.Tracked(ctx)
+			return tracked
+		}),
+	}
+}
+
+// ignoredFile says of a file below dir whether git ignores it. A file of which that
+// can't be found out is not said to be.
+func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
+	return func(name string) bool {
+		ignored, err := checkout.Ignores(dir, name)
+		return err == nil && ignored
+	}
+}
+
+// close ends what the agent's commands left running.
+func (t *toolbox) close() error {
+	t.commands.Close()
+	err := t.sandbox.Close()
+	_ = t.root.Close()
+	return err
+}
+
+// outputStore keeps whole outputs in the run directory.
+type outputStore struct{ dir *record.Directory }
+
+func (s outputStore) Create(name string) (io.WriteCloser, string, error) {
+	f, err := s.dir.Create(name)
+	if err != nil {
+		return nil, "", err
+	}
+	return f, s.dir.Join(name), nil
 }

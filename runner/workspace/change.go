@@ -11,12 +11,14 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // Changes are what differs from the base since the snapshot.
@@ -91,10 +93,6 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	})
 }
 
-// GoOn says that the agent works on: from here on there may be more work than what
-// was kept.
-func (w *Workspace) GoOn() { w.kept = false }
-
 // KeepWork keeps the pack of the change as it was made beside the one that follows
 // the base: a run that goes on begins on its own base again.
 func (w *Workspace) KeepWork() error {
@@ -104,8 +102,8 @@ func (w *Workspace) KeepWork() error {
 	return nil
 }
 
-// WorkPack is the file with the objects of the change as it was made.
-func WorkPack(d *record.Directory) string {
+// workPack is the file with the objects of the change as it was made.
+func workPack(d *record.Directory) string {
 	if d.Has(record.WorkPackFile) {
 		return record.WorkPackFile
 	}
@@ -158,3 +156,21 @@ func JSONPath(path string) string {
 	}
 	return strconv.Quote(path)
 }
+
+// PutBack makes protected paths of a change what they are in the base, in the
+// checkout, and gives the change without them.
+func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
+	err := w.checkout.Revert(ctx, change, paths)
+	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
+		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
+			"The change touches protected files (%s), which can't be put back (policy.on_protected): what was made at %s is in the way; have it removed.",
+			named(paths), named(obstructed.Paths)).Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", named(paths))
+	return w.Changes(ctx)
+}
+
+func named(paths []string) string { return strings.Join(markdown.FileNames(paths), ", ") }

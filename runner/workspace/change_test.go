@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -42,9 +43,8 @@ func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
 	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
 		t.Errorf("the transcript tells of %+v", view.Change)
 	}
-	w.GoOn()
-	if w.kept {
-		t.Error("the work counts as kept while the agent goes on")
+	if err := must(w.OpenWorkDir("."))(t).Close(); err != nil || w.kept {
+		t.Errorf("the work counts as kept while the agent goes on: %v", err)
 	}
 }
 
@@ -91,11 +91,11 @@ func TestAChangeThatFollowsItsBaseStandsBesideTheOneThatWasMade(t *testing.T) {
 	made := change(t, w)
 	ok(t, w.KeepWork())
 	ok(t, w.Keep(t.Context(), made, "0123"))
-	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || WorkPack(w.rec.Directory) != record.WorkPackFile {
-		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, WorkPack(w.rec.Directory))
+	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
+		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
 	}
 	ok(t, w.Keep(t.Context(), made, ""))
-	if got := WorkPack(w.rec.Directory); got != record.PackFile {
+	if got := workPack(w.rec.Directory); got != record.PackFile {
 		t.Errorf("the work is in %s", got)
 	}
 	w.rec.Remove(record.PackFile)
@@ -144,4 +144,44 @@ func TestTheWorkingDirectoryIsOpenedWithoutWaiting(t *testing.T) {
 		}
 	}
 	wantStop(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
+}
+
+func TestProtectedPathsArePutBack(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("locked/old", "base\n")
+	repo.Commit("more")
+	w := working(t, repo.Dir)
+	repo.Write("locked/old", "changed\n")
+	repo.Write("locked/new", "made\n")
+	repo.Write("free", "made\n")
+	left := must(w.PutBack(t.Context(), change(t, w), []string{"locked/new", "locked/old"}))(t)
+	if len(left.Files) != 1 || left.Files[0].Path != "free" || repo.Read("locked/old") != "base\n" {
+		t.Errorf("left %v, locked/old is %q", left.Files, repo.Read("locked/old"))
+	}
+	if _, err := os.Lstat(repo.Path("locked/new")); err == nil {
+		t.Error("what was made at a protected path is there")
+	}
+	warned := w.rec.Warnings()
+	if len(warned) != 1 || warned[0].Message != "Changes of protected files were left out (policy.on_protected): locked/new, locked/old." {
+		t.Errorf("warned of %v", warned)
+	}
+}
+
+func TestWhatIsInTheWayOfAProtectedPathIsNamed(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("locked/old", "base\n")
+	repo.Write(".gitignore", "kept\n")
+	repo.Commit("more")
+	w := working(t, repo.Dir)
+	repo.Remove("locked/old")
+	repo.Write("locked/old/kept", "ignored, so that nobody may remove it\n")
+	_, err := w.PutBack(t.Context(), change(t, w), []string{"locked/old"})
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) {
+		t.Fatalf("put back: %v", err)
+	}
+	want := "The change touches protected files (locked/old), which can't be put back (policy.on_protected): what was made at locked/old/ is in the way; have it removed."
+	if diff := cmp.Diff(want, stop.Message); diff != "" {
+		t.Error(diff)
+	}
 }

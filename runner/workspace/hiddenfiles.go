@@ -38,7 +38,6 @@ func (w *Workspace) LeaveOut(found *grants.Secrets) (*grants.Secrets, error) {
 	return found, w.keepHidden()
 }
 
-// leaveOutHidden tells the checkout what to leave out.
 func (w *Workspace) leaveOutHidden() {
 	var paths []string
 	for _, path := range w.hidden.Paths() {
@@ -55,7 +54,6 @@ func (w *Workspace) inside(path string) (inside string, is bool) {
 	return filepath.ToSlash(inside), err == nil && filepath.IsLocal(inside)
 }
 
-// keepHidden writes down what is hidden, if anything is.
 func (w *Workspace) keepHidden() error {
 	if w.hidden == nil || len(w.hidden.Found) == 0 {
 		return nil
@@ -75,7 +73,6 @@ func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err 
 	return inside, tracked, nil
 }
 
-// hiddenTracked is the outcome of a secret that is at path in the base commit.
 func hiddenTracked(secret grants.Secret, path string) error {
 	named, remedy := "", "take it out of the list"
 	if secret.Named != secret.Path {

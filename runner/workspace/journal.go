@@ -89,7 +89,6 @@ func (w *Workspace) endJournal(root *os.Root, paths []string, applied bool) {
 	_ = w.rec.Write(journalClosed, []byte("closed\n"))
 }
 
-// syncPatched puts what a patch wrote on disk.
 func syncPatched(root *os.Root, paths []string) {
 	for _, name := range paths {
 		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {

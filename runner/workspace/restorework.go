@@ -85,7 +85,6 @@ func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
 	return w.makeReady(ctx, earlier)
 }
 
-// locate finds the folder of the checkout.
 func (e Earlier) locate(rec *record.Record, o Options) Options {
 	switch _, err := os.Stat(e.Root); {
 	case o.Dir != "":
@@ -176,7 +175,6 @@ func (w *Workspace) takeOut(ctx context.Context) error {
 	return w.checkout.Restore(ctx, half)
 }
 
-// sameBase makes sure that the checkout is clean and on the run's base commit.
 func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base}); err != nil {
@@ -269,7 +267,7 @@ func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) erro
 
 // ReadWork reads the objects of a change, as it was made, from a run directory.
 func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *transcript.Change) (*gitops.ChangeSet, error) {
-	name := WorkPack(d)
+	name := workPack(d)
 	pack, err := d.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)

@@ -59,7 +59,6 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	return w.keepWork(ctx, e)
 }
 
-// keepWork keeps what the agent changed in the run directory or in the checkout.
 func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	change, err := w.collect(ctx, e)
 	switch {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,19 +147,15 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
 	w.snapshot = snapshot
-	return w.keepMark()
-}
-
-// markFile holds what gitops must know to go on with the checkout.
-const markFile = record.StateFolder + "/checkout.json"
-
-func (w *Workspace) keepMark() error {
-	raw, err := w.checkout.Mark(w.snapshot)
+	raw, err := w.checkout.Mark(snapshot)
 	if err != nil {
 		return err
 	}
 	return w.rec.Write(markFile, raw)
 }
+
+// markFile holds what gitops must know to go on with the checkout.
+const markFile = record.StateFolder + "/checkout.json"
 
 // untrackedFolder holds what was not tracked before the first turn.
 const untrackedFolder = record.StateFolder + "/untracked"
@@ -210,4 +207,40 @@ func (w *Workspace) WarnOfOwner(level sandbox.Level) {
 	}
 	w.rec.Warn("checkout_owner", "The checkout belongs to the user %d, and commands of the agent, which run as root without its privileges, may not write there; "+
 		"run agent-ci as that user, or in a checkout of root's.", stat.Uid)
+}
+
+// CheckoutFailure is the outcome of a checkout that cannot be worked in; nil for no
+// error.
+func CheckoutFailure(err error) error {
+	var damaged *gitops.ObjectError
+	var used *gitops.InUseError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &damaged):
+		return damagedRepository(damaged, err)
+	case errors.As(err, &used):
+		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
+	}
+	for _, known := range []struct {
+		is     bool
+		reason string
+	}{
+		{errors.Is(err, gitops.ErrNotRepository), "no_checkout"},
+		{errors.Is(err, gitops.ErrBare), "bare_repository"},
+		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
+		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
+		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},
+		{errors.As(err, new(*gitops.DirtyError)), "dirty_checkout"},
+		{errors.As(err, new(*gitops.ObstructedError)), "dirty_checkout"},
+	} {
+		if known.is {
+			return outcome.Stopf(outcome.InvalidInput, known.reason, "%s.", outcome.Sentence(err.Error())).Because(err)
+		}
+	}
+	return fmt.Errorf("open the checkout: %w", err)
+}
+
+func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
 }

@@ -1,6 +1,7 @@
 package clean
 
 import (
+	"cmp"
 	"html"
 	"regexp"
 	"slices"
@@ -18,11 +19,7 @@ var imageMark = sync.OnceValue(func() *regexp.Regexp {
 func Images(text string) []string {
 	var all []string
 	for _, m := range imageMark().FindAllStringSubmatch(text, -1) {
-		address := m[1]
-		if address == "" {
-			address = html.UnescapeString(m[2])
-		}
-		if !slices.Contains(all, address) {
+		if address := cmp.Or(m[1], html.UnescapeString(m[2])); !slices.Contains(all, address) {
 			all = append(all, address)
 		}
 	}

@@ -1,0 +1,158 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+)
+
+// Answer is what an API said when it was asked whether it is there.
+type Answer struct {
+	Asked     bool   `json:"asked"` // nothing is asked unless a person wants it
+	Reachable bool   `json:"reachable"`
+	Status    int    `json:"status,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// ask gets a page once, with a limit of time and size; without a key where that is
+// empty. The error in the answer is the transport's, without the address.
+func ask(ctx context.Context, address, key string, headers map[string]string) (Answer, http.Header, []byte) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	failed := func(err error) (Answer, http.Header, []byte) {
+		if failure, is := errors.AsType[*url.Error](err); is { // the address may hold a password
+			err = failure.Err
+		}
+		return Answer{Asked: true, Error: err.Error()}, http.Header{}, nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return failed(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return failed(err)
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return Answer{Asked: true, Reachable: true, Status: response.StatusCode}, response.Header, body
+}
+
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(not a URL)"
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
+}
+
+// Model says how the model would be asked.
+type Model struct {
+	Name    string `json:"name"`
+	BaseURL string `json:"base_url"`
+	KeyName string `json:"key_variable"`
+	KeySet  bool   `json:"key_set"`
+	Answer
+}
+
+func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
+	m := &d.Model
+	asked := p.Job.Model
+	key := p.Environ.Get(asked.APIKeyEnv)
+	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
+	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
+	m.BaseURL = p.Record.Redact(withoutPassword(base))
+	if !m.KeySet && asked.APIKeyEnv != "" {
+		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
+	}
+	if !online {
+		return
+	}
+	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", key, asked.Headers)
+	m.Answer = answer
+	switch {
+	case !answer.Reachable:
+		d.fault("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
+	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
+		d.fault("model", fmt.Sprintf("The model's API refuses the key in %s (status %d).", asked.APIKeyEnv, answer.Status), "Set a key that is valid for this API.")
+	case answer.Status >= http.StatusInternalServerError:
+		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
+	}
+}
+
+// GitHub says what the token is good for, as far as GitHub tells.
+type GitHub struct {
+	APIURL      string          `json:"api_url"`
+	Repository  string          `json:"repository,omitempty"`
+	Token       string          `json:"token"` // its kind; none where there is none
+	Scopes      string          `json:"scopes,omitempty"`
+	Permissions map[string]bool `json:"permissions,omitempty"` // in the repository
+	Answer
+}
+
+func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
+	g := &d.GitHub
+	token := p.Environ.Token()
+	api, server := github.Addresses(p.Environ.Get)
+	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), repositoryName(p, server)
+	if token == "" {
+		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
+	}
+	if g.Repository == "" {
+		d.note("github", "It is not known which repository on GitHub this is.", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
+	}
+	if !online || g.Repository == "" {
+		return
+	}
+	answer, header, body := ask(ctx, strings.TrimSuffix(g.APIURL, "/")+"/repos/"+g.Repository, token, map[string]string{"Accept": "application/vnd.github+json"})
+	g.Answer, g.Scopes = answer, header.Get("X-OAuth-Scopes")
+	var said struct {
+		Permissions map[string]bool `json:"permissions"`
+	}
+	if json.Unmarshal(body, &said) == nil {
+		g.Permissions = said.Permissions
+	}
+	d.judgeGitHub(token != "")
+}
+
+func repositoryName(p *sandboxcommand.Prepared, server string) string {
+	origin := ""
+	if checkout := p.Workspace.Checkout(); checkout != nil {
+		origin = checkout.Origin()
+	}
+	return intake.RepositoryName(p.Job, p.Environ.Get("GITHUB_REPOSITORY"), origin, server)
+}
+
+func (d *Diagnosis) judgeGitHub(hasToken bool) {
+	g := d.GitHub
+	switch {
+	case !g.Reachable:
+		d.fault("github", "GitHub's API at "+g.APIURL+" does not answer: "+g.Error+".", "Check GITHUB_API_URL, and proxies and firewalls of this machine.")
+	case g.Status == http.StatusUnauthorized:
+		d.fault("github", "GitHub refuses the token.", "It may have expired: make a new one.")
+	case g.Status == http.StatusNotFound || g.Status == http.StatusForbidden:
+		d.fault("github", fmt.Sprintf("The repository %s can't be read with it (status %d).", g.Repository, g.Status), "Give the token access to the repository: contents, pull requests and issues, read and write.")
+	case g.Status == http.StatusOK && hasToken && g.Permissions != nil && !g.Permissions["push"]:
+		d.fault("github", "The token may not write to "+g.Repository+".", "Give it contents: write and pull-requests: write.")
+	}
+}
