@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Reopen goes on with the log of a run that was killed. A torn last line is cut
 // off; how long it was is the second result. The chain before it is checked:
 // events are not added to a log that was altered.
 func Reopen(path string, o Options) (*Log, int, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
 	}
@@ -28,6 +29,13 @@ func Reopen(path string, o Options) (*Log, int, error) {
 
 // resume finds the end of the whole lines.
 func (l *Log) resume(f *os.File) (int, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() { // what may be a pipe has no end to wait for
+		err = fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	if err != nil {
+		return 0, err
+	}
 	c, err := followChain(f)
 	torn, isTorn := errors.AsType[*TornError](err)
 	if err != nil && !isTorn {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -83,5 +84,15 @@ func TestReopenRefusesWhatWasAltered(t *testing.T) {
 	if log, _, err := Reopen(path, Options{}); err == nil {
 		log.Close()
 		t.Error("an altered transcript was opened to be added to")
+	}
+}
+
+func TestAPipeIsNoLogToGoOnWith(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Reopen(path, Options{}); err == nil || !strings.HasSuffix(err.Error(), "is not a regular file") {
+		t.Errorf("got %v", err)
 	}
 }
