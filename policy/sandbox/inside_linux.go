@@ -36,6 +36,7 @@ type inside struct {
 	gone       chan struct{} // closed when nothing more comes from inside
 	empty      chan struct{} // closed when the supervisor says that nothing lives
 	proxy      net.Listener  // that the spec asked for; nil without
+	shown      *os.File      // the folder that the spec asked for; nil without
 	startWait  time.Duration
 
 	sending sync.Mutex
@@ -104,10 +105,9 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 	if err := in.send(spec); err != nil {
 		return report, &insideError{step: "hand over what to confine", why: in.explain(err)}
 	}
-	if spec.ProxyPort == 0 {
-		err = in.receive(&report)
-	} else {
-		in.proxy, err = in.receiveListener(&report)
+	handed, err := in.receiveFiles(&report)
+	if err == nil {
+		err = in.keep(handed, spec)
 	}
 	if err != nil {
 		return report, &insideError{step: "confine", why: in.explain(err)}
@@ -138,6 +138,7 @@ func (in *inside) abandon() {
 	if in.proxy != nil {
 		_ = in.proxy.Close()
 	}
+	in.forgetShown()
 	in.socket.Close()
 	in.supervisor.kill()
 	in.supervisor.wait()
@@ -205,23 +206,48 @@ func (in *inside) receiveRest(header []byte, n int, to any) error {
 	return json.Unmarshal(body, to)
 }
 
-// receiveListener receives a message and the listener that comes with it.
-func (in *inside) receiveListener(to any) (net.Listener, error) {
-	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4))
+// receiveFiles receives a message and the files that come with it.
+func (in *inside) receiveFiles(to any) (files []*os.File, err error) {
+	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MostReported))
 	n, size, _, _, err := in.socket.ReadMsgUnix(header, oob)
 	if err != nil {
 		return nil, err
 	}
 	descriptors, err := stage.Descriptors(oob[:size])
-	if err != nil || len(descriptors) == 0 {
-		return nil, errors.Join(err, in.receiveRest(header, n, to))
+	for _, fd := range descriptors {
+		unix.CloseOnExec(fd)
+		files = append(files, os.NewFile(uintptr(fd), "of a sandbox"))
 	}
-	passed := os.NewFile(uintptr(descriptors[0]), "proxy")
-	defer passed.Close() // a listener has a descriptor of its own
-	if err := in.receiveRest(header, n, to); err != nil {
-		return nil, err
+	return files, errors.Join(err, in.receiveRest(header, n, to))
+}
+
+// keep takes what a report brought: the listener, the folder, as far as the spec asks
+// for them.
+func (in *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
+	if spec.ProxyPort != 0 && len(handed) > 0 {
+		in.proxy, err = net.FileListener(handed[0])
+		_ = handed[0].Close() // a listener has a descriptor of its own
+		handed = handed[1:]
 	}
-	return net.FileListener(passed)
+	if spec.Shown != "" && len(handed) > 0 {
+		in.shown = handed[0]
+	}
+	return err
+}
+
+// path is where this process finds the folder.
+func (in *inside) path() string {
+	if in.shown == nil {
+		return ""
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", in.shown.Fd())
+}
+
+// forgetShown lets go of the folder, which keeps what is mounted there alive.
+func (in *inside) forgetShown() {
+	if in.shown != nil {
+		_ = in.shown.Close()
+	}
 }
 
 // listen hears the supervisor until it is gone.
@@ -305,6 +331,7 @@ func (in *inside) close() {
 	patience.Stop()
 	in.socket.Close()
 	<-in.gone
+	in.forgetShown()
 }
 
 // giveUp ends a supervisor that does not serve. What it was starting may live on

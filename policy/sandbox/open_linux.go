@@ -126,10 +126,17 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if o.Network == NetworkProxied {
 		spec.ProxyPort = proxyPort
 	}
+	if o.Layered {
+		spec.Shown = p.Workspace()
+	}
 	report, err := s.enter(spec, o.Begun)
+	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Layered && refused.step == string(stage.Overlay)+" "+p.Workspace() {
+		return &LayerError{refused.why}
+	}
 	if err != nil {
 		return err
 	}
+	s.tree = s.inside.path()
 	s.level = LevelNamespaces
 	s.layers = append(s.layers, "namespaces (user, mount, pid, ipc, uts"+map[bool]string{true: ", net"}[spec.OwnNetwork]+")")
 	if spec.Landlock != nil {

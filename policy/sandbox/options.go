@@ -157,13 +157,17 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	return nil, refused
 }
 
-// Probe finds out what Open would reach, by opening a sandbox and closing it.
+// Probe finds out what Open would reach, by opening a sandbox and closing it. A
+// workspace that is to be layered is tried; the error may be a LayerError.
 func Probe(ctx context.Context, o Options) (Level, []string, error) {
 	s, err := Open(ctx, o)
 	if err != nil {
 		return LevelNone, []string{}, err
 	}
-	return s.Level(), s.Layers(), s.Close()
+	if s.tree != "" {
+		err = tryLayer(s.tree)
+	}
+	return s.Level(), s.Layers(), errors.Join(err, s.Close())
 }
 
 // RemoveScratch removes a scratch folder, also where commands or the kernel

@@ -54,6 +54,7 @@ type confinement struct {
 	layers      []string
 	reachesOut  bool // commands have the machine's network
 	env         []string
+	tree        string // what Tree says
 	stopServing func() // of the proxy; nil without one
 }
 

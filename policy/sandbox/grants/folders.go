@@ -42,6 +42,16 @@ type Folders struct {
 	// paths in each of them that are hidden in the workspace.
 	Lent   map[string]string
 	Unlent []string
+	// Layered is whether commands see the workspace with their changes above it, which
+	// go to Scratch, so that the workspace stays as it is. What earlier sandboxes, of
+	// Below, changed of it lies between. It needs namespaces.
+	Layered bool
+	// Tree is where this process finds a layered workspace as commands see it, for the
+	// View; sandbox.Tree says it.
+	Tree string
+	// Git is the folder that commands find, and may write to, as .git of a layered
+	// workspace; empty for the workspace's own.
+	Git string
 	// Held says what of the files of others commands may not change or see as it
 	// is, given what they may write to, and the folders of the user, both with links
 	// resolved. It is asked for each plan; nil holds nothing.
@@ -137,9 +147,18 @@ func (f Folders) scratch(name string) string { return filepath.Join(f.Scratch, n
 
 // makeScratch makes the folders that a sandbox needs for itself.
 func (f Folders) makeScratch() error {
-	for _, name := range []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "copies"} {
+	own := []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "copies"}
+	if f.Layered {
+		own = append(own, "tree/upper", "tree/work")
+	}
+	for _, name := range own {
 		if err := os.MkdirAll(f.scratch(name), 0o700); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
+		}
+	}
+	if f.Layered { // the folder of the changes is to commands what the workspace is
+		if info, err := os.Stat(f.Workspace); err == nil {
+			_ = os.Chmod(f.Upper(), info.Mode().Perm())
 		}
 	}
 	for _, name := range []string{"tmp", "var-tmp"} {
@@ -153,6 +172,10 @@ func (f Folders) makeScratch() error {
 	}
 	return nothing.Close()
 }
+
+// Upper is the folder that has what commands changed of a layered workspace, as
+// overlayfs writes it down.
+func (f Folders) Upper() string { return f.scratch("tree/upper") }
 
 // Nothing is the empty file that lies over those that are hidden.
 func (f Folders) Nothing() string { return f.scratch("nothing") }

@@ -25,20 +25,21 @@ func (p *Plan) Mounts() []stage.Mount {
 		}
 	}
 	if p.home != "" && !within(p.home, p.writable) {
-		var below []string // the changes of earlier sandboxes
-		for _, scratch := range f.Below {
-			if changes := filepath.Join(scratch, "home"); isFolder(changes) {
-				below = append(below, changes)
-			}
-		}
-		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: below, Optional: true})
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: f.changesBelow("home"), Optional: true})
 	}
 	for _, path := range p.readable {
 		p.putSource(stage.Readable, path, path)
 	}
 	p.putSource(stage.Readable, p.workspace, p.workspace)
 	for _, path := range p.writable {
-		p.putSource(stage.Writable, path, path)
+		if !f.Layered || !within(path, []string{p.workspace}) {
+			p.putSource(stage.Writable, path, path)
+		}
+	}
+	if f.Layered {
+		p.put(stage.Mount{
+			Kind: stage.Overlay, Path: p.workspace, Source: f.scratch("tree"), Frozen: f.changesBelow("tree"), ReadOnly: f.Mode == ReadOnly,
+		})
 	}
 	p.protect()
 	p.lend()
@@ -51,6 +52,17 @@ func (p *Plan) Mounts() []stage.Mount {
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
+}
+
+// changesBelow are the folders with the changes that earlier sandboxes made of the
+// user's folder or of the workspace.
+func (f Folders) changesBelow(name string) (below []string) {
+	for _, scratch := range f.Below {
+		if changes := filepath.Join(scratch, name); isFolder(changes) {
+			below = append(below, changes)
+		}
+	}
+	return below
 }
 
 func (p *Plan) put(m stage.Mount) { p.mounts[m.Path] = m }
@@ -81,6 +93,9 @@ func (p *Plan) putTwin() {
 func (p *Plan) protect() {
 	for _, path := range p.held.ReadOnly {
 		p.putSource(stage.Readable, path, path)
+	}
+	if p.folders.Git != "" {
+		p.putSource(stage.Writable, filepath.Join(p.workspace, ".git"), p.folders.Git)
 	}
 	for _, copies := range []map[string]string{p.userCopies, p.copies} {
 		for path, copied := range copies {
@@ -136,8 +151,13 @@ func (p *Plan) holdPlaces() {
 				between = append(between, dir)
 				continue
 			}
-			if top.Kind == stage.Writable {
+			switch {
+			case top.Kind == stage.Writable:
 				p.putBelow(top, between)
+			case top.Kind == stage.Overlay && top.Path == p.workspace:
+				for _, dir := range between {
+					p.put(stage.Mount{Kind: stage.Pinned, Path: dir})
+				}
 			}
 			break
 		}

@@ -155,6 +155,9 @@ func (p *Plan) hiddenAbove(path string) (deepest string) {
 	return deepest
 }
 
+// Workspace is the workspace with its links resolved.
+func (p *Plan) Workspace() string { return p.workspace }
+
 // Variables are what commands in namespaces have of their own in the environment.
 // Where there is no user's folder that they can change, caches lie in /tmp.
 func (p *Plan) Variables(changesHome bool) []string {

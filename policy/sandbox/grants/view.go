@@ -37,6 +37,7 @@ type viewed struct {
 	shown   bool
 	sources []string // where it lies outside, the first that has a file counts
 	why     string   // it is not shown
+	layered bool     // it is shown as it was opened inside: by its path it lies elsewhere
 	walked  bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
 }
 
@@ -69,10 +70,14 @@ func (p *Plan) View() *View {
 	v := newView()
 	for _, m := range p.Mounts() {
 		e := viewed{path: m.Path, shown: true, sources: []string{m.Source}}
-		switch m.Kind {
-		case stage.Hidden:
+		switch {
+		case m.Kind == stage.Hidden:
 			e = viewed{path: m.Path, why: whyHidden}
-		case stage.Overlay:
+		case m.Kind == stage.Pinned:
+			continue
+		case p.folders.Layered && m.Path == p.workspace:
+			e.sources, e.layered = []string{p.folders.Tree}, true
+		case m.Kind == stage.Overlay:
 			e.sources = nil
 			for _, changes := range append([]string{m.Source}, m.Below...) {
 				e.sources = append(e.sources, filepath.Join(changes, "upper"))
@@ -254,7 +259,7 @@ func (v *View) HidesID(device, inode uint64) bool {
 // hidden says why commands don't see what lies at the entry's path outside:
 // nothing is shown there, or something else.
 func (e viewed) hidden() (why string) {
-	if e.shown && !slices.Contains(e.sources, e.path) {
+	if e.shown && !e.layered && !slices.Contains(e.sources, e.path) {
 		return whyOthers
 	}
 	return e.why

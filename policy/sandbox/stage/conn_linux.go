@@ -77,17 +77,15 @@ func (c *conn) fill(to []byte) error {
 	return nil
 }
 
-func (c *conn) send(message any) error { return c.sendWith(message, -1) }
-
-// sendWith sends a descriptor with the message, -1 for none.
-func (c *conn) sendWith(message any, descriptor int) error {
+// send sends a message, and descriptors with it.
+func (c *conn) send(message any, descriptors ...int) error {
 	frame, err := Frame(message)
 	if err != nil {
 		return err
 	}
 	var rights []byte
-	if descriptor >= 0 {
-		rights = unix.UnixRights(descriptor)
+	if len(descriptors) > 0 {
+		rights = unix.UnixRights(descriptors...)
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()

@@ -59,21 +59,39 @@ func build(c *conn) (setids, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return setids{}, err
 	}
-	report, listener := Report{}, -1
+	report := Report{}
 	asked, err := confine(s, &report)
-	if err == nil && s.ProxyPort != 0 { // by the rights that commands have
-		listener, err = listen(s.ProxyPort)
-		err = at("listen for the proxy", err)
+	var handed []int
+	if err == nil {
+		handed, err = open(s)
+	}
+	for _, fd := range handed {
+		defer unix.Close(fd) // whoever is outside has it now
 	}
 	if err != nil {
 		report.tell(err)
 		return asked, errors.Join(err, c.send(report))
 	}
-	if listener < 0 {
-		return asked, c.send(report)
+	return asked, c.send(report, handed...)
+}
+
+// open opens, by the rights that commands have, what is handed to who is outside.
+func open(s Spec) (handed []int, err error) {
+	if s.ProxyPort != 0 {
+		listener, err := listen(s.ProxyPort)
+		if err != nil {
+			return nil, at("listen for the proxy", err)
+		}
+		handed = append(handed, listener)
 	}
-	defer unix.Close(listener) // whoever serves has it now
-	return asked, c.sendWith(report, listener)
+	if s.Shown != "" {
+		folder, err := unix.Open(s.Shown, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return handed, at("open "+s.Shown, err)
+		}
+		handed = append(handed, folder)
+	}
+	return handed, nil
 }
 
 // tell sets what failed.

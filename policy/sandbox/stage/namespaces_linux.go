@@ -105,9 +105,9 @@ func cloneTrees(s Spec, report *Report) (t trees, err error) {
 		}
 	}
 	t.mounts = slices.Repeat([]int{-1}, len(s.Mounts))
-	for _, overlays := range []bool{false, true} { // an overlay may cover what others are taken from
+	for covers := range 3 { // an overlay with others below covers what is taken from its path
 		for i, m := range s.Mounts {
-			if (m.Kind == Overlay) != overlays {
+			if m.covers() != covers || m.Kind == Pinned {
 				continue
 			}
 			fd, err := t.clone(m)
@@ -121,6 +121,18 @@ func cloneTrees(s Spec, report *Report) (t trees, err error) {
 		}
 	}
 	return t, nil
+}
+
+// covers is by how much taking the tree of a mount may cover what others are taken
+// from.
+func (m Mount) covers() int {
+	switch {
+	case m.Kind != Overlay:
+		return 0
+	case len(m.Below) == 0:
+		return 1
+	}
+	return 2
 }
 
 func (t trees) clone(m Mount) (fd int, err error) {
@@ -173,7 +185,7 @@ func newOverlay(m Mount) (fd int, err error) {
 		changes = append(changes, fd)
 	}
 	for _, below := range slices.Backward(changes[1:]) {
-		tree, err := overlay(m.Path, below)
+		tree, err := overlay(m, below)
 		if err != nil {
 			return -1, err
 		}
@@ -182,13 +194,25 @@ func newOverlay(m Mount) (fd int, err error) {
 			return -1, err
 		}
 	}
-	return overlay(m.Path, changes[0])
+	return overlay(m, changes[0])
 }
 
-func overlay(lower string, changes int) (fd int, err error) {
+func overlay(m Mount, changes int) (fd int, err error) {
+	var lower []string
+	for _, dir := range m.Frozen {
+		lower = append(lower, filepath.Join(dir, "upper"))
+	}
+	lower = append(lower, m.Path)
+	for i, path := range lower {
+		lower[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(path)
+	}
+	attributes := plain
+	if m.ReadOnly {
+		attributes = still
+	}
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
-	return newMount("overlay", plain, map[string]string{
-		"lowerdir": strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(lower), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
+	return newMount("overlay", attributes, map[string]string{
+		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
 }
 
@@ -219,6 +243,12 @@ func newMount(kind string, attributes int, options map[string]string, flags ...s
 func placeAll(mounts []Mount, t trees, report *Report) error {
 	var seal []string
 	for i, m := range mounts {
+		if m.Kind == Pinned {
+			if err := pin(m.Path); err != nil {
+				return at("pin "+m.Path, err)
+			}
+			continue
+		}
 		if t.mounts[i] < 0 {
 			continue
 		}
@@ -238,6 +268,19 @@ func placeAll(mounts []Mount, t trees, report *Report) error {
 		}
 	}
 	return nil
+}
+
+// pin mounts a folder on itself, if it is there.
+func pin(path string) error {
+	tree, err := cloneTree(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, plain)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return moveTo(tree, path)
 }
 
 // sealPath makes what is mounted at path read-only. Something else may have

@@ -35,6 +35,7 @@ type Spec struct {
 	LoopbackUp  bool      `json:"loopback_up"`
 	ProxyPort   int       `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
 	Mounts      []Mount   `json:"mounts"`
+	Shown       string    `json:"shown"`        // a folder of which who is outside gets a descriptor, as it is inside; empty for none
 	Nothing     string    `json:"nothing"`      // an empty file, to lie over others
 	Processes   int       `json:"processes"`    // most processes at once; 0 leaves it
 	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
@@ -73,8 +74,11 @@ const (
 	Writable MountKind = "writable"
 	// Overlay shows Path itself and over it the changes in the folders Below, the
 	// first topmost. What is changed now goes to Source. Each of these folders
-	// has the two that overlayfs needs, upper and work.
+	// has the two that overlayfs needs, upper and work. The folders Frozen have
+	// changes, too, that nobody adds to: they lie right above Path, the first topmost.
 	Overlay MountKind = "overlay"
+	// Pinned shows what is there, as a mount that nobody can rename.
+	Pinned MountKind = "pinned"
 )
 
 // Mount is one path of the file system that differs from outside. A spec lists
@@ -84,6 +88,8 @@ type Mount struct {
 	Path     string    `json:"path"`
 	Source   string    `json:"source,omitempty"`
 	Below    []string  `json:"below,omitempty"`
+	Frozen   []string  `json:"frozen,omitempty"`
+	ReadOnly bool      `json:"read_only,omitempty"` // of an overlay: nothing is changed
 	File     bool      `json:"file,omitempty"`
 	Optional bool      `json:"optional,omitempty"` // its failing is no failure
 }
@@ -98,7 +104,8 @@ type Landlock struct {
 }
 
 // Report is the answer to a Spec: the first frame from inside. Where the spec has
-// a ProxyPort, the listener comes with it; nobody inside keeps it.
+// a ProxyPort, the listener comes with it, and then the folder that is Shown; nobody
+// inside keeps them.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
 	Error   string   `json:"error,omitempty"`
@@ -106,8 +113,12 @@ type Report struct {
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
 
-// MostStreams is how many descriptors may come with a Start.
-const MostStreams = 3
+// MostStreams is how many descriptors may come with a Start, and MostReported with
+// a Report.
+const (
+	MostStreams  = 3
+	MostReported = 2
+)
 
 // Request asks the supervisor for one thing: one of the three is set.
 type Request struct {

@@ -1,0 +1,77 @@
+package sandbox
+
+import (
+	"os"
+)
+
+// LayerError says that a workspace can't be layered here, and why.
+type LayerError struct{ Why string }
+
+func (e *LayerError) Error() string { return "the workspace can't be shown with changes above it: " + e.Why }
+
+// Tree is where this process finds a layered workspace as commands see it: a path to
+// open folders by, good until Close. What was opened by it stays good. It is empty
+// where the workspace is not layered.
+func (s *Sandbox) Tree() (string, error) {
+	if s.opened != nil {
+		if err := s.opened(); err != nil {
+			return "", err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tree, nil
+}
+
+// trialFile is what a trial makes in a layered workspace.
+const trialFile = ".agent-ci-trial"
+
+// tryLayer does in a layered workspace what commands and tools do there. The layer
+// is to be thrown away afterwards.
+func tryLayer(tree string) error {
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return &LayerError{err.Error()}
+	}
+	defer root.Close()
+	tries := []func() error{
+		func() error { return root.WriteFile(trialFile, nil, 0o600) },
+		func() error { return root.Rename(trialFile, trialFile+"-2") },
+		func() error { return root.Remove(trialFile + "-2") },
+	}
+	if there := anyFile(root); there != "" {
+		tries = append(tries, func() error { return changeFile(root, there) }, func() error { return root.Remove(there) })
+	}
+	for _, try := range tries {
+		if err := try(); err != nil {
+			return &LayerError{err.Error()}
+		}
+	}
+	return nil
+}
+
+// anyFile is a small file right in the workspace, empty for none.
+func anyFile(root *os.Root) string {
+	dir, err := root.Open(".")
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	const looked, small = 64, 1 << 20
+	entries, _ := dir.ReadDir(looked)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() < small && info.Mode().Perm()&0o200 != 0 {
+			return e.Name()
+		}
+	}
+	return ""
+}
+
+// changeFile opens a file for writing, by which it comes to lie in the layer.
+func changeFile(root *os.Root, name string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
