@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -102,7 +103,22 @@ func (h *history) assignment() assignment {
 
 // earlier is the run for the workspace. publish is where its change goes.
 func (h *history) earlier(publish string) workspace.Earlier {
-	return workspace.Earlier{Workspace: h.Workspace, Worked: h.worked(), Ended: h.Finished != nil, Stays: publish == publishNone, OnPull: h.onPull()}
+	return workspace.Earlier{
+		Workspace: h.Workspace, Worked: h.worked(), Ended: h.Finished != nil, Stays: publish == publishNone, OnPull: h.onPull(),
+		InOverlay: h.Policy.WorkTree == confine.InOverlay,
+	}
+}
+
+// workTree is what the run goes on working in. Work that was meant to stay in the
+// checkout stands there once a run has ended.
+func (h *history) workTree(found workspace.Found) string {
+	switch {
+	case !h.worked():
+		return ""
+	case h.Policy.WorkTree == confine.InOverlay && (h.Finished == nil || found.Away != ""):
+		return confine.InOverlay
+	}
+	return confine.InCheckout
 }
 
 // returned is how the agent goes on.

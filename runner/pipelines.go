@@ -178,6 +178,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, h.earlier(so.project.publish)); err != nil {
 		return nil, err
 	}
+	so.workTree = h.workTree(so.found)
 	if !h.worked() { // else its images are in the conversation
 		so.source = in.intakeSource(intake.Event{}, so.settings, so.workspace)
 		so.source.Forge, so.source.To = so.project.forge, so.project.to
@@ -188,6 +189,11 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	}
 	if err := in.confine(ctx, so, by); err != nil {
 		return nil, err
+	}
+	if so.workspace.Overlaid() && h.worked() && so.found.Away == "" {
+		if so.found, err = so.workspace.UndoPatch(ctx, so.job().Repository.Path); err != nil {
+			return nil, err
+		}
 	}
 	if err := in.preparePublishing(ctx, so); err != nil {
 		return nil, err
@@ -305,9 +311,12 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) error {
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
-		LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(),
+		LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
 	}
 	if err := so.boxes.Confine(ctx); err != nil {
+		return err
+	}
+	if err := so.useOverlay(); err != nil {
 		return err
 	}
 	level := sandbox.Level(so.boxes.Reached().Level)
@@ -330,7 +339,7 @@ func (in *invocation) layEarlierChange(ctx context.Context, so *reached, event i
 	if err != nil || change == nil {
 		return err
 	}
-	if err := so.workspace.Checkout().LayOver(ctx, change); err != nil {
+	if err := so.workspace.LayOver(ctx, change); err != nil {
 		return fmt.Errorf("go on with pull request #%d: %w", so.task.Pull.Number, err)
 	}
 	return nil

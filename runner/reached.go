@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -28,6 +29,7 @@ type reached struct {
 	boxes     *confine.Sandboxes   // nil before commands can be confined
 	agent     *worker.Agent        // nil before it is made
 	key       *sshsig.Key          // that the commit is signed with; nil for none
+	workTree  string               // what a run that goes on worked in; empty for what its job says
 	found     workspace.Found      // how the checkout of a run that goes on was
 	committed string               // commit that the run made before it was killed
 
@@ -54,6 +56,29 @@ func (so *reached) preparation() workspace.Preparation {
 		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, so.project.to) }
 	}
 	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change"}
+}
+
+// workIn is where commands are to work.
+func (so *reached) workIn() string { return cmp.Or(so.workTree, so.job().WorkIn) }
+
+// useOverlay has the workspace reached through the overlay that commands work in, and
+// other runs work in the checkout meanwhile if nothing of this one is to stand there.
+func (so *reached) useOverlay() error {
+	if !so.boxes.Overlaid() {
+		return so.workspace.KeepAlone()
+	}
+	place := func(of workspace.Changes) confine.Place { return confine.Place{Scratch: string(of)} }
+	so.workspace.UseOverlay(&workspace.Overlay{
+		Open: func(ctx context.Context, of workspace.Changes) (gitops.Layer, error) {
+			return so.boxes.OpenLayer(ctx, place(of))
+		},
+		Any:  func(of workspace.Changes) bool { return so.boxes.Changed(place(of)) },
+		Drop: func(of workspace.Changes) error { return so.boxes.DropChanges(place(of)) },
+	})
+	if so.project.publish == publishNone {
+		return nil
+	}
+	return so.workspace.Share()
 }
 
 func (so *reached) checks() verify.Checks {

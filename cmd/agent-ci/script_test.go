@@ -62,11 +62,11 @@ var confines = sync.OnceValue(func() sandbox.Level {
 		return sandbox.LevelNone
 	}
 	defer os.RemoveAll(dir)
-	level, _, err := sandbox.Probe(context.Background(), probeIn(dir))
+	found, err := sandbox.Probe(context.Background(), probeIn(dir))
 	if err != nil {
 		return sandbox.LevelNone
 	}
-	return level
+	return found.Level
 })
 
 func probeIn(dir string) sandbox.Options {
@@ -77,7 +77,7 @@ func probeIn(dir string) sandbox.Options {
 func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
 	o := probeIn(t.TempDir())
 	o.Require = sandbox.LevelFull
-	if _, _, err := sandbox.Probe(t.Context(), o); err != nil {
+	if _, err := sandbox.Probe(t.Context(), o); err != nil {
 		sandboxtest.SkipUnlessOffered(t, string(o.Require), err)
 	}
 }

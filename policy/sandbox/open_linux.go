@@ -126,12 +126,12 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if o.Network == NetworkProxied {
 		spec.ProxyPort = proxyPort
 	}
-	if o.Layered {
+	if o.Overlay != "" {
 		spec.Shown = p.Workspace()
 	}
 	report, err := s.enter(spec, o.Begun)
-	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Layered && refused.step == string(stage.Overlay)+" "+p.Workspace() {
-		return &LayerError{refused.why}
+	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
+		return &OverlayError{refused.why}
 	}
 	if err != nil {
 		return err

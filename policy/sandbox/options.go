@@ -157,17 +157,24 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	return nil, refused
 }
 
-// Probe finds out what Open would reach, by opening a sandbox and closing it. A
-// workspace that is to be layered is tried; the error may be a LayerError.
-func Probe(ctx context.Context, o Options) (Level, []string, error) {
+// Probe finds out what Open would reach, by opening a sandbox and closing it. An
+// overlay is tried; the error may be an OverlayError.
+func Probe(ctx context.Context, o Options) (Probed, error) {
 	s, err := Open(ctx, o)
 	if err != nil {
-		return LevelNone, []string{}, err
+		return Probed{Level: LevelNone, Layers: []string{}}, err
 	}
 	if s.tree != "" {
-		err = tryLayer(s.tree)
+		err = tryOverlay(s.tree)
 	}
-	return s.Level(), s.Layers(), errors.Join(err, s.Close())
+	return Probed{s.Level(), s.Layers(), s.tree != ""}, errors.Join(err, s.Close())
+}
+
+// Probed is what Open would reach.
+type Probed struct {
+	Level   Level
+	Layers  []string
+	Overlay bool // the workspace is in the overlay that was asked for
 }
 
 // RemoveScratch removes a scratch folder, also where commands or the kernel

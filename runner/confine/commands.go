@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -21,6 +22,9 @@ type Script struct {
 	Timeout time.Duration
 	Log     string // below the run directory
 	Place   Place
+	// Fill puts into the overlay what is to be there before the command runs; nil for
+	// nothing.
+	Fill func(ctx context.Context, layer gitops.Layer) error
 }
 
 // Ran is how a script ended.
@@ -57,6 +61,9 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	if err != nil {
 		return Ran{}, err
 	}
+	if err := s.fill(ctx, box, script); err != nil {
+		return Ran{}, errors.Join(err, box.Close())
+	}
 	status, err := box.Run(limited, sandbox.Command{
 		Argv: []string{"bash", "-e", "-c", script.Run}, Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
 	})
@@ -78,6 +85,17 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		return ran, nil
 	}
 	return ran, err
+}
+
+func (s *Sandboxes) fill(ctx context.Context, box *sandbox.Sandbox, script Script) error {
+	if script.Fill == nil {
+		return nil
+	}
+	layer, err := s.layerOf(box, script.Place)
+	if err != nil {
+		return err
+	}
+	return errors.Join(script.Fill(ctx, layer), layer.Tree.Close(), layer.Upper.Close())
 }
 
 // Commands are the rules on the agent's commands, by the level that was reached

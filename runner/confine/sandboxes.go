@@ -52,13 +52,19 @@ type Sandboxes struct {
 	// LeaveOut makes the checkout leave out what was found in it, and gives what of
 	// that is kept from commands; nil where there is no checkout.
 	LeaveOut func(found *grants.Secrets) (*grants.Secrets, error)
+	// WorkIn is where the job wants commands to work: auto, overlay or checkout.
+	WorkIn string
+	// NoOverlay says why the checkout can't be in an overlay; empty where nothing is
+	// known against it. It is nil where there is no checkout.
+	NoOverlay func(ctx context.Context) (why string, err error)
 	// Known is what was kept from commands before a run went on; nil for none.
 	Known *grants.Secrets
 
-	reached record.Confinement
-	hidden  *grants.Secrets // nil until it was looked for
-	hosts   hosts           // that commands asked for
-	denied  atomic.Int64    // commands and hosts that the policy refused
+	reached   record.Confinement
+	noOverlay string          // why there is none, though it was looked for
+	hidden    *grants.Secrets // nil until it was looked for
+	hosts     hosts           // that commands asked for
+	denied    atomic.Int64    // commands and hosts that the policy refused
 }
 
 // Place says where commands run and with what.
@@ -68,6 +74,8 @@ type Place struct {
 	Network job.Network       // zero for that of the job's policy
 	Key     string            // of the job, where Network stands
 	Lent    map[string]string // folders to read, by where Root borrows them
+	Changes string            // scratch of the place whose overlay of the checkout it works in; empty for Scratch
+	Git     string            // the folder that commands find as .git of the overlay; empty for the checkout's
 	Begun   *sandbox.Begun
 }
 
@@ -83,12 +91,7 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.Hide(ctx); err != nil {
 		return err
 	}
-	reached, err := s.probe(ctx, job.Network{})
-	if err != nil {
-		return err
-	}
-	s.reached = reached
-	return nil
+	return s.confineOverlay(ctx)
 }
 
 // MakeFolders makes the folders of the run directory that commands see. A sandbox
@@ -109,21 +112,22 @@ func (s *Sandboxes) ConfineSetup(ctx context.Context) error {
 	if i < 0 || s.Job.Policy.Network.Listed() {
 		return nil
 	}
-	_, err := s.probe(ctx, s.Job.Setup[i].Network)
+	_, _, err := s.probe(ctx, s.Job.Setup[i].Network)
 	return err
 }
 
-// probe finds out how commands with a network can be confined.
-func (s *Sandboxes) probe(ctx context.Context, network job.Network) (record.Confinement, error) {
+// probe finds out how commands with a network can be confined, and whether in an
+// overlay.
+func (s *Sandboxes) probe(ctx context.Context, network job.Network) (reached record.Confinement, overlaid bool, err error) {
 	place := Place{Scratch: ProbeScratch, Network: network}
 	defer s.Remove(place) // what stays goes with the run's working files
 	o := s.Options(place)
 	o.At = "" // what there is, the probe finds out
-	level, layers, err := sandbox.Probe(ctx, o)
+	found, err := sandbox.Probe(ctx, o)
 	if err != nil {
-		return record.Confinement{}, failure(o, err)
+		return record.Confinement{}, false, failure(o, err)
 	}
-	return record.Confinement{Level: string(level), Layers: layers}, nil
+	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.reached.WorkTree}, found.Overlay, nil
 }
 
 // Reached is how commands are confined; zero while that is not known.
@@ -137,7 +141,10 @@ func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
 func failure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
+	var overlay *sandbox.OverlayError
 	switch {
+	case errors.As(err, &overlay):
+		return overlay
 	case errors.As(err, &checkout):
 		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(checkout.Error())).Because(err)
 	case !errors.As(err, &unavailable):
@@ -162,15 +169,20 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 		return nil, failure(o, err)
 	}
 	if s.reached.Level == "" {
-		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers()}
+		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: InCheckout}
 	}
 	return box, nil
 }
 
 // View is what the agent's commands see of files, for the tools that read them. It
-// is made when it is first asked for.
-func (s *Sandboxes) View() func() (*grants.View, error) {
-	return sync.OnceValues(func() (*grants.View, error) { return sandbox.NewView(s.Options(Agent()), s.level()) })
+// is made when it is first asked for. tree is where the overlay of the checkout is found,
+// empty for none.
+func (s *Sandboxes) View(tree string) func() (*grants.View, error) {
+	return sync.OnceValues(func() (*grants.View, error) {
+		o := s.Options(Agent())
+		o.Tree = tree
+		return sandbox.NewView(o, s.level())
+	})
 }
 
 // Options are those of the sandbox of a place.
@@ -201,6 +213,9 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if f.Workspace != s.Root && !strings.HasPrefix(s.Root, s.Record.Path()+string(filepath.Separator)) {
 		f.Twin = s.Root // which the agent may have put anything into; the run directory is closed anyway
 	}
+	if s.Overlaid() && f.Workspace == s.Root {
+		f.Overlay, f.Frozen, f.Git = s.overlay(p), s.frozen(p), p.Git
+	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
 	}
@@ -214,10 +229,13 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 
 // heldOfGit tells a sandbox what commands may not do with git's files.
 func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, error) {
+	c := guard.Checkout{Root: f.Workspace, Fleeting: f.Twin != "" || f.Git != "", Home: f.Home, Environ: f.Environ}
+	if f.Git != "" {
+		c.Root = filepath.Dir(f.Git)
+	}
 	return func(writable, homes []string) (grants.Held, error) {
-		held, err := guard.Checkout{
-			Root: f.Workspace, Writable: writable, Fleeting: f.Twin != "", Home: f.Home, Homes: homes, Environ: f.Environ,
-		}.Held()
+		c.Writable, c.Homes = writable, homes
+		held, err := c.Held()
 		return grants.Held(held), err
 	}
 }

@@ -37,13 +37,13 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
 	c.Settings, c.Layers = sandbox.Settings(), []string{}
-	level, layers, err := sandbox.Probe(ctx, options)
+	found, err := sandbox.Probe(ctx, options)
 	if err != nil {
 		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
 	} else {
-		c.Level, c.Layers = string(level), layers
+		c.Level, c.Layers = string(found.Level), found.Layers
 	}
-	c.Processes = cmp.Or(ProcessLimit(layers), "not limited")
+	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {
 		options.Mode = grants.WorkspaceWrite
 		d.note("confinement", confine.UnconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")

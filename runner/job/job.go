@@ -22,6 +22,7 @@ type Job struct {
 	Verify         []VerifyCheck  `json:"verify"`
 	VerifyAttempts int            `json:"verify_attempts"`
 	VerifyIn       string         `json:"verify_in"`        // clean, workspace
+	WorkIn         string         `json:"work_in"`          // auto, overlay, checkout
 	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger        `json:"trigger"`
 	Trust          Trust          `json:"trust"`

@@ -125,6 +125,7 @@ var rules = []rule{
 	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
 	{path: "verify_attempts", about: "How often a red check goes back to the agent.", initial: 2, span: &span{0, 10}},
 	{path: "verify_in", about: "Where checks run: each in a clean tree of its own, of base plus change set, with the files that git does not track and those of submodules as they were before the first turn, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
+	{path: "work_in", about: "Where setup commands and the agent work. overlay: in an overlay of the checkout, which leaves the checkout as it is until the change is there; it takes Linux with namespaces. checkout: in the checkout itself. auto: in an overlay where that can be.", initial: "auto", values: []string{"auto", "overlay", "checkout"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
 	{path: "trigger", about: "Which events ask for work, where the task comes from the event."},

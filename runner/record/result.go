@@ -69,13 +69,14 @@ type VerifyRow struct {
 
 // Confinement says how commands were confined.
 type Confinement struct {
-	Level  string   `json:"level"`
-	Layers []string `json:"layers"`
+	Level    string   `json:"level"`
+	Layers   []string `json:"layers"`
+	WorkTree string   `json:"work_tree"` // what commands worked in: overlay, checkout
 }
 
 // Unconfined is the confinement of commands that nothing confines, and of a run that
 // has started none.
-func Unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}} }
+func Unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
 
 // ChangeSummary counts the change set.
 type ChangeSummary struct {

@@ -119,6 +119,7 @@ type Policy struct {
 	Network  string   `json:"network"`
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
+	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, checkout
 }
 
 // Setup is one setup command, after it ran.

@@ -47,13 +47,19 @@ func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree g
 
 func (c Checks) script(attempt, i int) confine.Script {
 	check := c.Job.Verify[i]
+	place := confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt)}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log(attempt, i, check),
-		Place: confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt)},
+		Place: place,
 	}
-	if c.Clean() {
-		script.Place.Root = c.Record.Join(record.StateFolder, script.Place.Scratch)
+	switch {
+	case c.Clean() && !c.Workspace.Overlaid():
+		script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
 		script.Dir = filepath.Join(script.Place.Root, filepath.FromSlash(c.Job.Repository.Path))
+	case !c.Clean() && attempt == 0: // what it makes is there when the agent begins
+		script.Place.Changes = confine.SetupScratch
+	case !c.Clean():
+		script.Place.Changes = confine.AgentScratch
 	}
 	return script
 }
@@ -69,6 +75,12 @@ func (c Checks) check(ctx context.Context, script confine.Script, base gitops.Ba
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err
 	}
+	if c.Clean() && c.Workspace.Overlaid() {
+		if err := c.lay(ctx, &script, base, tree); err != nil {
+			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+		}
+		return c.Sandboxes.RunScript(ctx, script)
+	}
 	if dir := script.Place.Root; c.Clean() {
 		checkout := c.Workspace.Checkout()
 		if err := checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: tree, Base: base, Untracked: c.Workspace.UntrackedDir()}); err != nil {
@@ -77,6 +89,20 @@ func (c Checks) check(ctx context.Context, script confine.Script, base gitops.Ba
 		script.Place.Lent = checkout.LentObjects(dir)
 	}
 	return c.Sandboxes.RunScript(ctx, script)
+}
+
+// lay has a check see a tree in an overlay of its own, above what setup commands made,
+// and a git folder that is on the base.
+func (c Checks) lay(ctx context.Context, script *confine.Script, base gitops.Base, tree gitops.Tree) error {
+	checkout := c.Workspace.Checkout()
+	change, err := checkout.Between(ctx, c.Workspace.Base(), tree)
+	if err != nil {
+		return err
+	}
+	script.Place.Git = c.Sandboxes.GitFolder(script.Place)
+	script.Place.Lent = checkout.LentObjects(c.Workspace.Root())
+	script.Fill = func(ctx context.Context, layer gitops.Layer) error { return checkout.In(layer).Overwrite(ctx, change) }
+	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, base, tree)
 }
 
 // remove removes what a check had of its own. What stays would be found by the next

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
@@ -35,12 +37,18 @@ func patchName(n int) string { return fmt.Sprintf("%s/%03d.patch", record.Patche
 // ApplyPatches does again in a fresh checkout what an agent that was stopped did, as
 // far as patches did it.
 func (a *Agent) ApplyPatches(ctx context.Context) error {
-	root, err := a.Workspace.OpenWorkDir(a.Job.Repository.Path)
+	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
+	defer box.Close()
+	tree, err := box.Tree()
+	if err != nil {
+		return err
+	}
+	root, err := a.Workspace.OpenWorkDir(tree, a.Job.Repository.Path)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	patcher := patch.New(patch.Options{Dir: a.workDir(), Root: root, Offer: tools.Freeform, View: a.Sandboxes.View(), Protect: a.whyProtected})
+	patcher := patch.New(patch.Options{Dir: a.workDir(), Root: root, Offer: tools.Freeform, View: a.Sandboxes.View(tree), Protect: a.whyProtected})
 	for n := 1; n <= a.patches; n++ {
 		text, err := a.Record.Read(patchName(n))
 		if err != nil {

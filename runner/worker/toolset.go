@@ -101,17 +101,23 @@ func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage,
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	root     *os.Root // the working directory
+	tree     string   // where the overlay of the checkout is found; empty where there is none
 	commands *command.Tools
 }
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
 func (a *Agent) equip(ctx context.Context) error {
-	root, err := a.Workspace.OpenWorkDir(a.Job.Repository.Path)
+	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
+	tree, err := box.Tree()
 	if err != nil {
 		return err
 	}
-	a.tools = &toolbox{sandbox: sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent())), root: root}
+	root, err := a.Workspace.OpenWorkDir(tree, a.Job.Repository.Path)
+	if err != nil {
+		return err
+	}
+	a.tools = &toolbox{sandbox: box, root: root, tree: tree}
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
@@ -138,7 +144,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 
 // allTools are those of a toolbox, in the order in which the model is told of them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
-	dir, view, ignored := a.workDir(), a.Sandboxes.View(), ignoredBy(ctx, a.Workspace.Checkout())
+	dir, view, ignored := a.workDir(), a.Sandboxes.View(box.tree), ignoredBy(ctx, a.Workspace.Checkout())
 	patcher := patch.New(patch.Options{
 		Dir: dir, Root: box.root, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(ignored, dir),
 		Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(box.root, view),

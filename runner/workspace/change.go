@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,8 +23,20 @@ import (
 )
 
 // Changes are what differs from the base since the snapshot.
-func (w *Workspace) Changes(ctx context.Context) (*gitops.ChangeSet, error) {
-	return w.checkout.Changes(ctx, w.snapshot)
+func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err error) {
+	if w.overlay != nil && !w.overlay.Any(OfAgent) {
+		return w.checkout.Between(ctx, w.base, w.base.Tree)
+	}
+	err = w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) (err error) {
+		change, err = c.Changes(ctx, w.snapshot)
+		return err
+	})
+	return change, err
+}
+
+// LayOver puts a change into what the agent's commands see.
+func (w *Workspace) LayOver(ctx context.Context, change *gitops.ChangeSet) error {
+	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.LayOver(ctx, change) })
 }
 
 // TakeChange looks at what the agent changed and keeps it in the run directory
@@ -57,10 +70,10 @@ func unreadable(folder string, err error) *outcome.Stop {
 }
 
 // OpenWorkDir opens the working directory for an agent, whose work is more from
-// here on than what was kept. Before a snapshot was taken no command can have made
-// the folder unreadable.
-func (w *Workspace) OpenWorkDir(path string) (*os.Root, error) {
-	dir := w.WorkDir(path)
+// here on than what was kept. tree is where the overlay of the checkout is found, empty
+// for none. Before a snapshot was taken no command can have made the folder unreadable.
+func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
+	dir := filepath.Join(cmp.Or(tree, w.root), filepath.FromSlash(path))
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
 	if errors.Is(err, fs.ErrPermission) && w.Worked() {
 		return nil, unreadable(dir, err)
@@ -160,7 +173,7 @@ func JSONPath(path string) string {
 // PutBack makes protected paths of a change what they are in the base, in the
 // checkout, and gives the change without them.
 func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
-	err := w.checkout.Revert(ctx, change, paths)
+	err := w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.Revert(ctx, change, paths) })
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
 			"The change touches protected files (%s), which can't be put back (policy.on_protected): what was made at %s is in the way; have it removed.",

@@ -24,7 +24,7 @@ const gitChanged = "git_changed"
 // MarkGit notes what git keeps of the checkout, as far as commands in a sandbox of
 // that level can write it. A run that goes on keeps to what was noted first.
 func (w *Workspace) MarkGit(ctx context.Context, level sandbox.Level) error {
-	if level == sandbox.LevelNone {
+	if level == sandbox.LevelNone || w.overlay != nil {
 		return nil
 	}
 	if err := w.readGitMark(); err != nil || w.gitMark != nil {

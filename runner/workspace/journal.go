@@ -1,16 +1,19 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -149,15 +152,19 @@ func missingFolders(root *os.Root, name string) []string {
 	return missing
 }
 
-// undoPatch takes back what a patch that was broken off had done in the working
+// UndoPatch takes back what a patch that was broken off had done in the working
 // directory.
-func (w *Workspace) undoPatch(path string) (Found, error) {
-	root, err := os.OpenRoot(w.WorkDir(path) + "/") // which waits for no pipe
-	if err != nil {
-		return Found{}, fmt.Errorf("open the working directory: %w", err)
-	}
-	defer root.Close()
-	return w.undoIn(root)
+func (w *Workspace) UndoPatch(ctx context.Context, path string) (found Found, err error) {
+	err = w.in(ctx, OfAgent, func(_ *gitops.Checkout, top *os.Root) error {
+		root, err := top.OpenRoot(filepath.FromSlash(path) + "/") // which waits for no pipe
+		if err != nil {
+			return fmt.Errorf("open the working directory: %w", err)
+		}
+		defer root.Close()
+		found, err = w.undoIn(root)
+		return err
+	})
+	return found, err
 }
 
 func (w *Workspace) undoIn(root *os.Root) (Found, error) {

@@ -29,6 +29,7 @@ type Earlier struct {
 	Worked               bool // the agent had begun
 	Ended                bool // the run was stopped; else it was killed
 	Stays                bool // its work stays in the checkout when it ends
+	InOverlay            bool // its commands worked in an overlay of the checkout
 	OnPull               bool // the change of a pull request was in the checkout before the agent began
 }
 
@@ -122,7 +123,10 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return found, CheckoutFailure(err)
 	}
-	return w.undoPatch(earlier.Path)
+	if earlier.InOverlay {
+		return found, errors.Join(w.takeBackLanding(ctx), w.unchangedBelow(ctx))
+	}
+	return w.UndoPatch(ctx, earlier.Path)
 }
 
 // findWork says what has the work so far; nothing does where it stands in the
@@ -145,6 +149,9 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		return away, nil
 	case err != nil:
 		return away, err
+	case earlier.InOverlay && away != "":
+		w.snapshot = nil // the checkout is its user's, and is looked at anew
+		return away, nil
 	case len(left) > 0:
 		return away, w.takeOut(ctx)
 	case !earlier.Ended:
@@ -262,7 +269,7 @@ func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) erro
 	if err != nil {
 		return err
 	}
-	return w.checkout.LayOver(ctx, changes)
+	return w.LayOver(ctx, changes)
 }
 
 // ReadWork reads the objects of a change, as it was made, from a run directory.

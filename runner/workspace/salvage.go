@@ -67,6 +67,8 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 		return "The checkout was left as the agent left it."
 	case change.Empty():
 		return w.giveBack(ctx)
+	case e.Stays && w.overlay != nil:
+		return w.putIntoCheckout(ctx, e, change)
 	case e.Stays:
 		return w.settle(ctx, e.Changed)
 	}
@@ -74,7 +76,18 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 		w.rec.Warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", w.rec.Join(record.PatchFile))
 	}
-	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", w.rec.Join(record.PatchFile), LeftBehind(change))
+	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", w.rec.Join(record.PatchFile), w.leftBehind(change))
+}
+
+// putIntoCheckout lays a change that is meant to stay in the checkout there, once the
+// run is done.
+func (w *Workspace) putIntoCheckout(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
+	err := w.land(ctx, func() error { return w.checkout.LayOver(ctx, change) })
+	if err != nil {
+		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout (%v); apply %s there.", err, w.rec.Join(record.PatchFile))
+		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+	}
+	return w.settle(ctx, e.Changed)
 }
 
 // giveBack undoes a switch to the base commit when nothing was committed.
@@ -111,6 +124,13 @@ func (w *Workspace) moveOut(ctx context.Context) string {
 		w.rec.Warn("checkout_not_restored", "The checkout could not be put back (%v); a part of the work so far may stand in it.", err)
 	}
 	return "The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again."
+}
+
+func (w *Workspace) leftBehind(change *gitops.ChangeSet) string {
+	if w.overlay != nil {
+		return ""
+	}
+	return LeftBehind(change)
 }
 
 // LeftBehind names what the run made that is no part of the change and so stays in
@@ -167,6 +187,9 @@ func (w *Workspace) keepSpoiled(ctx context.Context, e Ending) string {
 // Restore puts the checkout back to where it was before the run: change is what
 // stands in it.
 func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error {
+	if w.overlay != nil {
+		return w.checkout.Restore(ctx, nil)
+	}
 	// A run that is killed meanwhile must not take what is left for all of the work.
 	if err := w.rec.Write(awayFile, []byte(InChange)); err != nil {
 		return err
@@ -183,7 +206,10 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	if err := w.checkout.DropLocks(); err != nil {
 		return fmt.Errorf("remove the locks that the run's commands left: %w", err)
 	}
-	err := w.checkout.Switch(ctx, branch, commit, change)
+	err := w.land(ctx, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	if inUse(err) {
+		return err
+	}
 	var foreign *gitops.ForeignCommitError
 	switch {
 	case errors.As(err, &foreign):

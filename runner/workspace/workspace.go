@@ -32,6 +32,8 @@ type Workspace struct {
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
 	kept     bool             // the run directory has the work as it is
 
+	overlay *Overlay // nil where commands work in the checkout itself
+
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here
 	unread  bool        // they changed objects, and none is read any more
@@ -142,12 +144,25 @@ func (w *Workspace) Worked() bool { return w.snapshot != nil }
 
 // TakeSnapshot remembers the checkout as it is before the first turn.
 func (w *Workspace) TakeSnapshot(ctx context.Context) error {
+	if w.overlay != nil && w.snapshot != nil { // nobody has changed the checkout since
+		_, err := w.takeSetup(ctx)
+		return errors.Join(err, w.markSnapshot())
+	}
+	if w.overlay != nil { // what a run that was killed left there before
+		if err := errors.Join(w.overlay.Drop(OfSetup), w.overlay.Drop(OfAgent)); err != nil {
+			return err
+		}
+	}
 	snapshot, err := w.checkout.Snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
 	w.snapshot = snapshot
-	raw, err := w.checkout.Mark(snapshot)
+	return w.markSnapshot()
+}
+
+func (w *Workspace) markSnapshot() error {
+	raw, err := w.checkout.Mark(w.snapshot)
 	if err != nil {
 		return err
 	}
@@ -166,6 +181,9 @@ func (w *Workspace) UntrackedDir() string { return w.rec.Join(untrackedFolder) }
 // KeepUntracked copies what was not tracked before the first turn, for checks that
 // run on a fresh tree.
 func (w *Workspace) KeepUntracked(ctx context.Context) error {
+	if w.overlay != nil {
+		return nil // checks find them where they are
+	}
 	if err := w.checkout.KeepUntracked(ctx, w.snapshot, w.UntrackedDir()); err != nil {
 		return fmt.Errorf("keep the untracked files for verification: %w", err)
 	}
@@ -178,7 +196,7 @@ func (w *Workspace) UnchangedBy(ctx context.Context, commands string) error {
 	if err := w.GitUnchanged(ctx); err != nil {
 		return err
 	}
-	dirty, err := w.checkout.Dirty(ctx)
+	dirty, err := w.changedBySetup(ctx)
 	if err != nil {
 		return fmt.Errorf("look for what the %s commands changed: %w", commands, err)
 	}
@@ -188,6 +206,13 @@ func (w *Workspace) UnchangedBy(ctx context.Context, commands string) error {
 	return outcome.Stopf(outcome.InvalidInput, commands+"_changed_files",
 		"The %s commands changed tracked files (%s), which would count as the agent's work; commit these changes, or let the commands leave the files alone.",
 		commands, markdown.SomeFiles(dirty))
+}
+
+func (w *Workspace) changedBySetup(ctx context.Context) ([]string, error) {
+	if w.overlay != nil {
+		return w.takeSetup(ctx)
+	}
+	return w.checkout.Dirty(ctx)
 }
 
 // WarnOfOwner warns where confined commands of root cannot write in a checkout of

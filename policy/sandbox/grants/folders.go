@@ -6,6 +6,7 @@
 package grants
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -42,15 +43,17 @@ type Folders struct {
 	// paths in each of them that are hidden in the workspace.
 	Lent   map[string]string
 	Unlent []string
-	// Layered is whether commands see the workspace with their changes above it, which
-	// go to Scratch, so that the workspace stays as it is. What earlier sandboxes, of
-	// Below, changed of it lies between. It needs namespaces.
-	Layered bool
-	// Tree is where this process finds a layered workspace as commands see it, for the
-	// View; sandbox.Tree says it.
+	// Overlay is the folder that commands' changes of the workspace go to, so that the
+	// workspace stays as it is; empty where they change it. Frozen are such folders of
+	// sandboxes that were closed before, the latest first: their changes are seen and
+	// stay as they are. An overlay needs namespaces.
+	Overlay string
+	Frozen  []string
+	// Tree is where this process finds the workspace in its overlay as commands see it,
+	// for the View; sandbox.Tree says it.
 	Tree string
-	// Git is the folder that commands find, and may write to, as .git of a layered
-	// workspace; empty for the workspace's own.
+	// Git is the folder .git that commands find, and may read, in a workspace in an
+	// overlay; empty for the workspace's own.
 	Git string
 	// Held says what of the files of others commands may not change or see as it
 	// is, given what they may write to, and the folders of the user, both with links
@@ -99,7 +102,12 @@ func (f Folders) Check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, f.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", f.Mode)
 	}
-	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.Below, f.Writable, f.Readable, f.DenyRead)
+	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.Below, f.Frozen, f.Writable, f.Readable, f.DenyRead)
+	for _, path := range []string{f.Overlay, f.Git} {
+		if path != "" {
+			named = append(named, path)
+		}
+	}
 	if f.Home != "" {
 		named = append(named, f.Home)
 	}
@@ -147,19 +155,13 @@ func (f Folders) scratch(name string) string { return filepath.Join(f.Scratch, n
 
 // makeScratch makes the folders that a sandbox needs for itself.
 func (f Folders) makeScratch() error {
-	own := []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "copies"}
-	if f.Layered {
-		own = append(own, "tree/upper", "tree/work")
-	}
-	for _, name := range own {
+	for _, name := range []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "copies"} {
 		if err := os.MkdirAll(f.scratch(name), 0o700); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
-	if f.Layered { // the folder of the changes is to commands what the workspace is
-		if info, err := os.Stat(f.Workspace); err == nil {
-			_ = os.Chmod(f.Upper(), info.Mode().Perm())
-		}
+	if err := f.makeOverlay(); err != nil {
+		return fmt.Errorf("make the sandbox's folders: %w", err)
 	}
 	for _, name := range []string{"tmp", "var-tmp"} {
 		if err := os.Chmod(f.scratch(name), 0o777|os.ModeSticky); err != nil {
@@ -173,9 +175,24 @@ func (f Folders) makeScratch() error {
 	return nothing.Close()
 }
 
-// Upper is the folder that has what commands changed of a layered workspace, as
-// overlayfs writes it down.
-func (f Folders) Upper() string { return f.scratch("tree/upper") }
+// Upper is the folder of an overlay that has what changed, as overlayfs writes it down.
+func Upper(overlay string) string { return filepath.Join(overlay, "upper") }
+
+// makeOverlay makes the folders of an overlay. The one of the changes is to commands
+// what the workspace is.
+func (f Folders) makeOverlay() error {
+	if f.Overlay == "" {
+		return nil
+	}
+	if err := errors.Join(os.MkdirAll(Upper(f.Overlay), 0o700), os.MkdirAll(filepath.Join(f.Overlay, "work"), 0o700)); err != nil {
+		return err
+	}
+	info, err := os.Stat(f.Workspace)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(Upper(f.Overlay), info.Mode().Perm())
+}
 
 // Nothing is the empty file that lies over those that are hidden.
 func (f Folders) Nothing() string { return f.scratch("nothing") }

@@ -25,21 +25,25 @@ func (p *Plan) Mounts() []stage.Mount {
 		}
 	}
 	if p.home != "" && !within(p.home, p.writable) {
-		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: f.changesBelow("home"), Optional: true})
+		var below []string // the changes of earlier sandboxes
+		for _, scratch := range f.Below {
+			if changes := filepath.Join(scratch, "home"); isFolder(changes) {
+				below = append(below, changes)
+			}
+		}
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: below, Optional: true})
 	}
 	for _, path := range p.readable {
 		p.putSource(stage.Readable, path, path)
 	}
 	p.putSource(stage.Readable, p.workspace, p.workspace)
 	for _, path := range p.writable {
-		if !f.Layered || !within(path, []string{p.workspace}) {
+		if f.Overlay == "" || !within(path, []string{p.workspace}) {
 			p.putSource(stage.Writable, path, path)
 		}
 	}
-	if f.Layered {
-		p.put(stage.Mount{
-			Kind: stage.Overlay, Path: p.workspace, Source: f.scratch("tree"), Frozen: f.changesBelow("tree"), ReadOnly: f.Mode == ReadOnly,
-		})
+	if f.Overlay != "" {
+		p.put(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.Frozen})
 	}
 	p.protect()
 	p.lend()
@@ -52,17 +56,6 @@ func (p *Plan) Mounts() []stage.Mount {
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
-}
-
-// changesBelow are the folders with the changes that earlier sandboxes made of the
-// user's folder or of the workspace.
-func (f Folders) changesBelow(name string) (below []string) {
-	for _, scratch := range f.Below {
-		if changes := filepath.Join(scratch, name); isFolder(changes) {
-			below = append(below, changes)
-		}
-	}
-	return below
 }
 
 func (p *Plan) put(m stage.Mount) { p.mounts[m.Path] = m }
@@ -95,7 +88,7 @@ func (p *Plan) protect() {
 		p.putSource(stage.Readable, path, path)
 	}
 	if p.folders.Git != "" {
-		p.putSource(stage.Writable, filepath.Join(p.workspace, ".git"), p.folders.Git)
+		p.putSource(stage.Readable, filepath.Join(p.workspace, ".git"), p.folders.Git)
 	}
 	for _, copies := range []map[string]string{p.userCopies, p.copies} {
 		for path, copied := range copies {
@@ -110,7 +103,9 @@ func (p *Plan) protect() {
 // not to be lent and what is hidden.
 func (p *Plan) lend() {
 	for place, folder := range p.lent {
-		p.putSource(stage.Readable, folder, folder)
+		if p.folders.Git == "" { // else another git folder is where this one is
+			p.putSource(stage.Readable, folder, folder)
+		}
 		p.putSource(stage.Readable, place, folder)
 		without := slices.Clone(p.hidden)
 		for _, name := range p.folders.Unlent {

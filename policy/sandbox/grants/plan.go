@@ -128,13 +128,25 @@ func (p *Plan) hold() (err error) {
 func (p *Plan) resolveLent() map[string]string {
 	lent := make(map[string]string)
 	for place, folder := range p.folders.Lent {
-		place, errPlace := filepath.EvalSymlinks(place)
+		place, errPlace := p.resolvePlace(place)
 		folder, err := filepath.EvalSymlinks(folder)
 		if errors.Join(errPlace, err) == nil && within(place, []string{p.workspace}) && !p.keeps(folder) {
 			lent[place] = folder
 		}
 	}
 	return lent
+}
+
+// resolvePlace follows the links of a place in the workspace, which may be one of its
+// git folder, that stands elsewhere.
+func (p *Plan) resolvePlace(place string) (string, error) {
+	git := filepath.Join(p.workspace, ".git")
+	inside, is := below(git, place)
+	if p.folders.Git == "" || !is {
+		return filepath.EvalSymlinks(place)
+	}
+	_, err := os.Lstat(filepath.Join(p.folders.Git, inside))
+	return filepath.Join(git, inside), err
 }
 
 // keeps says whether a folder to lend lies in one that is kept from commands. A

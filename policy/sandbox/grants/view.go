@@ -33,12 +33,12 @@ func idOf(info fs.FileInfo) fileID {
 
 // viewed says what commands see at a path and below.
 type viewed struct {
-	path    string
-	shown   bool
-	sources []string // where it lies outside, the first that has a file counts
-	why     string   // it is not shown
-	layered bool     // it is shown as it was opened inside: by its path it lies elsewhere
-	walked  bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
+	path     string
+	shown    bool
+	sources  []string // where it lies outside, the first that has a file counts
+	why      string   // it is not shown
+	overlaid bool     // it is shown as it was opened inside: by its path another lies there
+	walked   bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
 }
 
 // Why a path is not shown.
@@ -75,8 +75,8 @@ func (p *Plan) View() *View {
 			e = viewed{path: m.Path, why: whyHidden}
 		case m.Kind == stage.Pinned:
 			continue
-		case p.folders.Layered && m.Path == p.workspace:
-			e.sources, e.layered = []string{p.folders.Tree}, true
+		case p.folders.Overlay != "" && m.Path == p.workspace:
+			e.sources, e.overlaid = []string{p.folders.Tree}, true
 		case m.Kind == stage.Overlay:
 			e.sources = nil
 			for _, changes := range append([]string{m.Source}, m.Below...) {
@@ -259,7 +259,7 @@ func (v *View) HidesID(device, inode uint64) bool {
 // hidden says why commands don't see what lies at the entry's path outside:
 // nothing is shown there, or something else.
 func (e viewed) hidden() (why string) {
-	if e.shown && !e.layered && !slices.Contains(e.sources, e.path) {
+	if e.shown && !e.overlaid && !slices.Contains(e.sources, e.path) {
 		return whyOthers
 	}
 	return e.why

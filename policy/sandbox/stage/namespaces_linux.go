@@ -206,12 +206,8 @@ func overlay(m Mount, changes int) (fd int, err error) {
 	for i, path := range lower {
 		lower[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(path)
 	}
-	attributes := plain
-	if m.ReadOnly {
-		attributes = still
-	}
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
-	return newMount("overlay", attributes, map[string]string{
+	return newMount("overlay", plain, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
 }

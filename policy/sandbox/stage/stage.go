@@ -89,7 +89,6 @@ type Mount struct {
 	Source   string    `json:"source,omitempty"`
 	Below    []string  `json:"below,omitempty"`
 	Frozen   []string  `json:"frozen,omitempty"`
-	ReadOnly bool      `json:"read_only,omitempty"` // of an overlay: nothing is changed
 	File     bool      `json:"file,omitempty"`
 	Optional bool      `json:"optional,omitempty"` // its failing is no failure
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// layered has a sandbox leave a workspace with a few files as it is.
-func layered(t *testing.T) func(*Options) {
+// overlaid has a sandbox leave a workspace with a few files as it is.
+func overlaid(t *testing.T) func(*Options) {
 	return func(o *Options) {
-		o.Layered = true
+		o.Overlay = filepath.Join(filepath.Dir(o.Workspace), "overlay")
 		for _, name := range []string{"file", "dir/one", "dir/two", "hidden", "deep/in/hidden", ".git/HEAD"} {
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(o.Workspace, name)), 0o755); err != nil {
 				t.Fatal(err)
@@ -51,10 +51,10 @@ func namesIn(t *testing.T, dir string) (names []string) {
 }
 
 // Commands and this process see one tree, and the workspace is as it was.
-func TestALayeredWorkspaceStaysAsItIs(t *testing.T) {
+func TestAWorkspaceInAnOverlayStaysAsItIs(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
 		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, layered(t))
+			box, o := confined(t, tier, overlaid(t))
 			run(t, box, o, `echo new >new; echo more >>file; rm -r dir; mkdir dir; echo three >dir/three; touch -c deep/in/hidden || true; ! mv deep moved; ! echo x >.git/HEAD`)
 			root := openTree(t, box)
 			for name, want := range map[string]string{"new": "new\n", "file": "old\nmore\n", "dir/three": "three\n", "dir/one": "", "hidden": "", ".git/HEAD": "old\n"} {
@@ -77,8 +77,8 @@ func TestALayeredWorkspaceStaysAsItIs(t *testing.T) {
 			if got, _ := os.ReadFile(filepath.Join(o.Workspace, "file")); string(got) != "old\n" {
 				t.Errorf("the workspace's file is %q", got)
 			}
-			if got := namesIn(t, o.Upper()); !slices.Equal(got, []string{"dir", "file", "from-outside", "new"}) {
-				t.Errorf("the layer has %q", got)
+			if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"dir", "file", "from-outside", "new"}) {
+				t.Errorf("the overlay has %q", got)
 			}
 			if err := box.Close(); err != nil {
 				t.Fatal(err)
@@ -90,60 +90,53 @@ func TestALayeredWorkspaceStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A layer that nobody adds to is seen by later sandboxes, each with changes of its own.
-func TestLayersAboveALayer(t *testing.T) {
-	first, o := confined(t, "full", layered(t))
+// Changes that nobody adds to are seen by later sandboxes, each with changes of its own.
+func TestOverlaysAboveFrozenChanges(t *testing.T) {
+	first, o := confined(t, "full", overlaid(t))
 	run(t, first, o, `echo setup >made; rm file`)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	later := func(name string, mode grants.Mode, git string) (*Sandbox, Options) {
+	later := func(git string) (*Sandbox, Options) {
 		return confined(t, "full", func(next *Options) {
 			scratch := next.Scratch
 			next.Folders = o.Folders
-			next.Scratch, next.Below, next.Mode, next.Git = scratch, []string{o.Scratch}, mode, git
+			next.Scratch, next.Overlay, next.Frozen, next.Git = scratch, filepath.Join(filepath.Dir(scratch), "overlay"), []string{o.Overlay}, git
 		})
 	}
-	one, of := later("one", grants.WorkspaceWrite, "")
-	two, _ := later("two", grants.WorkspaceWrite, "")
+	one, of := later("")
+	two, _ := later("")
 	if got := run(t, one, of, `cat made; ls file 2>/dev/null || echo gone; echo one >>made; cat made`); got != "setup\ngone\nsetup\none\n" {
 		t.Errorf("the first sees %q", got)
 	}
 	if got := run(t, two, of, `cat made; ls`); got != "setup\ndeep\ndir\nhidden\nmade\n" {
 		t.Errorf("the second sees %q", got)
 	}
-	still, _ := later("still", grants.ReadOnly, "")
-	if got := run(t, still, of, `cat made; { echo x >made; } 2>/dev/null || echo refused`); got != "setup\nrefused\n" {
-		t.Errorf("one that may not write sees %q", got)
-	}
 	own := t.TempDir()
-	withGit, _ := later("git", grants.WorkspaceWrite, own)
-	run(t, withGit, of, `echo own >.git/HEAD`)
-	if got := namesIn(t, own); !slices.Equal(got, []string{"HEAD"}) {
-		t.Errorf("the git folder of its own has %q", got)
+	put(t, filepath.Join(own, "HEAD"), "own\n", 0o644)
+	withGit, _ := later(own)
+	if got := run(t, withGit, of, `cat .git/HEAD; { echo x >.git/HEAD; } 2>/dev/null || echo refused`); got != "own\nrefused\n" {
+		t.Errorf("one with a git folder of its own sees %q", got)
 	}
-	if got := namesIn(t, filepath.Join(o.Scratch, "tree/upper")); !slices.Equal(got, []string{"file", "made"}) {
-		t.Errorf("the layer below has %q", got)
+	if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"file", "made"}) {
+		t.Errorf("the frozen one has %q", got)
 	}
 }
 
-// What can't be layered is found by trying, and no other way to confine is taken
+// What can't be in an overlay is found by trying, and no other way to confine is taken
 // instead.
-func TestAWorkspaceThatCannotBeLayered(t *testing.T) {
-	_, o := confined(t, "full", layered(t))
-	o.Scratch = t.TempDir()
-	if _, _, err := Probe(t.Context(), o); err != nil {
+func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
+	_, o := confined(t, "full", overlaid(t))
+	o.Scratch, o.Overlay = t.TempDir(), t.TempDir()
+	if _, err := Probe(t.Context(), o); err != nil {
 		t.Errorf("where it can be: %v", err)
 	}
 	if got := namesIn(t, o.Workspace); len(got) != 5 {
 		t.Errorf("the workspace has %q after the trial", got)
 	}
-	o.Below = []string{t.TempDir()}
-	if err := os.Mkdir(filepath.Join(o.Below[0], "tree"), 0o700); err != nil { // without the changes that are to lie below
-		t.Fatal(err)
-	}
-	_, _, err := Probe(t.Context(), o)
-	if refused := (*LayerError)(nil); !errors.As(err, &refused) || refused.Why == "" {
+	o.Frozen = []string{t.TempDir()} // which has no changes
+	_, err := Probe(t.Context(), o)
+	if refused := (*OverlayError)(nil); !errors.As(err, &refused) || refused.Why == "" {
 		t.Errorf("got %v", err)
 	}
 }

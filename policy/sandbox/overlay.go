@@ -4,14 +4,16 @@ import (
 	"os"
 )
 
-// LayerError says that a workspace can't be layered here, and why.
-type LayerError struct{ Why string }
+// OverlayError says that a workspace can't be in an overlay here, and why.
+type OverlayError struct{ Why string }
 
-func (e *LayerError) Error() string { return "the workspace can't be shown with changes above it: " + e.Why }
+func (e *OverlayError) Error() string {
+	return "the workspace can't be in an overlay: " + e.Why
+}
 
-// Tree is where this process finds a layered workspace as commands see it: a path to
-// open folders by, good until Close. What was opened by it stays good. It is empty
-// where the workspace is not layered.
+// Tree is where this process finds a workspace in an overlay as commands see it: a
+// path to open folders by, good until Close. What was opened by it stays good. It is
+// empty where there is no overlay.
 func (s *Sandbox) Tree() (string, error) {
 	if s.opened != nil {
 		if err := s.opened(); err != nil {
@@ -23,15 +25,15 @@ func (s *Sandbox) Tree() (string, error) {
 	return s.tree, nil
 }
 
-// trialFile is what a trial makes in a layered workspace.
+// trialFile is what a trial makes.
 const trialFile = ".agent-ci-trial"
 
-// tryLayer does in a layered workspace what commands and tools do there. The layer
-// is to be thrown away afterwards.
-func tryLayer(tree string) error {
+// tryOverlay does in a workspace in an overlay what commands and tools do there. The
+// changes are to be thrown away afterwards.
+func tryOverlay(tree string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {
-		return &LayerError{err.Error()}
+		return &OverlayError{err.Error()}
 	}
 	defer root.Close()
 	tries := []func() error{
@@ -44,7 +46,7 @@ func tryLayer(tree string) error {
 	}
 	for _, try := range tries {
 		if err := try(); err != nil {
-			return &LayerError{err.Error()}
+			return &OverlayError{err.Error()}
 		}
 	}
 	return nil
@@ -67,7 +69,7 @@ func anyFile(root *os.Root) string {
 	return ""
 }
 
-// changeFile opens a file for writing, by which it comes to lie in the layer.
+// changeFile opens a file for writing, by which the overlay gets it.
 func changeFile(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

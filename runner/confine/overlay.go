@@ -1,0 +1,176 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// The ways in which commands work on the checkout: in an overlay, which leaves it as
+// it is, or in the checkout itself.
+const (
+	InOverlay  = "overlay"
+	InCheckout = "checkout"
+)
+
+// Overlaid says whether commands work in an overlay; false while that is not known.
+func (s *Sandboxes) Overlaid() bool { return s.reached.WorkTree == InOverlay }
+
+// WhyNoOverlay says why commands work in the checkout itself; empty where they don't,
+// or where the job wants it so.
+func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
+
+// overlay is the folder that the changes of a place go to.
+func (s *Sandboxes) overlay(p Place) string {
+	return s.Record.Join(ScratchFolder, p.changes(), "tree")
+}
+
+// changes names the place whose changes of the checkout commands see and add to.
+func (p Place) changes() string {
+	if p.Changes != "" {
+		return p.Changes
+	}
+	return p.Scratch
+}
+
+// frozen are the changes that setup commands made, which every later place sees.
+func (s *Sandboxes) frozen(p Place) []string {
+	setup := s.overlay(Place{Scratch: SetupScratch})
+	if _, err := os.Lstat(setup); err != nil || s.overlay(p) == setup {
+		return nil
+	}
+	return []string{setup}
+}
+
+// tryOverlay finds out whether commands can work in an overlay, and how they are
+// confined then. The job may want neither.
+func (s *Sandboxes) tryOverlay(ctx context.Context) error {
+	s.reached.WorkTree = InCheckout
+	if s.WorkIn == InCheckout || s.NoOverlay == nil || s.unconfined() {
+		return nil
+	}
+	if s.Job.Policy.Sandbox == string(grants.ReadOnly) {
+		return s.withoutOverlay("policy.sandbox is read-only, where patches alone change files")
+	}
+	why, err := s.NoOverlay(ctx)
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		why = mountedBelow(s.Root)
+	}
+	if why == "" {
+		s.reached.WorkTree = InOverlay
+		return nil
+	}
+	return s.withoutOverlay(why)
+}
+
+// withoutOverlay has commands work in the checkout itself, unless the job demands an
+// overlay.
+func (s *Sandboxes) withoutOverlay(why string) error {
+	s.reached.WorkTree, s.noOverlay = InCheckout, why
+	if s.WorkIn != InOverlay {
+		return nil
+	}
+	return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
+		"Commands can't work in an overlay of the checkout here (%s); mend that, or set work_in to auto or checkout.", why)
+}
+
+// confineOverlay finds out how commands are confined, in an overlay if that can be.
+func (s *Sandboxes) confineOverlay(ctx context.Context) error {
+	if err := s.tryOverlay(ctx); err != nil {
+		return err
+	}
+	reached, overlaid, err := s.probe(ctx, s.Job.Policy.Network)
+	var refused *sandbox.OverlayError
+	switch {
+	case errors.As(err, &refused):
+		err = s.withoutOverlay(refused.Why)
+		if err == nil {
+			reached, _, err = s.probe(ctx, s.Job.Policy.Network)
+		}
+	case err == nil && s.Overlaid() && !overlaid:
+		err = s.withoutOverlay("it takes namespaces")
+	}
+	reached.WorkTree = s.reached.WorkTree
+	if err == nil {
+		s.reached = reached
+	}
+	return err
+}
+
+// mountedBelow says which mount lies in a folder, where an overlay would not show it;
+// empty for none.
+func mountedBelow(root string) string {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(raw)) {
+		fields := strings.Fields(line)
+		const mountPoint = 4 // proc_pid_mountinfo(5)
+		if len(fields) <= mountPoint {
+			continue
+		}
+		path := unescaped.Replace(fields[mountPoint])
+		if inside, err := filepath.Rel(root, path); err == nil && inside != "." && filepath.IsLocal(inside) {
+			return path + " is a mount in the checkout"
+		}
+	}
+	return ""
+}
+
+// unescaped undoes what the kernel makes of white space in paths.
+var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// OpenLayer opens the checkout as the commands of a place see it, none of which runs.
+// The caller closes it before the next sandbox of the place is opened.
+func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error) {
+	box, err := s.Open(ctx, p)
+	if err != nil {
+		return gitops.Layer{}, err
+	}
+	layer, err := s.layerOf(box, p)
+	return layer, errors.Join(err, box.Close())
+}
+
+// layerOf opens the checkout as the commands in a sandbox see it.
+func (s *Sandboxes) layerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error) {
+	path, err := box.Tree()
+	if err != nil {
+		return gitops.Layer{}, err
+	}
+	tree, err := os.OpenRoot(path)
+	if err != nil {
+		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", err)
+	}
+	upper, err := os.OpenRoot(grants.Upper(s.overlay(p)))
+	if err != nil {
+		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", errors.Join(err, tree.Close()))
+	}
+	return gitops.Layer{Tree: tree, Upper: upper}, nil
+}
+
+// GitFolder is where a git folder of a place's own belongs.
+func (s *Sandboxes) GitFolder(p Place) string {
+	return filepath.Join(s.scratch(p), "repository", ".git")
+}
+
+// DropChanges forgets what commands of a place changed of the checkout.
+func (s *Sandboxes) DropChanges(p Place) error { return sandbox.RemoveScratch(s.overlay(p)) }
+
+// Changed says whether the overlay of a place has any changes.
+func (s *Sandboxes) Changed(p Place) bool {
+	entries, err := os.ReadDir(grants.Upper(s.overlay(p)))
+	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+}

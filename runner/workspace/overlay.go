@@ -1,0 +1,177 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// Overlay is how the checkout is reached as commands see it where they work in an
+// overlay of it. Setup commands have one, which is frozen when they are done; the
+// agent's lies above that.
+type Overlay struct {
+	// Open opens the tree of commands none of which runs. Nothing runs there until it
+	// is closed.
+	Open func(ctx context.Context, of Changes) (gitops.Layer, error)
+	// Any says whether commands changed anything.
+	Any func(of Changes) bool
+	// Drop forgets what commands changed.
+	Drop func(of Changes) error
+}
+
+// Changes says whose changes an overlay has.
+type Changes string
+
+// The changes that the checkout has beside those of checks.
+const (
+	OfSetup Changes = "setup"
+	OfAgent Changes = "agent"
+)
+
+// landingFile stands in the run directory while the change is being put into the
+// checkout, which the run left as it was until then.
+const landingFile = record.StateFolder + "/landing"
+
+// UseOverlay says that commands work in an overlay.
+func (w *Workspace) UseOverlay(o *Overlay) { w.overlay = o }
+
+// Overlaid says whether commands work in an overlay.
+func (w *Workspace) Overlaid() bool { return w.overlay != nil }
+
+// in does something with the checkout as commands left it.
+func (w *Workspace) in(ctx context.Context, of Changes, do func(*gitops.Checkout, *os.Root) error) error {
+	if w.overlay == nil {
+		root, err := os.OpenRoot(w.root)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(w.checkout, root), root.Close())
+	}
+	layer, err := w.overlay.Open(ctx, of)
+	if err != nil {
+		return fmt.Errorf("open the overlay of the checkout: %w", err)
+	}
+	return errors.Join(do(w.checkout.In(layer), layer.Tree), layer.Tree.Close(), layer.Upper.Close())
+}
+
+// NoOverlay says why the checkout can't be in an overlay, as far as git knows; empty
+// where nothing is against it.
+func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
+	return w.checkout.Unlayered(ctx, uint32(os.Geteuid()), uint32(os.Getegid()))
+}
+
+// Share lets other runs work in the checkout, too, where this one changes nothing of it
+// before its end.
+func (w *Workspace) Share() error {
+	if w.base.SHA != w.begunAt.SHA {
+		return nil // the files of the base were put there for this run
+	}
+	return CheckoutFailure(w.checkout.Share())
+}
+
+// KeepAlone makes sure that a run whose commands change the checkout is alone in it.
+func (w *Workspace) KeepAlone() error { return CheckoutFailure(w.checkout.Claim()) }
+
+// takeSetup counts what setup commands made as there before the agent, and gives the
+// tracked files that they changed.
+func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error) {
+	if !w.overlay.Any(OfSetup) {
+		return nil, nil
+	}
+	err = w.in(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) (err error) {
+		if changed, err = c.Dirty(ctx); err == nil {
+			w.snapshot, err = c.WithLayer(ctx, w.snapshot)
+		}
+		return err
+	})
+	return changed, err
+}
+
+// MakeGitFolder makes a git folder for commands that see a tree in an overlay of the
+// checkout, which is to be on base.
+func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.Base, tree gitops.Tree) error {
+	return w.checkout.MakeGitFolder(ctx, gitops.GitFolder{Dir: dir, Tree: tree, Base: base, Snapshot: w.snapshot})
+}
+
+// land does what puts a change into the checkout. A run that is killed meanwhile takes
+// out first what is there of it when it goes on.
+func (w *Workspace) land(ctx context.Context, do func() error) error {
+	if w.overlay == nil {
+		return do()
+	}
+	if err := w.KeepAlone(); err != nil {
+		return err
+	}
+	if err := w.warnOfOthers(ctx); err != nil {
+		return err
+	}
+	if err := w.rec.Write(landingFile, nil); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	w.rec.Remove(landingFile)
+	return nil
+}
+
+// takeBackLanding takes out of the checkout what a run that was killed had put there of
+// its change.
+func (w *Workspace) takeBackLanding(ctx context.Context) error {
+	if !w.rec.Has(landingFile) {
+		return nil
+	}
+	half, err := w.checkout.Changes(ctx, w.snapshot)
+	if err == nil {
+		err = w.checkout.Restore(ctx, half)
+	}
+	if err != nil {
+		return fmt.Errorf("take out what was put into the checkout before: %w", err)
+	}
+	w.rec.Remove(landingFile)
+	return nil
+}
+
+// warnOfOthers tells of what somebody else changed in the checkout while the run
+// worked in its overlay.
+func (w *Workspace) warnOfOthers(ctx context.Context) error {
+	changed, err := w.changedByOthers(ctx)
+	if err != nil || changed == "" {
+		return err
+	}
+	w.rec.Warn("checkout_changed", "Others changed the checkout while the run worked (%s); what commands of the run saw of these files may be either.", changed)
+	return nil
+}
+
+func (w *Workspace) changedByOthers(ctx context.Context) (string, error) {
+	if w.snapshot == nil {
+		return "", nil
+	}
+	paths, err := w.checkout.ChangedSince(ctx, w.snapshot)
+	if err != nil {
+		return "", fmt.Errorf("look for what others changed in the checkout: %w", err)
+	}
+	return markdown.SomeFiles(paths), nil
+}
+
+// unchangedBelow makes sure that the checkout is what it was when the run worked in an
+// overlay of it: what was changed below an overlay shows in it, or does not.
+func (w *Workspace) unchangedBelow(ctx context.Context) error {
+	changed, err := w.changedByOthers(ctx)
+	if err != nil || changed == "" {
+		return err
+	}
+	return CannotResume("the checkout, which its work lies above, was changed since (%s); put it back as it was, or start a new run", changed)
+}
+
+// inUse says whether an error is that other runs work in the checkout.
+func inUse(err error) bool {
+	var stop *outcome.Stop
+	return errors.As(err, &stop) && stop.Reason == "checkout_in_use"
+}
