@@ -326,5 +326,15 @@ func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
 	return first, end
 }
 
+// Named returns the range of the entries of path, several where a merge is
+// unresolved, within a range.
+func (f *File) Named(path string, lo, hi int) (first, end int) {
+	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
+	for end = first; end < hi && string(f.Path(end)) == path; {
+		end++
+	}
+	return first, end
+}
+
 // Equal says that two files have the same bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

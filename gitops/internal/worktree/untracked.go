@@ -80,7 +80,9 @@ func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at pla
 		s.tell(Found{Kind: Repository, Path: path, Dir: true})
 		return nil
 	}
-	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores})
+	upper := enterUpper(at.upper, n.disk)
+	defer closeUpper(upper)
+	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
