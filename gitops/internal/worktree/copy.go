@@ -30,7 +30,7 @@ func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
 	defer to.Close()
-	cp := copier{ctx: ctx, from: w.dir, to: to, leaveOut: w.hides}
+	cp := copier{ctx: ctx, from: w.dir, to: to, leaveOut: w.Hides}
 	for _, name := range paths {
 		if err := cp.entry(name); err != nil {
 			return fmt.Errorf("keep untracked files: %w", err)

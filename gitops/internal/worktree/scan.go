@@ -28,7 +28,18 @@ type Found struct {
 	Kind Kind
 	Path string      // folders without a slash at the end
 	Dir  bool        // a folder, with all that is in it
-	info fs.FileInfo // of what is untracked
+	info fs.FileInfo // of a file or link that is untracked or ignored
+}
+
+// Stat is what is known of the file, but for what changes when the file does not; the
+// zero Stat for what is no file.
+func (f Found) Stat() index.Stat {
+	if f.info == nil {
+		return index.Stat{}
+	}
+	stat := index.StatOf(f.info)
+	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
+	return stat
 }
 
 type Kind uint8

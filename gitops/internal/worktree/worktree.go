@@ -56,8 +56,8 @@ func (w *Worktree) Hide(paths []string) {
 	}
 }
 
-// hides says whether a path is hidden or lies in something that is.
-func (w *Worktree) hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
+// Hides says whether a path is hidden or lies in something that is.
+func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
 
 // leftOut are what is hidden and folders of ours that lie in the work tree.
 func (w *Worktree) leftOut() map[string]bool {
