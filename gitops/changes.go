@@ -61,6 +61,9 @@ type File struct {
 // are kept aside until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
 	w := work{snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
+	if c.work.InLayer() {
+		w.cs.snapshot = nil
+	}
 	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
 	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)

@@ -128,10 +128,17 @@ func (c *Checkout) Root() string { return c.repo.Root }
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
 // Claim makes this process the only one that works in the work tree, until the
-// Checkout is closed: each of two would take the other's files for changes of
-// its own. It is an *InUseError when another process has claimed it. Where the
-// file system knows no such locks nothing is claimed.
+// Checkout is closed or shares it: each of two would take the other's files for
+// changes of its own. It is an *InUseError when another process has claimed it or
+// shares it; what this one shared before it shares still then. Where the file system
+// knows no such locks nothing is claimed.
 func (c *Checkout) Claim() error { return c.repo.Claim() }
+
+// Share lets other processes in that share the work tree, as those do that work in a
+// layer above it, and keeps those out that claim it. What was claimed is shared from
+// then on. It is an *InUseError when another process has claimed the work tree, and,
+// while one tries to, where this one has: it has so still then.
+func (c *Checkout) Share() error { return c.repo.Share() }
 
 // Unwritable is a folder of the checkout that would have to be written for a
 // commit and may not be, and why. Its error is nil when there is none.

@@ -42,7 +42,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	if base == (Base{}) {
 		base = c.base
 	}
-	if err := c.newGitDir(ctx, gitDir, base, o.Tree); err != nil {
+	if err := c.newGitDir(ctx, gitDir, gitDir, base, o.Tree); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
@@ -56,11 +56,12 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	return worktree.CopyInto(ctx, root, o.Untracked)
 }
 
-func (c *Checkout) newGitDir(ctx context.Context, gitDir string, base Base, tree Tree) error {
+// newGitDir makes a git folder that is seen at another place, or at its own.
+func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, base Base, tree Tree) error {
 	if err := os.MkdirAll(gitDir, 0o777); err != nil {
 		return err
 	}
-	if err := c.repo.FillGitDir(gitDir); err != nil {
+	if err := c.repo.FillGitDir(gitDir, seenAt); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(gitDir, "HEAD"), []byte(base.SHA+"\n"), 0o666); err != nil {
@@ -105,8 +106,8 @@ func lentPlace(gitDir string, i int) string {
 }
 
 // LentObjects are the folders of objects that the checkout reads, by the empty
-// folders that Materialise made for them in a tree at dir: there git looks for
-// them where something else stands in the checkout's place.
+// folders that a fresh tree seen at dir has for them: there git looks for them where
+// something else stands in the checkout's place.
 func (c *Checkout) LentObjects(dir string) map[string]string {
 	lent := make(map[string]string, len(c.repo.Folders))
 	for i, from := range c.repo.Folders {

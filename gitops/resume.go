@@ -31,8 +31,9 @@ type mark struct {
 }
 
 type untracked struct {
-	Path []byte `json:"path"` // as JSON has it: base64, since a path need not be Unicode
-	Dir  bool   `json:"dir,omitempty"`
+	Path []byte      `json:"path"` // as JSON has it: base64, since a path need not be Unicode
+	Dir  bool        `json:"dir,omitempty"`
+	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; marks of version 1 have none
 }
 
 // Mark is what Resume needs to go on with the checkout in another process.
@@ -42,14 +43,18 @@ func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 1, Root: c.repo.Root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
+		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
 	}
 	for path := range c.locked {
 		m.Locked = append(m.Locked, path)
 	}
 	slices.Sort(m.Locked)
 	for path, dir := range snap.untracked {
-		m.Untracked = append(m.Untracked, untracked{[]byte(path), dir})
+		one := untracked{Path: []byte(path), Dir: dir}
+		if stat, noted := snap.stats[path]; noted {
+			one.Stat = &stat
+		}
+		m.Untracked = append(m.Untracked, one)
 	}
 	slices.SortFunc(m.Untracked, func(a, b untracked) int { return slices.Compare(a.Path, b.Path) })
 	raw, err := json.Marshal(m)
@@ -95,9 +100,12 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap.untracked = map[string]bool{}
+	snap.untracked, snap.stats = map[string]bool{}, map[string]index.Stat{}
 	for _, u := range m.Untracked {
 		snap.untracked[string(u.Path)] = u.Dir
+		if u.Stat != nil {
+			snap.stats[string(u.Path)] = *u.Stat
+		}
 	}
 	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash, index: snap.index}
 	return snap, nil

@@ -19,8 +19,9 @@ import (
 // tracked there, and the stat data by which a tracked file is known to be the
 // base commit's.
 type Snapshot struct {
-	index     *index.File     // exactly the base tree, with stat data
-	untracked map[string]bool // paths; true for what all below it belongs to
+	index     *index.File           // exactly the base tree, with stat data
+	untracked map[string]bool       // paths; true for what all below it belongs to
+	stats     map[string]index.Stat // of files and links among them that stand in the checkout
 }
 
 // covers says whether path, or a folder that it lies in, stood there before.
@@ -48,11 +49,11 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
-	snap := &Snapshot{index: ix, untracked: map[string]bool{}}
+	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
-		switch f.Kind {
-		case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
-			snap.untracked[f.Path] = f.Dir
+		snap.note(f)
+		if _, noted := snap.untracked[f.Path]; noted && !f.Dir {
+			snap.stats[f.Path] = f.Stat()
 		}
 	})
 	if err := s.Run(ctx); err != nil {
@@ -62,6 +63,14 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
 	return snap, nil
+}
+
+// note takes down what is not tracked.
+func (s *Snapshot) note(f worktree.Found) {
+	switch f.Kind {
+	case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
+		s.untracked[f.Path] = f.Dir
+	}
 }
 
 // clock is the time by the clock of the file system, which is coarser than the

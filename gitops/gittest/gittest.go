@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +21,7 @@ import (
 // Run runs the tests of a package with an empty configuration of the user and the
 // system, for git and for the package, and returns its exit status.
 func Run(m *testing.M) int {
+	inOverlay()
 	home, err := os.MkdirTemp("", "gitops-home-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -54,14 +56,15 @@ func Program(t testing.TB) string {
 
 // Repo is a checkout made by the git program.
 type Repo struct {
-	T   testing.TB
-	Dir string
+	T     testing.TB
+	Dir   string
+	enter []string // starts a program, named after it, where Dir is; nothing: here
 }
 
 // New is an empty repository on the branch main.
 func New(t testing.TB) Repo {
 	t.Helper()
-	r := Repo{t, filepath.Join(t.TempDir(), "repo")}
+	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
 	if err := os.Mkdir(r.Dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +81,8 @@ func (r Repo) Git(args ...string) string {
 // GitWith is Git with more variables and with a standard input.
 func (r Repo) GitWith(env []string, stdin []byte, args ...string) string {
 	r.T.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, append(os.Environ(), env...), bytes.NewReader(stdin)
+	cmd := r.command("git", args...)
+	cmd.Env, cmd.Stdin = append(os.Environ(), env...), bytes.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -90,9 +93,17 @@ func (r Repo) GitWith(env []string, stdin []byte, args ...string) string {
 
 // TryGit is Git for a command that may fail.
 func (r Repo) TryGit(args ...string) error {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = r.Dir
-	return cmd.Run()
+	return r.command("git", args...).Run()
+}
+
+func (r Repo) command(name string, args ...string) *exec.Cmd {
+	if len(r.enter) == 0 {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = r.Dir
+		return cmd
+	}
+	args = append(append(slices.Clip(r.enter), name), args...)
+	return exec.Command(args[0], args[1:]...)
 }
 
 func (r Repo) must(err error) {

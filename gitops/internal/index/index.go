@@ -326,5 +326,28 @@ func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
 	return first, end
 }
 
+// Named returns the range of the entries of path, several where a merge is
+// unresolved, within a range.
+func (f *File) Named(path string, lo, hi int) (first, end int) {
+	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
+	for end = first; end < hi && string(f.Path(end)) == path; {
+		end++
+	}
+	return first, end
+}
+
+// OfOthers is the path of a file that belonged to another user or group when its
+// stat data was taken; empty for none. Some programs note no owner.
+func (f *File) OfOthers(uid, gid uint32) string {
+	for i := range f.Len() {
+		b := f.data[f.offsets[i]:]
+		u, g := binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint32(b[32:])
+		if (u != uid || g != gid) && (u != 0 || g != 0 || binary.BigEndian.Uint32(b[20:]) != 0) {
+			return string(f.Path(i))
+		}
+	}
+	return ""
+}
+
 // Equal says that two files have the same bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

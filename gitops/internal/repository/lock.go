@@ -9,23 +9,71 @@ import (
 	"syscall"
 )
 
-// Claim keeps other processes that claim the work tree out until the Repository is
-// closed; it is an *InUseError when one has claimed it.
+// Claim keeps other processes out that claim or share the work tree, until the
+// Repository is closed or shares it again. It is an *InUseError when another process
+// has done either; what was shared before is shared still then.
 func (r *Repository) Claim() error {
-	f, err := os.Open(r.GitDir)
+	return r.alone(func() error {
+		shared := r.lock != nil
+		err := r.flock(syscall.LOCK_EX)
+		if err != nil && shared {
+			err = errors.Join(err, r.flock(syscall.LOCK_SH))
+		}
+		return err
+	})
+}
+
+// Share lets other processes in that share the work tree and keeps those out that
+// claim it, until the Repository is closed. What was claimed is shared from then on.
+// It is an *InUseError when another process has claimed the work tree, or tries to
+// while what was claimed would become shared: it is claimed still then.
+func (r *Repository) Share() error {
+	share := func() error { return r.flock(syscall.LOCK_SH) }
+	if r.lock == nil {
+		return share()
+	}
+	return r.alone(share)
+}
+
+// alone changes a lock while nobody else can claim. A lock that becomes another one
+// is given up first (flock(2)), and who claimed in between would keep it from coming
+// back.
+func (r *Repository) alone(change func() error) error {
+	gate, err := os.Open(r.Root)
 	if err != nil {
-		return fmt.Errorf("claim the checkout: %w", err)
+		return fmt.Errorf("lock the checkout: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		r.claimed = f
-		return nil
+	defer gate.Close()
+	if busy(syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+		return r.inUse()
 	}
-	f.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
+	return change()
+}
+
+// flock locks the git folder in a way. Where the file system knows no such locks it
+// does nothing.
+func (r *Repository) flock(how int) error {
+	f := r.lock
+	if f == nil {
+		var err error
+		if f, err = os.Open(r.GitDir); err != nil {
+			return fmt.Errorf("lock the checkout: %w", err)
+		}
 	}
+	if busy(syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)) {
+		if r.lock == nil {
+			f.Close()
+		}
+		return r.inUse()
+	}
+	r.lock = f
 	return nil
+}
+
+func busy(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
+
+func (r *Repository) inUse() error {
+	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
 // Unwritable is a folder that would have to be written for a commit and may not be.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
@@ -35,6 +36,68 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 	}
 	if err := second.Claim(); err != nil {
 		t.Errorf("once the first is closed: %v", err)
+	}
+}
+
+func TestShare(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	first, second, third := open(t, r.Dir, ""), open(t, r.Dir, ""), open(t, r.Dir, "")
+	for _, c := range []*repository.Repository{first, second} {
+		if err := c.Share(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]*repository.Repository{"one that shares": first, "one that does not": third} {
+		if err := c.Claim(); !inUse(err) {
+			t.Errorf("a claim of %s while another shares: %v, want an InUseError", name, err)
+		}
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Claim(); !inUse(err) {
+		t.Errorf("a claim after one that failed, while the first shares: %v, want an InUseError", err)
+	}
+	if err := first.Claim(); err != nil {
+		t.Fatalf("a claim of the only one that shares: %v", err)
+	}
+	if err := third.Share(); !inUse(err) {
+		t.Errorf("sharing what is claimed: %v, want an InUseError", err)
+	}
+	if err := first.Share(); err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Share(); err != nil {
+		t.Errorf("sharing what is claimed no more: %v", err)
+	}
+}
+
+// Of two that share and claim at once none gets the work tree, and both share it
+// still.
+func TestClaimAtOnce(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	runs := []*repository.Repository{open(t, r.Dir, ""), open(t, r.Dir, "")}
+	stranger := open(t, r.Dir, "")
+	for _, c := range runs {
+		if err := c.Share(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 1000 {
+		var each sync.WaitGroup
+		for _, c := range runs {
+			each.Go(func() {
+				if err := c.Claim(); !inUse(err) {
+					t.Errorf("a claim while another shares: %v", err)
+				}
+			})
+		}
+		each.Wait()
+		if err := stranger.Claim(); !inUse(err) {
+			t.Fatalf("a claim while two share: %v", err)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // no hooks, objects of its own.
 func (r *Repository) makePrivate(state string) (err error) {
 	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
-		err = r.FillGitDir(r.Private)
+		err = r.FillGitDir(r.Private, r.Private)
 	}
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
@@ -26,8 +26,8 @@ func (r *Repository) makePrivate(state string) (err error) {
 
 // FillGitDir makes dir a git folder with the configuration and with copies of the
 // ignore and attribute rules that git would read for this repository: what is
-// changed there later does not count.
-func (r *Repository) FillGitDir(dir string) error {
+// changed there later does not count. It is seen by git at seenAt.
+func (r *Repository) FillGitDir(dir, seenAt string) error {
 	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return err
@@ -47,7 +47,7 @@ func (r *Repository) FillGitDir(dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "config"), []byte(r.encode(dir)), 0o600)
+	return os.WriteFile(filepath.Join(dir, "config"), []byte(r.encode(seenAt)), 0o600)
 }
 
 // The user's own rules as they are kept in a git folder of ours.

@@ -25,7 +25,7 @@ type Repository struct {
 	Private  string          // a git folder of our own
 	Folders  []string        // git folders whose objects the repository has
 	live     liveIndex
-	claimed  *os.File // keeps other runs out; nil while nothing does
+	lock     *os.File // the git folder, once it was claimed or shared
 }
 
 // Open opens the repository of the work tree that dir lies in. git is the git
@@ -74,9 +74,9 @@ func (r *Repository) Close() error {
 	if r.Private != "" {
 		errs = append(errs, os.RemoveAll(r.Private))
 	}
-	if r.claimed != nil {
-		errs = append(errs, r.claimed.Close())
-		r.claimed = nil
+	if r.lock != nil {
+		errs = append(errs, r.lock.Close())
+		r.lock = nil
 	}
 	return errors.Join(errs...)
 }

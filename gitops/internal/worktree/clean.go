@@ -227,7 +227,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if c.keep {
 		args = []string{"hash-object", "-w", "--stdin-paths"}
 	}
-	out, err := c.repo.Git.Run(ctx, c.repo.Root, &paths, args...)
+	out, err := c.gitIn(ctx, list, &paths, args...)
 	if err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}

@@ -30,7 +30,7 @@ func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
 	defer to.Close()
-	cp := copier{ctx: ctx, from: w.dir, to: to, leaveOut: w.hides}
+	cp := copier{ctx: ctx, from: w.dir, to: to, leaveOut: w.Hides}
 	for _, name := range paths {
 		if err := cp.entry(name); err != nil {
 			return fmt.Errorf("keep untracked files: %w", err)
@@ -201,9 +201,12 @@ func (c *copier) file(name string, info fs.FileInfo) error {
 	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// content copies what a file holds. Holes stay holes, so that a file takes the
+// content copies what a file holds, by sharing it where the file system can. Holes stay holes, so that a file takes the
 // room and the time that its data does, whatever its length.
 func (c *copier) content(out, in *os.File) error {
+	if clone(out, in) == nil {
+		return nil
+	}
 	info, err := in.Stat()
 	if err != nil {
 		return err

@@ -51,6 +51,23 @@ func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	return nil
 }
 
+// Filtered is the first filter that attributes of the index ask for and that runs a
+// program; empty for none.
+func (w *Worktree) Filtered(ix *index.File) (string, error) {
+	lists, err := w.indexedAttributes(ix)
+	if err != nil {
+		return "", err
+	}
+	for _, list := range lists {
+		for name, value := range list.Names {
+			if name == "filter" && w.repo.Settings.Filters[value.Text()].Active() {
+				return value.Text(), nil
+			}
+		}
+	}
+	return "", nil
+}
+
 // filterStarts refuses a required filter whose program is not there: git would
 // fail on each of its files, and only when the work is done. started has the
 // filters that were looked at.

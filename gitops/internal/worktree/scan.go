@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
@@ -27,7 +28,18 @@ type Found struct {
 	Kind Kind
 	Path string      // folders without a slash at the end
 	Dir  bool        // a folder, with all that is in it
-	info fs.FileInfo // of what is untracked
+	info fs.FileInfo // of a file or link that is untracked or ignored
+}
+
+// Stat is what is known of the file, but for what changes when the file does not; the
+// zero Stat for what is no file.
+func (f Found) Stat() index.Stat {
+	if f.info == nil {
+		return index.Stat{}
+	}
+	stat := index.StatOf(f.info)
+	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
+	return stat
 }
 
 type Kind uint8
@@ -80,7 +92,7 @@ func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 }
 
 func (s *Scan) Run(ctx context.Context) error {
-	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores})
+	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores, upper: s.narrowed()})
 	return errors.Join(err, s.failed)
 }
 
@@ -99,24 +111,25 @@ type place struct {
 	path    string
 	lo, hi  int
 	ignores []rules.Ignore
-	ignored bool // the folder itself is ignored, and with it all that is not tracked
+	ignored bool     // the folder itself is ignored, and with it all that is not tracked
+	upper   *os.Root // has the only names that are looked at; nil: all are
 }
 
 func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	names, err := s.list(ctx, dir, at)
+	names, changed, err := s.list(ctx, dir, at)
 	if err != nil {
 		return err
 	}
-	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has {
+	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
 		s.locked(func() { s.attributes[at.path] = true })
 	}
 	if s.extent != OnlyTracked && !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
 	}
-	seen, err := s.trackedIn(ctx, dir, names, at)
+	seen, err := s.tracked(ctx, dir, names, changed, at)
 	if err != nil || s.extent == OnlyTracked {
 		return err
 	}
@@ -138,7 +151,17 @@ type name struct {
 // context.
 const listedAtOnce = 4096
 
-func (s *Scan) list(ctx context.Context, dir *os.Root, at place) ([]name, error) {
+// list returns the names of a folder that are looked at, sorted; where a layer has
+// the folder, changed are those of the layer too that are gone.
+func (s *Scan) list(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
+	if at.upper != nil {
+		return s.listChanged(ctx, dir, at)
+	}
+	names, err = s.listAll(ctx, dir, at)
+	return names, nil, err
+}
+
+func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", at.path, err)
@@ -176,7 +199,7 @@ func (s *Scan) named(names []name, entries []fs.DirEntry, at place) []name {
 }
 
 func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
-	if _, ok := find(names, ".gitignore", false); !ok {
+	if _, ok := find(names, ".gitignore", false); !ok && at.upper == nil {
 		return at.ignores
 	}
 	data, err := regularfile.ReadIn(dir, ".gitignore")
@@ -201,15 +224,25 @@ func find(names []name, git string, fold bool) (int, bool) {
 	return i, i >= 0
 }
 
-// trackedIn goes through what the index has in this folder and marks in seen
-// the names that it accounts for.
-func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at place) (seen []bool, err error) {
+// tracked goes through what the index has in this folder and marks in seen the
+// names that it accounts for.
+func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed []string, at place) (seen []bool, err error) {
 	seen = make([]bool, len(names))
 	var aside sync.WaitGroup
 	defer aside.Wait()
+	for _, part := range s.spans(at, changed) {
+		at.lo, at.hi = part.lo, part.hi
+		if err := s.trackedIn(ctx, &aside, dir, names, seen, at); err != nil {
+			return nil, err
+		}
+	}
+	return seen, nil
+}
+
+func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []name, seen []bool, at place) (err error) {
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		rest := string(s.index.Path(i)[len(at.path):])
 		part, _, deeper := strings.Cut(rest, "/")
@@ -219,7 +252,7 @@ func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink
 			}
 			if err := s.trackedFile(dir, names, n, there, i); err != nil {
-				return nil, err
+				return err
 			}
 			i++
 			continue
@@ -229,16 +262,16 @@ func (s *Scan) trackedIn(ctx context.Context, dir *os.Root, names []name, at pla
 		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
 		if there && names[n].kind.IsDir() {
 			seen[n] = true
-			err = s.enterSoon(ctx, &aside, dir, names[n], below)
+			err = s.enterSoon(ctx, aside, dir, names[n], below)
 		} else {
 			s.gone(below.lo, below.hi)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		i = below.hi
 	}
-	return seen, nil
+	return nil
 }
 
 // enterSoon enters a folder aside when a processor is to spare, else at once.
@@ -275,6 +308,8 @@ func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) erro
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}
 	defer sub.Close()
+	below.upper = enterUpper(below.upper, n.disk)
+	defer closeUpper(below.upper)
 	return s.folder(ctx, sub, below)
 }
 
@@ -328,14 +363,24 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
 		return // not checked out: nothing in it can have changed
 	}
-	gitDir, ok := repository.GitDirOf(filepath.Join(s.work.repo.Root, filepath.FromSlash(e.Path)))
-	if ok {
-		_, id, err := repository.Layout{GitDir: gitDir, CommonDir: gitDir}.Head()
-		ok = err == nil && id == e.ID
-	}
-	if !ok {
+	if !s.work.submoduleAt(e.Path, e.ID) {
 		s.tell(Found{Kind: Submodule, Path: e.Path})
 	}
+}
+
+// submoduleAt says whether the submodule that is checked out at path is on a commit.
+func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
+	root, done, err := w.path()
+	if err != nil {
+		return false
+	}
+	defer done()
+	gitDir, ok := repository.GitDirOf(filepath.Join(root, filepath.FromSlash(path)))
+	if !ok {
+		return false
+	}
+	_, now, err := repository.Layout{GitDir: gitDir, CommonDir: gitDir}.Head()
+	return err == nil && now == id
 }
 
 // ignores asks the strongest list first.

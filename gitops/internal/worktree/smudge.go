@@ -303,11 +303,29 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
 	}
-	git := s.repo.Git.With("GIT_INDEX_FILE="+path, "GIT_WORK_TREE="+s.dir.Name())
-	if _, err := git.Run(ctx, s.dir.Name(), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	if err := s.checkOutIndex(ctx, path, &paths); err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}
 	return nil
+}
+
+// checkOutIndex lets git write paths of an index into the work tree, or, since a
+// layer has no path that git could be given, into a folder that is copied there.
+func (s *smudger) checkOutIndex(ctx context.Context, index string, paths io.Reader) error {
+	to := s.dir.Name()
+	if s.InLayer() {
+		var err error
+		if to, err = os.MkdirTemp(s.repo.Private, "files-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(to)
+	}
+	git := s.repo.Git.With("GIT_INDEX_FILE="+index, "GIT_WORK_TREE="+to)
+	_, err := git.Run(ctx, to, paths, "checkout-index", "-q", "-f", "-z", "--stdin")
+	if err != nil || !s.InLayer() {
+		return err
+	}
+	return CopyInto(ctx, s.dir, to)
 }
 
 // attributeEntries are the files of list and the attribute files that decide

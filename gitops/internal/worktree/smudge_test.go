@@ -144,7 +144,7 @@ func TestFillAsGitDoes(t *testing.T) {
 		if err := os.MkdirAll(gitDir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.repo.FillGitDir(gitDir); err != nil {
+		if err := c.repo.FillGitDir(gitDir, gitDir); err != nil {
 			t.Fatal(err)
 		}
 		fresh.Write(".git/objects/info/alternates", r.Path(".git/objects")+"\n")

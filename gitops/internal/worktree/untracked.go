@@ -36,7 +36,8 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		s.tell(Found{Kind: Repository, Path: path, Dir: true})
 	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
 		if s.extent == WithIgnored {
-			s.tell(Found{Kind: Ignored, Path: path, Dir: isDir})
+			info, _ := n.look() // of one that has gone nothing is known
+			s.tell(Found{Kind: Ignored, Path: path, Dir: isDir, info: info})
 		}
 	case !objects.ValidName(n.git):
 		s.tell(Found{Kind: InvalidName, Path: path, Dir: isDir})
@@ -80,7 +81,9 @@ func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at pla
 		s.tell(Found{Kind: Repository, Path: path, Dir: true})
 		return nil
 	}
-	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores})
+	upper := enterUpper(at.upper, n.disk)
+	defer closeUpper(upper)
+	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

@@ -25,6 +25,7 @@ type Worktree struct {
 	repo    *repository.Repository
 	objects *objects.Store
 	dir     *os.Root
+	upper   *os.Root        // of a layer that dir shows; nil: dir is the checkout itself
 	state   string          // a folder of ours, which may lie in the work tree
 	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
 	hidden  map[string]bool // by Hide
@@ -55,8 +56,8 @@ func (w *Worktree) Hide(paths []string) {
 	}
 }
 
-// hides says whether a path is hidden or lies in something that is.
-func (w *Worktree) hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
+// Hides says whether a path is hidden or lies in something that is.
+func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
 
 // leftOut are what is hidden and folders of ours that lie in the work tree.
 func (w *Worktree) leftOut() map[string]bool {

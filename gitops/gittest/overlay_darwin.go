@@ -1,0 +1,4 @@
+package gittest
+
+// inOverlay does nothing: there are no overlays here.
+func inOverlay() {}

@@ -1,0 +1,197 @@
+package gittest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Overlay is an overlay that a process mounts in namespaces of its own: what the
+// sandbox of a run does, with the same options.
+type Overlay struct {
+	Lower []string    // the highest first
+	Upper string      // is made; what is beside it by the name of "work" is the overlay's own
+	At    string      // where it is mounted
+	Binds [][2]string // from, to: what is bound over parts of it, as it is before
+}
+
+const overlayVariable = "GITTEST_OVERLAY"
+
+// Hold mounts the overlay as long as the test lasts. This process reaches it by the
+// path of what is returned, and git works in it. A test that can have none is skipped.
+func (o Overlay) Hold(t testing.TB) Repo {
+	t.Helper()
+	cmd := o.command(t)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("no namespaces here: %v", err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Logf("the process that held an overlay: %v", err)
+		}
+		_ = os.Chmod(filepath.Join(o.work(), "work"), 0o700) // so that it can be removed
+	})
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		_ = cmd.Wait()
+		t.Skipf("no overlay here: %s", stderr.String())
+	}
+	holder := strconv.Itoa(cmd.Process.Pid)
+	return Repo{
+		T: t, Dir: filepath.Join("/proc", holder, "root", o.At),
+		enter: []string{"nsenter", "--user", "--mount", "--preserve-credentials", "--target", holder, "env", "--chdir", o.At},
+	}
+}
+
+// Run runs a program in the overlay and returns what it prints.
+func (o Overlay) Run(t testing.TB, argv ...string) string {
+	t.Helper()
+	cmd := o.command(t, argv...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == noOverlay || cmd.ProcessState == nil {
+		t.Skipf("no overlay here: %v: %s", err, stderr.String())
+	}
+	if err != nil {
+		t.Fatalf("%q: %v\n%s%s", argv, err, stdout.String(), stderr.String())
+	}
+	return stdout.String() + stderr.String()
+}
+
+func (o Overlay) command(t testing.TB, argv ...string) *exec.Cmd {
+	t.Helper()
+	for _, dir := range []string{o.Upper, o.work(), o.At} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec, err := json.Marshal(struct {
+		Overlay
+		Argv []string
+	}{o, argv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), overlayVariable+"="+string(spec))
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_SYS_ADMIN},
+	}
+	return cmd
+}
+
+func (o Overlay) work() string { return filepath.Join(filepath.Dir(o.Upper), "work") }
+
+const noOverlay = 77 // an exit status
+
+// inOverlay is the process that mounts. It does not return where it is one.
+func inOverlay() {
+	raw := os.Getenv(overlayVariable)
+	if raw == "" {
+		return
+	}
+	var spec struct {
+		Overlay
+		Argv []string
+	}
+	err := json.Unmarshal([]byte(raw), &spec)
+	if err == nil {
+		err = spec.mount()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(noOverlay)
+	}
+	if len(spec.Argv) == 0 {
+		fmt.Print(".")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
+	path, err := exec.LookPath(spec.Argv[0])
+	if err == nil {
+		err = syscall.Exec(path, spec.Argv, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func (o Overlay) mount() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the mounts private: %w", err)
+	}
+	var from []int
+	for _, bind := range o.Binds {
+		fd, err := unix.Open(bind[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", bind[0], err)
+		}
+		from = append(from, fd)
+	}
+	options := fmt.Sprintf("userxattr,index=off,lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(o.Lower, ":"), o.Upper, o.work())
+	if err := unix.Mount("overlay", o.At, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mount an overlay with %s: %w", options, err)
+	}
+	for i, bind := range o.Binds {
+		if err := unix.Mount("/proc/self/fd/"+strconv.Itoa(from[i]), bind[1], "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind %s over %s: %w", bind[0], bind[1], err)
+		}
+	}
+	return os.Chdir(o.At)
+}
+
+// ordinaryVariable marks the process in which AsOrdinaryUser runs a test.
+const ordinaryVariable = "GITTEST_ORDINARY"
+
+// AsOrdinaryUser runs the test again as nobody where this process is root's, and
+// says whether this is that run.
+func AsOrdinaryUser(t *testing.T) bool {
+	t.Helper()
+	const nobody = 65534
+	if os.Getuid() != 0 {
+		return os.Getenv(ordinaryVariable) != ""
+	}
+	dir, err := os.MkdirTemp("", "ordinary-")
+	if err == nil {
+		err = os.Chown(dir, nobody, nobody)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.v")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), ordinaryVariable+"=1", "TMPDIR="+dir, "HOME="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	} else if testing.Verbose() {
+		t.Logf("as an ordinary user:\n%s", out)
+	}
+	return false
+}

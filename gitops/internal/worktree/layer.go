@@ -1,0 +1,251 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// Layer is a tree that shows the files of a checkout with changes above them, and
+// the changes alone, as an overlay of Linux keeps them
+// (Documentation/filesystems/overlayfs.rst of its kernel).
+type Layer struct {
+	Tree  *os.Root // what commands see
+	Upper *os.Root // what commands made: each name that is other than below has one here
+}
+
+// In is the work tree as a layer shows it, with what is hidden in w at this time. It
+// is not closed, and must not be used once w or the layer is.
+func (w *Worktree) In(l Layer) *Worktree {
+	in := *w
+	in.dir, in.upper = l.Tree, l.Upper
+	return &in
+}
+
+// InLayer says whether this is the work tree as a layer shows it.
+func (w *Worktree) InLayer() bool { return w.upper != nil }
+
+// narrowed is where a scan reads which names of the top folder may be other than the
+// index has them; nil where it has to look at all. Where two names can be one to git
+// the name that changed does not tell which of the index is meant.
+func (s *Scan) narrowed() *os.Root {
+	if s.settings.IgnoreCase || s.settings.Precompose {
+		return nil
+	}
+	return merged(s.work.upper)
+}
+
+// enterUpper opens what a layer has of a folder; nil where all of the folder has to
+// be looked at. Who calls closes it.
+func enterUpper(upper *os.Root, name string) *os.Root {
+	if upper == nil {
+		return nil
+	}
+	below, err := regularfile.OpenFolder(upper, name)
+	if err != nil {
+		return nil
+	}
+	if merged(below) == nil {
+		below.Close()
+		return nil
+	}
+	return below
+}
+
+func closeUpper(upper *os.Root) {
+	if upper != nil {
+		upper.Close()
+	}
+}
+
+// merged is an upper folder whose names are those in which the merged folder differs
+// from the one below; nil for any other, such as one that hides the one below.
+func merged(upper *os.Root) *os.Root {
+	if upper == nil {
+		return nil
+	}
+	f, err := upper.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if !plainMarks(int(f.Fd())) {
+		return nil
+	}
+	return upper
+}
+
+// harmlessMarks are the attributes of overlayfs that say nothing of which names a
+// folder has.
+var harmlessMarks = map[string]bool{"origin": true, "impure": true, "uuid": true, "nlink": true, "upper": true, "protattr": true}
+
+// plainMarks says whether an open folder has no attributes of overlayfs but harmless
+// ones: "opaque" hides what is below, and what is not known may do anything.
+func plainMarks(fd int) bool {
+	size, err := unix.Flistxattr(fd, nil)
+	if err != nil {
+		return false
+	}
+	list := make([]byte, size)
+	if size > 0 {
+		if size, err = unix.Flistxattr(fd, list); err != nil {
+			return false
+		}
+	}
+	for name := range strings.SplitSeq(string(list[:size]), "\x00") {
+		_, mark, ours := strings.Cut(name, ".overlay.")
+		if ours && !(strings.HasPrefix(name, "user.overlay.") && harmlessMarks[mark]) {
+			return false
+		}
+	}
+	return true
+}
+
+// listChanged is list for a folder of which only what a layer has is looked at:
+// changed are all names there, and names those that the merged folder has.
+func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
+	upper, err := s.listAll(ctx, at.upper, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range upper {
+		changed = append(changed, n.git)
+		info, err := dir.Lstat(n.disk)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // a whiteout
+		case err != nil:
+			return nil, nil, fmt.Errorf("look at %q: %w", at.path+n.git, err)
+		}
+		n.kind = info.Mode().Type()
+		n.look = func() (fs.FileInfo, error) { return info, nil }
+		names = append(names, n)
+	}
+	return names, changed, nil
+}
+
+// span is a part of the index.
+type span struct{ lo, hi int }
+
+// spans are the parts of a folder's range of the index that may be other than they
+// were.
+func (s *Scan) spans(at place, changed []string) []span {
+	if at.upper == nil {
+		return []span{{at.lo, at.hi}}
+	}
+	var list []span
+	for _, name := range changed {
+		if lo, hi := s.index.Named(at.path+name, at.lo, at.hi); lo < hi {
+			list = append(list, span{lo, hi})
+		}
+		if lo, hi := s.index.Folder(at.path+name+"/", at.lo, at.hi); lo < hi {
+			list = append(list, span{lo, hi})
+		}
+	}
+	return list
+}
+
+// path is where the open work tree is found at this time, in this process: a
+// layer's is mounted where others may not see it.
+func (w *Worktree) path() (string, func() error, error) {
+	if !w.InLayer() {
+		return w.repo.Root, func() error { return nil }, nil
+	}
+	f, err := w.dir.Open(".")
+	if err != nil {
+		return "", nil, err
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), f.Close, nil
+}
+
+// gitIn runs git where it finds the files of list: in the work tree, or, since a
+// layer has no path that git could be given, in a folder of copies.
+func (c *cleaner) gitIn(ctx context.Context, list []*Suspect, stdin io.Reader, args ...string) ([]byte, error) {
+	if !c.InLayer() {
+		return c.repo.Git.Run(ctx, c.repo.Root, stdin, args...)
+	}
+	dir, err := os.MkdirTemp(c.repo.Private, "files-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var paths []string
+	for _, s := range list {
+		paths = append(paths, s.Path)
+	}
+	for folder := range c.attributes.folders {
+		paths = append(paths, folder+".gitattributes")
+	}
+	if err := copyPaths(ctx, c.dir, dir, paths); err != nil {
+		return nil, err
+	}
+	return c.repo.Git.With("GIT_WORK_TREE="+dir).Run(ctx, dir, stdin, args...)
+}
+
+// copyPaths copies files below from to the folder dir.
+func copyPaths(ctx context.Context, from *os.Root, dir string, paths []string) error {
+	to, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	cp := copier{ctx: ctx, from: from, to: to}
+	for _, name := range paths {
+		if err := cp.entry(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Overwrite makes changes in a layer that holds nobody's work: what stands in their
+// way goes, whether it is tracked or not. tree is what the new sides belong to.
+func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) error {
+	for _, d := range changes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if d.New.Mode == 0 || d.New.Mode == index.Gitlink {
+			continue
+		}
+		if err := w.makeRoom(d.Path); err != nil {
+			return fmt.Errorf("make room for %q: %w", d.Path, err)
+		}
+	}
+	_, err := w.CheckOut(ctx, tree, changes)
+	return err
+}
+
+// makeRoom removes what is no folder on the way to a path, and a folder there.
+func (w *Worktree) makeRoom(file string) error {
+	for at, letter := range file {
+		if letter != '/' {
+			continue
+		}
+		info, err := w.dir.Lstat(file[:at])
+		switch {
+		case absent(err):
+			return nil
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return w.dir.Remove(file[:at])
+		}
+	}
+	if info, err := w.dir.Lstat(file); err != nil || !info.IsDir() {
+		return nil // a file goes where the change is made
+	}
+	return w.dir.RemoveAll(file)
+}

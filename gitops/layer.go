@@ -1,0 +1,152 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+)
+
+// Layer is a tree that shows the files of the checkout with changes above them, and
+// the changes alone, as an overlay of Linux keeps them.
+type Layer = worktree.Layer
+
+// In is the checkout with a layer as its work tree, on the base and with what is
+// hidden at this time. Changes, Dirty and WithLayer look only at what the layer has,
+// and LayOver, Overwrite and Revert write to it; all else is of the checkout itself.
+// It is not closed, and must not be used once c or the layer is.
+func (c *Checkout) In(l Layer) *Checkout {
+	in := *c
+	in.work = c.work.In(l)
+	return &in
+}
+
+// WithLayer is a snapshot with what a layer has besides that is not tracked, as if it
+// had stood in the checkout. c is the checkout in the layer.
+func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
+	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats}
+	s := c.work.Scan(snap.index, worktree.WithIgnored, more.note)
+	if err := s.Run(ctx); err != nil {
+		return nil, fmt.Errorf("record the layer: %w", err)
+	}
+	return more, nil
+}
+
+// Overwrite is LayOver in a layer that holds nobody's work: what is not tracked and
+// stands in the way of the change goes.
+func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) error {
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	if err == nil {
+		err = c.work.Overwrite(ctx, cs.Tree.hash(), changes)
+	}
+	if err != nil {
+		return fmt.Errorf("put the change into a layer: %w", err)
+	}
+	return nil
+}
+
+// GitFolder says what a git folder is for that stands in a layer in the place of the
+// checkout's own.
+type GitFolder struct {
+	Dir      string // is made, outside of the work tree
+	Tree     Tree   // what the layer has: the base's, or a change set's
+	Base     Base   // what its HEAD is; the zero Base means that of the checkout
+	Snapshot *Snapshot
+}
+
+// MakeGitFolder makes a git folder to be seen in the place of the checkout's own: on
+// the base commit with the tree staged, borrowing the objects of the checkout by the
+// places that LentObjects names at Root. Its index knows the stat data of the files
+// that are as in the snapshot, so that git reads none of them again.
+func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
+	if err := c.makeGitFolder(ctx, o); err != nil {
+		return fmt.Errorf("make a git folder: %w", err)
+	}
+	return nil
+}
+
+func (c *Checkout) makeGitFolder(ctx context.Context, o GitFolder) error {
+	if o.Base == (Base{}) {
+		o.Base = c.base
+	}
+	if err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.Base, o.Tree); err != nil {
+		return err
+	}
+	var changes []objects.Difference
+	err := c.work.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
+		changes = append(changes, objects.Difference{Path: path, New: e})
+	})
+	if err != nil {
+		return err
+	}
+	return index.WriteFile(filepath.Join(o.Dir, "index"), o.Snapshot.index, updatesOf(changes, nil))
+}
+
+// ChangedSince lists what in the checkout is other than the snapshot has it: tracked
+// files, and files and links that are not tracked, ignored ones too, but for what is
+// in a folder that was ignored as a whole. Only tracked files are read, and of them
+// only those whose stat data is another.
+func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
+	changed, seen := map[string]bool{}, map[string]bool{}
+	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
+		seen[f.Path] = true
+		if stat, noted := snap.stats[f.Path]; noted {
+			changed[f.Path] = stat != f.Stat()
+		} else if !snap.covers(f.Path) {
+			changed[f.Path] = true
+		}
+	})
+	if err := s.Run(ctx); err != nil {
+		return nil, fmt.Errorf("look for what others changed: %w", err)
+	}
+	if err := s.Clean(ctx, false); err != nil {
+		return nil, fmt.Errorf("look for what others changed: %w", err)
+	}
+	for i := range s.Suspects {
+		changed[s.Suspects[i].Path] = !s.AsIndexed(&s.Suspects[i])
+	}
+	for path := range snap.stats {
+		if !seen[path] && !c.work.Hides(path) {
+			changed[path] = true
+		}
+	}
+	maps.DeleteFunc(changed, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(changed)), nil
+}
+
+// Unlayered says, by words for a person, why commands cannot work in a layer above
+// the checkout, as far as git knows without a look at its files; empty where they can.
+// All files must belong to the user uid and the group gid.
+func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, error) {
+	if info, err := os.Lstat(filepath.Join(c.repo.Root, ".git")); err != nil || !info.IsDir() {
+		return "its .git is not a folder but leads to one elsewhere", nil
+	}
+	ix, err := c.repo.Index(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
+	}
+	filter, err := c.work.Filtered(ix)
+	if err != nil {
+		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
+	}
+	if filter != "" {
+		return fmt.Sprintf("git runs the filter %q on files of it, in the checkout alone", filter), nil
+	}
+	info, err := os.Stat(c.repo.Root)
+	if err != nil {
+		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
+	}
+	if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
+		return fmt.Sprintf("it belongs to user %d and group %d, not to %d and %d", stat.UID, stat.GID, uid, gid), nil
+	}
+	if path := ix.OfOthers(uid, gid); path != "" {
+		return fmt.Sprintf("%q belongs to another user or group than %d and %d", path, uid, gid), nil
+	}
+	return "", nil
+}
