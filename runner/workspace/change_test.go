@@ -43,7 +43,7 @@ func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
 	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
 		t.Errorf("the transcript tells of %+v", view.Change)
 	}
-	if err := must(w.OpenWorkDir("."))(t).Close(); err != nil || w.kept {
+	if err := must(w.OpenWorkDir("", "."))(t).Close(); err != nil || w.kept {
 		t.Errorf("the work counts as kept while the agent goes on: %v", err)
 	}
 }
@@ -132,14 +132,14 @@ func TestPathsThatAreNotUnicodeAreQuoted(t *testing.T) {
 func TestTheWorkingDirectoryIsOpenedWithoutWaiting(t *testing.T) {
 	repo := seeded(t)
 	w := working(t, repo.Dir)
-	root := must(w.OpenWorkDir("src"))(t)
+	root := must(w.OpenWorkDir("", "src"))(t)
 	if _, err := root.Stat("main.go"); err != nil {
 		t.Error(err)
 	}
 	ok(t, root.Close())
 	ok(t, syscall.Mkfifo(repo.Path("pipe"), 0o600))
 	for _, path := range []string{"pipe", "nowhere"} {
-		if _, err := w.OpenWorkDir(path); err == nil {
+		if _, err := w.OpenWorkDir("", path); err == nil {
 			t.Errorf("%s was opened", path)
 		}
 	}
