@@ -207,7 +207,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			f.view.LastMessage = text
 		}
 		if f.entries {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.message(text)})
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.excerpt(text, f.cut.MessageLines)})
 			at++
 		}
 	}
@@ -295,7 +295,6 @@ func (c *Call) finish(f ToolFinished, cut Cut) {
 	c.Finished = true
 	c.Failed = f.Failed
 	c.Output = cut.text(f.Output)
-	c.Truncated = f.Truncated
 	c.File = f.File
 	c.Bytes = f.Bytes
 	c.Seconds = f.Seconds
