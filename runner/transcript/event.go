@@ -311,6 +311,9 @@ func (c *Change) Lines() string {
 	return fmt.Sprintf("+%s −%s", Thousands(int64(c.Insertions)), Thousands(int64(c.Deletions)))
 }
 
+// Size is how many files and lines it changes.
+func (c *Change) Size() string { return Count(len(c.Files), "file") + ", " + c.Lines() }
+
 // ChangeFile is one file of the change set. Modes and ids are git's; both are
 // empty where the file does not exist.
 type ChangeFile struct {

@@ -240,22 +240,31 @@ func (u *Usage) add(more Usage) {
 // come as the API sent them, so that one of a shape that is not known is none.
 func messageText(item json.RawMessage) string {
 	var message struct {
-		Type    string `json:"type"`
-		Content []struct {
-			Text    string `json:"text"`
-			Refusal string `json:"refusal"`
-		} `json:"content"`
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(item, &message); err != nil || message.Type != "message" {
+	if json.Unmarshal(item, &message) != nil || message.Type != "message" {
 		return ""
 	}
-	var parts []string
-	for _, part := range message.Content {
+	return PartsText(message.Content)
+}
+
+// PartsText is the text of the parts of a message; "" for what is no list of parts.
+func PartsText(content json.RawMessage) string {
+	var parts []struct {
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, part := range parts {
 		if text := part.Text + part.Refusal; text != "" {
-			parts = append(parts, text)
+			texts = append(texts, text)
 		}
 	}
-	return strings.Join(parts, "\n\n")
+	return strings.Join(texts, "\n\n")
 }
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {

@@ -147,7 +147,7 @@ func files(c *transcript.Change) section {
 		return section{head: "\n## Files\n\n", rows: []string{"No file was changed.\n"}}
 	}
 	return section{
-		head: fmt.Sprintf("\n## Files\n\n%s, %s\n\n| | File | + | − |\n|---|---|--:|--:|\n", transcript.Count(len(c.Files), "file"), c.Lines()),
+		head: "\n## Files\n\n" + c.Size() + "\n\n| | File | + | − |\n|---|---|--:|--:|\n",
 		rows: rowsOf(c.Files, fileRow), most: 50, share: 8_000, more: "file",
 	}
 }

@@ -39,9 +39,6 @@ type part struct {
 	Text  excerpt
 }
 
-// Folds says whether there is anything to fold.
-func (e *entry) Folds() bool { return len(e.Parts) > 0 || e.Diff != nil || e.File != "" }
-
 // clock is how long after the start an event came.
 func clock(start, at time.Time) string {
 	d := max(0, at.Sub(start)).Truncate(time.Second)

@@ -25,7 +25,7 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 		return err
 	}
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: templates}
-	p.print("head", newPage(first))
+	p.print("head", first)
 	if err := p.timeline(log, first); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	room := &scale{}
-	first := &overview{}
+	first := &overview{patches: map[string][]int64{}}
 	entries := newAssembler(room, nil)
 	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error {
 		all, err := entries.add(e)
@@ -55,7 +55,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	for _, entry := range entries.rest() {
 		first.note(entry)
 	}
-	first.view = view
+	first.View = view
 	first.limit = room.limit(pageBytes)
 	first.endless = entries.waiting
 	return first, nil
@@ -90,7 +90,7 @@ func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
 		return fmt.Errorf("read transcript: %w", err)
 	}
 	entries := newAssembler(limit(first.limit), first.endless)
-	left := first.view.Events
+	left := first.View.Events
 	for e, err := range transcript.Read(log) {
 		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) || left == 0 {
 			break
