@@ -63,12 +63,7 @@ const (
 	maxHosts = 1000
 )
 
-var hostForm = &form{about: "host, also with *. in front and a port", check: checkHost, pattern: `[^\s/@?#,]+`}
-
-func checkHost(s string) error {
-	_, err := reach.ParseEntry(s)
-	return err
-}
+var hostForm = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`}
 
 // network takes a word of k's, or a mapping with the key allow.
 func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Value) bool {
@@ -109,14 +104,8 @@ func (d *decoder) allowed(path string, node *yaml.Node) (hosts []string, fits bo
 		return nil, d.complain(path, list, "names more than 1000 hosts")
 	}
 	into := reflect.ValueOf(&hosts).Elem()
-	before := d.report.count()
-	d.value(hostsKey(path), path, list, into)
-	return hosts, d.report.count() == before
-}
-
-// hostsKey is the key of a list of hosts at path.
-func hostsKey(path string) *key {
-	return newKey(map[string]rule{path: {path: path, form: hostForm}}, path, reflect.TypeFor[[]string]())
+	hostsKey := newKey(map[string]rule{path: {path: path, form: hostForm}}, path, into.Type())
+	return hosts, d.value(hostsKey, path, list, into)
 }
 
 // networkSchema is what may be written for k.
