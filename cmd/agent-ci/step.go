@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -23,15 +22,8 @@ func inStep(p process) process {
 	if p.variable("GITHUB_ACTIONS") != "true" {
 		return p
 	}
-	p.stdout, p.stderr = harmless(p.stdout), harmless(p.stderr)
+	p.stdout, p.stderr = actions.NewLog(p.stdout), actions.NewLog(p.stderr)
 	return p
-}
-
-func harmless(w io.Writer) io.Writer {
-	if log, done := w.(*actions.Log); done {
-		return log
-	}
-	return actions.NewLog(w)
 }
 
 // stepOf is the step that the process is, nil outside of GitHub Actions.
