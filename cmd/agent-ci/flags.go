@@ -141,18 +141,13 @@ func reserved() []string {
 	return names
 }
 
-// wrong tells that the command was called wrongly.
 func (f *flagSet) wrong(p process, format string, args ...any) int {
-	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help for how it is called.\n", f.Name(), sentence(fmt.Sprintf(format, args...)), f.Name())
-	return exitInvalid
-}
-
-// sentence has a mark at its end.
-func sentence(s string) string {
-	if strings.HasSuffix(s, "?") {
-		return s
+	problem := fmt.Sprintf(format, args...)
+	if !strings.HasSuffix(problem, "?") {
+		problem += "."
 	}
-	return s + "."
+	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help for how it is called.\n", f.Name(), problem, f.Name())
+	return exitInvalid
 }
 
 func (f *flagSet) help() string {

@@ -50,7 +50,6 @@ const (
 	exitInvalid = 2
 )
 
-// command is a subcommand.
 type command struct {
 	name    string
 	args    string // as the usage line shows them
@@ -79,7 +78,6 @@ var anyOperands = operands{most: math.MaxInt}
 
 var oneRunDirectory = operands{1, 1, "it takes one run directory"}
 
-// run does what the command is for.
 func (c command) run(ctx context.Context, p process, args []string) int {
 	flags := newFlags(c)
 	do := c.define(flags)

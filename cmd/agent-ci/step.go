@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// variable is the value of a variable of the process.
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
 
 // inStep is p for a step of GitHub Actions, whose runner reads what is printed
@@ -92,7 +91,6 @@ func failOnWords() []string {
 	return words
 }
 
-// status is the exit status for a result.
 func (f failOn) status(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:

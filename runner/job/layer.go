@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// Kind is what a layer is made of.
 type Kind int
 
-// The kinds of layer.
 const (
 	File     Kind = iota // a job file
 	Defaults             // a file with a repository's defaults: like a job, without name and task

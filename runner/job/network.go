@@ -18,10 +18,8 @@ type Network struct {
 	Allow []string // hosts, as reach.ParseEntry reads them
 }
 
-// Listed says that there is a list.
 func (n Network) Listed() bool { return len(n.Allow) > 0 }
 
-// IsZero says that nothing is set.
 func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
 
 // String is the network for a reader: the word, or "allow list:" and its hosts.
@@ -32,12 +30,10 @@ func (n Network) String() string {
 	return n.Mode
 }
 
-// allowedHosts is the form of a list in JSON.
 type allowedHosts struct {
 	Allow []string `json:"allow"`
 }
 
-// MarshalJSON writes the word or the list.
 func (n Network) MarshalJSON() ([]byte, error) {
 	if n.Listed() {
 		return json.Marshal(allowedHosts{n.Allow})
@@ -45,7 +41,6 @@ func (n Network) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n.Mode)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
 func (n *Network) UnmarshalJSON(data []byte) error {
 	*n = Network{}
 	if len(data) > 0 && data[0] == '{' {

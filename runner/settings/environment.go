@@ -46,7 +46,6 @@ func (e Environment) Absolute(root string, paths []string) []string {
 // InActions says whether this is a step of a job in GitHub Actions.
 func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
 
-// Token is the GitHub token; empty where there is none.
 func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
 
 // RunLink is the page of the run in Actions; empty elsewhere.

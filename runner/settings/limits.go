@@ -22,7 +22,6 @@ func LimitKey(reason string) string {
 	return "limits." + reason
 }
 
-// LimitOf is the limit that a key names.
 func LimitOf(l job.Limits, key string) float64 {
 	switch limit := limitIn(&l, key); {
 	case limit.CanInt():

@@ -333,7 +333,6 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	return schema, nil
 }
 
-// ParseOutputSchema takes a JSON Schema.
 func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(content, &schema); err != nil {
@@ -350,7 +349,6 @@ func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	return s, err
 }
 
-// Check says what is wrong with a value.
 func (s OutputSchema) Check(raw json.RawMessage) error {
 	var value map[string]any
 	if err := json.Unmarshal(raw, &value); err != nil {

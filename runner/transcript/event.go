@@ -250,7 +250,6 @@ type Plan struct {
 	Steps       []PlanStep `json:"steps"`
 }
 
-// PlanStep is one step of a plan.
 type PlanStep struct {
 	Step   string `json:"step"`
 	Status string `json:"status"` // pending, in_progress, completed
@@ -293,7 +292,6 @@ func (r VerifyRow) Result() string {
 	return "passed"
 }
 
-// Change is the change set.
 type Change struct {
 	TreeSHA    string       `json:"tree_sha"`
 	Files      []ChangeFile `json:"files"`

@@ -47,7 +47,6 @@ func (f *fold) all(r io.Reader) (*View, error) {
 	return f.view, nil
 }
 
-// fold builds a view event by event.
 type fold struct {
 	view    *View
 	visit   func(*View, Event) error // may be nil

@@ -33,7 +33,6 @@ func blocks(s string, form bool) []string {
 	return p.blocks
 }
 
-// prose turns lines into blocks.
 type prose struct {
 	form   bool // headings and boxes stay
 	rest   []string

@@ -71,7 +71,6 @@ func (a *assembler) rest() []*entry {
 	return rest
 }
 
-// enter puts a new entry into the timeline.
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	a.cut.mark()
 	n := &entry{Seq: e.Seq, At: clock(a.start, e.Time), Kind: kind, Name: field(name)}
@@ -181,7 +180,6 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	}
 }
 
-// tokens are those of one response.
 func tokens(u transcript.Usage) string {
 	return fmt.Sprintf("%s in, %s out", transcript.Thousands(u.Input), transcript.Thousands(u.Output))
 }

@@ -49,7 +49,6 @@ func clock(start, at time.Time) string {
 	return fmt.Sprintf("%d:%02d", m, s)
 }
 
-// finish ends a call.
 func (e *entry) finish(c cutter, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)

@@ -43,7 +43,6 @@ var shownElsewhere = []string{
 	"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
 }
 
-// output shows an item of a response.
 func (a *assembler) output(n *entry, raw json.RawMessage) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil {

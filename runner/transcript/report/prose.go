@@ -34,7 +34,6 @@ var markdownMarks = sync.OnceValue(func() marks {
 	}
 })
 
-// prose lays out a message.
 func prose(e excerpt) []block {
 	all := blocks(e.Head)
 	if e.Hidden != "" {
@@ -53,7 +52,6 @@ func blocks(s string) []block {
 	return p.blocks
 }
 
-// layout turns lines into blocks.
 type layout struct {
 	marks  marks
 	rest   []string
