@@ -52,19 +52,19 @@ func (e *entry) prepare(call Call) (prepared, error) {
 	}
 	arguments, problem := e.parse(call)
 	if problem != "" {
-		return prepared{refusal: e.spec.Name + ": " + problem}, nil
+		return prepared{refusal: e.Spec.Name + ": " + problem}, nil
 	}
 	if escalates(arguments) {
 		return prepared{refusal: approvalNever + ". Run it again without asking for permissions."}, nil
 	}
-	translate(e.spec.Name, ownName(call.Name), arguments)
+	translate(e.Spec.Name, ownName(call.Name), arguments)
 	ignored := e.dropPublished(arguments)
 	problem, err := e.schema.check(arguments)
 	if err != nil {
 		return prepared{}, err
 	}
 	if problem != "" {
-		return prepared{refusal: e.spec.Name + ": " + problem}, nil
+		return prepared{refusal: e.Spec.Name + ": " + problem}, nil
 	}
 	if call.Input, err = e.input(arguments); err != nil {
 		return prepared{}, err

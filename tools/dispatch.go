@@ -88,31 +88,30 @@ func (d *Dispatcher) target(call Call) target {
 	if t.entry == nil || call.Refused != "" {
 		return t
 	}
-	t.Tool = t.entry.spec.Name
-	t.Mutates = t.entry.tool.Mutates()
+	t.Tool = t.entry.Spec.Name
+	t.Mutates = t.entry.Mutates
 	if t.entry.denied != "" {
 		return t
 	}
 	t.Offered = slices.Contains(d.Offered, t.Tool)
 	if t.ready, t.err = t.entry.prepare(call); t.err == nil && t.ready.refusal == "" {
-		t.Mutates = mutates(t.entry.tool, t.ready.call)
+		t.Mutates = t.entry.mutates(t.ready.call)
 	}
 	return t
 }
 
 // mutates says whether a call mutates. One at which the tool breaks down does:
 // it runs alone, and its Run tells of the fault.
-func mutates(tool Tool, call Call) (yes bool) {
-	mixed, ok := tool.(Mixed)
-	if !ok {
-		return tool.Mutates()
+func (t Tool) mutates(call Call) (yes bool) {
+	if t.MutatesCall == nil {
+		return t.Mutates
 	}
 	defer func() {
 		if recover() != nil {
 			yes = true
 		}
 	}()
-	return mixed.MutatesCall(call)
+	return t.MutatesCall(call)
 }
 
 func (d *Dispatcher) started(t target) error {
@@ -168,7 +167,7 @@ func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran b
 		return Refuse(refusal), false, err
 	}
 	err = guard("the tool", func() (err error) {
-		result, err = t.entry.tool.Run(ctx, t.ready.call)
+		result, err = t.entry.Run(ctx, t.ready.call)
 		return err
 	})
 	if err == nil {

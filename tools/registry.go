@@ -19,11 +19,9 @@ type Access struct {
 	Deny  []string // may not be called; wins over Allow
 }
 
-// entry is a tool with its spec, which is asked for once: what the model is
-// told must not change during a run.
+// entry is a tool and what checks and refuses its calls.
 type entry struct {
-	tool   Tool
-	spec   Spec
+	Tool
 	schema schema
 	denied string // the words that refuse it, or empty
 }
@@ -32,13 +30,12 @@ type entry struct {
 func New(tools ...Tool) *Registry {
 	r := &Registry{byName: make(map[string]*entry, len(tools))}
 	for _, tool := range tools {
-		e := &entry{tool: tool, spec: tool.Spec()}
-		e.schema.source = accepted(e.spec)
-		if _, twice := r.byName[e.spec.Name]; twice {
-			panic("tools: two tools are named " + e.spec.Name)
+		e := &entry{Tool: tool, schema: schema{source: accepted(tool.Spec)}}
+		if _, twice := r.byName[e.Spec.Name]; twice {
+			panic("tools: two tools are named " + e.Spec.Name)
 		}
 		r.tools = append(r.tools, e)
-		r.byName[e.spec.Name] = e
+		r.byName[e.Spec.Name] = e
 	}
 	return r
 }
@@ -54,7 +51,7 @@ func accepted(spec Spec) json.RawMessage {
 }
 
 // takesText says whether the tool's Run gets text in place of a JSON object.
-func (e *entry) takesText() bool { return e.spec.Parameters == nil && e.spec.Accepts == nil }
+func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
 // Restrict narrows what may be called. The error names what no tool is called.
 func (r *Registry) Restrict(access Access) error {
@@ -69,9 +66,9 @@ func (r *Registry) Restrict(access Access) error {
 	for _, e := range r.tools {
 		switch {
 		case denied[e]:
-			e.denied = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.spec.Name)
+			e.denied = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.Spec.Name)
 		case len(allowed) > 0 && !allowed[e]:
-			e.denied = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.spec.Name)
+			e.denied = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.Spec.Name)
 		default:
 			e.denied = ""
 		}
@@ -96,7 +93,7 @@ func (r *Registry) Names() []string {
 	var names []string
 	for _, e := range r.tools {
 		if e.denied == "" {
-			names = append(names, e.spec.Name)
+			names = append(names, e.Spec.Name)
 		}
 	}
 	return names
@@ -117,8 +114,8 @@ func (r *Registry) Denial(name string) string {
 func (r *Registry) Specs(offered []string) []Spec {
 	var specs []Spec
 	for _, e := range r.tools {
-		if e.denied == "" && slices.Contains(offered, e.spec.Name) {
-			specs = append(specs, e.spec)
+		if e.denied == "" && slices.Contains(offered, e.Spec.Name) {
+			specs = append(specs, e.Spec)
 		}
 	}
 	return specs

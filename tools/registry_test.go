@@ -24,7 +24,11 @@ var (
 // builtin is a tool that the API knows.
 type builtin struct{ fake }
 
-func (builtin) Spec() Spec { return Spec{Name: "native", Builtin: "native"} }
+func (b builtin) tool() Tool {
+	tool := b.fake.tool()
+	tool.Spec = Spec{Name: "native", Builtin: "native"}
+	return tool
+}
 
 func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 	for _, test := range []struct {
@@ -121,7 +125,7 @@ func TestRestrict(t *testing.T) {
 		{"unknown", Access{Deny: []string{"fly"}}, nil, `tools.deny: there is no tool "fly"; the tools are exec_command, update_plan, read_file`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := New(execFake, planFake, readFake)
+			r := registry(execFake, planFake, readFake)
 			err := r.Restrict(test.access)
 			if test.err != "" {
 				if err == nil || err.Error() != test.err {
@@ -147,9 +151,9 @@ func TestRestrict(t *testing.T) {
 }
 
 func TestAnAliasStandsForTheOfferedTool(t *testing.T) {
-	r := New(execFake, shellFake)
+	r := registry(execFake, shellFake)
 	for offered, want := range map[string]string{"exec_command": "exec_command", "shell": "shell", "": "exec_command"} {
-		if found := r.find("bash", []string{offered}); found == nil || found.spec.Name != want {
+		if found := r.find("bash", []string{offered}); found == nil || found.Spec.Name != want {
 			t.Errorf("offered %q: got %v, want %s", offered, found, want)
 		}
 	}
@@ -164,5 +168,5 @@ func TestTwoToolsOfOneName(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	New(readFake, readFake)
+	registry(readFake, readFake)
 }

@@ -154,7 +154,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher, question.New(ask))
+	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
 }
 
 // ignoredBy says what searches and listings leave out: what git would not commit.

@@ -52,14 +52,6 @@ type grepArguments struct {
 	IgnoreCase bool     `json:"ignore_case"`
 }
 
-func (grepFiles) Spec() tools.Spec { return grepSpec }
-func (grepFiles) Mutates() bool    { return false }
-
-// Run searches.
-func (g grepFiles) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return answer(grepSpec.Name, call, func(a grepArguments) (tools.Result, error) { return g.grep(ctx, a) })
-}
-
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
 	q, err := a.query()
 	if err != nil {
@@ -93,11 +85,8 @@ type query struct {
 }
 
 func (a *grepArguments) query() (query, error) {
-	q := query{limit: defaultFound}
 	a.Path = cmp.Or(a.Path, ".")
-	if a.Limit != nil {
-		q.limit = min(whole(*a.Limit), mostFound)
-	}
+	q := query{limit: min(whole(a.Limit, defaultFound), mostFound)}
 	if q.limit < 1 {
 		return q, refusal("limit must be greater than zero")
 	}
