@@ -6,6 +6,7 @@ package reach
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -68,11 +69,7 @@ func (t Target) Entry() string {
 
 // String is host and port as a request has them.
 func (t Target) String() string {
-	port := strconv.Itoa(int(t.Port))
-	if t.Addr.Is6() {
-		return "[" + t.Addr.String() + "]:" + port
-	}
-	return t.Host() + ":" + port
+	return net.JoinHostPort(t.Host(), strconv.Itoa(int(t.Port)))
 }
 
 // splitPort cuts the port off. 0 stands for none.
