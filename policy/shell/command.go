@@ -90,14 +90,9 @@ func (r *reader) known(script Word, inner origin) {
 
 // joined reads words as a script, as eval does.
 func (r *reader) joined(words []Word, inner origin) {
-	texts := make([]string, 0, len(words))
-	for _, w := range words {
-		if !w.Known {
-			return
-		}
-		texts = append(texts, w.Text)
+	if known := (Command{Words: words}).Prefix(); len(known) == len(words) {
+		r.script(strings.Join(known, " "), inner)
 	}
-	r.script(strings.Join(texts, " "), inner)
 }
 
 // mostStarts is how many words a command is looked for behind when it may

@@ -65,13 +65,7 @@ func (c Command) Prefix() []string {
 }
 
 // String is the command as a line for a person.
-func (c Command) String() string {
-	texts := make([]string, 0, len(c.Words))
-	for _, w := range c.Words {
-		texts = append(texts, w.Text)
-	}
-	return strings.Join(texts, " ")
-}
+func (c Command) String() string { return textOf(c.Words) }
 
 // ReadArgv reads a program with its arguments.
 func ReadArgv(argv []string) Reading {

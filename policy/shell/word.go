@@ -24,6 +24,15 @@ func literals(argv []string) []Word {
 	return words
 }
 
+// textOf is the words as one line.
+func textOf(words []Word) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.Text
+	}
+	return strings.Join(texts, " ")
+}
+
 // wordOf is what is certain of a word of a script.
 func wordOf(w *syntax.Word) Word {
 	b := wordBuilder{known: true}
