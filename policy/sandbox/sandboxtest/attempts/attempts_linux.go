@@ -61,7 +61,7 @@ func fileAttempts() []Attempt {
 		{Name: "make a folder outside", Do: func(w World) error { return os.Mkdir(w.outside("folder"), 0o755) }},
 		{Name: "make a named pipe outside", Do: func(w World) error { return unix.Mkfifo(w.outside("pipe"), 0o600) }},
 		{Name: "make a symbolic link outside", Do: func(w World) error { return os.Symlink("/", w.outside("link")) }},
-		{Name: "bind a socket outside", Do: func(w World) error { return bindSocket(w.outside("bound.sock")) }},
+		{Name: "bind a socket outside", Do: func(w World) error { return BindSocket(w.outside("bound.sock")) }},
 		{Name: "move a file out", Do: func(w World) error {
 			return errors.Join(create(w.workspace("mine")), os.Rename(w.workspace("mine"), w.outside("mine")))
 		}},
@@ -299,7 +299,7 @@ func kernelAttempts() []Attempt {
 		{Name: "watch events of the machine", Do: func(World) error {
 			return errorOf(unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5}, 0, -1, -1, 0))
 		}},
-		{Name: "handle page faults", Do: func(World) error { return call(unix.SYS_USERFAULTFD, 0, 0, 0, 0, 0, 0) }},
+		{Name: "handle page faults", Do: zero(unix.SYS_USERFAULTFD)},
 		{Name: "set up io_uring", Do: func(World) error {
 			var params [30]uint32
 			return call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)), 0, 0, 0, 0)
@@ -337,7 +337,7 @@ func kernelAttempts() []Attempt {
 		{Name: "load a kernel module", Do: zero(unix.SYS_INIT_MODULE), Unproven: true},
 		{Name: "load another kernel", Do: zero(unix.SYS_KEXEC_LOAD), Unproven: true},
 		{Name: "restart the machine", Do: func(World) error { return unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_ON) }, Unproven: true},
-		{Name: "swap", Do: func(w World) error { return call(unix.SYS_SWAPON, 0, 0, 0, 0, 0, 0) }, Unproven: true},
+		{Name: "swap", Do: zero(unix.SYS_SWAPON), Unproven: true},
 		{Name: "account processes", Do: func(World) error { return unix.Acct("") }, Unproven: true},
 		{Name: "call by 32-bit numbers", Do: by32Bit},
 		{Name: "call by x32 numbers", Do: func(World) error { return call(0x40000000+unix.SYS_GETPID, 0, 0, 0, 0, 0, 0) }, Unproven: true},
@@ -580,12 +580,13 @@ func sendDatagram(path string) error {
 	return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: path})
 }
 
-func bindSocket(path string) error {
+// BindSocket makes a socket that nobody listens on.
+func BindSocket(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
 	}
-	return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
+	return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Close(fd))
 }
 
 // openBlockDevice tries all that the kernel names.
