@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -77,25 +78,31 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 
 // target is a call with what the registry knows of it.
 type target struct {
-	entry *entry   // nil when no tool has the name
-	ready prepared // what the tool's Run gets
-	err   error    // why it could not be prepared
 	Started
+	entry   *entry   // nil when no tool has the name
+	ready   Call     // what the tool's Run gets
+	ignored []string // arguments that were taken away
+	refusal string   // why the tool is not asked, in words for the model
+	err     error    // why the call could not be prepared
 }
 
 func (d *Dispatcher) target(call Call) target {
-	t := target{entry: d.Registry.find(call.Name, d.Offered), Started: Started{Call: call, Tool: call.Name}}
-	if t.entry == nil || call.Refused != "" {
+	t := target{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
+	switch {
+	case call.Refused != "":
+		t.refusal = call.Refused
+		return t
+	case t.entry == nil:
+		t.refusal = d.unknown(call)
 		return t
 	}
-	t.Tool = t.entry.Spec.Name
-	t.Mutates = t.entry.Mutates
-	if t.entry.denied != "" {
+	t.Tool, t.Mutates, t.refusal = t.entry.Spec.Name, t.entry.Mutates, t.entry.denied
+	if t.refusal != "" {
 		return t
 	}
 	t.Offered = slices.Contains(d.Offered, t.Tool)
-	if t.ready, t.err = t.entry.prepare(call); t.err == nil && t.ready.refusal == "" {
-		t.Mutates = t.entry.mutates(t.ready.call)
+	if t.err = t.prepare(); t.err == nil && t.refusal == "" {
+		t.Mutates = t.entry.mutates(t.ready)
 	}
 	return t
 }
@@ -167,30 +174,19 @@ func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran b
 		return Refuse(refusal), false, err
 	}
 	err = guard("the tool", func() (err error) {
-		result, err = t.entry.Run(ctx, t.ready.call)
+		result, err = t.entry.Run(ctx, t.ready)
 		return err
 	})
 	if err == nil {
-		result = result.preceded(note(t.ready.ignored))
+		result = result.preceded(note(t.ignored))
 	}
 	return result, true, err
 }
 
 // refusal is why the tool is not asked, in words for the model.
 func (d *Dispatcher) refusal(ctx context.Context, t target) (string, error) {
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case t.Call.Refused != "":
-		return t.Call.Refused, nil
-	case t.entry == nil:
-		return d.unknown(t.Call), nil
-	case t.entry.denied != "":
-		return t.entry.denied, nil
-	case t.err != nil:
-		return "", t.err
-	case t.ready.refusal != "":
-		return t.ready.refusal, nil
+	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
+		return t.refusal, err
 	}
 	return d.before(ctx, t)
 }

@@ -25,7 +25,7 @@ type Hook interface {
 func (d *Dispatcher) before(ctx context.Context, t target) (refusal string, err error) {
 	for _, hook := range d.Hooks {
 		err = guard("a hook", func() (err error) {
-			if refusal, err = hook.Before(ctx, t.Tool, t.ready.call); err != nil {
+			if refusal, err = hook.Before(ctx, t.Tool, t.ready); err != nil {
 				return fmt.Errorf("a hook failed: %w", err)
 			}
 			return nil
