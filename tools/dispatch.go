@@ -3,7 +3,9 @@ package tools
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +17,11 @@ type Dispatcher struct {
 	Registry *Registry
 	Outputs  *Outputs
 	Observer Observer // may be nil
-	Hooks    []Hook   // asked in their order
 	Offered  []string // tools that the model was told of
+	// Aside gives words for the model that stand before the output of a call that was
+	// run; empty for none. It is called from several goroutines, also when the run has
+	// been cancelled, and may be nil.
+	Aside func() string
 }
 
 // parallelCalls is how many calls run at once.
@@ -51,16 +56,15 @@ type Finished struct {
 	Fault error
 }
 
-// Panic is a tool, or a hook, that panicked.
+// Panic is a tool that panicked.
 type Panic struct {
-	What  string // "the tool", or "a hook"
 	Value any
 	Stack []byte
 }
 
 // Error is for the model too, so it leaves out what only a developer can use.
 func (p *Panic) Error() string {
-	return p.What + " broke down. This is a fault of agent-ci, not of the call; try another way"
+	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
 }
 
 // Dispatch runs calls and returns their results in the order of the calls.
@@ -149,7 +153,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	result, whole := d.Outputs.finish(t.Call, result)
 	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
 	if ran {
-		ended.Result = d.after(ctx, ended)
+		ended.Result = result.preceded(d.aside())
 	}
 	if d.Observer != nil {
 		d.Observer.Finished(ended)
@@ -169,11 +173,10 @@ func brokenOff(result Result, words string) Result {
 
 // answer is the tool's result; ran says whether the tool was asked.
 func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran bool, err error) {
-	refusal, err := d.refusal(ctx, t)
-	if err != nil || refusal != "" {
-		return Refuse(refusal), false, err
+	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
+		return Refuse(t.refusal), false, err
 	}
-	err = guard("the tool", func() (err error) {
+	err = guard(func() (err error) {
 		result, err = t.entry.Run(ctx, t.ready)
 		return err
 	})
@@ -183,12 +186,42 @@ func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran b
 	return result, true, err
 }
 
-// refusal is why the tool is not asked, in words for the model.
-func (d *Dispatcher) refusal(ctx context.Context, t target) (string, error) {
-	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
-		return t.refusal, err
+// guard keeps a panic of a tool, and a runtime.Goexit, from ending more than the
+// call.
+func guard(run func() error) error {
+	err := errors.New("the tool ended without a result")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if value := recover(); value != nil {
+				err = &Panic{Value: value, Stack: debug.Stack()}
+			}
+		}()
+		err = run()
+	}()
+	<-done
+	return err
+}
+
+func (d *Dispatcher) aside() string {
+	if d.Aside == nil {
+		return ""
 	}
-	return d.before(ctx, t)
+	words := d.Aside()
+	if words == "" {
+		return ""
+	}
+	return d.Outputs.clean(words) + "\n"
+}
+
+// preceded is r with words before all that the model gets.
+func (r Result) preceded(words string) Result {
+	if len(r.Commands) > 0 {
+		r.Commands[0].Output = words + r.Commands[0].Output
+	}
+	r.Output = words + r.Output
+	return r
 }
 
 // unknown names the tools that the model was told of; of others it knows no

@@ -130,7 +130,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
 	if a.Job.Policy.Network.Listed() {
-		dispatcher.Hooks = append(dispatcher.Hooks, a.Sandboxes.Hosts())
+		dispatcher.Aside = a.Sandboxes.RefusedHosts
 	}
 	a.conversation.Tools = dispatcher
 	return nil
