@@ -184,23 +184,20 @@ func (t *Tools) folder(workdir string) (path, problem string) {
 		return "", fmt.Sprintf("workdir %q: there is no such directory", workdir)
 	case !info.IsDir():
 		return "", fmt.Sprintf("workdir %q is not a directory", workdir)
-	case !within(t.options.Dir, path):
+	case !leadsInto(t.options.Dir, path):
 		return "", fmt.Sprintf("workdir %q is outside %s; give a directory in it, or none and use cd", workdir, t.options.Dir)
 	}
 	return path, ""
 }
 
-// within says whether path is dir or below it, links followed.
-func within(dir, path string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
+// leadsInto says whether path is dir or below it, links followed.
+func leadsInto(dir, path string) bool {
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return false
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return false
-	}
-	inside, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(inside)
+	_, inside := tools.Below(dir, real)
+	return inside
 }
 
 // limit is what a call that asked for some milliseconds gets.

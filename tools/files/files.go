@@ -43,7 +43,7 @@ type Checkout struct {
 // Ignores says whether git leaves out a file, whose path is clean, without links
 // and relative to dir, a folder of the checkout.
 func (c Checkout) Ignores(dir, name string) (bool, error) {
-	prefix, inside := localTo(c.Top, dir)
+	prefix, inside := tools.Below(c.Top, dir)
 	if !inside {
 		return false, nil
 	}

@@ -75,7 +75,7 @@ func (p place) find(name string) (spot, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(p.Dir, path)
 	}
-	if inside, ok := below(p.Outputs, path); ok {
+	if inside, ok := tools.Below(p.Outputs, path); ok {
 		root, err := os.OpenRoot(p.Outputs)
 		if err != nil {
 			return spot{}, refusal(fmt.Sprintf("there is no output %s", inside))
@@ -89,7 +89,7 @@ func (p place) find(name string) (spot, error) {
 			return spot{}, err
 		}
 	}
-	inside, ok := below(p.Dir, path)
+	inside, ok := tools.Below(p.Dir, path)
 	switch {
 	case !ok && view == nil:
 		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir))
@@ -178,7 +178,7 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 		return walk.Rules{All: true}, nil
 	}
 	top, prefix := p.Root, "."
-	if above, ok := localTo(p.Checkout.Top, p.Dir); ok && above != "." {
+	if above, ok := tools.Below(p.Checkout.Top, p.Dir); ok && above != "." {
 		opened, err := os.OpenRoot(p.Checkout.Top)
 		if err != nil {
 			return walk.Rules{}, fmt.Errorf("open the checkout: %w", err)
@@ -205,27 +205,6 @@ func (p place) target(inside string) string {
 		return inside
 	}
 	return target
-}
-
-// below gives path as relative to dir.
-func below(dir, path string) (inside string, ok bool) {
-	if dir == "" {
-		return "", false
-	}
-	if inside, ok = localTo(dir, path); ok {
-		return inside, true
-	}
-	// Where a folder above dir is a link (macOS's /tmp), the path may be spelt
-	// either way.
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return localTo(real, path)
-	}
-	return "", false
-}
-
-func localTo(dir, path string) (inside string, ok bool) {
-	inside, err := filepath.Rel(dir, path)
-	return inside, err == nil && filepath.IsLocal(inside)
 }
 
 // inGitDirectory ignores case: some file systems do.
