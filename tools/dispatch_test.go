@@ -242,7 +242,7 @@ func TestEachCallGetsAResult(t *testing.T) {
 		fake{name: "refuses", run: func(context.Context, Call) (Result, error) { return Refuse("no"), nil }},
 		fake{name: "denied"},
 	)
-	if err := d.Registry.Restrict(Access{Deny: []string{"denied"}}); err != nil {
+	if err := d.Registry.Restrict(nil, []string{"denied"}); err != nil {
 		t.Fatal(err)
 	}
 	seen := new(journal)

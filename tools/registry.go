@@ -13,12 +13,6 @@ type Registry struct {
 	byName map[string]*entry
 }
 
-// Access narrows what may be called; names are of tools or of their aliases.
-type Access struct {
-	Allow []string // when not empty, nothing else may be called
-	Deny  []string // may not be called; wins over Allow
-}
-
 // entry is a tool and what checks and refuses its calls.
 type entry struct {
 	Tool
@@ -53,13 +47,15 @@ func accepted(spec Spec) json.RawMessage {
 // takesText says whether the tool's Run gets text in place of a JSON object.
 func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
-// Restrict narrows what may be called. The error names what no tool is called.
-func (r *Registry) Restrict(access Access) error {
-	allowed, err := r.named(access.Allow)
+// Restrict narrows what may be called, by names of tools or of their aliases: nothing
+// but allow, unless that is empty, and nothing of deny. The error names what no tool
+// is called.
+func (r *Registry) Restrict(allow, deny []string) error {
+	allowed, err := r.named(allow)
 	if err != nil {
 		return fmt.Errorf("tools.allow: %w", err)
 	}
-	denied, err := r.named(access.Deny)
+	denied, err := r.named(deny)
 	if err != nil {
 		return fmt.Errorf("tools.deny: %w", err)
 	}

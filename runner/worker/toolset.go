@@ -124,7 +124,7 @@ func (a *Agent) equip(ctx context.Context) error {
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
 	registry := tools.New(a.allTools(ctx, box, outputs)...)
-	if err := registry.Restrict(tools.Access{Allow: a.Job.Tools.Allow, Deny: a.Job.Tools.Deny}); err != nil {
+	if err := registry.Restrict(a.Job.Tools.Allow, a.Job.Tools.Deny); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
