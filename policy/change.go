@@ -79,7 +79,6 @@ var concernWords = map[Concern]string{
 	ConcernTooDeep:    "lies too deep to be part of a change",
 }
 
-// Changes judges changes.
 type Changes struct {
 	Protect []string // patterns, as Protected takes them
 	// Drop leaves the changes of protected paths out and lets the rest go on.

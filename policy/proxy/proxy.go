@@ -104,7 +104,6 @@ func (p *Proxy) Close() {
 	p.work.Wait()
 }
 
-// ServeHTTP answers one request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protocol := reach.HTTP
 	if r.Method == http.MethodConnect {

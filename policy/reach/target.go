@@ -51,7 +51,6 @@ func defaultPort(protocol string) uint16 {
 	return 80
 }
 
-// Host is the name or the address.
 func (t Target) Host() string {
 	if t.Addr.IsValid() {
 		return t.Addr.String()

@@ -107,7 +107,6 @@ func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	return l.texts(list)
 }
 
-// texts reads a list of text.
 func (l *loader) texts(list *starlark.List) ([]string, error) {
 	if err := l.count(list.Len()); err != nil {
 		return nil, err

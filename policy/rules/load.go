@@ -19,7 +19,6 @@ const (
 	maxTokens = 200_000 // words in the patterns and examples of all files
 )
 
-// File is a rules file.
 type File struct {
 	Name string // as messages call it
 	Data []byte
@@ -56,7 +55,6 @@ func Load(files ...File) (*Set, error) {
 	return l.set, nil
 }
 
-// loader gathers the rules of files.
 type loader struct {
 	set      *Set
 	examples []example
@@ -86,7 +84,6 @@ func (l *loader) load(file File) error {
 	return mistake(file.Name, run(program, functions))
 }
 
-// run executes a file within the limits.
 func run(program *starlark.Program, functions starlark.StringDict) error {
 	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)

@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Word is a word of a command.
 type Word struct {
 	// Text is the word without its quotes. Where it is not known it shows what
 	// stands there: $NAME for a variable, $(…) for the output of a command.

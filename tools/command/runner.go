@@ -19,7 +19,6 @@ import (
 // DefaultLimit is how long a command may run where Options does not say.
 const DefaultLimit = 30 * time.Minute
 
-// Options say how commands run.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
@@ -55,7 +54,6 @@ type Tools struct {
 	sessions sessions
 }
 
-// New makes the tools.
 func New(o Options) *Tools {
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit

@@ -38,7 +38,6 @@ const grepProperties = `"pattern":{"type":"string","description":"Regular expres
 	`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +
 	`"limit":{"type":"number","description":"Most paths to return. Defaults to 100."}`
 
-// grepFiles is grep_files.
 type grepFiles struct {
 	place
 	patience time.Duration

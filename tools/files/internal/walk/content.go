@@ -44,7 +44,6 @@ func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
 	return &Content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
 }
 
-// Read is io.Reader's.
 func (c *Content) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, io.EOF
@@ -64,7 +63,6 @@ func (c *Content) Read(p []byte) (int, error) {
 	}
 }
 
-// Close closes it.
 func (c *Content) Close() error {
 	if c.file != nil {
 		return c.file.Close()
