@@ -1,6 +1,15 @@
+// Package forgetest serves repositories, issues and pull requests as GitHub
+// does, for tests: the REST and GraphQL calls that agent-ci makes, and real git
+// over smart HTTP on the same loopback server. It owns a state that requests
+// change and tests read. It knows nothing of agent-ci.
+//
+// What it answers fits GitHub's published description of its REST API; where
+// that is silent (which request is refused, and in which words), it follows
+// what github.com does.
 package forgetest
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"net/http"
@@ -92,46 +101,47 @@ func (f *Forge) Requests() []Request {
 }
 
 // ServeHTTP answers one request. The body is read first, whatever the answer:
-// a client that is still writing would lose it.
+// a client that is still writing would lose it, and CGI takes none in chunks, as
+// git sends large packs.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, "the body ends early", http.StatusBadRequest)
 		return
 	}
-	call := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
-	request, reply, found := f.arrive(call)
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	request, reply, found := f.arrive(r, body)
 	if found && !reply.Late {
 		reply.write(w)
 		return
 	}
 	f.watched(w, request, func(w http.ResponseWriter) {
 		if found {
-			f.serve(httptest.NewRecorder(), call)
+			f.serve(httptest.NewRecorder(), r)
 			reply.write(w)
 			return
 		}
-		f.serve(w, call)
+		f.serve(w, r)
 	})
 }
 
-func (f *Forge) serve(w http.ResponseWriter, c *call) {
-	if repository, service, found := f.gitService(c.Request); found {
-		f.serveGit(w, c, repository, service)
+func (f *Forge) serve(w http.ResponseWriter, r *http.Request) {
+	if repository, service, found := f.gitService(r); found {
+		f.serveGit(w, r, repository, service)
 		return
 	}
-	f.mux.ServeHTTP(w, c.WithContext(withCall(c.Context(), c)))
+	f.mux.ServeHTTP(w, r)
 }
 
-// arrive notes a call and finds the fault that is to be its answer.
-func (f *Forge) arrive(c *call) (Request, Reply, bool) {
+// arrive notes a request and finds the fault that is to be its answer.
+func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	request := Request{
-		Method: c.Method, Path: strings.TrimPrefix(c.URL.Path, restPrefix),
-		Authorized: c.credentials == right, Body: c.body,
+		Method: r.Method, Path: strings.TrimPrefix(r.URL.Path, restPrefix),
+		Authorized: f.credentialsOf(r) == right, Body: body,
 	}
-	if _, _, found := f.gitService(c.Request); found {
+	if _, _, found := f.gitService(r); found {
 		request.Body = nil
 	}
 	f.requests = append(f.requests, request)

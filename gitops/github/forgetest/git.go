@@ -1,8 +1,10 @@
 package forgetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -19,7 +21,7 @@ func (r *Repository) runGit(args ...string) (string, error) {
 
 func (r *Repository) runGitWith(env []string, input string, args ...string) (string, error) {
 	cmd := exec.Command(r.forge.git, append([]string{"-C", r.Dir}, args...)...)
-	cmd.Env = append(append([]string{"PATH=" + searchPath()}, gitEnviron...), env...)
+	cmd.Env = append(append([]string{"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin")}, gitEnviron...), env...)
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.Output()
 	var failed *exec.ExitError
@@ -50,8 +52,9 @@ type commit struct {
 }
 
 type signature struct {
-	name, email string
-	date        time.Time
+	Name  string    `json:"name"`
+	Email string    `json:"email"`
+	Date  time.Time `json:"date"`
 }
 
 const commitFormat = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"

@@ -144,9 +144,5 @@ func union(list, more []string) []string {
 }
 
 func listMilestones(f *Forge, c *call) answer {
-	list := c.repository.milestones
-	if state := c.URL.Query().Get("state"); state == "closed" {
-		list = nil
-	}
-	return page(f, c, list, func(m milestone) object { return f.showMilestone(c.repository, m) })
+	return page(f, c, c.repository.milestones, func(m milestone) object { return f.showMilestone(c.repository, m) })
 }

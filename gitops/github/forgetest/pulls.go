@@ -165,3 +165,9 @@ func requestReviewers(f *Forge, c *call, sent reviewersRequest) answer {
 	c.issue.updated = f.now()
 	return created(f.showPull(c.repository, c.issue))
 }
+
+func listReviewComments(f *Forge, c *call) answer {
+	return page(f, c, c.issue.pull.reviewComments, func(each *reviewComment) object {
+		return f.showReviewComment(c.repository, c.issue, each)
+	})
+}

@@ -19,7 +19,6 @@ type Repository struct {
 	DefaultBranch string
 	Private       bool
 	Archived      bool // nothing can be changed
-	Fork          bool
 	// Collaborators are who can be assigned and asked for a review; nil means
 	// everybody.
 	Collaborators []string
@@ -178,6 +177,17 @@ func (r *Repository) AddComment(number int, c Comment) int64 {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	return r.comment(r.knownIssue(number), c).ID
+}
+
+// AddReviewComment adds a comment on the diff of a pull request and gives its id.
+func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
+	r.forge.t.Helper()
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	i := r.knownPull(number)
+	added := &reviewComment{c, r.forge.newID(), r.forge.now()}
+	i.pull.reviewComments = append(i.pull.reviewComments, added)
+	return added.id
 }
 
 // EditComment replaces the text of a comment, as its author does.

@@ -1,8 +1,8 @@
 package forgetest
 
 import (
-	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,12 +19,6 @@ type call struct {
 	comment     *comment
 }
 
-type callKey struct{}
-
-func withCall(ctx context.Context, c *call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
 // handler answers a call; the forge is locked meanwhile.
 type handler func(*Forge, *call) answer
 
@@ -33,8 +27,6 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}":                                     getRepository,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
-	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
-	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
 	"POST /repos/{owner}/{repo}/git/blobs":                          reading(createBlob),
 	"POST /repos/{owner}/{repo}/git/trees":                          reading(createTree),
 	"POST /repos/{owner}/{repo}/git/commits":                        reading(createCommit),
@@ -61,35 +53,32 @@ var routes = map[string]handler{
 func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
-		f.mux.HandleFunc(method+" "+restPrefix+path, func(w http.ResponseWriter, r *http.Request) {
-			f.answerREST(w, r, pattern, handle)
-		})
+		f.mux.HandleFunc(method+" "+restPrefix+path, f.answered(func(f *Forge, c *call) answer {
+			f.note(pattern, c)
+			if reply, refused := f.admit(c); refused {
+				return reply
+			}
+			return handle(f, c)
+		}))
 	}
-	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answerViewer)
-	f.mux.HandleFunc("POST "+graphQLPath, f.answerGraphQL)
-	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f.noteUnknown(r)
-		f.send(w, callOf(r), notFound())
-	})
+	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answered(getViewer))
+	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
+	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
-func callOf(r *http.Request) *call {
-	c := r.Context().Value(callKey{}).(*call)
-	c.Request = r // with the values of the path
-	return c
+// answered serves the requests that handle answers.
+func (f *Forge) answered(handle handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // which ServeHTTP holds in memory
+		c := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
+		f.mu.Lock()
+		reply := handle(f, c)
+		f.mu.Unlock()
+		f.send(w, c, reply)
+	}
 }
 
-func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, route string, handle handler) {
-	c := callOf(r)
-	f.mu.Lock()
-	f.note(route, c)
-	reply, refused := f.admit(c)
-	if !refused {
-		reply = handle(f, c)
-	}
-	f.mu.Unlock()
-	f.send(w, c, reply)
-}
+func getRepository(f *Forge, c *call) answer { return ok(f.showFullRepository(c.repository)) }
 
 // admit finds the repository of a call and says why the call is refused.
 func (f *Forge) admit(c *call) (answer, bool) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
-	"time"
 )
 
 func (f *Forge) showIssue(r *Repository, i *issue) object {
@@ -15,10 +14,10 @@ func (f *Forge) showIssue(r *Repository, i *issue) object {
 		"id": i.id, "node_id": fmt.Sprintf("I_forgetest_%d", i.id), "number": i.Number,
 		"url": at, "repository_url": f.apiURL(r), "html_url": page, "labels_url": at + "/labels{/name}",
 		"comments_url": at + "/comments", "events_url": at + "/events", "timeline_url": at + "/timeline",
-		"title": i.Title, "body": textOrNull(i.Body), "state": i.State, "state_reason": nil, "locked": false,
+		"title": i.Title, "body": orNull(i.Body), "state": i.State, "state_reason": nil, "locked": false,
 		"user": f.showUser(i.Author), "author_association": i.Association,
 		"labels": f.showLabels(r, i.Labels), "comments": len(i.comments),
-		"created_at": i.created, "updated_at": i.updated, "closed_at": timeOrNull(i.closed), "closed_by": nil,
+		"created_at": i.created, "updated_at": i.updated, "closed_at": orNull(i.closed), "closed_by": nil,
 	}
 	if i.closedBy != (User{}) {
 		shown["closed_by"] = f.showUser(i.closedBy)
@@ -131,16 +130,9 @@ func numberOf(name string) int64 {
 	return int64(sum.Sum32())
 }
 
-func textOrNull(text string) any {
-	if text == "" {
+func orNull[T comparable](value T) any {
+	if value == *new(T) {
 		return nil
 	}
-	return text
-}
-
-func timeOrNull(at time.Time) any {
-	if at.IsZero() {
-		return nil
-	}
-	return at
+	return value
 }

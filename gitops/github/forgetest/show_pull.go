@@ -12,11 +12,11 @@ func (f *Forge) showPull(r *Repository, i *issue) object {
 	page := fmt.Sprintf("%s/pull/%d", f.pageURL(r), i.Number)
 	shown := object{
 		"id": i.id, "node_id": p.nodeID, "number": i.Number, "state": i.State, "locked": false, "draft": p.draft,
-		"title": i.Title, "body": textOrNull(i.Body), "user": f.showUser(i.Author), "author_association": i.Association,
+		"title": i.Title, "body": orNull(i.Body), "user": f.showUser(i.Author), "author_association": i.Association,
 		"labels": f.showLabels(r, i.Labels), "html_url": page, "diff_url": page + ".diff", "patch_url": page + ".patch",
 		"head": f.showEnd(r, p.head, p.headSHA), "base": f.showEnd(r, p.base, p.baseSHA),
 		"requested_reviewers": f.showLogins(p.reviewers), "requested_teams": f.showTeams(r, p.teams),
-		"created_at": i.created, "updated_at": i.updated, "closed_at": timeOrNull(i.closed),
+		"created_at": i.created, "updated_at": i.updated, "closed_at": orNull(i.closed),
 		"merged_at": nil, "merge_commit_sha": nil, "auto_merge": nil,
 	}
 	if p.merged {
@@ -94,4 +94,18 @@ func (f *Forge) showFullPull(r *Repository, i *issue) object {
 		shown["merged_by"] = f.showUser(octocat)
 	}
 	return shown
+}
+
+func (f *Forge) showReviewComment(r *Repository, i *issue, c *reviewComment) object {
+	at := fmt.Sprintf("%s/pulls/comments/%d", f.apiURL(r), c.id)
+	pull := fmt.Sprintf("%s/pulls/%d", f.apiURL(r), i.Number)
+	page := fmt.Sprintf("%s/pull/%d#discussion_r%d", f.pageURL(r), i.Number, c.id)
+	return object{
+		"id": c.id, "node_id": fmt.Sprintf("PRRC_forgetest_%d", c.id), "pull_request_review_id": c.ReviewID,
+		"url": at, "html_url": page, "pull_request_url": pull,
+		"_links": object{"self": object{"href": at}, "html": object{"href": page}, "pull_request": object{"href": pull}},
+		"path":   c.Path, "line": c.Line, "diff_hunk": c.DiffHunk, "side": "RIGHT", "subject_type": "line",
+		"commit_id": i.pull.headSHA, "original_commit_id": i.pull.headSHA,
+		"user": f.showUser(c.Author), "author_association": "MEMBER", "body": c.Body, "created_at": c.created, "updated_at": c.created,
+	}
 }

@@ -50,6 +50,15 @@ type PullRequest struct {
 	Milestone   string   // its title
 }
 
+// ReviewComment is a comment on a line of a pull request's diff.
+type ReviewComment struct {
+	ReviewID       int64
+	Author         User
+	Path, DiffHunk string
+	Line           int
+	Body           string
+}
+
 // issue is what the forge keeps; a pull request is one too.
 type issue struct {
 	Issue
@@ -75,6 +84,12 @@ type pull struct {
 	draft, merged    bool
 	reviewers, teams []string
 	reviewComments   []*reviewComment
+}
+
+type reviewComment struct {
+	ReviewComment
+	id      int64
+	created time.Time
 }
 
 type milestone struct {
