@@ -37,7 +37,7 @@ func newAttachments(server, repository, token string, transport http.RoundTrippe
 	}
 	a := &attachments{server: u, repository: repository}
 	a.client = &http.Client{
-		Transport: &attachmentTransport{base: transport, token: token, opens: a.opens},
+		Transport: &tokenTransport{base: transport, token: token, may: a.opens},
 		Timeout:   attachmentTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects || !a.leadsTo(req.URL) {
@@ -47,24 +47,6 @@ func newAttachments(server, repository, token string, transport http.RoundTrippe
 		},
 	}
 	return a, nil
-}
-
-// attachmentTransport adds the token where it opens something, and nowhere else:
-// it works below redirects, as tokenTransport does.
-type attachmentTransport struct {
-	base  http.RoundTripper
-	token string
-	opens func(*url.URL) bool
-}
-
-func (t *attachmentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.Header.Del("Authorization")
-	req.Header.Del("Referer")
-	if t.token != "" && t.opens(req.URL) {
-		req.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	return t.base.RoundTrip(req)
 }
 
 // Paths of a server that lead to attachments. Files of repositories are asked

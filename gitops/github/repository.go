@@ -87,14 +87,10 @@ func noSuchRef(err error) bool {
 }
 
 func commitFrom(commit *gh.Commit) *forge.Commit {
-	parents := make([]string, 0, len(commit.Parents))
-	for _, parent := range commit.Parents {
-		parents = append(parents, parent.GetSHA())
-	}
 	return &forge.Commit{
 		SHA:     commit.GetSHA(),
 		Tree:    commit.GetTree().GetSHA(),
-		Parents: parents,
+		Parents: names(commit.Parents, (*gh.Commit).GetSHA),
 		Message: commit.GetMessage(),
 		Author:  fmt.Sprintf("%s <%s>", commit.GetAuthor().GetName(), commit.GetAuthor().GetEmail()),
 	}
@@ -150,4 +146,33 @@ func (r *repository) check(what call) error {
 		return nil
 	}
 	return wrong
+}
+
+// loginPattern is what an account can be called: [bot] ends those of Apps, _
+// stands in those of enterprises.
+var loginPattern = lazily(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
+
+func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
+	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
+	none := forge.Permission{Level: "none"}
+	if err := r.check(what); err != nil {
+		return none, err
+	}
+	if !loginPattern().MatchString(login) {
+		return none, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
+	}
+	var reply struct {
+		Permission string `json:"permission"`
+		RoleName   string `json:"role_name"` // not in go-github v60
+	}
+	err := r.do(ctx, what, func() error {
+		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/collaborators/%s/permission", r.fullName, login), nil, &reply)
+	})
+	switch {
+	case forge.KindOf(err) == forge.NotFound:
+		return none, nil
+	case err != nil:
+		return none, err
+	}
+	return forge.Permission{Level: reply.Permission, Role: reply.RoleName}, nil
 }

@@ -3,6 +3,7 @@ package github
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
@@ -15,22 +16,27 @@ const (
 	maxRedirects = 5
 )
 
-// tokenTransport adds the token to requests for one origin and takes any other
-// Authorization header off. It works below redirects, so that net/http has no
-// header it could carry to another host.
+// tokenTransport adds the token to requests where it may go, and takes any other
+// Authorization header off, with the word of where a redirect came from. It works
+// below redirects, so that net/http has no header it could carry to another host.
 type tokenTransport struct {
-	base   http.RoundTripper
-	origin string // where the token may go
-	token  string
+	base  http.RoundTripper
+	token string
+	may   func(*url.URL) bool // the token go there
 }
 
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
-	if t.token != "" && origin.Of(req.URL) == t.origin {
+	req.Header.Del("Referer")
+	if t.token != "" && t.may(req.URL) {
 		req.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	return t.base.RoundTrip(req)
+}
+
+func isOfOrigin(of *url.URL) func(*url.URL) bool {
+	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(of) }
 }
 
 // redirectError is a redirect that is not followed.
