@@ -116,15 +116,7 @@ func (e *failure) Error() string {
 	return text
 }
 
-func (e *failure) Unwrap() []error {
-	var wrapped []error
-	for _, err := range []error{e.kind, e.cause} {
-		if err != nil {
-			wrapped = append(wrapped, err)
-		}
-	}
-	return wrapped
-}
+func (e *failure) Unwrap() error { return errors.Join(e.kind, e.cause) }
 
 func sentence(err error) string {
 	if err == nil {
