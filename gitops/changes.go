@@ -103,7 +103,6 @@ func (w *work) take(f worktree.Found) {
 	}
 }
 
-// takeNew takes what was not there before.
 func (w *work) takeNew(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Untracked:
@@ -146,7 +145,6 @@ func (w *work) clean(ctx context.Context) error {
 	return nil
 }
 
-// changeSet is what a tree changes of a base.
 func (c *Checkout) changeSet(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
 	cs := &ChangeSet{Base: base, Tree: tree}
 	return cs, c.describe(ctx, cs)

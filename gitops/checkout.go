@@ -34,7 +34,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// Options says which checkout to open.
 type Options struct {
 	Dir   string // the checkout, or a folder in it
 	Git   string // the git program; empty: there is none
@@ -94,7 +93,6 @@ func (c *Checkout) open(ctx context.Context) (err error) {
 	return c.work.CheckFilters(ctx, c.start.index)
 }
 
-// readPosition reads HEAD and the index.
 func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	p := position{}
 	var err error

@@ -16,7 +16,6 @@ var (
 	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
 )
 
-// UnknownBaseError is a base that this checkout does not hold.
 type UnknownBaseError struct {
 	Name string // branch or commit
 }

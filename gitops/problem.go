@@ -17,10 +17,8 @@ type Problem struct {
 	Detail string
 }
 
-// ProblemKind is a kind of Problem.
 type ProblemKind string
 
-// The kinds of problems.
 const (
 	ProblemRepository ProblemKind = "nested_repository" // a new .git: what is below is not part of the change
 	ProblemName       ProblemKind = "dangerous_name"    // taken for .git by some file system

@@ -160,7 +160,6 @@ func (c *Checkout) lockPaths() []string {
 	return paths
 }
 
-// noteLocks remembers the locks that are there before the run.
 func (c *Checkout) noteLocks() {
 	c.locked = map[string]bool{}
 	for _, path := range c.lockPaths() {

@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// ErrOtherCheckout says that a mark is of another work tree.
 var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
 
 // mark is what a later process must know of a checkout to go on in it.

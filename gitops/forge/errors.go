@@ -10,7 +10,6 @@ import (
 // Kind is why a call failed.
 type Kind string
 
-// The kinds of failure.
 const (
 	NotFound     Kind = "not_found"
 	Unauthorized Kind = "bad_token"

@@ -111,7 +111,6 @@ type Repository interface {
 	SetMilestone(ctx context.Context, number int, title string) error
 }
 
-// User is an account.
 type User struct {
 	Login string
 	ID    int64

@@ -90,7 +90,6 @@ func (a *attachments) ours(u *url.URL) bool {
 	return strings.HasSuffix(strings.ToLower(u.Host), "."+strings.ToLower(a.server.Host))
 }
 
-// leadsTo says whether a redirect to u is followed.
 func (a *attachments) leadsTo(u *url.URL) bool {
 	onGitHub := strings.EqualFold(a.server.Host, "github.com")
 	return a.ours(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))

@@ -23,7 +23,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// DefaultAPIURL is the REST API of github.com.
 const DefaultAPIURL = "https://api.github.com"
 
 const (
@@ -33,7 +32,6 @@ const (
 	callTimeout = 5 * time.Minute
 )
 
-// Options says which API to use, and as whom.
 type Options struct {
 	// APIURL is the root of the REST API; "" means DefaultAPIURL. For GitHub
 	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for

@@ -49,7 +49,6 @@ type graphQLError struct {
 	Message string `json:"message"`
 }
 
-// query sends a query of GraphQL and reads its data.
 func (c *Client) query(ctx context.Context, what call, query graphQLRequest, data any) error {
 	reply := graphQLReply{Data: data}
 	if err := c.send(ctx, http.MethodPost, c.graphQL, query, &reply); err != nil {

@@ -107,7 +107,6 @@ func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.Re
 	})
 }
 
-// pages reads a list of comments page by page, at most forge.MaxComments.
 func pages[T, C any](ctx context.Context, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	var comments []C
 	at := gh.ListOptions{Page: 1, PerPage: pageSize}

@@ -129,7 +129,6 @@ func (r *repository) UpdatePullRequest(ctx context.Context, number int, update f
 	})
 }
 
-// pullRequest makes a call that answers with a pull request.
 func (r *repository) pullRequest(ctx context.Context, what call, send func() (*gh.PullRequest, *gh.Response, error)) (*forge.PullRequest, error) {
 	pull, err := ask(ctx, r, what, send)
 	if err != nil {
@@ -158,7 +157,6 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 	}
 }
 
-// names are what each of a list is called.
 func names[T any](list []T, name func(T) string) []string {
 	var all []string
 	for _, each := range list {

@@ -15,14 +15,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// repository makes the client's calls for one repository.
 type repository struct {
 	*Client
 	fullName, owner, name string
 	attachments           func() (*attachments, error) // once one is fetched
 }
 
-// Repository gives the handle of the repository OWNER/NAME.
 func (c *Client) Repository(name string) forge.Repository {
 	r := &repository{Client: c, fullName: name}
 	r.owner, r.name, _ = strings.Cut(name, "/")

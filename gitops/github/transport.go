@@ -39,7 +39,6 @@ func isOfOrigin(of *url.URL) func(*url.URL) bool {
 	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(of) }
 }
 
-// redirectError is a redirect that is not followed.
 type redirectError struct{ why string }
 
 func (e *redirectError) Error() string { return "redirect not followed: " + e.why }

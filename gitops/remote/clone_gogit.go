@@ -114,7 +114,6 @@ func (c *goGitClone) fetch(ctx context.Context, session transport.UploadPackSess
 	return c.storage.SetShallow(response.Shallows)
 }
 
-// cloned says whether a ref is part of a clone.
 func cloned(name string) bool {
 	return strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")
 }

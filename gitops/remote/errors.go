@@ -94,7 +94,6 @@ func remedyFor(reason string) string {
 	return ""
 }
 
-// failure is a failed use of a remote.
 type failure struct {
 	doing  string
 	kind   error // one of the sentinels, or nil

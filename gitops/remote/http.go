@@ -55,7 +55,6 @@ func newHTTPTransport(r Remote, endpoint *transport.Endpoint) (*httpTransport, e
 	}, nil
 }
 
-// git returns go-git's transport over t.
 func (t *httpTransport) git() transport.Transport {
 	return githttp.NewClient(&http.Client{Transport: t, CheckRedirect: checkRedirect})
 }

@@ -31,7 +31,6 @@ func (v Value) IsUnset() bool { return v.state == unset }
 // Text returns the value of "name=value", else "".
 func (v Value) Text() string { return v.text }
 
-// Attributes is the lines of one attributes file.
 type Attributes struct {
 	lines []attributeLine
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// Ignore is the patterns of one ignore file.
 type Ignore struct {
 	patterns []pattern
 }

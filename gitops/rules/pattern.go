@@ -4,7 +4,6 @@ package rules
 
 import "strings"
 
-// pattern is the path pattern of one line.
 type pattern struct {
 	text     string
 	base     string // folder of the file that it stands in, "" or ending with a slash

@@ -31,7 +31,6 @@ func NewContent(text string) *Content {
 	return &Content{text: text, base: text, pieces: []piece{{text: text}}}
 }
 
-// Text is the text of the file.
 func (c *Content) Text() string { return c.text }
 
 // Changed reports whether the text is another than the one that it started as.

@@ -15,7 +15,6 @@ type Diff struct {
 	ranges         []lineRange
 }
 
-// Diff compares the two texts.
 func (c *Content) Diff() Diff {
 	d := Diff{old: c.base, text: c.text, ranges: c.differing()}
 	for _, r := range d.ranges {
@@ -25,7 +24,6 @@ func (c *Content) Diff() Diff {
 	return d
 }
 
-// Empty reports whether nothing differs.
 func (d Diff) Empty() bool { return len(d.ranges) == 0 }
 
 // WriteHunks writes the hunks of a unified diff. The writer keeps the first error.
@@ -50,7 +48,6 @@ func neighbours(old string, ranges []lineRange) int {
 	return n
 }
 
-// hunkWriter writes one hunk after the other.
 type hunkWriter struct {
 	*bufio.Writer
 	old, text string

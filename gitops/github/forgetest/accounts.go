@@ -39,7 +39,6 @@ func (f *Forge) credentialsOf(r *http.Request) credentials {
 
 const viewerPath = "/user"
 
-// getViewer tells whose the token is.
 func getViewer(f *Forge, c *call) answer {
 	f.note("GET "+viewerPath, c)
 	if c.credentials != right {

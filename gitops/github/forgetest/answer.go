@@ -10,10 +10,8 @@ import (
 
 const documentation = "https://docs.github.com/rest"
 
-// object is a JSON object.
 type object = map[string]any
 
-// answer is what a handler says.
 type answer struct {
 	status int
 	body   any

@@ -32,7 +32,6 @@ const (
 // octocat is who stands for an author that a test leaves out.
 var octocat = User{Login: "octocat", ID: 583231, Type: "User"}
 
-// Options says what a Forge is like.
 type Options struct {
 	Token string // the one that is let in; "" means one of the Forge's own
 	User  User   // whose token it is; the zero User means octocat
@@ -93,7 +92,6 @@ func New(t testing.TB, o Options) *Forge {
 	return f
 }
 
-// Requests are all requests so far.
 func (f *Forge) Requests() []Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()

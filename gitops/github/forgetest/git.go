@@ -31,7 +31,6 @@ func (r *Repository) runGitWith(env []string, input string, args ...string) (str
 	return string(out), err
 }
 
-// branch is the commit that a branch points to.
 func (r *Repository) branch(name string) (string, bool) {
 	out, err := r.runGit("show-ref", "--verify", "--hash", "refs/heads/"+name)
 	return strings.TrimSpace(out), err == nil
@@ -91,7 +90,6 @@ func (r *Repository) commitsBetween(base, head string) int {
 	return count
 }
 
-// changes is the size of a pull request.
 type changes struct{ files, additions, deletions int }
 
 func (r *Repository) changesBetween(base, head string) changes {

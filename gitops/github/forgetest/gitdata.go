@@ -61,7 +61,6 @@ type treeChange struct {
 	Content          *string
 }
 
-// newTree is the body of a request for a tree.
 type newTree struct {
 	Base string `json:"base_tree"`
 	Tree []treeChange
@@ -132,7 +131,6 @@ func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
 	return answer{}, false
 }
 
-// newCommit is the body of a request for a commit.
 type newCommit struct {
 	Message, Tree     string
 	Parents           []string

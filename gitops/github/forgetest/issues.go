@@ -9,7 +9,6 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-// issueEdit is the body of a request that changes an issue; nil stays.
 type issueEdit struct {
 	Title, Body, State *string
 	Milestone          *int
@@ -61,7 +60,6 @@ func listComments(f *Forge, c *call) answer {
 	})
 }
 
-// commentText is the body of a request with a comment.
 type commentText struct{ Body string }
 
 func (t commentText) refused() (answer, bool) {

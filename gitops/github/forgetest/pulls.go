@@ -46,7 +46,6 @@ func sortPulls(c *call, list []*issue) {
 	}
 }
 
-// newPull is the body of a request for a pull request.
 type newPull struct {
 	Title, Body, Head, Base string
 	Draft                   bool
@@ -144,7 +143,6 @@ func (p *pull) cannotReopen(r *Repository) (answer, bool) {
 	return answer{}, false
 }
 
-// reviewersRequest is the body of a request for reviews.
 type reviewersRequest struct {
 	Reviewers []string
 	Teams     []string `json:"team_reviewers"`

@@ -97,7 +97,6 @@ func (r *Repository) AddIssue(i Issue) int {
 	return added.Number
 }
 
-// add keeps an issue under its number.
 func (r *Repository) add(i Issue) *issue {
 	now := r.forge.now()
 	state := cmp.Or(i.State, "open")
@@ -129,7 +128,6 @@ func (r *Repository) AddMilestone(title string) int {
 	return added.number
 }
 
-// PullRequests are all pull requests, by number.
 func (r *Repository) PullRequests() []PullRequest {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -190,7 +188,6 @@ func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
 	return added.id
 }
 
-// EditComment replaces the text of a comment, as its author does.
 func (r *Repository) EditComment(id int64, body string) {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()

@@ -22,7 +22,6 @@ type call struct {
 // handler answers a call; the forge is locked meanwhile.
 type handler func(*Forge, *call) answer
 
-// routes are the REST calls that the forge knows.
 var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}":                                     getRepository,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,

@@ -107,7 +107,6 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 	}
 }
 
-// showTree is a tree by what git ls-tree lists of it.
 func (f *Forge) showTree(r *Repository, id, listing string) object {
 	entries := []object{}
 	for line := range strings.SplitSeq(strings.TrimRight(listing, "\x00"), "\x00") {

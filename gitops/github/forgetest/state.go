@@ -34,7 +34,6 @@ type Comment struct {
 	Body        string
 }
 
-// PullRequest is a pull request within one repository.
 type PullRequest struct {
 	Number      int
 	NodeID      string
@@ -50,7 +49,6 @@ type PullRequest struct {
 	Milestone   string   // its title
 }
 
-// ReviewComment is a comment on a line of a pull request's diff.
 type ReviewComment struct {
 	ReviewID       int64
 	Author         User

@@ -47,7 +47,6 @@ func (a Action) ToWorktree() bool { return a.convert && a.crlf }
 // holds already: a file committed with CRLF keeps it.
 func (a Action) Guesses() bool { return a.convert && a.guess }
 
-// Decide returns the action for a path with these attributes.
 func (s Settings) Decide(attrs rules.Resolved) Action {
 	text := textAttribute(attrs)
 	if text.IsUnset() {

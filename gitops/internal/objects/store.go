@@ -104,7 +104,6 @@ func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.Encode
 	return o, nil
 }
 
-// Size is how many bytes an object has.
 func (s *Store) Size(id plumbing.Hash) (int64, error) {
 	o, err := s.lookUp(plumbing.AnyObject, id)
 	if err != nil {
@@ -120,7 +119,6 @@ func (s *Store) ownObject(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
-// Write stores an object of a known size from a stream.
 func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {
 	id, err := s.writeLoose(t, size, r)
 	if err != nil {
@@ -129,7 +127,6 @@ func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.
 	return id, nil
 }
 
-// WriteBytes stores a small object.
 func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
 	return s.Write(t, int64(len(data)), bytes.NewReader(data))
 }
@@ -199,7 +196,6 @@ func (s *Store) BlobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Commit reads a commit.
 func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	o, err := s.lookUp(plumbing.CommitObject, id)
 	c := &object.Commit{}

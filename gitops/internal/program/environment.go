@@ -56,8 +56,6 @@ func quietEnvironment(environ []string, root string) []string {
 	return env
 }
 
-// Find returns the path of the git program in pathEnv, a list as in PATH,
-// or "" when there is none. What PathOutside leaves out for root is passed over.
 func Find(pathEnv, root string) string {
 	for _, dir := range filepath.SplitList(PathOutside(pathEnv, root)) {
 		path := filepath.Join(dir, "git")
@@ -82,8 +80,6 @@ func PathOutside(pathEnv, root string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// LeadsThrough says whether a path lies in a folder or is reached through it,
-// whether it is there yet or not.
 func LeadsThrough(path, folder string) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -48,7 +48,6 @@ func ParseID(text string) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-// packed looks the name up in packed-refs.
 func (l Layout) packed(name string) (plumbing.Hash, error) {
 	id := plumbing.ZeroHash
 	err := l.eachPacked(func(found, value string) (err error) {
@@ -99,7 +98,6 @@ func (l Layout) refFits(name string) error {
 	})
 }
 
-// writeRef points the reference name to id.
 func (l Layout) writeRef(name string, id plumbing.Hash) error {
 	path := filepath.Join(l.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -164,7 +162,6 @@ func (r *Repository) DefaultBranch() string {
 	return ""
 }
 
-// BranchesAt lists the local branches that point to a commit, sorted.
 func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	const prefix = "refs/heads/"
 	names := map[string]bool{}
@@ -197,8 +194,6 @@ func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// BranchFits says whether a branch may be called name here: "a" and "a/b"
-// cannot both be.
 func (r *Repository) BranchFits(name string) error {
 	if err := plumbing.NewBranchReferenceName(name).Validate(); err != nil {
 		return fmt.Errorf("branch %q: %w", name, err)

@@ -53,7 +53,6 @@ func (s *Scan) workAttributes() *attributes {
 	})
 }
 
-// treeAttributes are the attributes of a tree.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 	folders := treeFolders{w.objects, map[string]plumbing.Hash{"": tree}}
 	return w.attributesBy(func(file string) ([]byte, error) {

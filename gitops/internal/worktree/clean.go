@@ -211,7 +211,6 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	return sum.Sum(), err
 }
 
-// withGit lets git run the filters.
 func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil

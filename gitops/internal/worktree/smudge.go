@@ -212,7 +212,6 @@ func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, er
 	return false, s.file(ctx, d, s.repo.Settings.EOL.Decide(attrs))
 }
 
-// folder makes a folder that is not there.
 func (s *smudger) folder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
@@ -255,7 +254,6 @@ func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Act
 	return s.create(d, content)
 }
 
-// lineEndings looks at those of a blob.
 func (w *Worktree) lineEndings(id plumbing.Hash) (eol.Content, error) {
 	r, _, err := w.objects.Blob(id)
 	if err != nil {

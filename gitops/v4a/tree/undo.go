@@ -42,7 +42,6 @@ func (c *commit) rollBack(cause error) error {
 	return failed
 }
 
-// add notes what could not be undone.
 func (e *CommitError) add(u undo, err error) {
 	_, isLitter := errors.AsType[litterError](err)
 	switch {
