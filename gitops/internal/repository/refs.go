@@ -153,13 +153,11 @@ func readSmall(path string) (string, error) {
 // DefaultBranch is origin's (gitrevisions(7): refs/remotes/origin/HEAD).
 func (r *Repository) DefaultBranch() string {
 	text, err := readSmall(filepath.Join(r.CommonDir, "refs", "remotes", "origin", "HEAD"))
-	if err != nil {
+	branch, ok := strings.CutPrefix(text, "ref: refs/remotes/origin/")
+	if err != nil || !ok {
 		return ""
 	}
-	if branch, ok := strings.CutPrefix(text, "ref: refs/remotes/origin/"); ok {
-		return branch
-	}
-	return ""
+	return branch
 }
 
 func (r *Repository) BranchesAt(sha string) ([]string, error) {
