@@ -72,8 +72,7 @@ func KindOf(err error) Kind {
 	if err == nil {
 		return ""
 	}
-	var failed *Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.Kind
 	}
 	return Other

@@ -54,14 +54,14 @@ func (c Checkout) Held() (Held, error) {
 	if err != nil {
 		return Held{}, err
 	}
-	own := newConfigurations()
+	own := &configurations{cleaned: make(map[string][]byte)}
 	if err := own.read(l.configurations()...); err != nil {
 		return Held{}, err
 	}
 	if err := c.mustHold(root, l); err != nil {
 		return Held{}, err
 	}
-	user := newConfigurations()
+	user := &configurations{cleaned: make(map[string][]byte)}
 	if err := user.readOrHide(c.userConfigurations()...); err != nil {
 		return Held{}, err
 	}

@@ -175,9 +175,7 @@ func kindOf(err error) error {
 	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		return kindOf(unexpected.Err)
 	}
-	var reply *githttp.Err
-	var network net.Error
-	var redirect *redirectError
+	reply, replied := errors.AsType[*githttp.Err](err)
 	switch {
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, ErrAuth):
 		return ErrAuth
@@ -185,9 +183,9 @@ func kindOf(err error) error {
 		return ErrNotFound
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return ErrEmpty
-	case errors.As(err, &redirect):
+	case errors.As(err, new(*redirectError)):
 		return nil
-	case errors.As(err, &reply) && temporary(reply.StatusCode()), errors.As(err, &network), errors.Is(err, ErrUnreachable):
+	case replied && temporary(reply.StatusCode()), errors.As(err, new(net.Error)), errors.Is(err, ErrUnreachable):
 		return ErrUnreachable
 	}
 	return nil

@@ -29,8 +29,7 @@ func (r *Repository) runGitWith(env []string, input string, args ...string) (str
 	cmd.Env = append(append([]string{"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin")}, gitEnviron...), env...)
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, failed.Stderr)
 	}
 	return string(out), err

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -98,17 +99,10 @@ type milestone struct {
 }
 
 func authored(author User, association string) (User, string) {
-	switch {
-	case association != "":
-	case author == User{}:
-		association = "OWNER"
-	default:
-		association = "NONE"
-	}
 	if author == (User{}) {
-		author = octocat
+		return octocat, cmp.Or(association, "OWNER")
 	}
-	return author, association
+	return author, cmp.Or(association, "NONE")
 }
 
 // maintainer is who closes what a test closes.

@@ -91,7 +91,10 @@ func (s *Store) Has(id plumbing.Hash) bool {
 // lookUp returns plumbing.ErrObjectNotFound for what nothing has, and an
 // *DamagedError for what is not what its id says.
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
-	o, err := s.ownObject(id)
+	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
+	if s.own != nil {
+		o, err = s.own.EncodedObject(plumbing.AnyObject, id)
+	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		o, err = s.borrow(id)
 	}
@@ -110,13 +113,6 @@ func (s *Store) Size(id plumbing.Hash) (int64, error) {
 		return 0, err
 	}
 	return o.Size(), nil
-}
-
-func (s *Store) ownObject(id plumbing.Hash) (plumbing.EncodedObject, error) {
-	if s.own == nil {
-		return nil, plumbing.ErrObjectNotFound
-	}
-	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
 func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {

@@ -111,8 +111,7 @@ func (e *gitError) Is(target error) bool {
 
 // ExitStatus is how git ended by itself; -1 where it did not.
 func ExitStatus(err error) int {
-	var failed *gitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gitError](err); ok {
 		return failed.status
 	}
 	return -1

@@ -201,8 +201,8 @@ func CountLines(s *objects.Store, d objects.Difference) (insertions, deletions i
 }
 
 func lines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && !strings.HasSuffix(text, "\n") {
+	n := 0
+	for range strings.Lines(text) {
 		n++
 	}
 	return n

@@ -136,8 +136,7 @@ func countedSize(s *Suspect) int64 { return min(s.Info.Size(), LargestChange+1) 
 
 // cannotBeRead says that the failure is one of this file alone.
 func cannotBeRead(err error) bool {
-	var unsupported *repository.UnsupportedError
-	return errors.Is(err, fs.ErrPermission) || errors.As(err, &unsupported)
+	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*repository.UnsupportedError))
 }
 
 func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
