@@ -22,7 +22,7 @@ func editIssue(f *Forge, c *call, edit issueEdit) answer {
 		if *edit.Milestone < 1 || *edit.Milestone > len(c.repository.milestones) {
 			return invalid(reason{Resource: "Issue", Field: "milestone", Code: "invalid"})
 		}
-		c.issue.milestone = *edit.Milestone
+		c.issue.milestone = c.repository.milestones[*edit.Milestone-1].title
 	}
 	return getIssue(f, c)
 }

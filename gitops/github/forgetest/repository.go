@@ -134,7 +134,7 @@ func (r *Repository) PullRequests() []PullRequest {
 	var list []PullRequest
 	for _, i := range r.issues {
 		if i.pull != nil {
-			list = append(list, r.exported(i))
+			list = append(list, i.exported())
 		}
 	}
 	return list
@@ -148,9 +148,9 @@ func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	i := r.knownPull(number)
-	p := r.exported(i)
+	p := i.exported()
 	change(&p)
-	r.take(i, p, r.forge.now())
+	i.take(p, r.forge.now())
 }
 
 // SetIssue changes an issue, except for its number and comments, as an edit
@@ -241,18 +241,6 @@ func (r *Repository) knownPull(number int) *issue {
 		r.forge.t.Fatalf("%s/%s has no pull request #%d", r.Owner, r.Name, number)
 	}
 	return i
-}
-
-func (r *Repository) milestoneTitle(number int) string {
-	if number == 0 {
-		return ""
-	}
-	return r.milestones[number-1].title
-}
-
-func (r *Repository) milestoneNumber(title string) int {
-	at := slices.IndexFunc(r.milestones, func(m milestone) bool { return m.title == title })
-	return at + 1
 }
 
 func (r *Repository) collaborator(login string) bool {

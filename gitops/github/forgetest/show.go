@@ -41,8 +41,10 @@ func (f *Forge) showTriage(shown object, r *Repository, i *issue) {
 	if len(assignees) > 0 {
 		shown["assignee"] = assignees[0]
 	}
-	if i.milestone > 0 {
-		shown["milestone"] = f.showMilestone(r, r.milestones[i.milestone-1])
+	for _, m := range r.milestones {
+		if m.title == i.milestone {
+			shown["milestone"] = f.showMilestone(r, m)
+		}
 	}
 }
 
@@ -85,7 +87,7 @@ func (f *Forge) showMilestone(r *Repository, m milestone) object {
 	at := fmt.Sprintf("%s/milestones/%d", f.apiURL(r), m.number)
 	open := 0
 	for _, i := range r.issues {
-		if i.milestone == m.number && i.State == "open" {
+		if i.milestone == m.title && i.State == "open" {
 			open++
 		}
 	}
