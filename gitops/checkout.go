@@ -46,7 +46,7 @@ type Checkout struct {
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
 	start   position
-	locked  map[string]bool // lock files that were there when it was opened
+	locked  []string // lock files that were there when it was opened
 
 	base Base // what the work tree stands on
 }

@@ -142,7 +142,7 @@ func (c *Checkout) putIndexBack(ctx context.Context, ix *index.File, updates []i
 func (c *Checkout) DropLocks() error {
 	var failed error
 	for _, path := range c.lockPaths() {
-		if c.locked[path] {
+		if slices.Contains(c.locked, path) {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,12 +161,12 @@ func (c *Checkout) lockPaths() []string {
 }
 
 func (c *Checkout) noteLocks() {
-	c.locked = map[string]bool{}
 	for _, path := range c.lockPaths() {
 		if _, err := os.Lstat(path); err == nil {
-			c.locked[path] = true
+			c.locked = append(c.locked, path)
 		}
 	}
+	slices.Sort(c.locked)
 }
 
 // Between is the change set from a base to a tree, whose objects are both here.

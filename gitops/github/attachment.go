@@ -26,14 +26,11 @@ type attachments struct {
 	client     *http.Client
 }
 
-// newAttachments makes them for the server of the web pages. transport may be nil.
+// newAttachments makes them for the server of the web pages.
 func newAttachments(server, repository, token string, transport http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return nil, &forge.Error{Kind: forge.Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
-	}
-	if transport == nil {
-		transport = defaultTransport()
 	}
 	a := &attachments{server: u, repository: repository}
 	a.client = &http.Client{

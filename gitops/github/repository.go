@@ -25,7 +25,7 @@ func (c *Client) Repository(name string) forge.Repository {
 	r := &repository{Client: c, fullName: name}
 	r.owner, r.name, _ = strings.Cut(name, "/")
 	r.attachments = sync.OnceValues(func() (*attachments, error) {
-		return newAttachments(c.serverURL, name, c.token, nil)
+		return newAttachments(c.serverURL, name, c.token, defaultTransport())
 	})
 	return r
 }

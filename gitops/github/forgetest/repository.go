@@ -188,17 +188,6 @@ func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
 	return added.id
 }
 
-func (r *Repository) EditComment(id int64, body string) {
-	r.forge.t.Helper()
-	r.forge.mu.Lock()
-	defer r.forge.mu.Unlock()
-	_, found := r.commentByID(id)
-	if found == nil {
-		r.forge.t.Fatalf("%s/%s has no comment %d", r.Owner, r.Name, id)
-	}
-	found.Body, found.updated = body, r.forge.now()
-}
-
 // Comments are the comments of an issue or pull request, oldest first; nil
 // when there is none with the number.
 func (r *Repository) Comments(number int) []Comment {

@@ -346,13 +346,9 @@ func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []o
 // Fill checks a tree out into the work tree of another git folder, that of root,
 // and stages it there.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
-	if w.repo.Git.There() {
-		return w.fillWithGit(ctx, root, tree)
+	if !w.repo.Git.There() {
+		return w.fillByItself(ctx, root, tree)
 	}
-	return w.fillByItself(ctx, root, tree)
-}
-
-func (w *Worktree) fillWithGit(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	git := program.Isolated(w.repo.Git.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
 	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", tree.String()); err != nil {
 		return err
