@@ -29,10 +29,7 @@ func editIssue(f *Forge, c *call, edit issueEdit) answer {
 
 // edit changes what issues and pull requests have both; nil stays.
 func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
-	if reply, bad := tooLong("title", title, maxTitle); bad {
-		return reply, true
-	}
-	if reply, bad := tooLong("body", body, maxText); bad {
+	if reply, bad := tooLong(title, body); bad {
 		return reply, true
 	}
 	if state != nil && *state != "open" && *state != "closed" {
@@ -66,7 +63,7 @@ func (t commentText) refused() (answer, bool) {
 	if strings.TrimSpace(t.Body) == "" {
 		return refuse("IssueComment", "body", "Body cannot be blank"), true
 	}
-	return tooLong("body", &t.Body, maxText)
+	return tooLong(nil, &t.Body)
 }
 
 func createComment(f *Forge, c *call, sent commentText) answer {

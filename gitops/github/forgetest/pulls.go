@@ -75,10 +75,7 @@ func (n newPull) refused(r *Repository) (answer, bool) {
 	if n.Title == "" {
 		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true
 	}
-	if reply, bad := tooLong("title", &n.Title, maxTitle); bad {
-		return reply, true
-	}
-	if reply, bad := tooLong("body", &n.Body, maxText); bad {
+	if reply, bad := tooLong(&n.Title, &n.Body); bad {
 		return reply, true
 	}
 	base, found := r.branch(n.Base)

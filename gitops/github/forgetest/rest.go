@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // call is a request with what the forge knows of it.
@@ -220,12 +221,15 @@ const (
 	maxPage     = 100
 )
 
-// tooLong refuses a text longer than limit, in characters; nil fits.
-func tooLong(field string, text *string, limit int) (answer, bool) {
-	if text == nil || len([]rune(*text)) <= limit {
-		return answer{}, false
+// tooLong refuses texts that are longer than GitHub takes them; nil fits.
+func tooLong(title, body *string) (answer, bool) {
+	switch {
+	case title != nil && utf8.RuneCountInString(*title) > maxTitle:
+		return refuse("Issue", "title", "title is too long (maximum is %d characters)", maxTitle), true
+	case body != nil && utf8.RuneCountInString(*body) > maxText:
+		return refuse("Issue", "body", "body is too long (maximum is %d characters)", maxText), true
 	}
-	return refuse("Issue", field, "%s is too long (maximum is %d characters)", field, limit), true
+	return answer{}, false
 }
 
 // reading decodes the body of a call for who answers it.

@@ -29,7 +29,8 @@ func Write(w io.Writer, f *File, updates []Update) error {
 	enc := newEncoder(io.MultiWriter(w, sum), f.version, count(f, updates))
 	merge(f, updates, enc.entry)
 	if cache := f.cacheAfter(updates); cache != nil {
-		enc.extension("TREE", cache)
+		_, _ = enc.Write(binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cache))))
+		_, _ = enc.Write(cache)
 	}
 	if err := enc.Flush(); err != nil {
 		return err
@@ -170,9 +171,4 @@ func appendVarint(b []byte, value uint64) []byte {
 		groups[at] = 0x80 | byte(value&0x7f)
 	}
 	return append(b, groups[at:]...)
-}
-
-func (e *encoder) extension(name string, data []byte) {
-	_, _ = e.Write(binary.BigEndian.AppendUint32([]byte(name), uint32(len(data))))
-	_, _ = e.Write(data)
 }
