@@ -39,7 +39,7 @@ type Remote struct {
 func (r Remote) Name() string {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.User == nil {
-		return withoutPassword(r.URL)
+		return userinfo.ReplaceAllString(r.URL, "$1") // what is no URL may still look like one
 	}
 	if u.Scheme != "ssh" {
 		u.User = nil
@@ -50,9 +50,6 @@ func (r Remote) Name() string {
 }
 
 var userinfo = regexp.MustCompile(`^([a-z+]+://)[^/@]*@`)
-
-// withoutPassword is for what is not a URL and still looks like one.
-func withoutPassword(text string) string { return userinfo.ReplaceAllString(text, "$1") }
 
 // Local is the path of a remote on this machine; ok says whether it is one.
 func (r Remote) Local() (path string, ok bool) {

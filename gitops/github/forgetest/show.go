@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"net/url"
 	"strings"
 )
 
@@ -68,7 +69,7 @@ func (f *Forge) showLabels(r *Repository, names []string) []object {
 		id := numberOf("label " + name)
 		return object{
 			"id": id, "node_id": fmt.Sprintf("LA_forgetest_%d", id), "name": name,
-			"url":   f.apiURL(r) + "/labels/" + pathEscape(name),
+			"url":   f.apiURL(r) + "/labels/" + url.PathEscape(name),
 			"color": "ededed", "default": false, "description": "",
 		}
 	})
@@ -113,7 +114,7 @@ var userURLs = map[string]string{
 
 func (f *Forge) showUser(u User) object {
 	id := cmp.Or(u.ID, numberOf(strings.ToLower(u.Login)))
-	name := pathEscape(u.Login)
+	name := url.PathEscape(u.Login)
 	shown := object{
 		"login": u.Login, "id": id, "node_id": fmt.Sprintf("U_forgetest_%d", id),
 		"avatar_url": fmt.Sprintf("%s/avatars/u/%d", f.URL, id), "gravatar_id": "",
@@ -203,7 +204,7 @@ func (f *Forge) showTeams(r *Repository, slugs []string) []object {
 		return object{
 			"id": id, "node_id": fmt.Sprintf("T_forgetest_%d", id), "name": slug, "slug": slug,
 			"url": at, "members_url": at + "/members{/member}", "repositories_url": at + "/repos",
-			"html_url":    fmt.Sprintf("%s/orgs/%s/teams/%s", f.URL, r.Owner, pathEscape(slug)),
+			"html_url":    fmt.Sprintf("%s/orgs/%s/teams/%s", f.URL, r.Owner, url.PathEscape(slug)),
 			"description": nil, "permission": "push", "privacy": "closed", "parent": nil,
 			"type": "organization", "organization_id": numberOf(strings.ToLower(r.Owner)),
 		}

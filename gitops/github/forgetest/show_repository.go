@@ -11,8 +11,6 @@ import (
 func (f *Forge) apiURL(r *Repository) string  { return f.APIURL + "/repos/" + r.fullName() }
 func (f *Forge) pageURL(r *Repository) string { return f.URL + "/" + r.fullName() }
 
-func pathEscape(name string) string { return url.PathEscape(name) }
-
 // repositoryURLs are the addresses of a repository, below that of the
 // repository.
 var repositoryURLs = map[string]string{
@@ -82,13 +80,11 @@ func (r *Repository) open() int {
 
 func (f *Forge) showRef(r *Repository, branch, sha string) object {
 	return object{
-		"ref": "refs/heads/" + branch, "node_id": "REF_forgetest_" + pathEscape(branch),
-		"url":    f.apiURL(r) + "/git/refs/heads/" + escapeSegments(branch),
+		"ref": "refs/heads/" + branch, "node_id": "REF_forgetest_" + url.PathEscape(branch),
+		"url":    f.apiURL(r) + "/git/refs/heads/" + (&url.URL{Path: branch}).EscapedPath(),
 		"object": object{"type": "commit", "sha": sha, "url": f.commitURL(r, sha)},
 	}
 }
-
-func escapeSegments(branch string) string { return (&url.URL{Path: branch}).EscapedPath() }
 
 func (f *Forge) commitURL(r *Repository, sha string) string {
 	return f.apiURL(r) + "/git/commits/" + sha

@@ -33,12 +33,10 @@ func (d rootDir) Close() error {
 	return d.root.Close()
 }
 
-var errNotRegular = errors.New("not a regular file")
-
 // Open compares what it opened with what it saw before, since the file may be
 // replaced by a link or a FIFO in between.
 func (d rootDir) Open(name string) (*os.File, error) {
-	wrong := &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	wrong := &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	seen, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err

@@ -79,8 +79,6 @@ func (s *step) isForeign(now fs.FileInfo) bool {
 	return s.made == nil || !sameState(s.made, now)
 }
 
-var errForeign = errors.New("another program has put a file in its place")
-
 // restore gives the old file its name back, unless it has it still.
 func (s *step) restore() error {
 	now, err := s.folder.Lstat(s.name)
@@ -91,7 +89,7 @@ func (s *step) restore() error {
 	case s.isOld(now):
 		return s.dropSecondName()
 	case s.isForeign(now):
-		return errForeign
+		return errors.New("another program has put a file in its place")
 	}
 	if err := s.folder.Rename(s.old, s.name); err != nil {
 		return err
