@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// ErrOtherCheckout says that a mark is of another work tree.
 var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
 
 // mark is what a later process must know of a checkout to go on in it.
@@ -42,12 +41,9 @@ func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 1, Root: c.repo.Root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
+		Version: 1, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base, Locked: c.locked,
+		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
 	}
-	for path := range c.locked {
-		m.Locked = append(m.Locked, path)
-	}
-	slices.Sort(m.Locked)
 	for path, dir := range snap.untracked {
 		m.Untracked = append(m.Untracked, untracked{[]byte(path), dir})
 	}
@@ -83,11 +79,7 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	c.base = base
-	c.locked = map[string]bool{}
-	for _, path := range m.Locked {
-		c.locked[path] = true
-	}
+	c.base, c.locked = base, m.Locked
 	if err := c.DropLocks(); err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
