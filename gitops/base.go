@@ -97,7 +97,6 @@ func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
 	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
 }
 
-// moveTo puts the work tree on another commit.
 func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	dirty, err := c.Dirty(ctx)
 	if err != nil {

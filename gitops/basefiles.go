@@ -30,12 +30,11 @@ func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
 	}
 	data, err := c.objects.BlobBytes(e.ID, limit)
-	var large *objects.TooLargeError
-	switch {
-	case errors.As(err, &large):
+	if large, ok := errors.AsType[*objects.TooLargeError](err); ok {
 		large.Path = path
 		return nil, large
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
 	}
 	return data, nil
@@ -125,8 +124,7 @@ func (f finder) tracks(parts []string, links int) (bool, error) {
 
 func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
 	target, err := f.objects.BlobBytes(link, longestTarget)
-	var large *objects.TooLargeError
-	if errors.As(err, &large) || err == nil && (links < 0 || path.IsAbs(string(target))) {
+	if errors.As(err, new(*objects.TooLargeError)) || err == nil && (links < 0 || path.IsAbs(string(target))) {
 		return false, nil // where it leads in the work tree is asked for by that path
 	}
 	if err != nil {

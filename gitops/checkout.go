@@ -34,7 +34,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// Options says which checkout to open.
 type Options struct {
 	Dir   string // the checkout, or a folder in it
 	Git   string // the git program; empty: there is none
@@ -47,7 +46,7 @@ type Checkout struct {
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
 	start   position
-	locked  map[string]bool // lock files that were there when it was opened
+	locked  []string // lock files that were there when it was opened
 
 	base Base // what the work tree stands on
 }
@@ -94,7 +93,6 @@ func (c *Checkout) open(ctx context.Context) (err error) {
 	return c.work.CheckFilters(ctx, c.start.index)
 }
 
-// readPosition reads HEAD and the index.
 func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	p := position{}
 	var err error
@@ -223,3 +221,40 @@ func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *in
 	}
 	return slices.Compact(paths), nil
 }
+
+// What Open returns for a folder that cannot be worked in at all.
+var (
+	ErrNotRepository = repository.ErrNotRepository
+	ErrBare          = repository.ErrBare
+	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
+)
+
+type UnknownBaseError struct {
+	Name string // branch or commit
+}
+
+func (e *UnknownBaseError) Error() string {
+	return fmt.Sprintf("the base %q is not in this checkout: fetch it", e.Name)
+}
+
+// ForeignCommitError is a commit on the task's branch that no run of ours made.
+type ForeignCommitError struct {
+	Branch, SHA string
+	Author      string // "name <address>"
+}
+
+func (e *ForeignCommitError) Error() string {
+	return fmt.Sprintf("branch %s holds commit %.12s by %s, which no run made: merge or move it, or delete the branch",
+		e.Branch, e.SHA, e.Author)
+}
+
+// What is refused below this package, where each is described.
+type (
+	UnsupportedError = repository.UnsupportedError
+	InUseError       = repository.InUseError
+	DirtyError       = worktree.DirtyError
+	ObstructedError  = worktree.ObstructedError
+	ObjectError      = objects.DamagedError
+	TooLargeError    = objects.TooLargeError
+	PackError        = objects.PackError
+)

@@ -15,13 +15,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Signature is who made a commit, and when.
 type Signature struct {
 	Name, Email string
 	When        time.Time
 }
 
-// CommitOptions is what a commit says besides its tree.
 type CommitOptions struct {
 	Message           string
 	Author, Committer Signature
@@ -58,7 +56,6 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 	return id.String(), nil
 }
 
-// encoded is the text of an object.
 func encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
 	o := &plumbing.MemoryObject{}
 	if err := encode(o); err != nil {

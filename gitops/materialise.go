@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// MaterialiseOptions says what a fresh tree holds.
 type MaterialiseOptions struct {
 	Dir       string // is made; must be empty if it is there
 	Tree      Tree   // the base's, or a change set's

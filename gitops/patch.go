@@ -91,7 +91,6 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 	return nil
 }
 
-// countLines fills in how many lines each file gained and lost.
 func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []objects.Difference) error {
 	if cs.Empty() {
 		return nil

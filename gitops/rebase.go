@@ -246,9 +246,8 @@ func (m *treeMerge) text(base, ours, theirs plumbing.Hash) (id plumbing.Hash, wh
 	var texts [3]string
 	for i, blob := range []plumbing.Hash{base, ours, theirs} {
 		data, err := m.objects.BlobBytes(blob, mergedFile)
-		var large *objects.TooLargeError
 		switch {
-		case errors.As(err, &large):
+		case errors.As(err, new(*objects.TooLargeError)):
 			return id, "both changed it, and it is too large to be merged", nil
 		case err != nil:
 			return id, "", err

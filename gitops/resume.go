@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// ErrOtherCheckout says that a mark is of another work tree.
 var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
 
 // mark is what a later process must know of a checkout to go on in it.
@@ -43,12 +42,9 @@ func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(), Base: c.base,
+		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base, Locked: c.locked,
+		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
 	}
-	for path := range c.locked {
-		m.Locked = append(m.Locked, path)
-	}
-	slices.Sort(m.Locked)
 	for path, dir := range snap.untracked {
 		one := untracked{Path: []byte(path), Dir: dir}
 		if stat, noted := snap.stats[path]; noted {
@@ -88,11 +84,7 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	c.base = base
-	c.locked = map[string]bool{}
-	for _, path := range m.Locked {
-		c.locked[path] = true
-	}
+	c.base, c.locked = base, m.Locked
 	if err := c.DropLocks(); err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}

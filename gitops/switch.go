@@ -71,7 +71,6 @@ func (c *Checkout) tipBefore(ctx context.Context, branch string) (*CommitInfo, e
 	return infoOf(commit), nil
 }
 
-// mayMove says whether a branch may be moved to id.
 func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	tip, err := c.tipBefore(ctx, branch)
 	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {

@@ -79,7 +79,6 @@ var concernWords = map[Concern]string{
 	ConcernTooDeep:    "lies too deep to be part of a change",
 }
 
-// Changes judges changes.
 type Changes struct {
 	Protect []string // patterns, as Protected takes them
 	// Drop leaves the changes of protected paths out and lets the rest go on.
@@ -141,11 +140,11 @@ func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
 			concerns = append(concerns, concern)
 		}
 	}
-	protected, err := Protected(c.Protect, []string{file.Path})
+	protected, err := Protected(c.Protect, file.Path)
 	if err != nil {
 		return nil, err
 	}
-	note(ConcernProtected, len(protected) > 0)
+	note(ConcernProtected, protected)
 	note(ConcernSubmodule, file.OldMode == modeSubmodule || file.NewMode == modeSubmodule)
 	note(ConcernSymlink, file.NewMode == modeSymlink && !slices.Contains(concerns, ConcernSymlinkOut))
 	note(ConcernExecutable, file.NewMode == modeExecutable && file.OldMode != modeExecutable)

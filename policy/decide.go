@@ -29,7 +29,6 @@ type Request struct {
 // Action is what becomes of a request.
 type Action string
 
-// The actions.
 const (
 	Run          Action = "run"
 	RunSandboxed Action = "run_sandboxed"
@@ -70,7 +69,6 @@ const (
 
 const keepGoing = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
 
-// Decide decides on a request.
 func (c Commands) Decide(q Request) Decision {
 	reading := q.read()
 	d := Decision{Action: Run, Reason: "No rule refuses it.", Unclear: reading.Unclear, Matches: []Matched{}}

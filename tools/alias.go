@@ -49,7 +49,7 @@ var aliases = []alias{
 	{
 		names:   []string{"glob", "find_files", "file_search"},
 		targets: []string{"grep_files"},
-		shape:   []synonym{{"pattern", "include", nil}, {"query", "include", nil}},
+		shape:   renamed("include", "pattern", "query"),
 		missing: map[string]any{"pattern": ""},
 	},
 	{
@@ -68,61 +68,40 @@ var synonyms = map[string][]synonym{
 	"exec_command":  commandSynonyms("cmd", "command", commandLine),
 	"shell_command": commandSynonyms("command", "cmd", commandLine),
 	"shell":         commandSynonyms("command", "cmd", argumentVector),
-	"update_plan": {
-		{"plan", "plan", planSteps},
-		{"todos", "plan", planSteps},
-		{"steps", "plan", planSteps},
-	},
-	"apply_patch": {
-		{"patch", "input", nil},
-		{"patchText", "input", nil},
-	},
-	"read_file": {
-		{"path", "file_path", nil},
-		{"filePath", "file_path", nil},
-		{"absolute_path", "file_path", nil},
-		{"target_file", "file_path", nil},
-		{"file", "file_path", nil},
-	},
-	"list_dir": {
-		{"path", "dir_path", nil},
-		{"directory", "dir_path", nil},
-		{"dirPath", "dir_path", nil},
-	},
-	"grep_files": {
-		{"query", "pattern", nil},
-		{"regex", "pattern", nil},
-		{"glob", "include", nil},
-		{"include_pattern", "include", nil},
-		{"type", "include", globOfType},
-		{"directory", "path", nil},
-		{"dir_path", "path", nil},
-		{"head_limit", "limit", nil},
-		{"max_results", "limit", nil},
-		{"-i", "ignore_case", nil},
-		{"case_insensitive", "ignore_case", nil},
-	},
-	"view_image": {
-		{"file_path", "path", nil},
-		{"filePath", "path", nil},
-		{"image_path", "path", nil},
-	},
-	"request_user_input": {
-		{"question", "questions", oneQuestion},
-		{"questions", "questions", oneQuestion},
-	},
+	"update_plan":   converted(planSteps, "plan", "plan", "todos", "steps"),
+	"apply_patch":   renamed("input", "patch", "patchText"),
+	"read_file":     renamed("file_path", "path", "filePath", "absolute_path", "target_file", "file"),
+	"list_dir":      renamed("dir_path", "path", "directory", "dirPath"),
+	"grep_files": slices.Concat(
+		renamed("pattern", "query", "regex"),
+		renamed("include", "glob", "include_pattern"),
+		converted(globOfType, "include", "type"),
+		renamed("path", "directory", "dir_path"),
+		renamed("limit", "head_limit", "max_results"),
+		renamed("ignore_case", "-i", "case_insensitive"),
+	),
+	"view_image":         renamed("path", "file_path", "filePath", "image_path"),
+	"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
 }
 
 // commandSynonyms are the shapes of a tool that has its command under a name, and
 // others of its kind under another.
 func commandSynonyms(name, other string, convert func(any) any) []synonym {
-	return []synonym{
-		{name, name, convert},
-		{other, name, convert},
-		{"script", name, convert},
-		{"cwd", "workdir", nil},
-		{"timeout", "timeout_ms", nil},
+	return slices.Concat(
+		converted(convert, name, name, other, "script"),
+		renamed("workdir", "cwd"),
+		renamed("timeout_ms", "timeout"),
+	)
+}
+
+func renamed(to string, from ...string) []synonym { return converted(nil, to, from...) }
+
+func converted(convert func(any) any, to string, from ...string) []synonym {
+	var all []synonym
+	for _, name := range from {
+		all = append(all, synonym{name, to, convert})
 	}
+	return all
 }
 
 // synonym moves the value of an argument, unless its place is taken already.
@@ -221,11 +200,8 @@ func words(value any) ([]string, bool) {
 }
 
 func isShell(program string) bool {
-	switch program[strings.LastIndexByte(program, '/')+1:] {
-	case "bash", "sh", "zsh", "dash":
-		return true
-	}
-	return false
+	name := program[strings.LastIndexByte(program, '/')+1:]
+	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, name)
 }
 
 // quote makes one word of the shell's language (POSIX 2.2.2) of any text.
@@ -260,7 +236,7 @@ func planStep(item any) any {
 	if !ok {
 		return item
 	}
-	move([]synonym{{"content", "step", nil}, {"description", "step", nil}, {"title", "step", nil}}, todo)
+	move(renamed("step", "content", "description", "title"), todo)
 	for _, unused := range []string{"id", "activeForm", "priority", "content", "description", "title"} {
 		delete(todo, unused)
 	}

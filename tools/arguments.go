@@ -38,42 +38,40 @@ var published = map[string]struct{ silent bool }{
 	"merge":                      {},
 }
 
-// prepared is a call that fits its tool, or the answer why it does not.
-type prepared struct {
-	call    Call
-	ignored []string // arguments that were taken away
-	refusal string
-}
-
-// prepare brings a call into the form that the tool's Run takes.
-func (e *entry) prepare(call Call) (prepared, error) {
+// prepare brings the call into the form that the tool's Run takes, or says why it
+// does not fit the tool.
+func (t *target) prepare() error {
+	e, call := t.entry, t.Call
 	if call.Form.builtin() || call.Form == Freeform && e.takesText() {
-		return prepared{call: call}, nil
+		t.ready = call
+		return nil
 	}
 	arguments, problem := e.parse(call)
 	if problem != "" {
-		return prepared{refusal: e.spec.Name + ": " + problem}, nil
+		t.refusal = t.Tool + ": " + problem
+		return nil
 	}
 	if escalates(arguments) {
-		return prepared{refusal: approvalNever + ". Run it again without asking for permissions."}, nil
+		t.refusal = approvalNever + ". Run it again without asking for permissions."
+		return nil
 	}
-	translate(e.spec.Name, ownName(call.Name), arguments)
-	ignored := e.dropPublished(arguments)
+	translate(t.Tool, ownName(call.Name), arguments)
+	t.ignored = e.dropPublished(arguments)
 	problem, err := e.schema.check(arguments)
 	if err != nil {
-		return prepared{}, err
+		return err
 	}
 	if problem != "" {
-		return prepared{refusal: e.spec.Name + ": " + problem}, nil
-	}
-	if call.Input, err = e.input(arguments); err != nil {
-		return prepared{}, err
+		t.refusal = t.Tool + ": " + problem
+		return nil
 	}
 	call.Form = Function
 	if e.takesText() {
 		call.Form = Freeform
 	}
-	return prepared{call: call, ignored: ignored}, nil
+	call.Input, err = e.input(arguments)
+	t.ready = call
+	return err
 }
 
 // parse reads the arguments. Text that is no object stands for the one string

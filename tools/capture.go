@@ -85,7 +85,6 @@ func (c *Capture) Take() *Printed {
 	return taken
 }
 
-// Bytes is how much was printed.
 func (p *Printed) Bytes() int64 { return p.bytes }
 
 // Close lets go of what the store holds open for a part that no result takes.

@@ -1,8 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +17,11 @@ type Dispatcher struct {
 	Registry *Registry
 	Outputs  *Outputs
 	Observer Observer // may be nil
-	Hooks    []Hook   // asked in their order
 	Offered  []string // tools that the model was told of
+	// Aside gives words for the model that stand before the output of a call that was
+	// run; empty for none. It is called from several goroutines, also when the run has
+	// been cancelled, and may be nil.
+	Aside func() string
 }
 
 // parallelCalls is how many calls run at once.
@@ -50,16 +56,15 @@ type Finished struct {
 	Fault error
 }
 
-// Panic is a tool, or a hook, that panicked.
+// Panic is a tool that panicked.
 type Panic struct {
-	What  string // "the tool", or "a hook"
 	Value any
 	Stack []byte
 }
 
 // Error is for the model too, so it leaves out what only a developer can use.
 func (p *Panic) Error() string {
-	return p.What + " broke down. This is a fault of agent-ci, not of the call; try another way"
+	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
 }
 
 // Dispatch runs calls and returns their results in the order of the calls.
@@ -77,42 +82,47 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 
 // target is a call with what the registry knows of it.
 type target struct {
-	entry *entry   // nil when no tool has the name
-	ready prepared // what the tool's Run gets
-	err   error    // why it could not be prepared
 	Started
+	entry   *entry   // nil when no tool has the name
+	ready   Call     // what the tool's Run gets
+	ignored []string // arguments that were taken away
+	refusal string   // why the tool is not asked, in words for the model
+	err     error    // why the call could not be prepared
 }
 
 func (d *Dispatcher) target(call Call) target {
-	t := target{entry: d.Registry.find(call.Name, d.Offered), Started: Started{Call: call, Tool: call.Name}}
-	if t.entry == nil || call.Refused != "" {
+	t := target{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
+	switch {
+	case call.Refused != "":
+		t.refusal = call.Refused
+		return t
+	case t.entry == nil:
+		t.refusal = d.unknown(call)
 		return t
 	}
-	t.Tool = t.entry.spec.Name
-	t.Mutates = t.entry.tool.Mutates()
-	if t.entry.denied != "" {
+	t.Tool, t.Mutates, t.refusal = t.entry.Spec.Name, t.entry.Mutates, t.entry.denied
+	if t.refusal != "" {
 		return t
 	}
 	t.Offered = slices.Contains(d.Offered, t.Tool)
-	if t.ready, t.err = t.entry.prepare(call); t.err == nil && t.ready.refusal == "" {
-		t.Mutates = mutates(t.entry.tool, t.ready.call)
+	if t.err = t.prepare(); t.err == nil && t.refusal == "" {
+		t.Mutates = t.entry.mutates(t.ready)
 	}
 	return t
 }
 
 // mutates says whether a call mutates. One at which the tool breaks down does:
 // it runs alone, and its Run tells of the fault.
-func mutates(tool Tool, call Call) (yes bool) {
-	mixed, ok := tool.(Mixed)
-	if !ok {
-		return tool.Mutates()
+func (t Tool) mutates(call Call) (yes bool) {
+	if t.MutatesCall == nil {
+		return t.Mutates
 	}
 	defer func() {
 		if recover() != nil {
 			yes = true
 		}
 	}()
-	return mixed.MutatesCall(call)
+	return t.MutatesCall(call)
 }
 
 func (d *Dispatcher) started(t target) error {
@@ -143,7 +153,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	result, whole := d.Outputs.finish(t.Call, result)
 	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
 	if ran {
-		ended.Result = d.after(ctx, ended)
+		ended.Result = result.preceded(d.aside())
 	}
 	if d.Observer != nil {
 		d.Observer.Finished(ended)
@@ -163,37 +173,55 @@ func brokenOff(result Result, words string) Result {
 
 // answer is the tool's result; ran says whether the tool was asked.
 func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran bool, err error) {
-	refusal, err := d.refusal(ctx, t)
-	if err != nil || refusal != "" {
-		return Refuse(refusal), false, err
+	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
+		return Refuse(t.refusal), false, err
 	}
-	err = guard("the tool", func() (err error) {
-		result, err = t.entry.tool.Run(ctx, t.ready.call)
+	err = guard(func() (err error) {
+		result, err = t.entry.Run(ctx, t.ready)
 		return err
 	})
 	if err == nil {
-		result = result.preceded(note(t.ready.ignored))
+		result = result.preceded(note(t.ignored))
 	}
 	return result, true, err
 }
 
-// refusal is why the tool is not asked, in words for the model.
-func (d *Dispatcher) refusal(ctx context.Context, t target) (string, error) {
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case t.Call.Refused != "":
-		return t.Call.Refused, nil
-	case t.entry == nil:
-		return d.unknown(t.Call), nil
-	case t.entry.denied != "":
-		return t.entry.denied, nil
-	case t.err != nil:
-		return "", t.err
-	case t.ready.refusal != "":
-		return t.ready.refusal, nil
+// guard keeps a panic of a tool, and a runtime.Goexit, from ending more than the
+// call.
+func guard(run func() error) error {
+	err := errors.New("the tool ended without a result")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if value := recover(); value != nil {
+				err = &Panic{Value: value, Stack: debug.Stack()}
+			}
+		}()
+		err = run()
+	}()
+	<-done
+	return err
+}
+
+func (d *Dispatcher) aside() string {
+	if d.Aside == nil {
+		return ""
 	}
-	return d.before(ctx, t)
+	words := d.Aside()
+	if words == "" {
+		return ""
+	}
+	return d.Outputs.clean(words) + "\n"
+}
+
+// preceded is r with words before all that the model gets.
+func (r Result) preceded(words string) Result {
+	if len(r.Commands) > 0 {
+		r.Commands[0].Output = words + r.Commands[0].Output
+	}
+	r.Output = words + r.Output
+	return r
 }
 
 // unknown names the tools that the model was told of; of others it knows no

@@ -26,7 +26,7 @@ type fake struct {
 	run        func(ctx context.Context, call Call) (Result, error)
 }
 
-func (f fake) Spec() Spec {
+func (f fake) tool() Tool {
 	spec := Spec{Name: f.name, Grammar: f.grammar}
 	if f.grammar == nil {
 		spec.Parameters = json.RawMessage(`{"type":"object"}`)
@@ -37,16 +37,21 @@ func (f fake) Spec() Spec {
 	if f.accepts != "" {
 		spec.Accepts = json.RawMessage(f.accepts)
 	}
-	return spec
+	if f.run == nil {
+		f.run = func(_ context.Context, call Call) (Result, error) { return Result{Output: call.Input}, nil }
+	}
+	return Tool{Spec: spec, Mutates: f.mutates, Run: f.run}
 }
 
-func (f fake) Mutates() bool { return f.mutates }
+// maker makes a tool for a test.
+type maker interface{ tool() Tool }
 
-func (f fake) Run(ctx context.Context, call Call) (Result, error) {
-	if f.run == nil {
-		return Result{Output: call.Input}, nil
+func registry(makers ...maker) *Registry {
+	var all []Tool
+	for _, m := range makers {
+		all = append(all, m.tool())
 	}
-	return f.run(ctx, call)
+	return New(all...)
 }
 
 // journal is an Observer that notes what it is told.
@@ -76,8 +81,8 @@ func (j *journal) Finished(f Finished) {
 	j.finished[f.Call.ID] = f
 }
 
-func dispatcher(tools ...Tool) *Dispatcher {
-	return &Dispatcher{Registry: New(tools...), Outputs: new(Outputs)}
+func dispatcher(makers ...maker) *Dispatcher {
+	return &Dispatcher{Registry: registry(makers...), Outputs: new(Outputs)}
 }
 
 func calls(names ...string) []Call {
@@ -171,11 +176,15 @@ func TestAMutatingCallSeesThoseBeforeAndNoneAfter(t *testing.T) {
 // mixed is a tool whose calls with the argument change mutate.
 type mixed struct{ fake }
 
-func (mixed) MutatesCall(call Call) bool {
-	if strings.Contains(call.Input, "panic") {
-		panic("boom")
+func (m mixed) tool() Tool {
+	tool := m.fake.tool()
+	tool.MutatesCall = func(call Call) bool {
+		if strings.Contains(call.Input, "panic") {
+			panic("boom")
+		}
+		return call.Input == `{"change":true}`
 	}
-	return call.Input == `{"change":true}`
+	return tool
 }
 
 func TestAToolMaySayWhichCallsMutate(t *testing.T) {
@@ -233,7 +242,7 @@ func TestEachCallGetsAResult(t *testing.T) {
 		fake{name: "refuses", run: func(context.Context, Call) (Result, error) { return Refuse("no"), nil }},
 		fake{name: "denied"},
 	)
-	if err := d.Registry.Restrict(Access{Deny: []string{"denied"}}); err != nil {
+	if err := d.Registry.Restrict(nil, []string{"denied"}); err != nil {
 		t.Fatal(err)
 	}
 	seen := new(journal)

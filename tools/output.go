@@ -93,14 +93,8 @@ func (w Whole) and(other Whole) Whole {
 
 // budget is what a call that asked for some tokens gets, in bytes.
 func (o *Outputs) budget(asked int) int {
-	most := o.Budget
-	if most <= 0 {
-		most = DefaultBudget
-	}
-	if asked > 0 && asked < most {
-		most = asked
-	}
-	return most * bytesPerToken
+	most := cmp.Or(o.Budget, DefaultBudget)
+	return min(cmp.Or(asked, most), most) * bytesPerToken
 }
 
 func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
@@ -134,13 +128,6 @@ func (o *Outputs) clean(text string) string {
 		text = o.Redact(text)
 	}
 	return text
-}
-
-func (o *Outputs) fileLimit() int64 {
-	if o.FileLimit > 0 {
-		return o.FileLimit
-	}
-	return DefaultFileLimit
 }
 
 // Tokens estimates how many tokens some bytes of text are.

@@ -13,17 +13,9 @@ type Registry struct {
 	byName map[string]*entry
 }
 
-// Access narrows what may be called; names are of tools or of their aliases.
-type Access struct {
-	Allow []string // when not empty, nothing else may be called
-	Deny  []string // may not be called; wins over Allow
-}
-
-// entry is a tool with its spec, which is asked for once: what the model is
-// told must not change during a run.
+// entry is a tool and what checks and refuses its calls.
 type entry struct {
-	tool   Tool
-	spec   Spec
+	Tool
 	schema schema
 	denied string // the words that refuse it, or empty
 }
@@ -32,13 +24,12 @@ type entry struct {
 func New(tools ...Tool) *Registry {
 	r := &Registry{byName: make(map[string]*entry, len(tools))}
 	for _, tool := range tools {
-		e := &entry{tool: tool, spec: tool.Spec()}
-		e.schema.source = accepted(e.spec)
-		if _, twice := r.byName[e.spec.Name]; twice {
-			panic("tools: two tools are named " + e.spec.Name)
+		e := &entry{Tool: tool, schema: schema{source: accepted(tool.Spec)}}
+		if _, twice := r.byName[e.Spec.Name]; twice {
+			panic("tools: two tools are named " + e.Spec.Name)
 		}
 		r.tools = append(r.tools, e)
-		r.byName[e.spec.Name] = e
+		r.byName[e.Spec.Name] = e
 	}
 	return r
 }
@@ -54,24 +45,26 @@ func accepted(spec Spec) json.RawMessage {
 }
 
 // takesText says whether the tool's Run gets text in place of a JSON object.
-func (e *entry) takesText() bool { return e.spec.Parameters == nil && e.spec.Accepts == nil }
+func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
-// Restrict narrows what may be called. The error names what no tool is called.
-func (r *Registry) Restrict(access Access) error {
-	allowed, err := r.named(access.Allow)
+// Restrict narrows what may be called, by names of tools or of their aliases: nothing
+// but allow, unless that is empty, and nothing of deny. The error names what no tool
+// is called.
+func (r *Registry) Restrict(allow, deny []string) error {
+	allowed, err := r.named(allow)
 	if err != nil {
 		return fmt.Errorf("tools.allow: %w", err)
 	}
-	denied, err := r.named(access.Deny)
+	denied, err := r.named(deny)
 	if err != nil {
 		return fmt.Errorf("tools.deny: %w", err)
 	}
 	for _, e := range r.tools {
 		switch {
 		case denied[e]:
-			e.denied = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.spec.Name)
+			e.denied = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.Spec.Name)
 		case len(allowed) > 0 && !allowed[e]:
-			e.denied = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.spec.Name)
+			e.denied = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.Spec.Name)
 		default:
 			e.denied = ""
 		}
@@ -96,7 +89,7 @@ func (r *Registry) Names() []string {
 	var names []string
 	for _, e := range r.tools {
 		if e.denied == "" {
-			names = append(names, e.spec.Name)
+			names = append(names, e.Spec.Name)
 		}
 	}
 	return names
@@ -117,8 +110,8 @@ func (r *Registry) Denial(name string) string {
 func (r *Registry) Specs(offered []string) []Spec {
 	var specs []Spec
 	for _, e := range r.tools {
-		if e.denied == "" && slices.Contains(offered, e.spec.Name) {
-			specs = append(specs, e.spec)
+		if e.denied == "" && slices.Contains(offered, e.Spec.Name) {
+			specs = append(specs, e.Spec)
 		}
 	}
 	return specs

@@ -24,7 +24,11 @@ var (
 // builtin is a tool that the API knows.
 type builtin struct{ fake }
 
-func (builtin) Spec() Spec { return Spec{Name: "native", Builtin: "native"} }
+func (b builtin) tool() Tool {
+	tool := b.fake.tool()
+	tool.Spec = Spec{Name: "native", Builtin: "native"}
+	return tool
+}
 
 func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 	for _, test := range []struct {
@@ -109,20 +113,20 @@ func TestBadArgumentsAreExplained(t *testing.T) {
 
 func TestRestrict(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		access Access
-		want   []string
-		err    string
+		name        string
+		allow, deny []string
+		want        []string
+		err         string
 	}{
-		{"nothing", Access{}, []string{"exec_command", "update_plan", "read_file"}, ""},
-		{"deny by alias", Access{Deny: []string{"bash"}}, []string{"update_plan", "read_file"}, ""},
-		{"allow", Access{Allow: []string{"read_file"}}, []string{"read_file"}, ""},
-		{"deny wins", Access{Allow: []string{"read_file", "update_plan"}, Deny: []string{"read_file"}}, []string{"update_plan"}, ""},
-		{"unknown", Access{Deny: []string{"fly"}}, nil, `tools.deny: there is no tool "fly"; the tools are exec_command, update_plan, read_file`},
+		{"nothing", nil, nil, []string{"exec_command", "update_plan", "read_file"}, ""},
+		{"deny by alias", nil, []string{"bash"}, []string{"update_plan", "read_file"}, ""},
+		{"allow", []string{"read_file"}, nil, []string{"read_file"}, ""},
+		{"deny wins", []string{"read_file", "update_plan"}, []string{"read_file"}, []string{"update_plan"}, ""},
+		{"unknown", nil, []string{"fly"}, nil, `tools.deny: there is no tool "fly"; the tools are exec_command, update_plan, read_file`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := New(execFake, planFake, readFake)
-			err := r.Restrict(test.access)
+			r := registry(execFake, planFake, readFake)
+			err := r.Restrict(test.allow, test.deny)
 			if test.err != "" {
 				if err == nil || err.Error() != test.err {
 					t.Fatalf("got error %v, want %s", err, test.err)
@@ -147,9 +151,9 @@ func TestRestrict(t *testing.T) {
 }
 
 func TestAnAliasStandsForTheOfferedTool(t *testing.T) {
-	r := New(execFake, shellFake)
+	r := registry(execFake, shellFake)
 	for offered, want := range map[string]string{"exec_command": "exec_command", "shell": "shell", "": "exec_command"} {
-		if found := r.find("bash", []string{offered}); found == nil || found.spec.Name != want {
+		if found := r.find("bash", []string{offered}); found == nil || found.Spec.Name != want {
 			t.Errorf("offered %q: got %v, want %s", offered, found, want)
 		}
 	}
@@ -164,5 +168,5 @@ func TestTwoToolsOfOneName(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	New(readFake, readFake)
+	registry(readFake, readFake)
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -24,7 +25,8 @@ type spool struct {
 
 // spool opens the file for the whole output of a call.
 func (o *Outputs) spool(callID string) *spool {
-	s := &spool{left: o.fileLimit(), limit: o.fileLimit()}
+	limit := cmp.Or(o.FileLimit, DefaultFileLimit)
+	s := &spool{left: limit, limit: limit}
 	if o.Redact != nil {
 		s.clean = &secrets.Stream{Redact: o.Redact, Put: s.writeClean}
 	}
@@ -97,9 +99,13 @@ func (s *spool) emit(p []byte) {
 		s.err = fmt.Errorf("keep the whole output: %w", err)
 	}
 	if s.full || err != nil {
-		s.err = errors.Join(s.err, s.file.Close())
-		s.file, s.clean = nil, nil
+		s.end()
 	}
+}
+
+func (s *spool) end() {
+	s.err = errors.Join(s.err, s.file.Close())
+	s.file, s.clean = nil, nil
 }
 
 // close writes what is left. It may be called twice.
@@ -108,8 +114,7 @@ func (s *spool) close() error {
 		s.clean.Flush()
 	}
 	if s.file != nil {
-		s.err = errors.Join(s.err, s.file.Close())
-		s.file, s.clean = nil, nil
+		s.end()
 	}
 	return s.err
 }

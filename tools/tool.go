@@ -1,4 +1,4 @@
-// Package tools owns what the model can call: the Tool interface, the registry
+// Package tools owns what the model can call: Tool, the registry
 // of the tools of a run, and the dispatcher that checks arguments, runs calls
 // and cuts their outputs. It knows nothing of the model's wire format, of the
 // transcript or of the pipeline; a tool that needs something from above takes
@@ -8,6 +8,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -43,6 +44,14 @@ type Call struct {
 	// Refused is why the call is not even looked at, in words for the model; empty
 	// for none.
 	Refused string
+}
+
+// Arguments reads the input, which is JSON that fits the tool's schema.
+func (c Call) Arguments(into any) error {
+	if err := json.Unmarshal([]byte(c.Input), into); err != nil {
+		return fmt.Errorf("read arguments: %w", err)
+	}
+	return nil
 }
 
 // MaxInput is how many bytes the input of a call may have: more than a model can
@@ -121,21 +130,16 @@ type Image struct {
 // turns it into a failed result as well: no tool ends a run. Run returns soon
 // after ctx has ended, having undone or finished what it began; nobody takes
 // its work away from it.
-type Tool interface {
-	Spec() Spec
+type Tool struct {
+	Spec Spec
+	Run  func(ctx context.Context, call Call) (Result, error)
 	// Mutates says whether a call may change the workspace or the run's state
 	// by this tool's own hand; such calls run alone. Running a command does not
 	// count: the reference implementation runs commands in parallel too.
-	Mutates() bool
-	Run(ctx context.Context, call Call) (Result, error)
-}
-
-// Mixed is a tool of which some calls mutate and others don't; its Mutates is
-// for calls that it cannot judge.
-type Mixed interface {
+	Mutates bool
 	// MutatesCall says of one call, which is as Run gets it, what Mutates says
-	// of all.
-	MutatesCall(call Call) bool
+	// of all; Mutates is then for calls that cannot be judged. It may be nil.
+	MutatesCall func(call Call) bool
 }
 
 // Refuse is a result that tells the model why the call was not done.

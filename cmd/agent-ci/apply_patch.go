@@ -102,11 +102,9 @@ func patchText(p process, args []string) (string, error) {
 	return string(raw), nil
 }
 
-var errNotUTF8 = errors.New("invalid patch: it is not UTF-8")
-
 func (a *applyPatchArguments) carryOut(ctx context.Context, text string) (*tree.Plan, error) {
 	if !utf8.ValidString(text) {
-		return nil, errNotUTF8
+		return nil, errors.New("invalid patch: it is not UTF-8")
 	}
 	patch, err := v4a.Parse(text)
 	if err != nil {

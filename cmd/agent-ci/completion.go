@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
+	"text/template"
 )
 
-// shells are those that completion knows, with how a script for them is made.
-var shells = []struct {
-	name  string
-	write func([]completed) string
-}{{"bash", bashCompletion}, {"zsh", zshCompletion}, {"fish", fishCompletion}}
+// shells are those that completion knows, with the template of a script for each.
+var shells = map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 
 func completionCommand() command {
 	return command{
@@ -34,31 +31,34 @@ const wantShell = "it takes the name of a shell: bash, zsh or fish"
 
 func completion(flags *flagSet) deed {
 	return func(_ context.Context, p process, rest []string) int {
-		for _, shell := range shells {
-			if rest[0] != shell.name {
-				continue
-			}
-			if _, err := io.WriteString(p.stdout, shell.write(describeAll())); err != nil {
-				return exitFailed
-			}
-			return exitOK
+		text, known := shells[rest[0]]
+		if !known {
+			return flags.wrong(p, wantShell)
 		}
-		return flags.wrong(p, wantShell)
+		var script strings.Builder
+		err := template.Must(template.New(rest[0]).Funcs(shellWords).Parse(text)).Execute(&script, describeAll())
+		if err == nil {
+			_, err = io.WriteString(p.stdout, script.String())
+		}
+		if err != nil {
+			return exitFailed
+		}
+		return exitOK
 	}
 }
 
 // completed is a command as a shell completes it.
 type completed struct {
-	name, about string
-	flags       []completedFlag
-	argument    values // what its first argument is
-	runs        bool   // whether a command line follows behind --
+	Name, About string
+	Flags       []completedFlag
+	Argument    values // what its first argument is
+	Runs        bool   // whether a command line follows behind --
 }
 
 type completedFlag struct {
-	name, about, placeholder string
-	bare                     bool // it takes no value
-	values                   values
+	Name, About, Placeholder string
+	Valued                   bool // it takes a value
+	Values                   values
 }
 
 // values are what may stand somewhere: words of a closed list, else files or
@@ -88,8 +88,8 @@ func describeAll() []completed {
 		flags := newFlags(c)
 		c.define(flags)
 		all = append(all, completed{
-			name: c.name, about: c.about, flags: flags.describe(),
-			argument: valuesOf(firstArgument(c.args)), runs: strings.HasSuffix(c.args, "-- CMD..."),
+			Name: c.name, About: c.about, Flags: flags.describe(),
+			Argument: valuesOf(firstArgument(c.args)), Runs: strings.HasSuffix(c.args, "-- CMD..."),
 		})
 	}
 	return all
@@ -99,11 +99,11 @@ func (f *flagSet) describe() []completedFlag {
 	var all []completedFlag
 	for _, name := range f.order {
 		placeholder, valued := f.values[name]
-		each := completedFlag{name: name, about: firstClause(f.Lookup(name).Usage), placeholder: placeholder, bare: !valued, values: valuesOf(placeholder)}
+		each := completedFlag{name, firstClause(f.Lookup(name).Usage), placeholder, valued, valuesOf(placeholder)}
 		if words := f.choices[name]; len(words) > 0 {
-			each.values = values{words: words}
-			if strings.HasPrefix(each.about, words[0]) {
-				each.about = "one of " + strings.Join(words, ", ")
+			each.Values = values{words: words}
+			if strings.HasPrefix(each.About, words[0]) {
+				each.About = "one of " + strings.Join(words, ", ")
 			}
 		}
 		all = append(all, each)
@@ -143,18 +143,21 @@ func firstClause(usage string) string {
 	return strings.TrimRight(usage, ";, ")
 }
 
-func names(all []completed) []string {
-	list := make([]string, 0, len(all)+1)
-	for _, c := range all {
-		list = append(list, c.name)
-	}
-	return append(list, "help")
+// shellWords are what the templates say in the language of a shell.
+var shellWords = template.FuncMap{
+	"names": names, "bashValues": bashValues, "zshText": zshText.Replace, "zshValues": zshValues,
+	"fishText": fishText.Replace, "fishValues": fishValues, "fishOnly": fishOnly,
 }
 
-// quoted is a word for all three shells.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+func names(all []completed) string {
+	var list strings.Builder
+	for _, c := range all {
+		list.WriteString(c.Name + " ")
+	}
+	return list.String() + "help"
+}
 
-const bashFrame = `# bash completion for agent-ci: source <(agent-ci completion bash)
+const bashScript = `# bash completion for agent-ci: source <(agent-ci completion bash)
 _agent_ci_files() { compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$1")); }
 _agent_ci_folders() { compopt -o dirnames 2>/dev/null || COMPREPLY=($(compgen -d -- "$1")); }
 _agent_ci_words() { COMPREPLY=($(compgen -W "$2" -- "$1")); }
@@ -162,7 +165,7 @@ _agent_ci() {
 	local IFS=$' \t\n' current=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_agent_ci_words "$current" %[1]s
+		_agent_ci_words "$current" '{{names .}}'
 		return
 	fi
 	# readline takes --flag=value apart
@@ -175,47 +178,34 @@ _agent_ci() {
 		fi
 	done
 	case "${COMP_WORDS[1]} $flag" in
-%[2]s	esac
+{{range $c := .}}{{range .Flags}}{{if .Valued}}	'{{$c.Name}} --{{.Name}}') {{bashValues .Values}}; return ;;
+{{end}}{{end}}{{end}}	esac
 	if [[ $current == -* ]]; then
 		case "${COMP_WORDS[1]}" in
-%[3]s		esac
+{{range .}}		{{.Name}}) _agent_ci_words "$current" '{{range .Flags}}--{{.Name}} {{end}}--help' ;;
+{{end}}		esac
 		return
 	fi
 	case "${COMP_WORDS[1]}" in
-%[4]s	esac
+{{range .}}	{{.Name}}) {{bashValues .Argument}} ;;
+{{end}}	help) _agent_ci_words "$current" '{{names .}}' ;;
+	esac
 }
 complete -F _agent_ci agent-ci
 `
 
-func bashCompletion(all []completed) string {
-	var flagValues, flagNames, arguments strings.Builder
-	for _, c := range all {
-		var dashed []string
-		for _, f := range c.flags {
-			dashed = append(dashed, "--"+f.name)
-			if !f.bare {
-				fmt.Fprintf(&flagValues, "\t%s) %s; return ;;\n", quoted(c.name+" --"+f.name), bashValues(f.values))
-			}
-		}
-		fmt.Fprintf(&flagNames, "\t\t%s) _agent_ci_words \"$current\" %s ;;\n", c.name, quoted(strings.Join(append(dashed, "--help"), " ")))
-		fmt.Fprintf(&arguments, "\t%s) %s ;;\n", c.name, bashValues(c.argument))
-	}
-	commandNames := quoted(strings.Join(names(all), " "))
-	fmt.Fprintf(&arguments, "\thelp) _agent_ci_words \"$current\" %s ;;\n", commandNames)
-	return fmt.Sprintf(bashFrame, commandNames, flagValues.String(), flagNames.String(), arguments.String())
-}
-
 func bashValues(v values) string {
-	words := `_agent_ci_words "$current" ` + quoted(strings.Join(v.words, " "))
+	words := `_agent_ci_words "$current" '` + strings.Join(v.words, " ") + "'"
 	return v.pick(`_agent_ci_files "$current"`, `_agent_ci_folders "$current"`, words, ":")
 }
 
-const zshFrame = `#compdef agent-ci
+const zshScript = `#compdef agent-ci
 # zsh completion for agent-ci: source <(agent-ci completion zsh), or this as a file _agent-ci in $fpath
 _agent-ci() {
 	local -a commands
 	commands=(
-%[1]s	)
+{{range .}}		'{{.Name}}:{{zshText .About}}'
+{{end}}	)
 	if ((CURRENT == 2)); then
 		_describe command commands
 		return
@@ -223,41 +213,27 @@ _agent-ci() {
 	shift words
 	((CURRENT--))
 	case $words[1] in
-%[2]s	help) _describe command commands ;;
+{{range .}}	{{.Name}})
+		_arguments{{range .Flags}} \
+			'*--{{.Name}}{{if .Valued}}={{end}}[{{zshText .About}}]{{if .Valued}}:{{zshText .Placeholder}}:{{zshValues .Values}}{{end}}'{{end}} \
+			'--help[tell how it is called]' \
+			'{{if .Runs}}*::command:_normal{{else}}*:argument:{{zshValues .Argument}}{{end}}'
+		;;
+{{end}}	help) _describe command commands ;;
 	esac
 }
 if [[ $funcstack[1] == _agent-ci ]]; then _agent-ci "$@"; else compdef _agent-ci agent-ci; fi
 `
 
-// zshText is a text within brackets or between colons of a specification.
-var zshText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`)
-
-func zshCompletion(all []completed) string {
-	var described, cases strings.Builder
-	for _, c := range all {
-		fmt.Fprintf(&described, "\t\t%s\n", quoted(c.name+":"+zshText.Replace(c.about)))
-		fmt.Fprintf(&cases, "\t%s)\n\t\t_arguments", c.name)
-		for _, f := range c.flags {
-			spec := "*--" + f.name + "[" + zshText.Replace(f.about) + "]"
-			if !f.bare {
-				spec = "*--" + f.name + "=[" + zshText.Replace(f.about) + "]:" + zshText.Replace(f.placeholder) + ":" + zshValues(f.values)
-			}
-			fmt.Fprintf(&cases, " \\\n\t\t\t%s", quoted(spec))
-		}
-		rest := "*:argument:" + zshValues(c.argument)
-		if c.runs {
-			rest = "*::command:_normal"
-		}
-		fmt.Fprintf(&cases, " \\\n\t\t\t'--help[tell how it is called]' \\\n\t\t\t%s\n\t\t;;\n", quoted(rest))
-	}
-	return fmt.Sprintf(zshFrame, described.String(), cases.String())
-}
+// zshText is a text in single quotes, within brackets or between colons of a
+// specification.
+var zshText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`, "'", `'\''`)
 
 func zshValues(v values) string {
 	return v.pick("_files", "_files -/", "("+strings.Join(v.words, " ")+")", " ")
 }
 
-const fishFrame = `# fish completion for agent-ci: agent-ci completion fish | source
+const fishScript = `# fish completion for agent-ci: agent-ci completion fish | source
 function __agent_ci_first
 	test (count (commandline -opc)) -eq 1
 end
@@ -267,28 +243,14 @@ function __agent_ci_is
 end
 complete -c agent-ci -n 'not contains -- -- (commandline -opc)' -f
 complete -c agent-ci -n 'contains -- -- (commandline -opc)' -F -a '(complete -C (commandline -ct))'
+{{range $c := .}}complete -c agent-ci -n __agent_ci_first -a {{.Name}} -d '{{fishText .About}}'
+{{with fishValues .Argument}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' {{.}}
+{{end}}{{range .Flags}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' -l {{.Name}}{{if .Valued}} -r {{fishOnly .Values}}{{end}} -d '{{fishText .About}}'
+{{end}}{{end}}complete -c agent-ci -n '__agent_ci_is help' -a '{{names .}}'
 `
 
-func fishCompletion(all []completed) string {
-	var s strings.Builder
-	s.WriteString(fishFrame)
-	for _, c := range all {
-		fmt.Fprintf(&s, "complete -c agent-ci -n __agent_ci_first -a %s -d %s\n", c.name, fishQuoted(c.about))
-		here := fishQuoted("__agent_ci_is " + c.name)
-		if offers := fishValues(c.argument); offers != "" {
-			fmt.Fprintf(&s, "complete -c agent-ci -n %s %s\n", here, offers)
-		}
-		for _, f := range c.flags {
-			takes := ""
-			if !f.bare {
-				takes = " -r " + fishOnly(f.values)
-			}
-			fmt.Fprintf(&s, "complete -c agent-ci -n %s -l %s%s -d %s\n", here, f.name, takes, fishQuoted(f.about))
-		}
-	}
-	fmt.Fprintf(&s, "complete -c agent-ci -n '__agent_ci_is help' -a %s\n", fishQuoted(strings.Join(names(all), " ")))
-	return s.String()
-}
+// fishText is a text in single quotes.
+var fishText = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
 // fishOnly is what stands behind a flag and nothing else.
 func fishOnly(v values) string {
@@ -299,10 +261,5 @@ func fishOnly(v values) string {
 }
 
 func fishValues(v values) string {
-	return v.pick("-F", "-a '(__fish_complete_directories (commandline -ct))'", "-a "+fishQuoted(strings.Join(v.words, " ")), "")
-}
-
-// fishQuoted escapes as fish does within single quotes.
-func fishQuoted(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+	return v.pick("-F", "-a '(__fish_complete_directories (commandline -ct))'", "-a '"+strings.Join(v.words, " ")+"'", "")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,38 +34,31 @@ agent-ci doctor --online --json`,
 	}
 }
 
-type doctorArguments struct {
-	repo         string
-	online, json bool
-}
-
-func examine(f *flagSet) deed {
-	a := &doctorArguments{}
-	f.text(&a.repo, "repo", "DIR", "checkout to look at (default: the current folder)")
-	f.on(&a.online, "online", "ask the model's API and GitHub, too")
-	f.on(&a.json, "json", "print JSON")
-	return a.examine
-}
-
-func (a *doctorArguments) examine(ctx context.Context, p process, _ []string) int {
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	found, err := doctor.Diagnose(ctx, doctor.Options{Dir: a.repo, Environ: p.environ, Reserved: reserved(), Version: version, Online: a.online})
-	if err != nil {
-		fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
-		return exitFailed
-	}
-	if a.json {
-		if err := writeJSON(p.stdout, found); err != nil {
+func examine(flags *flagSet) deed {
+	var o doctor.Options
+	var asJSON bool
+	flags.text(&o.Dir, "repo", "DIR", "checkout to look at (default: the current folder)")
+	flags.on(&o.Online, "online", "ask the model's API and GitHub, too")
+	flags.on(&asJSON, "json", "print JSON")
+	return func(ctx context.Context, p process, _ []string) int {
+		ctx, stop := untilSignal(ctx)
+		defer stop()
+		o.Environ, o.Reserved, o.Version = p.environ, reserved(), version
+		found, err := doctor.Diagnose(ctx, o)
+		if err != nil {
+			fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
 			return exitFailed
 		}
-	} else {
-		showDiagnosis(p.stdout, found)
+		if asJSON {
+			err = writeJSON(p.stdout, found)
+		} else {
+			showDiagnosis(p.stdout, found)
+		}
+		if err != nil || found.Broken() {
+			return exitFailed
+		}
+		return exitOK
 	}
-	if found.Broken() {
-		return exitFailed
-	}
-	return exitOK
 }
 
 // showDiagnosis tells a person: what there is, and then what to do about what
@@ -111,8 +105,10 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	if d.GitHub.Scopes != "" {
 		line("", "scopes: %s", d.GitHub.Scopes)
 	}
-	if may := permitted(d.GitHub.Permissions); may != "" {
-		line("", "permissions: %s", may)
+	permitted := maps.Clone(d.GitHub.Permissions)
+	maps.DeleteFunc(permitted, func(_ string, has bool) bool { return !has })
+	if len(permitted) > 0 {
+		line("", "permissions: %s", strings.Join(slices.Sorted(maps.Keys(permitted)), ", "))
 	}
 }
 
@@ -126,17 +122,6 @@ func answerWords(a doctor.Answer) string {
 		return "not reachable: " + a.Error
 	}
 	return fmt.Sprintf("reachable, status %d", a.Status)
-}
-
-func permitted(permissions map[string]bool) string {
-	var may []string
-	for name, has := range permissions {
-		if has {
-			may = append(may, name)
-		}
-	}
-	slices.Sort(may)
-	return strings.Join(may, ", ")
 }
 
 func showFindings(to io.Writer, problems []doctor.Problem) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -26,7 +27,7 @@ type flagSet struct {
 	// than those of a run have none: their names would be those of job keys.
 	variables bool
 	// jobKeys are the flags that are short for a job key: its variable is theirs.
-	jobKeys map[string]string
+	jobKeys []string
 }
 
 func newFlags(c command) *flagSet {
@@ -110,7 +111,7 @@ func (f *flagSet) fromEnvironment(environ []string) error {
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		for _, flagName := range f.order {
-			if name != variableOf(flagName) || value == "" || given[flagName] || f.jobKeys[flagName] != "" {
+			if name != variableOf(flagName) || value == "" || given[flagName] || slices.Contains(f.jobKeys, flagName) {
 				continue
 			}
 			if err := f.Set(flagName, value); err != nil {
@@ -132,7 +133,7 @@ func reserved() []string {
 		f := newFlags(c)
 		c.define(f)
 		for _, name := range f.order {
-			if f.jobKeys[name] == "" {
+			if !slices.Contains(f.jobKeys, name) {
 				names = append(names, variableOf(name))
 			}
 		}
@@ -140,18 +141,13 @@ func reserved() []string {
 	return names
 }
 
-// wrong tells that the command was called wrongly.
 func (f *flagSet) wrong(p process, format string, args ...any) int {
-	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help for how it is called.\n", f.Name(), sentence(fmt.Sprintf(format, args...)), f.Name())
-	return exitInvalid
-}
-
-// sentence has a mark at its end.
-func sentence(s string) string {
-	if strings.HasSuffix(s, "?") {
-		return s
+	problem := fmt.Sprintf(format, args...)
+	if !strings.HasSuffix(problem, "?") {
+		problem += "."
 	}
-	return s + "."
+	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help for how it is called.\n", f.Name(), problem, f.Name())
+	return exitInvalid
 }
 
 func (f *flagSet) help() string {

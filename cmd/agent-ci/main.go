@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -49,7 +50,6 @@ const (
 	exitInvalid = 2
 )
 
-// command is a subcommand.
 type command struct {
 	name    string
 	args    string // as the usage line shows them
@@ -78,7 +78,6 @@ var anyOperands = operands{most: math.MaxInt}
 
 var oneRunDirectory = operands{1, 1, "it takes one run directory"}
 
-// run does what the command is for.
 func (c command) run(ctx context.Context, p process, args []string) int {
 	flags := newFlags(c)
 	do := c.define(flags)
@@ -106,39 +105,23 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":
-		return help(p, rest)
+		if len(rest) == 0 {
+			fmt.Fprint(p.stdout, overview())
+			return exitOK
+		}
+		name, rest = rest[0], []string{"--help"}
 	case "-version", "--version":
 		name = "version"
 	}
-	c, known := find(name)
-	if !known {
+	all := commands()
+	known := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if known < 0 {
 		return unknownCommand(p, name)
 	}
-	if c.waits && os.Getenv("GOGC") == "" {
+	if all[known].waits && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	return c.run(ctx, p, rest)
-}
-
-func find(name string) (command, bool) {
-	for _, c := range commands() {
-		if c.name == name {
-			return c, true
-		}
-	}
-	return command{}, false
-}
-
-func help(p process, args []string) int {
-	if len(args) == 0 {
-		fmt.Fprint(p.stdout, overview())
-		return exitOK
-	}
-	c, known := find(args[0])
-	if !known {
-		return unknownCommand(p, args[0])
-	}
-	return c.run(context.Background(), p, []string{"--help"})
+	return all[known].run(ctx, p, rest)
 }
 
 // unknownCommand says which command was probably meant, and else which there are.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -24,31 +25,28 @@ type running struct {
 
 // startPiped starts a command whose output and error stay apart.
 func startPiped(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
-	var pipes [3]pipe
-	for i := range pipes {
-		if err := pipes[i].open(); err != nil {
-			closeAll(pipes[:i])
-			return nil, err
-		}
+	input, toInput, inputErr := os.Pipe()
+	fromOutput, output, outputErr := os.Pipe()
+	fromFailures, failures, failuresErr := os.Pipe()
+	err := errors.Join(inputErr, outputErr, failuresErr)
+	var started *sandbox.Process
+	if err == nil {
+		started, err = session.Start(sandbox.Command{Argv: argv, Streams: &sandbox.Streams{Input: input, Output: output, Error: failures}})
 	}
-	input, output, failures := pipes[0], pipes[1], pipes[2]
-	started, err := session.Start(sandbox.Command{Argv: argv, Streams: &sandbox.Streams{Input: input.read, Output: output.write, Error: failures.write}})
-	for _, theirs := range []*os.File{input.read, output.write, failures.write} {
-		theirs.Close()
-	}
+	closeAll(input, output, failures)
 	if err != nil {
-		closeAll(pipes[:])
+		closeAll(toInput, fromOutput, fromFailures)
 		return nil, err
 	}
 	// Nobody waits for this one: reading standard input can't be broken off. It
 	// ends with the process.
 	go func() {
-		_, _ = io.Copy(input.write, p.stdin)
-		input.write.Close()
+		_, _ = io.Copy(toInput, p.stdin)
+		toInput.Close()
 	}()
 	var copies sync.WaitGroup
-	copies.Go(func() { drain(p.stdout, output.read) })
-	copies.Go(func() { drain(p.stderr, failures.read) })
+	copies.Go(func() { drain(p.stdout, fromOutput) })
+	copies.Go(func() { drain(p.stderr, fromFailures) })
 	return &running{started, copies.Wait}, nil
 }
 
@@ -61,17 +59,9 @@ func drain(to io.Writer, from *os.File) {
 	}
 }
 
-type pipe struct{ read, write *os.File }
-
-func (p *pipe) open() (err error) {
-	p.read, p.write, err = os.Pipe()
-	return err
-}
-
-func closeAll(pipes []pipe) {
-	for _, p := range pipes {
-		p.read.Close() // one end of each may be closed already
-		p.write.Close()
+func closeAll(ends ...*os.File) {
+	for _, end := range ends {
+		end.Close() // which takes nil: an end that could not be made
 	}
 }
 

@@ -47,38 +47,31 @@ agent-ci policy check --rules team.rules -- 'make && sudo make install'`,
 	}
 }
 
-type policyArguments struct {
-	flags   *flagSet
-	rules   []string
-	sandbox string
-}
-
-func policyCheck(f *flagSet) deed {
-	a := &policyArguments{flags: f}
-	f.list(&a.rules, "rules", "FILE", "rules file; may be given several times")
-	f.text(&a.sandbox, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
-	f.choices["sandbox"] = sandboxModes
-	return a.check
-}
-
-func (a *policyArguments) check(ctx context.Context, p process, rest []string) int {
-	switch {
-	case len(rest) == 0 || rest[0] != "check":
-		return a.flags.wrong(p, "its one subcommand is check")
-	case len(rest) == 1:
-		return a.flags.wrong(p, "there is no command to check; give one after --")
-	case a.sandbox != "" && !slices.Contains(sandboxModes, a.sandbox):
-		return a.flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), a.sandbox)
+func policyCheck(flags *flagSet) deed {
+	var files []string
+	var mode string
+	flags.list(&files, "rules", "FILE", "rules file; may be given several times")
+	flags.text(&mode, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
+	flags.choices["sandbox"] = sandboxModes
+	return func(ctx context.Context, p process, rest []string) int {
+		switch {
+		case len(rest) == 0 || rest[0] != "check":
+			return flags.wrong(p, "its one subcommand is check")
+		case len(rest) == 1:
+			return flags.wrong(p, "there is no command to check; give one after --")
+		case mode != "" && !slices.Contains(sandboxModes, mode):
+			return flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), mode)
+		}
+		set, err := readRules(ctx, files)
+		if err != nil {
+			fmt.Fprintf(p.stderr, "agent-ci policy: the rules cannot be used:\n%v\n", err)
+			return exitInvalid
+		}
+		if err := writeJSON(p.stdout, commandsIn(mode, set).Decide(requested(rest[1:]))); err != nil {
+			return exitFailed
+		}
+		return exitOK
 	}
-	set, err := readRules(ctx, a.rules)
-	if err != nil {
-		fmt.Fprintf(p.stderr, "agent-ci policy: the rules cannot be used:\n%v\n", err)
-		return exitInvalid
-	}
-	if err := writeJSON(p.stdout, commandsIn(a.sandbox, set).Decide(requested(rest[1:]))); err != nil {
-		return exitFailed
-	}
-	return exitOK
 }
 
 func requested(words []string) policy.Request {

@@ -24,43 +24,35 @@ GITHUB_TOKEN=… agent-ci publish ../run                               # in anot
 	}
 }
 
-type publishArguments struct {
-	flags                     *flagSet
-	repo, job, bundle, failOn string
-	set                       []string
-	quiet                     bool
-}
-
-func publish(f *flagSet) deed {
-	a := &publishArguments{flags: f}
-	f.variables = true
-	f.jobKeys = map[string]string{"set": "any"}
-	f.text(&a.repo, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
-	f.text(&a.job, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
-	f.text(&a.bundle, "run-directory", "DIR", "the run directory, where it is not the argument")
-	f.text(&a.failOn, "fail-on", "LIST", "as for agent-ci run")
-	f.choices["fail-on"] = failOnWords()
-	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
-	f.on(&a.quiet, "quiet", "no progress on standard error")
-	return a.publish
-}
-
-func (a *publishArguments) publish(ctx context.Context, p process, rest []string) int {
-	if len(rest) == 0 && a.bundle != "" {
-		rest = []string{a.bundle}
+func publish(flags *flagSet) deed {
+	var o runner.PublishOptions
+	var failOn string
+	flags.variables = true
+	flags.jobKeys = []string{"set"}
+	flags.text(&o.Dir, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
+	flags.text(&o.JobFile, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
+	flags.text(&o.RunDir, "run-directory", "DIR", "the run directory, where it is not the argument")
+	flags.text(&failOn, "fail-on", "LIST", "as for agent-ci run")
+	flags.choices["fail-on"] = failOnWords()
+	flags.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
+	flags.on(&o.Quiet, "quiet", "no progress on standard error")
+	return func(ctx context.Context, p process, rest []string) int {
+		if len(rest) == 0 && o.RunDir != "" {
+			rest = []string{o.RunDir}
+		}
+		if len(rest) != 1 {
+			return flags.wrong(p, "%s", oneRunDirectory.problem)
+		}
+		failing, err := readFailOn(failOn)
+		if err != nil {
+			return flags.wrong(p, "%v", err)
+		}
+		ctx, stop := untilSignal(ctx)
+		defer stop()
+		o.RunDir = rest[0]
+		o.Set, o.Surroundings = append(setLines(p), o.Set...), surroundings(p, o.Quiet)
+		result := runner.Publish(ctx, o)
+		showResult(p.stdout, p.stderr, result)
+		return failing.status(result)
 	}
-	if len(rest) != 1 {
-		return a.flags.wrong(p, "%s", oneRunDirectory.problem)
-	}
-	failing, err := readFailOn(a.failOn)
-	if err != nil {
-		return a.flags.wrong(p, "%v", err)
-	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	result := runner.Publish(ctx, runner.PublishOptions{
-		RunDir: rest[0], Dir: a.repo, JobFile: a.job, Set: append(setLines(p), a.set...), Surroundings: surroundings(p, a.quiet),
-	})
-	showResult(p.stdout, p.stderr, result)
-	return failing.status(result)
 }

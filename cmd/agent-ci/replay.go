@@ -36,25 +36,25 @@ agent-ci replay ../run --frozen --out again`,
 }
 
 func replay(flags *flagSet) deed {
-	var repo, out string
-	var frozen, quiet bool
-	flags.text(&repo, "repo", "DIR", "checkout that has the base commit (default: where the run worked)")
-	flags.text(&out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
-	flags.on(&frozen, "frozen", "replay the tools too: run nothing")
+	var o runner.ReplayOptions
+	var quiet bool
+	flags.text(&o.Dir, "repo", "DIR", "checkout that has the base commit (default: where the run worked)")
+	flags.text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
+	flags.on(&o.Frozen, "frozen", "replay the tools too: run nothing")
 	flags.on(&quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		options := runner.ReplayOptions{RunDir: rest[0], Dir: repo, Out: out, Frozen: frozen, Environ: p.environ, Version: version}
+		o.RunDir, o.Environ, o.Version = rest[0], p.environ, version
 		if !quiet {
-			options.Progress = p.stderr
+			o.Progress = p.stderr
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()
-		replayed, err := runner.Replay(ctx, options)
+		replayed, err := runner.Replay(ctx, o)
 		if err != nil {
 			return failed(p, "replay", err)
 		}
 		compared := "calls"
-		if frozen {
+		if o.Frozen {
 			compared = "requests"
 		}
 		fmt.Fprintf(p.stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 func resumeCommand() command {
@@ -31,27 +32,15 @@ agent-ci resume ../run --set limits.cost_usd=10`,
 }
 
 func resume(flags *flagSet) deed {
-	var repo string
-	var set []string
-	var asJSON, quiet bool
+	var o runner.ResumeOptions
+	var asJSON bool
 	flags.variables = true
-	flags.text(&repo, "repo", "DIR", "checkout to go on in (default: where the run worked)")
-	flags.list(&set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
+	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked)")
+	flags.list(&o.Set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
 	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
-	flags.on(&quiet, "quiet", "no progress on standard error")
+	flags.on(&o.Quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		options := runner.ResumeOptions{
-			RunDir: rest[0], Dir: repo, Set: set, Surroundings: surroundings(p, quiet),
-		}
-		show := p.stdout
-		if asJSON {
-			options.Events, show = p.stdout, p.stderr
-		}
-		ctx, hurry, stop := untilSignals(ctx, 2)
-		defer stop()
-		options.Hurry = hurry
-		result := runner.Resume(ctx, options)
-		showResult(show, p.stderr, result)
-		return result.ExitCode
+		o.RunDir = rest[0]
+		return attend(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result { return runner.Resume(ctx, o) }).ExitCode
 	}
 }

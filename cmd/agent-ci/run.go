@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 func runCommand() command {
@@ -37,98 +38,82 @@ agent-ci run --prompt "Fix the failing test" --publish none`,
 	}
 }
 
-type runArguments struct {
-	flags                      *flagSet
-	issue, prompt, promptFile  string
-	repo, out, publish, replay string
-	model                      string
-	set                        []string
-	job, failOn                string
-	json, quiet                bool
-}
-
 func run(f *flagSet) deed {
-	a := &runArguments{flags: f}
+	var o runner.Options
+	var failOn string
+	var asJSON bool
 	f.variables = true
-	f.jobKeys = map[string]string{
-		"issue": "task.issue", "prompt": "task.prompt", "prompt-file": "task.prompt", "model": "model.name", "set": "any",
-	}
-	f.text(&a.issue, "issue", "REF", "take the task from an issue: OWNER/REPO#N, or #N in the repository's checkout")
-	f.text(&a.prompt, "prompt", "TEXT", "take the task from the command line")
-	f.text(&a.promptFile, "prompt-file", "FILE", "take the task from a file, - for standard input")
-	f.text(&a.repo, "repo", "DIR", "checkout to work in (default: the current folder)")
-	f.text(&a.out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
-	f.text(&a.publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)")
+	f.jobKeys = []string{"issue", "prompt", "prompt-file", "model", "set"}
+	f.text(&o.Issue, "issue", "REF", "take the task from an issue: OWNER/REPO#N, or #N in the repository's checkout")
+	f.text(&o.Prompt, "prompt", "TEXT", "take the task from the command line")
+	f.text(&o.PromptFile, "prompt-file", "FILE", "take the task from a file, - for standard input")
+	f.text(&o.Dir, "repo", "DIR", "checkout to work in (default: the current folder)")
+	f.text(&o.Out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
+	f.text(&o.Publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)")
 	f.choices["publish"] = runner.PublishModes()
-	f.text(&a.replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
-	f.list(&a.set, "set", "KEY=VALUE", "set a job key; may be repeated")
-	f.text(&a.model, "model", "NAME", "model to ask")
-	f.text(&a.job, "job", "JOB.yml", "the job file, where it is not the argument")
-	f.text(&a.failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)")
+	f.text(&o.Replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
+	f.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
+	f.text(&o.Model, "model", "NAME", "model to ask")
+	f.text(&o.JobFile, "job", "JOB.yml", "the job file, where it is not the argument")
+	f.text(&failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)")
 	f.choices["fail-on"] = failOnWords()
-	f.on(&a.json, "json", "print each event of the transcript as a line of JSON on standard output")
-	f.on(&a.quiet, "quiet", "no progress on standard error")
-	return a.run
-}
-
-func (a *runArguments) run(ctx context.Context, p process, rest []string) int {
-	if len(rest) == 0 && a.job != "" {
-		rest = []string{a.job}
-	}
-	if problem := a.problem(rest, p.environ); problem != "" {
-		return a.flags.wrong(p, "%s", problem)
-	}
-	failing, err := readFailOn(a.failOn)
-	if err != nil {
-		return a.flags.wrong(p, "%v", err)
-	}
-	options := runner.Options{
-		Issue: a.issue, Prompt: a.prompt, PromptFile: a.promptFile,
-		Dir: a.repo, Out: a.out, Publish: a.publish, Replay: a.replay, Set: append(setLines(p), a.set...), Model: a.model, Stdin: p.stdin,
-		Surroundings: surroundings(p, a.quiet),
-	}
-	if len(rest) == 1 {
-		options.JobFile = rest[0]
-	}
-	show := p.stdout
-	if a.json {
-		options.Events, show = p.stdout, p.stderr
-	}
-	ctx, hurry, stop := untilSignals(ctx, 2)
-	defer stop()
-	options.Hurry = hurry
-	options.Stdin = inputUntil(ctx, p.stdin)
-	result := runner.Run(ctx, options)
-	showResult(show, p.stderr, result)
-	return failing.status(result)
-}
-
-// problem says how the arguments contradict each other.
-func (a *runArguments) problem(rest, environ []string) string {
-	tasks := 0
-	for _, task := range []string{a.issue, a.prompt, a.promptFile} {
-		if task != "" {
-			tasks++
+	f.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
+	f.on(&o.Quiet, "quiet", "no progress on standard error")
+	return func(ctx context.Context, p process, rest []string) int {
+		if len(rest) == 1 {
+			o.JobFile = rest[0]
 		}
+		if problem := wrongRun(o, rest, p.environ); problem != "" {
+			return f.wrong(p, "%s", problem)
+		}
+		failing, err := readFailOn(failOn)
+		if err != nil {
+			return f.wrong(p, "%v", err)
+		}
+		return failing.status(attend(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
+			o.Set, o.Stdin = append(setLines(p), o.Set...), inputUntil(ctx, p.stdin)
+			return runner.Run(ctx, o)
+		}))
 	}
+}
+
+// wrongRun says how the arguments contradict each other.
+func wrongRun(o runner.Options, rest, environ []string) string {
+	tasks := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
 	switch {
 	case len(rest) > 1:
 		return "it takes one job file, not " + strings.Join(rest, " ")
-	case tasks > 1:
+	case len(tasks) > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
-	case tasks == 0 && len(rest) == 0 && !a.hasTask(environ):
+	case len(tasks) == 0 && len(rest) == 0 && o.JobFile == "" && !hasTask(o.Set, environ):
 		return "there is no task: give a job file, --issue, --prompt or --prompt-file; in GitHub Actions the event may bring one"
-	case a.publish != "" && !slices.Contains(runner.PublishModes(), a.publish):
-		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + a.publish
+	case o.Publish != "" && !slices.Contains(runner.PublishModes(), o.Publish):
+		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + o.Publish
 	}
 	return ""
 }
 
 // hasTask says whether --set, the environment or an event brings the task.
-func (a *runArguments) hasTask(environ []string) bool {
-	bySet := slices.ContainsFunc(a.set, func(s string) bool { return strings.HasPrefix(s, "task.") })
+func hasTask(set, environ []string) bool {
+	bySet := slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, "task.") })
 	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
 	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
+}
+
+// attend has something run that the first signal ends and the second hurries, and
+// shows its result. asJSON gives standard output to its events.
+func attend(ctx context.Context, p process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
+	*around = surroundings(p, around.Quiet)
+	show := p.stdout
+	if asJSON {
+		around.Events, show = p.stdout, p.stderr
+	}
+	ctx, hurry, stop := untilSignals(ctx, 2)
+	defer stop()
+	around.Hurry = hurry
+	result := run(ctx)
+	showResult(show, p.stderr, result)
+	return result
 }
 
 // surroundings are what a run takes from where the program was started.

@@ -43,31 +43,26 @@ agent-ci sandbox --mode read-only -- sh -c 'touch x'`,
 	}
 }
 
-type sandboxArguments struct{ mode, network, repo string }
-
-func runSandboxed(f *flagSet) deed {
-	a := &sandboxArguments{}
-	f.text(&a.mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)")
-	f.choices["mode"] = sandboxModes
-	f.text(&a.network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)")
-	f.choices["network"] = sandboxNetworks
-	f.text(&a.repo, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
-	return a.run
-}
-
-func (a *sandboxArguments) run(ctx context.Context, p process, argv []string) int {
-	signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	session, err := sandboxcommand.Open(ctx, sandboxcommand.Options{
-		Dir: a.repo, Mode: a.mode, Network: a.network, Environ: p.environ, Reserved: reserved(),
-	})
-	if err != nil {
-		return sandboxFailure(p, err)
+func runSandboxed(flags *flagSet) deed {
+	var o sandboxcommand.Options
+	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)")
+	flags.choices["mode"] = sandboxModes
+	flags.text(&o.Network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)")
+	flags.choices["network"] = sandboxNetworks
+	flags.text(&o.Dir, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
+	return func(ctx context.Context, p process, argv []string) int {
+		signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+		o.Environ, o.Reserved = p.environ, reserved()
+		session, err := sandboxcommand.Open(ctx, o)
+		if err != nil {
+			return sandboxFailure(p, err)
+		}
+		for _, warning := range session.Warnings() {
+			fmt.Fprintf(p.stderr, "agent-ci sandbox: warning: %s\n", warning)
+		}
+		return runIn(session, p, argv, signals)
 	}
-	for _, warning := range session.Warnings() {
-		fmt.Fprintf(p.stderr, "agent-ci sandbox: warning: %s\n", warning)
-	}
-	return runIn(session, p, argv, signals)
 }
 
 // sandboxFailure tells why a command was not run.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// variable is the value of a variable of the process.
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
 
 // inStep is p for a step of GitHub Actions, whose runner reads what is printed
@@ -23,15 +21,8 @@ func inStep(p process) process {
 	if p.variable("GITHUB_ACTIONS") != "true" {
 		return p
 	}
-	p.stdout, p.stderr = harmless(p.stdout), harmless(p.stderr)
+	p.stdout, p.stderr = actions.NewLog(p.stdout), actions.NewLog(p.stderr)
 	return p
-}
-
-func harmless(w io.Writer) io.Writer {
-	if log, done := w.(*actions.Log); done {
-		return log
-	}
-	return actions.NewLog(w)
 }
 
 // stepOf is the step that the process is, nil outside of GitHub Actions.
@@ -100,7 +91,6 @@ func failOnWords() []string {
 	return words
 }
 
-// status is the exit status for a result.
 func (f failOn) status(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:

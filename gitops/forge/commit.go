@@ -3,7 +3,6 @@ package forge
 // MaxBlob is the greatest content that a forge takes for a file, in bytes.
 const MaxBlob = 40 << 20
 
-// Commit is a commit of a repository on the server.
 type Commit struct {
 	SHA     string
 	Tree    string
@@ -30,7 +29,6 @@ type TreeEdit struct {
 // Relation is how one commit stands to another in history.
 type Relation string
 
-// The relations of a commit to a base.
 const (
 	Identical Relation = "identical"
 	Ahead     Relation = "ahead"    // it has all of the base, and more

@@ -10,7 +10,6 @@ import (
 // Kind is why a call failed.
 type Kind string
 
-// The kinds of failure.
 const (
 	NotFound     Kind = "not_found"
 	Unauthorized Kind = "bad_token"
@@ -73,8 +72,7 @@ func KindOf(err error) Kind {
 	if err == nil {
 		return ""
 	}
-	var failed *Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.Kind
 	}
 	return Other

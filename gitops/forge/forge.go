@@ -1,3 +1,11 @@
+// Package forge says what a forge is: the server that has repositories with
+// their issues, pull requests and accounts. It owns the values that calls give
+// and take, the bounds of what is read and stored, and why a call failed. It
+// knows no server's API: a package beside it speaks to one.
+//
+// Everything that comes from a forge (titles, bodies, comments, names, error
+// messages) was written by strangers and is handed on as text without any
+// meaning.
 package forge
 
 import (
@@ -101,4 +109,20 @@ type Repository interface {
 	// SetMilestone puts an issue or pull request into the open milestone with a
 	// title, or else with that number; an error of kind NotFound when there is none.
 	SetMilestone(ctx context.Context, number int, title string) error
+}
+
+type User struct {
+	Login string
+	ID    int64
+	Bot   bool
+}
+
+// Permission is what an account may do in a repository.
+type Permission struct {
+	// Level is admin, write, read or none. On a public repository everybody has
+	// read.
+	Level string
+	// Role is finer: admin, maintain, write, triage, read, or the name of a role
+	// that the organisation made.
+	Role string
 }

@@ -1,6 +1,5 @@
 package forge
 
-// PullRequest is a pull request.
 type PullRequest struct {
 	Number  int
 	NodeID  string // the server's own, where the number does not name it

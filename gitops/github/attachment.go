@@ -26,18 +26,15 @@ type attachments struct {
 	client     *http.Client
 }
 
-// newAttachments makes them for the server of the web pages. transport may be nil.
+// newAttachments makes them for the server of the web pages.
 func newAttachments(server, repository, token string, transport http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return nil, &forge.Error{Kind: forge.Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
 	}
-	if transport == nil {
-		transport = defaultTransport()
-	}
 	a := &attachments{server: u, repository: repository}
 	a.client = &http.Client{
-		Transport: &attachmentTransport{base: transport, token: token, opens: a.opens},
+		Transport: &tokenTransport{base: transport, token: token, may: a.opens},
 		Timeout:   attachmentTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects || !a.leadsTo(req.URL) {
@@ -47,24 +44,6 @@ func newAttachments(server, repository, token string, transport http.RoundTrippe
 		},
 	}
 	return a, nil
-}
-
-// attachmentTransport adds the token where it opens something, and nowhere else:
-// it works below redirects, as tokenTransport does.
-type attachmentTransport struct {
-	base  http.RoundTripper
-	token string
-	opens func(*url.URL) bool
-}
-
-func (t *attachmentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.Header.Del("Authorization")
-	req.Header.Del("Referer")
-	if t.token != "" && t.opens(req.URL) {
-		req.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	return t.base.RoundTrip(req)
 }
 
 // Paths of a server that lead to attachments. Files of repositories are asked
@@ -108,7 +87,6 @@ func (a *attachments) ours(u *url.URL) bool {
 	return strings.HasSuffix(strings.ToLower(u.Host), "."+strings.ToLower(a.server.Host))
 }
 
-// leadsTo says whether a redirect to u is followed.
 func (a *attachments) leadsTo(u *url.URL) bool {
 	onGitHub := strings.EqualFold(a.server.Host, "github.com")
 	return a.ours(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))

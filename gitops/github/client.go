@@ -1,3 +1,10 @@
+// Package github speaks to the GitHub REST and GraphQL APIs of github.com and
+// of GitHub Enterprise Server: its Client is a forge.Forge. It owns where the
+// token may go, which failures are tried again, and what a failure means for a
+// person. It knows nothing of jobs, runs, or what a pull request says.
+//
+// Everything it reads (titles, bodies, comments, names, error messages) was
+// written by strangers and is handed on as text without any meaning.
 package github
 
 import (
@@ -14,10 +21,8 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
-// DefaultAPIURL is the REST API of github.com.
 const DefaultAPIURL = "https://api.github.com"
 
 const (
@@ -27,7 +32,6 @@ const (
 	callTimeout = 5 * time.Minute
 )
 
-// Options says which API to use, and as whom.
 type Options struct {
 	// APIURL is the root of the REST API; "" means DefaultAPIURL. For GitHub
 	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for
@@ -84,7 +88,7 @@ func New(o Options) (*Client, error) {
 // newTransport carries one attempt of a request.
 func newTransport(api *url.URL, token string, scopes *atomic.Pointer[string]) http.RoundTripper {
 	bounded := &boundedTransport{base: defaultTransport(), limit: maxReply}
-	authorized := &tokenTransport{base: bounded, origin: origin.Of(api), token: token}
+	authorized := &tokenTransport{base: bounded, token: token, may: isOfOrigin(api)}
 	return &scopesTransport{base: authorized, scopes: scopes}
 }
 
@@ -149,4 +153,22 @@ func graphQLURL(api *url.URL) string {
 
 func headerSafe(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// Addresses say where the API is, and where its web pages and repositories are, by
+// the variables that GitHub Actions sets.
+func Addresses(get func(variable string) string) (api, server string) {
+	api = cmp.Or(get("GITHUB_API_URL"), DefaultAPIURL)
+	return api, cmp.Or(strings.TrimSuffix(get("GITHUB_SERVER_URL"), "/"), serverOf(api))
+}
+
+// serverOf is where the web pages and repositories of an API are: GitHub's own
+// API has a host of its own, an Enterprise Server's is a path.
+func serverOf(api string) string {
+	u, err := url.Parse(api)
+	if err != nil {
+		return ""
+	}
+	u.Host = strings.TrimPrefix(u.Host, "api.")
+	return u.Scheme + "://" + u.Host
 }

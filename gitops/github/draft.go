@@ -49,16 +49,15 @@ type graphQLError struct {
 	Message string `json:"message"`
 }
 
-// query sends a query of GraphQL and reads its data.
 func (c *Client) query(ctx context.Context, what call, query graphQLRequest, data any) error {
 	reply := graphQLReply{Data: data}
 	if err := c.send(ctx, http.MethodPost, c.graphQL, query, &reply); err != nil {
 		return c.failed(ctx, what, err)
 	}
-	if len(reply.Errors) == 0 {
-		return nil
+	if len(reply.Errors) > 0 {
+		return c.refused(what, reply.Errors)
 	}
-	return c.refused(what, reply.Errors)
+	return nil
 }
 
 // send makes a request that go-github has no call for, and reads the JSON of its
@@ -83,10 +82,7 @@ var kindByGraphQLType = map[string]forge.Kind{
 
 // refused describes errors that came with status 200, as GraphQL's do.
 func (c *Client) refused(what call, list []graphQLError) error {
-	messages := make([]string, 0, len(list))
-	for _, each := range list {
-		messages = append(messages, each.Message)
-	}
+	messages := names(list, func(each graphQLError) string { return each.Message })
 	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)
 	message := c.printable(strings.Join(messages, "; "))
 	if pullRequestsNotPermitted(message) {

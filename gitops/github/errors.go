@@ -52,7 +52,7 @@ func replyOf(err error) (*http.Response, string) {
 	if plain, ok := errors.AsType[*gh.ErrorResponse](err); ok {
 		parts := []string{plain.Message}
 		for _, reason := range plain.Errors {
-			parts = append(parts, reasonText(reason))
+			parts = append(parts, cmp.Or(reason.Message, strings.TrimSpace(reason.Resource+" "+reason.Field+" "+reason.Code)))
 		}
 		return plain.Response, strings.Join(parts, "; ")
 	}
@@ -66,10 +66,6 @@ func replyOf(err error) (*http.Response, string) {
 		return twoFactor.Response, ""
 	}
 	return nil, ""
-}
-
-func reasonText(reason gh.Error) string {
-	return cmp.Or(reason.Message, strings.TrimSpace(reason.Resource+" "+reason.Field+" "+reason.Code))
 }
 
 func fillFromReply(e *forge.Error, resp *http.Response, message string) {
@@ -158,8 +154,6 @@ func certificateError(err error) bool {
 	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
-const checkAPIURL = "check the API URL (https://HOST/api/v3 for GitHub Enterprise Server)"
-
 func (c *Client) remedy(e *forge.Error, what call) string {
 	switch e.Kind {
 	case forge.Unauthorized:
@@ -181,7 +175,7 @@ func (c *Client) remedy(e *forge.Error, what call) string {
 	case forge.Invalid:
 		return "correct what the message names"
 	}
-	return checkAPIURL
+	return "check the API URL (https://HOST/api/v3 for GitHub Enterprise Server)"
 }
 
 func (c *Client) rateLimitRemedy(after time.Duration) string {

@@ -2,8 +2,10 @@ package github
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -15,19 +17,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// repository makes the client's calls for one repository.
 type repository struct {
 	*Client
 	fullName, owner, name string
 	attachments           func() (*attachments, error) // once one is fetched
 }
 
-// Repository gives the handle of the repository OWNER/NAME.
 func (c *Client) Repository(name string) forge.Repository {
 	r := &repository{Client: c, fullName: name}
 	r.owner, r.name, _ = strings.Cut(name, "/")
 	r.attachments = sync.OnceValues(func() (*attachments, error) {
-		return newAttachments(c.serverURL, name, c.token, nil)
+		return newAttachments(c.serverURL, name, c.token, defaultTransport())
 	})
 	return r
 }
@@ -87,14 +87,10 @@ func noSuchRef(err error) bool {
 }
 
 func commitFrom(commit *gh.Commit) *forge.Commit {
-	parents := make([]string, 0, len(commit.Parents))
-	for _, parent := range commit.Parents {
-		parents = append(parents, parent.GetSHA())
-	}
 	return &forge.Commit{
 		SHA:     commit.GetSHA(),
 		Tree:    commit.GetTree().GetSHA(),
-		Parents: parents,
+		Parents: names(commit.Parents, (*gh.Commit).GetSHA),
 		Message: commit.GetMessage(),
 		Author:  fmt.Sprintf("%s <%s>", commit.GetAuthor().GetName(), commit.GetAuthor().GetEmail()),
 	}
@@ -150,4 +146,123 @@ func (r *repository) check(what call) error {
 		return nil
 	}
 	return wrong
+}
+
+// loginPattern is what an account can be called: [bot] ends those of Apps, _
+// stands in those of enterprises.
+var loginPattern = lazily(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
+
+func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
+	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
+	none := forge.Permission{Level: "none"}
+	if err := r.check(what); err != nil {
+		return none, err
+	}
+	if !loginPattern().MatchString(login) {
+		return none, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
+	}
+	var reply struct {
+		Permission string `json:"permission"`
+		RoleName   string `json:"role_name"` // not in go-github v60
+	}
+	err := r.do(ctx, what, func() error {
+		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/collaborators/%s/permission", r.fullName, login), nil, &reply)
+	})
+	switch {
+	case forge.KindOf(err) == forge.NotFound:
+		return none, nil
+	case err != nil:
+		return none, err
+	}
+	return forge.Permission{Level: reply.Permission, Role: reply.RoleName}, nil
+}
+
+const (
+	writeContents = "contents: write"
+
+	// treeEntries is how many changes of a tree go into one call.
+	treeEntries = 100
+)
+
+func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string, error) {
+	what := call{doing: "store a file in " + r.fullName, permission: writeContents}
+	var encoded strings.Builder
+	encoder := base64.NewEncoder(base64.StdEncoding, &encoded)
+	size, err := io.Copy(encoder, io.LimitReader(content, forge.MaxBlob+1))
+	if err == nil {
+		err = encoder.Close()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what.doing, err)
+	}
+	if size > forge.MaxBlob {
+		return "", &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("it has more than %d MiB", forge.MaxBlob>>20), Remedy: "leave pull_request.commit.sign empty, so that it is pushed"}
+	}
+	blob, err := ask(ctx, r, what, func() (*gh.Blob, *gh.Response, error) {
+		return r.rest.Git.CreateBlob(ctx, r.owner, r.name, &gh.Blob{Content: gh.String(encoded.String()), Encoding: gh.String("base64")})
+	})
+	return blob.GetSHA(), err
+}
+
+func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.TreeEdit) (string, error) {
+	what := call{doing: "store a tree in " + r.fullName, permission: writeContents, objects: []string{base}}
+	err := r.do(ctx, what, func() error {
+		for now := range slices.Chunk(edits, treeEntries) {
+			tree, _, err := r.rest.Git.CreateTree(ctx, r.owner, r.name, base, treeEntriesOf(now))
+			if err != nil {
+				return err
+			}
+			base = tree.GetSHA()
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return base, nil
+}
+
+func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
+	entries := make([]*gh.TreeEntry, 0, len(edits))
+	for _, e := range edits {
+		kind := "blob"
+		if e.Mode == "160000" {
+			kind = "commit"
+		}
+		entry := &gh.TreeEntry{Path: &e.Path, Mode: &e.Mode, Type: &kind, SHA: &e.ID}
+		if e.Mode == "" {
+			entry.Mode, entry.SHA = gh.String("100644"), nil // go-github writes null, which deletes
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// CreateCommit makes a commit that GitHub signs for the bots of apps, and for
+// nobody else.
+func (r *repository) CreateCommit(ctx context.Context, message, tree, parent string) (*forge.SignedCommit, error) {
+	what := call{doing: "make the commit in " + r.fullName, permission: writeContents, objects: []string{tree, parent}}
+	var made gh.Commit
+	err := r.do(ctx, what, func() error { // go-github's own call adds nothing but a signature
+		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
+			map[string]any{"message": message, "tree": tree, "parents": []string{parent}}, &made)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &forge.SignedCommit{
+		SHA: made.GetSHA(), Verified: made.GetVerification().GetVerified(), Reason: made.GetVerification().GetReason(),
+	}, nil
+}
+
+func (r *repository) CreateBranch(ctx context.Context, branch, commit string) error {
+	what := call{
+		doing: fmt.Sprintf("make the branch %s of %s", branch, r.fullName), permission: writeContents,
+		objects: []string{commit}, ref: heads + branch,
+	}
+	ref := &gh.Reference{Ref: gh.String("refs/heads/" + branch), Object: &gh.GitObject{SHA: &commit}}
+	return r.do(ctx, what, func() error {
+		_, _, err := r.rest.Git.CreateRef(ctx, r.owner, r.name, ref)
+		return err
+	})
 }

@@ -1,7 +1,7 @@
 package github
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -100,16 +100,12 @@ func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error
 		return 0, false
 	}
 	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
-	if err != nil {
-		return backoff, passing(err) && harmless(req)
-	}
-	if rateLimited(resp) {
-		if asked, known := retryAfter(resp, t.now()); known {
-			return max(asked, firstDelay), true
-		}
-		return limitDelay << (attempt - 1), true
-	}
-	if resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !harmless(req) {
+	switch {
+	case err != nil: // a certificate that does not fit stays so
+		return backoff, !certificateError(err) && harmless(req)
+	case rateLimited(resp):
+		backoff = limitDelay << (attempt - 1)
+	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !harmless(req):
 		return 0, false
 	}
 	if asked, known := retryAfter(resp, t.now()); known {
@@ -118,15 +114,9 @@ func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error
 	return backoff, true
 }
 
-// passing tells a network error that may be gone next time from one that will
-// not be: a certificate that does not fit stays so.
-func passing(err error) bool { return !certificateError(err) }
-
 func waitFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -157,25 +147,13 @@ func rateLimited(resp *http.Response) bool {
 
 // speaksOfLimit looks into a refusal: a secondary limit may have no header.
 func speaksOfLimit(resp *http.Response) bool {
-	beginning, err := io.ReadAll(io.LimitReader(resp.Body, maxDrain))
-	resp.Body = readAgain{io.MultiReader(bytes.NewReader(beginning), failing{err}, resp.Body), resp.Body}
+	body := bufio.NewReaderSize(resp.Body, maxDrain)
+	beginning, _ := body.Peek(maxDrain) // who reads on meets the error
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, resp.Body}
 	return strings.Contains(strings.ToLower(string(beginning)), "secondary rate limit")
-}
-
-// readAgain is a body of which the beginning was read.
-type readAgain struct {
-	io.Reader
-	io.Closer
-}
-
-// failing ends with the error that reading came to; nil is none.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
-	}
-	return 0, io.EOF
 }
 
 // retryAfter is how long the server asks to wait; known is false when it does

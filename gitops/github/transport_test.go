@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/origin"
-
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -191,7 +189,7 @@ func TestTokenIsForItsOriginOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &tokenTransport{origin: origin.Of(api), token: "t", base: roundTripper(func(req *http.Request) (*http.Response, error) {
+	transport := &tokenTransport{may: isOfOrigin(api), token: "t", base: roundTripper(func(req *http.Request) (*http.Response, error) {
 		sent = req.Header.Get("Authorization")
 		return &http.Response{Body: http.NoBody}, nil
 	})}

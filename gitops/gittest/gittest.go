@@ -123,7 +123,6 @@ func (r Repo) Write(name, content string) {
 	r.must(os.WriteFile(r.Path(name), []byte(content), 0o666))
 }
 
-// Read is the content of a file.
 func (r Repo) Read(name string) string {
 	r.T.Helper()
 	data, err := os.ReadFile(r.Path(name))
@@ -158,7 +157,6 @@ func (r Repo) Nest(name string, depth int) {
 	r.must(at.WriteFile("file", []byte("deep\n"), 0o666))
 }
 
-// Link makes a symbolic link.
 func (r Repo) Link(target, name string) {
 	r.T.Helper()
 	r.must(os.Symlink(target, r.Path(name)))
@@ -172,7 +170,6 @@ func (r Repo) Remove(names ...string) {
 	}
 }
 
-// Chmod changes what a file permits.
 func (r Repo) Chmod(name string, mode fs.FileMode) {
 	r.T.Helper()
 	r.must(os.Chmod(r.Path(name), mode))

@@ -23,7 +23,7 @@ func Credentials(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newConfigurations()
+	c := configurations{cleaned: make(map[string][]byte)}
 	if err := c.read(l.configurations()...); err != nil {
 		return nil, err
 	}
@@ -41,10 +41,6 @@ func Credentials(root string) ([]string, error) {
 type configurations struct {
 	cleaned map[string][]byte // those with credentials, and what is left of each without them
 	secret  []string          // files that they include, or ask for credentials
-}
-
-func newConfigurations() *configurations {
-	return &configurations{cleaned: make(map[string][]byte)}
 }
 
 // read adds files, as far as they are there.

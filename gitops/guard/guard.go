@@ -5,8 +5,16 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
 // Checkout is a work tree, and who works in it.
@@ -48,14 +56,14 @@ func (c Checkout) Held() (Held, error) {
 	if err != nil {
 		return Held{}, err
 	}
-	own := newConfigurations()
+	own := &configurations{cleaned: make(map[string][]byte)}
 	if err := own.read(l.configurations()...); err != nil {
 		return Held{}, err
 	}
 	if err := c.mustHold(root, l); err != nil {
 		return Held{}, err
 	}
-	user := newConfigurations()
+	user := &configurations{cleaned: make(map[string][]byte)}
 	if err := user.readOrHide(c.userConfigurations()...); err != nil {
 		return Held{}, err
 	}
@@ -64,4 +72,115 @@ func (c Checkout) Held() (Held, error) {
 		Remedy: "Check out without credentials (actions/checkout: persist-credentials: false)",
 		Secret: append(own.secret, user.secret...), Variables: c.variables(user),
 	}, nil
+}
+
+// smallLimit is the size of a configuration, or of a file that names a folder,
+// that is read.
+const smallLimit = 1 << 20
+
+// openPlain opens a regular file. It waits for nobody who would write a pipe,
+// which commands can put in the place of any file that they may write.
+func openPlain(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is no regular file", path), f.Close())
+	}
+	return f, nil
+}
+
+// readSmall reads a little more of a file than a small one has: a file can say that
+// it has terabytes.
+func readSmall(path string) ([]byte, error) {
+	f, err := openPlain(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, smallLimit+1))
+}
+
+// skip goes on behind an entry, which is nil for a folder that the walk could not
+// even begin with.
+func skip(entry fs.DirEntry) error {
+	if entry != nil && entry.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// within says whether path is one of the folders or lies below one.
+func within(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// mustHold refuses a checkout whose .git, or what that leads to, commands could
+// put another in the place of. What is read-only itself lies in folders that can
+// be renamed; so all of git must be where commands can't write, but for .git, a
+// folder right in the checkout: that is a mount, or it is compared afterwards.
+func (c Checkout) mustHold(root string, l layout) error {
+	if l == (layout{}) || c.Fleeting {
+		return nil
+	}
+	for _, path := range waysTo(l.dotGit) {
+		places, _ := program.Trail(path)
+		for _, place := range places {
+			if c.replaceable(place, root, l.dotGit) {
+				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
+				if place != root && within(root, []string{place}) {
+					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
+				}
+				return &CheckoutError{fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place), remedy}
+			}
+		}
+	}
+	return nil
+}
+
+// replaceable says whether commands could put another file in the place of one.
+// What they are given whole they can't rename.
+func (c Checkout) replaceable(place, root, dotGit string) bool {
+	for _, folder := range c.Writable {
+		held := within(root, []string{folder}) && (place == root || within(place, []string{dotGit}))
+		if place != folder && within(place, []string{folder}) && !held {
+			return true
+		}
+	}
+	return false
+}
+
+// waysTo are the paths by which git comes to a repository: .git, the folder
+// that it names as a file, the one that this shares with other worktrees, the
+// folders that objects are borrowed from, and links in these folders. Hooks may
+// lie in the work tree by their user's wish.
+func waysTo(dotGit string) []string {
+	ways, gitDir := []string{dotGit}, dotGit
+	if named, err := nameIn(dotGit, "gitdir: "); err == nil {
+		ways, gitDir = append(ways, named, filepath.Clean(named)), named
+	}
+	commonDir := gitDir
+	if named, err := nameIn(filepath.Join(gitDir, "commondir"), ""); err == nil {
+		ways, commonDir = append(ways, named, filepath.Clean(named)), named
+	}
+	objects := filepath.Join(commonDir, "objects")
+	for _, folder := range []string{gitDir, commonDir, objects} {
+		ways = append(ways, linksIn(folder)...)
+	}
+	return append(ways, alternatesOf(objects, 0)...)
+}
+
+func linksIn(folder string) []string {
+	var links []string
+	entries, _ := os.ReadDir(folder) // what can't be listed is none
+	for _, entry := range entries {
+		if entry.Type()&fs.ModeSymlink != 0 && entry.Name() != "hooks" {
+			links = append(links, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return links
 }

@@ -20,7 +20,6 @@ type layout struct {
 	commonDir string // that gitDir shares with other worktrees, or gitDir
 }
 
-// layoutOf finds them.
 func layoutOf(root string) (layout, error) {
 	dotGit := filepath.Join(root, ".git")
 	info, err := os.Lstat(dotGit)

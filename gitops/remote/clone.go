@@ -12,7 +12,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
-// CloneOptions says what to clone where.
 type CloneOptions struct {
 	Dir    string // must not exist, or be empty
 	Branch string // "" means the remote's HEAD

@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // cloneByGoGit clones over the sessions of this package: go-git's own Clone
@@ -103,7 +105,7 @@ func (c *goGitClone) fetch(ctx context.Context, session transport.UploadPackSess
 	}
 	defer response.Close()
 	pack := demultiplexed(response, request.Capabilities, &words{})
-	if err := packfile.UpdateObjectStorage(c.storage, cancellable{ctx, pack}); err != nil {
+	if err := packfile.UpdateObjectStorage(c.storage, regularfile.Until(ctx, pack)); err != nil {
 		return fmt.Errorf("read the objects: %w", err)
 	}
 	if len(response.Shallows) == 0 {
@@ -112,7 +114,6 @@ func (c *goGitClone) fetch(ctx context.Context, session transport.UploadPackSess
 	return c.storage.SetShallow(response.Shallows)
 }
 
-// cloned says whether a ref is part of a clone.
 func cloned(name string) bool {
 	return strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")
 }

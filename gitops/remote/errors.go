@@ -94,7 +94,6 @@ func remedyFor(reason string) string {
 	return ""
 }
 
-// failure is a failed use of a remote.
 type failure struct {
 	doing  string
 	kind   error // one of the sentinels, or nil
@@ -116,15 +115,7 @@ func (e *failure) Error() string {
 	return text
 }
 
-func (e *failure) Unwrap() []error {
-	var wrapped []error
-	for _, err := range []error{e.kind, e.cause} {
-		if err != nil {
-			wrapped = append(wrapped, err)
-		}
-	}
-	return wrapped
-}
+func (e *failure) Unwrap() error { return errors.Join(e.kind, e.cause) }
 
 func sentence(err error) string {
 	if err == nil {
@@ -184,9 +175,7 @@ func kindOf(err error) error {
 	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		return kindOf(unexpected.Err)
 	}
-	var reply *githttp.Err
-	var network net.Error
-	var redirect *redirectError
+	reply, replied := errors.AsType[*githttp.Err](err)
 	switch {
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, ErrAuth):
 		return ErrAuth
@@ -194,9 +183,9 @@ func kindOf(err error) error {
 		return ErrNotFound
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return ErrEmpty
-	case errors.As(err, &redirect):
+	case errors.As(err, new(*redirectError)):
 		return nil
-	case errors.As(err, &reply) && temporary(reply.StatusCode()), errors.As(err, &network), errors.Is(err, ErrUnreachable):
+	case replied && temporary(reply.StatusCode()), errors.As(err, new(net.Error)), errors.Is(err, ErrUnreachable):
 		return ErrUnreachable
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // FetchOptions says which commit to fetch, and what is here already.
@@ -44,19 +46,16 @@ func Fetch(ctx context.Context, r Remote, o FetchOptions, take func(pack io.Read
 	}
 	defer response.Close()
 	said := &words{}
-	pack := &noted{reader: cancellable{ctx, demultiplexed(response, request.Capabilities, said)}}
-	err = take(pack, hexOf(response.Shallows))
+	pack := &noted{reader: regularfile.Until(ctx, demultiplexed(response, request.Capabilities, said))}
+	var shallow []string
+	for _, id := range response.Shallows {
+		shallow = append(shallow, id.String())
+	}
+	err = take(pack, shallow)
 	if pack.err != nil {
-		return r.failed(ctx, "fetch from", errors.Join(pack.err, complaint(said)))
+		return r.failed(ctx, "fetch from", fmt.Errorf("%w\n%s", pack.err, said))
 	}
 	return err
-}
-
-func complaint(said *words) error {
-	if said.String() == "" {
-		return nil
-	}
-	return errors.New(said.String())
 }
 
 func (o FetchOptions) request(advertised *packp.AdvRefs) (*packp.UploadPackRequest, error) {
@@ -75,14 +74,6 @@ func (o FetchOptions) request(advertised *packp.AdvRefs) (*packp.UploadPackReque
 		request.Shallows = append(request.Shallows, plumbing.NewHash(id))
 	}
 	return request, request.Capabilities.Set(capability.Shallow)
-}
-
-func hexOf(ids []plumbing.Hash) []string {
-	var list []string
-	for _, id := range ids {
-		list = append(list, id.String())
-	}
-	return list
 }
 
 // noted remembers what kept it from being read to its end.

@@ -55,7 +55,6 @@ func newHTTPTransport(r Remote, endpoint *transport.Endpoint) (*httpTransport, e
 	}, nil
 }
 
-// git returns go-git's transport over t.
 func (t *httpTransport) git() transport.Transport {
 	return githttp.NewClient(&http.Client{Transport: t, CheckRedirect: checkRedirect})
 }
@@ -117,13 +116,11 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return &redirectError{fmt.Sprintf("%s points to another host, %s; use the URL of the repository there", first.Host, req.URL.Host)}
 }
 
-type boundedBody struct {
-	io.Reader
-	io.Closer
-}
-
 func bounded(body io.ReadCloser, limit int64) io.ReadCloser {
-	return boundedBody{io.LimitReader(body, limit), body}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(body, limit), body}
 }
 
 // httpUpload and httpReceive are go-git's sessions, closed with their transport.
@@ -153,10 +150,7 @@ func httpUploadSession(r Remote, endpoint *transport.Endpoint) (transport.Upload
 		return nil, err
 	}
 	session, err := t.git().NewUploadPackSession(endpoint, nil)
-	if err != nil {
-		return nil, err
-	}
-	return httpUpload{session, t}, nil
+	return httpUpload{session, t}, err
 }
 
 func httpReceiveSession(r Remote, endpoint *transport.Endpoint) (transport.ReceivePackSession, error) {
@@ -165,8 +159,5 @@ func httpReceiveSession(r Remote, endpoint *transport.Endpoint) (transport.Recei
 		return nil, err
 	}
 	session, err := t.git().NewReceivePackSession(endpoint, nil)
-	if err != nil {
-		return nil, err
-	}
-	return httpReceive{session, t}, nil
+	return httpReceive{session, t}, err
 }

@@ -2,9 +2,11 @@ package remote
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -71,4 +73,96 @@ func receiveHere(ctx context.Context, o PushOptions, path string) (*pipeSession,
 		return said.String(), err
 	}
 	return &pipeSession{service: transport.ReceivePackServiceName, in: in, out: out, end: end}, nil
+}
+
+// cloneByGit has git clone. What http and local remotes have is asked first,
+// for errors that can be told apart, and for the address behind a redirect:
+// git would take the token's header along to another host.
+func cloneByGit(ctx context.Context, r Remote, o CloneOptions) (string, error) {
+	source, err := r.source(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	env := gitEnvironment(source.config...)
+	args := append(cloneArguments(o, source.local), "--", source.url, o.Dir)
+	if _, err := runGit(ctx, o.Git, env, args...); err != nil {
+		return "", r.failed(ctx, "clone", err)
+	}
+	sha, err := runGit(ctx, o.Git, env, "-C", o.Dir, "rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return "", &failure{doing: "clone " + r.Name(), kind: ErrEmpty, remedy: remedyByKind[ErrEmpty], cause: err}
+	}
+	return strings.TrimSpace(sha), nil
+}
+
+func cloneArguments(o CloneOptions, local bool) []string {
+	args := []string{
+		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never",
+		"clone", "--quiet", "--template=", "--no-recurse-submodules", "--origin=origin",
+	}
+	if o.Branch != "" {
+		args = append(args, "--branch="+o.Branch)
+	}
+	if local {
+		args = append(args, "--no-hardlinks")
+	}
+	return args
+}
+
+// source is what git is told to clone, and the configuration for it.
+type source struct {
+	url    string
+	local  bool
+	config []string // variables of git's environment
+}
+
+func (r Remote) source(ctx context.Context, o CloneOptions) (source, error) {
+	endpoint, err := r.endpoint()
+	if err != nil {
+		return source{}, r.failed(ctx, "clone", err)
+	}
+	if endpoint.Protocol == "ssh" {
+		return source{url: r.Name()}, nil // the ssh program has its own keys and names
+	}
+	session, advertised, err := r.advertised(ctx, "clone")
+	if err != nil {
+		return source{}, err
+	}
+	defer session.Close()
+	if _, _, err := r.wanted(advertised, o.Branch); err != nil {
+		return source{}, err
+	}
+	over, isHTTP := session.(httpUpload)
+	if !isHTTP {
+		return source{url: endpoint.Path, local: true}, nil
+	}
+	return source{url: over.http.cloneURL(), config: over.http.gitConfig()}, nil
+}
+
+// gitConfig tells git the credentials of the host by its environment, where
+// neither a process list nor a file shows them.
+func (t *httpTransport) gitConfig() []string {
+	config := [][2]string{{"http.followRedirects", "false"}}
+	if t.password != "" {
+		basic := base64.StdEncoding.EncodeToString([]byte(t.user + ":" + t.password))
+		config = append(config,
+			[2]string{"http." + t.origin + "/.extraHeader", "Authorization: Basic " + basic},
+			[2]string{"credential.helper", ""})
+	}
+	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config))}
+	for i, pair := range config {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, pair[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, pair[1]))
+	}
+	return env
+}
+
+func runGit(ctx context.Context, git string, env []string, args ...string) (string, error) {
+	cmd := gitCommand(ctx, git, env, args...)
+	said, out := &words{}, &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = out, said
+	err := cmd.Run()
+	if err != nil && said.String() != "" {
+		return "", complaintError(said.String())
+	}
+	return out.String(), err
 }

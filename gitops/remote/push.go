@@ -11,7 +11,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// PushOptions says what to push where.
 type PushOptions struct {
 	Branch string // without refs/heads/
 	Commit string // hex id

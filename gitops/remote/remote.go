@@ -11,6 +11,8 @@
 package remote
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -18,7 +20,9 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/plumbing/transport/server"
 )
 
 // Remote is another repository, and what to show it.
@@ -35,7 +39,7 @@ type Remote struct {
 func (r Remote) Name() string {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.User == nil {
-		return withoutPassword(r.URL)
+		return userinfo.ReplaceAllString(r.URL, "$1") // what is no URL may still look like one
 	}
 	if u.Scheme != "ssh" {
 		u.User = nil
@@ -46,9 +50,6 @@ func (r Remote) Name() string {
 }
 
 var userinfo = regexp.MustCompile(`^([a-z+]+://)[^/@]*@`)
-
-// withoutPassword is for what is not a URL and still looks like one.
-func withoutPassword(text string) string { return userinfo.ReplaceAllString(text, "$1") }
 
 // Local is the path of a remote on this machine; ok says whether it is one.
 func (r Remote) Local() (path string, ok bool) {
@@ -113,4 +114,72 @@ func (r Remote) credentials(endpoint *transport.Endpoint) (user, password string
 		return "x-access-token", r.Token
 	}
 	return endpoint.User, endpoint.Password
+}
+
+// List reads the names and ids of all refs, HEAD among them; none for a
+// repository without commits.
+func List(ctx context.Context, r Remote) (map[string]string, error) {
+	session, advertised, err := r.advertised(ctx, "list the branches of")
+	if errors.Is(err, ErrEmpty) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	refs := make(map[string]string, len(advertised.References)+1)
+	for name, id := range advertised.References {
+		refs[name] = id.String()
+	}
+	if advertised.Head != nil {
+		refs["HEAD"] = advertised.Head.String()
+	}
+	return refs, nil
+}
+
+// advertised opens the side of a remote that gives objects, and reads which refs
+// it has. The caller closes the session.
+func (r Remote) advertised(ctx context.Context, doing string) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	session, err := r.uploadSession(ctx)
+	if err != nil {
+		return nil, nil, r.failed(ctx, doing, err)
+	}
+	refs, err := session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		_ = session.Close()
+		return nil, nil, r.failed(ctx, doing, err)
+	}
+	return session, refs, nil
+}
+
+// uploadSession opens the side of a remote that gives objects.
+func (r Remote) uploadSession(ctx context.Context) (transport.UploadPackSession, error) {
+	endpoint, err := r.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	switch endpoint.Protocol {
+	case "file":
+		return server.NewClient(loader{}).NewUploadPackSession(endpoint, nil)
+	case "ssh":
+		return dialSSH(ctx, transport.UploadPackServiceName, endpoint)
+	}
+	return httpUploadSession(r, endpoint)
+}
+
+// receiveSession opens the side of a remote that takes objects.
+func (r Remote) receiveSession(ctx context.Context, o PushOptions) (transport.ReceivePackSession, error) {
+	endpoint, err := r.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case endpoint.Protocol == "file" && o.Git != "":
+		return receiveHere(ctx, o, endpoint.Path)
+	case endpoint.Protocol == "file":
+		return directReceiveSession(endpoint)
+	case endpoint.Protocol == "ssh":
+		return dialSSH(ctx, transport.ReceivePackServiceName, endpoint)
+	}
+	return httpReceiveSession(r, endpoint)
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,7 +32,6 @@ func (v Value) IsUnset() bool { return v.state == unset }
 // Text returns the value of "name=value", else "".
 func (v Value) Text() string { return v.text }
 
-// Attributes is the lines of one attributes file.
 type Attributes struct {
 	lines []attributeLine
 }
@@ -198,11 +198,10 @@ var builtin = Attributes{lines: []attributeLine{{
 // root down to the file's folder, then info/attributes.
 func Resolve(path string, fold bool, lists ...Attributes) Resolved {
 	r := resolver{values: Resolved{}, lists: append([]Attributes{builtin}, lists...)}
-	for i := len(lists) - 1; i >= 0; i-- {
-		lines := lists[i].lines
-		for n := len(lines) - 1; n >= 0; n-- {
-			if lines[n].macro == "" && lines[n].pattern.matches(path, false, fold) {
-				r.assign(lines[n].assigns)
+	for _, list := range slices.Backward(lists) {
+		for _, line := range slices.Backward(list.lines) {
+			if line.macro == "" && line.pattern.matches(path, false, fold) {
+				r.assign(line.assigns)
 			}
 		}
 	}
@@ -217,8 +216,7 @@ type resolver struct {
 // assign takes the assignments of one line, the last first; what is there
 // already came from a stronger line and stays.
 func (r *resolver) assign(assigns []assignment) {
-	for i := len(assigns) - 1; i >= 0; i-- {
-		a := assigns[i]
+	for _, a := range slices.Backward(assigns) {
 		if _, known := r.values[a.name]; known {
 			continue
 		}
@@ -230,11 +228,10 @@ func (r *resolver) assign(assigns []assignment) {
 }
 
 func (r *resolver) macro(name string) []assignment {
-	for i := len(r.lists) - 1; i >= 0; i-- {
-		lines := r.lists[i].lines
-		for n := len(lines) - 1; n >= 0; n-- {
-			if lines[n].macro == name {
-				return lines[n].assigns
+	for _, list := range slices.Backward(r.lists) {
+		for _, line := range slices.Backward(list.lines) {
+			if line.macro == name {
+				return line.assigns
 			}
 		}
 	}

@@ -2,9 +2,11 @@
 // decide for a path (gitignore(5), gitattributes(5)). It opens no files.
 package rules
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
-// pattern is the path pattern of one line.
 type pattern struct {
 	text     string
 	base     string // folder of the file that it stands in, "" or ending with a slash
@@ -84,4 +86,52 @@ func equal(a, b string, fold bool) bool {
 		return a == b
 	}
 	return len(a) == len(b) && lower(a) == lower(b)
+}
+
+type Ignore struct {
+	patterns []pattern
+}
+
+// ParseIgnore reads an ignore file that stands in the folder base, which is ""
+// for the root and for files outside of the checkout, else ends with a slash.
+func ParseIgnore(data []byte, base string) Ignore {
+	var list Ignore
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for line := range strings.SplitSeq(string(data), "\n") {
+		line = trimSpaces(strings.TrimSuffix(line, "\r"))
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		list.patterns = append(list.patterns, parsePattern(line, base))
+	}
+	return list
+}
+
+// Empty says that the file decides nothing.
+func (l Ignore) Empty() bool { return len(l.patterns) == 0 }
+
+// trimSpaces cuts trailing spaces that no backslash stands before.
+func trimSpaces(line string) string {
+	keep := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case ' ':
+			continue
+		case '\\':
+			i++
+		}
+		keep = min(i+1, len(line))
+	}
+	return line[:keep]
+}
+
+// Decide returns whether path is ignored by this file and whether the file
+// says anything of it at all. The last pattern that matches decides.
+func (l Ignore) Decide(path string, isDir, fold bool) (ignored, decided bool) {
+	for i := len(l.patterns) - 1; i >= 0; i-- {
+		if l.patterns[i].matches(path, isDir, fold) {
+			return !l.patterns[i].negated, true
+		}
+	}
+	return false, false
 }

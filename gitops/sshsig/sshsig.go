@@ -41,11 +41,6 @@ func ParseKey(pem []byte) (*Key, error) {
 	return &Key{signer}, nil
 }
 
-// PublicKey is the public half, as a line of authorized_keys.
-func (k *Key) PublicKey() string {
-	return strings.TrimSuffix(string(ssh.MarshalAuthorizedKey(k.signer.PublicKey())), "\n")
-}
-
 // Sign gives the armored signature of a message in a namespace.
 func (k *Key) Sign(namespace string, message []byte) (string, error) {
 	digest := sha512.Sum512(message)

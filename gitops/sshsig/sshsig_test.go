@@ -32,6 +32,10 @@ func TestSignAsSSHKeygenVerifies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			public, err := os.ReadFile(path + ".pub")
+			if err != nil {
+				t.Fatal(err)
+			}
 			key, err := sshsig.ParseKey(pem)
 			if err != nil {
 				t.Fatal(err)
@@ -41,7 +45,7 @@ func TestSignAsSSHKeygenVerifies(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			for name, content := range map[string]string{"sig": signature, "allowed": "me@example.invalid " + key.PublicKey() + "\n"} {
+			for name, content := range map[string]string{"sig": signature, "allowed": "me@example.invalid " + string(public)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}

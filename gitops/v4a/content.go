@@ -1,6 +1,9 @@
 package v4a
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Content is the text of a file. It remembers which text it started as, so that
 // a diff follows from the edits and needs no search. A content never changes:
@@ -31,7 +34,6 @@ func NewContent(text string) *Content {
 	return &Content{text: text, base: text, pieces: []piece{{text: text}}}
 }
 
-// Text is the text of the file.
 func (c *Content) Text() string { return c.text }
 
 // Changed reports whether the text is another than the one that it started as.
@@ -67,16 +69,33 @@ func (c *Content) edited(edits []edit) *Content {
 }
 
 func (c *Content) spliced(edits []edit) []piece {
-	r := pieceReader{pieces: c.pieces}
-	var out []piece
+	rest, at := slices.Clone(c.pieces), 0
+	var out, taken []piece
 	for _, e := range edits {
-		out = r.read(out, e.from)
-		r.skip(e.to)
+		taken, rest = cut(rest, e.from-at)
+		out = append(out, taken...)
 		if e.text != "" {
 			out = append(out, piece{at: -1, text: e.text})
 		}
+		_, rest = cut(rest, e.to-e.from)
+		at = e.to
 	}
-	return r.read(out, len(c.text))
+	return append(out, rest...)
+}
+
+// cut takes so many bytes off the left of pieces, which it may change.
+func cut(pieces []piece, size int) (taken, rest []piece) {
+	for size > 0 {
+		head := pieces[0]
+		n := min(len(head.text), size)
+		taken = append(taken, head.slice(0, n))
+		pieces[0] = head.slice(n, len(head.text))
+		if n == len(head.text) {
+			pieces = pieces[1:]
+		}
+		size -= n
+	}
+	return taken, pieces
 }
 
 func joined(pieces []piece) string {
@@ -90,39 +109,4 @@ func joined(pieces []piece) string {
 		b.WriteString(p.text)
 	}
 	return b.String()
-}
-
-// pieceReader takes pieces off from the left.
-type pieceReader struct {
-	pieces []piece
-	taken  int // of the first piece
-	at     int // how many bytes were taken in all
-}
-
-// read appends what lies between the last position and to.
-func (r *pieceReader) read(out []piece, to int) []piece {
-	for r.at < to {
-		out = append(out, r.take(to-r.at))
-	}
-	return out
-}
-
-// skip passes over what lies between the last position and to.
-func (r *pieceReader) skip(to int) {
-	for r.at < to {
-		r.take(to - r.at)
-	}
-}
-
-// take removes at most limit bytes, all of one piece.
-func (r *pieceReader) take(limit int) piece {
-	head := r.pieces[0]
-	n := min(len(head.text)-r.taken, limit)
-	p := head.slice(r.taken, r.taken+n)
-	r.at += n
-	r.taken += n
-	if r.taken == len(head.text) {
-		r.pieces, r.taken = r.pieces[1:], 0
-	}
-	return p
 }

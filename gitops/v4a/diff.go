@@ -3,6 +3,7 @@ package v4a
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,6 @@ type Diff struct {
 	ranges         []lineRange
 }
 
-// Diff compares the two texts.
 func (c *Content) Diff() Diff {
 	d := Diff{old: c.base, text: c.text, ranges: c.differing()}
 	for _, r := range d.ranges {
@@ -24,7 +24,6 @@ func (c *Content) Diff() Diff {
 	return d
 }
 
-// Empty reports whether nothing differs.
 func (d Diff) Empty() bool { return len(d.ranges) == 0 }
 
 // WriteHunks writes the hunks of a unified diff. The writer keeps the first error.
@@ -49,7 +48,6 @@ func neighbours(old string, ranges []lineRange) int {
 	return n
 }
 
-// hunkWriter writes one hunk after the other.
 type hunkWriter struct {
 	*bufio.Writer
 	old, text string
@@ -115,4 +113,123 @@ func contextAfter(text string, at int) int {
 		at += len(firstLine(text[at:]))
 	}
 	return at
+}
+
+// lineRange is a difference between two texts: whole lines, ended by LF, of the
+// old one that others of the new one replace.
+type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
+
+// differing follows from the pieces: what lies between two ranges of the base
+// has changed. The changes grow to whole lines; what grows together is one.
+func (c *Content) differing() []lineRange {
+	var out []lineRange
+	for _, r := range c.gaps() {
+		r = c.extendLeft(r)
+		if n := len(out); n > 0 && r.oldFrom <= out[n-1].oldTo {
+			r.oldFrom, r.newFrom = out[n-1].oldFrom, out[n-1].newFrom
+			out = out[:n-1]
+		}
+		out = append(out, c.extendRight(r))
+	}
+	return dropEqual(c.base, c.text, out)
+}
+
+// gaps returns what is not taken over from the base, byte by byte.
+func (c *Content) gaps() []lineRange {
+	var out []lineRange
+	gap := lineRange{}
+	end := piece{at: len(c.base)}
+	for _, p := range append(slices.Clip(c.pieces), end) {
+		if p.at < 0 {
+			gap.newTo += len(p.text)
+			continue
+		}
+		gap.oldTo = p.at
+		if gap.oldTo > gap.oldFrom || gap.newTo > gap.newFrom {
+			out = append(out, gap)
+		}
+		oldEnd, newEnd := p.at+len(p.text), gap.newTo+len(p.text)
+		gap = lineRange{oldEnd, oldEnd, newEnd, newEnd}
+	}
+	return out
+}
+
+// extendLeft moves the start to that of its line in the base. What is passed
+// over on the way is the same in the text, unless another range is met.
+func (c *Content) extendLeft(r lineRange) lineRange {
+	n := r.oldFrom - (strings.LastIndexByte(c.base[:r.oldFrom], '\n') + 1)
+	r.oldFrom -= n
+	r.newFrom -= n
+	return r
+}
+
+// extendRight moves the end to where a line ends in both texts.
+func (c *Content) extendRight(r lineRange) lineRange {
+	if atLineStart(c.base, r.oldTo) && atLineStart(c.text, r.newTo) {
+		return r
+	}
+	n := len(c.base) - r.oldTo
+	if i := strings.IndexByte(c.base[r.oldTo:], '\n'); i >= 0 {
+		n = i + 1
+	}
+	r.oldTo += n
+	r.newTo += n
+	return r
+}
+
+func atLineStart(text string, at int) bool { return at == 0 || text[at-1] == '\n' }
+
+// dropEqual takes equal lines off both ends of the ranges, and ranges that have
+// no others out.
+func dropEqual(old, text string, ranges []lineRange) []lineRange {
+	kept := ranges[:0]
+	for _, r := range ranges {
+		r = r.withoutEqualEnds(old, text)
+		if r.oldFrom < r.oldTo || r.newFrom < r.newTo {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+func (r lineRange) withoutEqualEnds(old, text string) lineRange {
+	for r.oldFrom < r.oldTo {
+		line := firstLine(old[r.oldFrom:r.oldTo])
+		if line != firstLine(text[r.newFrom:r.newTo]) {
+			break
+		}
+		r.oldFrom += len(line)
+		r.newFrom += len(line)
+	}
+	for r.oldFrom < r.oldTo {
+		line := lastLineOf(old[r.oldFrom:r.oldTo])
+		if line != lastLineOf(text[r.newFrom:r.newTo]) {
+			break
+		}
+		r.oldTo -= len(line)
+		r.newTo -= len(line)
+	}
+	return r
+}
+
+// firstLine returns the first line with its LF, if it has one.
+func firstLine(text string) string {
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	return text
+}
+
+// lastLineOf returns the last line with its LF, if it has one.
+func lastLineOf(text string) string {
+	return text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
+}
+
+// countLines counts lines, one without LF at the end too.
+func countLines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && text[len(text)-1] != '\n' {
+		n++
+	}
+	return n
 }

@@ -34,19 +34,10 @@ func (p pass) normal(line string) string {
 
 // fold replaces dashes, quotes and spaces by their ASCII look-alikes.
 func fold(line string) string {
-	if isASCII(line) || !utf8.ValidString(line) {
+	if !utf8.ValidString(line) {
 		return line
 	}
 	return strings.Map(foldRune, line)
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 func foldRune(r rune) rune {

@@ -119,7 +119,6 @@ type parser struct {
 	closed  bool // the open hunk has seen its end-of-file marker
 }
 
-// next moves on to the next line.
 func (p *parser) next() bool {
 	if p.rest == "" {
 		return false

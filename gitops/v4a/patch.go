@@ -5,7 +5,6 @@ import "slices"
 // Op is what a section of a patch does to its file.
 type Op string
 
-// The three operations of the format.
 const (
 	Add    Op = "add"    // write a whole file, over what may be there
 	Update Op = "update" // change parts of a file, and perhaps move it
@@ -45,7 +44,6 @@ type Hunk struct {
 	first        int   // line of the patch that holds Lines[0]
 }
 
-// Line is a line of a hunk.
 type Line struct {
 	Kind Kind
 	Text string // without the kind and without a line ending
@@ -55,7 +53,6 @@ type Line struct {
 // character in the patch.
 type Kind byte
 
-// The kinds of lines in a hunk.
 const (
 	Keep   Kind = ' '
 	Insert Kind = '+'

@@ -85,7 +85,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, i
 		out.Body = struct {
 			io.Reader
 			io.Closer
-		}{&watched{r.Body, idle, p.limits, p.limits.Bytes}, r.Body}
+		}{p.watch(r.Body, idle), r.Body}
 	}
 	keepEndToEnd(out.Header, r.Header)
 	if _, named := out.Header["User-Agent"]; !named {
@@ -118,20 +118,26 @@ func keepEndToEnd(to, from http.Header) {
 	}
 }
 
-// watched is a body that puts off the end for idleness, and has an end.
+// watched puts off the end for idleness whenever something comes, and has an end.
 type watched struct {
-	from   io.Reader
-	idle   *time.Timer
-	limits Limits
-	left   int64
+	from    io.Reader
+	idle    *time.Timer
+	timeout time.Duration
+	left    int64 // bytes
 }
 
-func (b *watched) Read(to []byte) (int, error) {
-	n, err := b.from.Read(to)
+func (p *Proxy) watch(from io.Reader, idle *time.Timer) *watched {
+	return &watched{from, idle, p.limits.Idle, p.limits.Bytes}
+}
+
+var errTooMuch = errors.New("more bytes than the proxy carries")
+
+func (w *watched) Read(to []byte) (int, error) {
+	n, err := w.from.Read(to)
 	if n > 0 {
-		b.idle.Reset(b.limits.Idle)
+		w.idle.Reset(w.timeout)
 	}
-	if b.left -= int64(n); b.left < 0 {
+	if w.left -= int64(n); w.left < 0 {
 		return 0, errTooMuch
 	}
 	return n, err

@@ -5,23 +5,18 @@ import (
 	"sync"
 )
 
-// gate lets so many connections in at once.
+// gate lets so many connections in at once, until end is closed.
 type gate struct {
 	net.Listener
 	places chan struct{}
-	closed chan struct{}
-	close  sync.Once
-}
-
-func newGate(l net.Listener, connections int) *gate {
-	return &gate{Listener: l, places: make(chan struct{}, connections), closed: make(chan struct{})}
+	end    <-chan struct{}
 }
 
 // Accept waits until there is a place.
 func (g *gate) Accept() (net.Conn, error) {
 	select {
 	case g.places <- struct{}{}:
-	case <-g.closed:
+	case <-g.end:
 		return nil, net.ErrClosed
 	}
 	conn, err := g.Listener.Accept()
@@ -30,11 +25,6 @@ func (g *gate) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return &guest{Conn: conn, leave: sync.OnceFunc(func() { <-g.places })}, nil
-}
-
-func (g *gate) Close() error {
-	g.close.Do(func() { close(g.closed) })
-	return g.Listener.Close()
 }
 
 // guest is a connection that has a place until it is closed.

@@ -7,6 +7,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -71,7 +72,7 @@ type Proxy struct {
 
 // Start serves on l, which Close closes.
 func Start(l net.Listener, o Options) *Proxy {
-	p := &Proxy{options: o, limits: o.Limits.filled()}
+	p := &Proxy{options: o, limits: cmp.Or(o.Limits, DefaultLimits)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
@@ -80,16 +81,9 @@ func Start(l net.Listener, o Options) *Proxy {
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
 	}
-	guarded := newGate(l, p.limits.Connections)
+	guarded := &gate{l, make(chan struct{}, p.limits.Connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
 	return p
-}
-
-func (l Limits) filled() Limits {
-	if l == (Limits{}) {
-		return DefaultLimits
-	}
-	return l
 }
 
 // count keeps Close waiting for the server's connections. One that is taken over
@@ -110,7 +104,6 @@ func (p *Proxy) Close() {
 	p.work.Wait()
 }
 
-// ServeHTTP answers one request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protocol := reach.HTTP
 	if r.Method == http.MethodConnect {

@@ -60,27 +60,8 @@ func failed(t reach.Target, err error) reply {
 	return unreached(t.String(), err)
 }
 
-var errTooMuch = errors.New("more bytes than the proxy carries")
-
 // carry copies, and puts off the end for idleness whenever something comes.
 func (p *Proxy) carry(to io.Writer, from io.Reader, idle *time.Timer) error {
-	buffer := make([]byte, 32<<10)
-	for left := p.limits.Bytes; ; {
-		n, err := from.Read(buffer)
-		if left -= int64(n); left < 0 {
-			return errTooMuch
-		}
-		if n > 0 {
-			idle.Reset(p.limits.Idle)
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	_, err := io.Copy(to, p.watch(from, idle))
+	return err
 }

@@ -50,10 +50,8 @@ func (e Entry) check() error {
 	return nil
 }
 
-// String is the entry as it was written.
 func (e Entry) String() string { return e.text }
 
-// Opens says whether the entry is for the target.
 func (e Entry) Opens(t Target) bool {
 	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
 		return false
@@ -70,7 +68,6 @@ func (e Entry) Opens(t Target) bool {
 // List is the hosts that commands may reach.
 type List []Entry
 
-// ParseList reads entries.
 func ParseList(texts []string) (List, error) {
 	list := make(List, 0, len(texts))
 	for _, text := range texts {
@@ -93,7 +90,6 @@ func (l List) Opens(t Target) (e Entry, ok bool) {
 	return Entry{}, false
 }
 
-// String is the entries in one line.
 func (l List) String() string {
 	texts := make([]string, len(l))
 	for i, e := range l {

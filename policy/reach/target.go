@@ -6,6 +6,7 @@ package reach
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -50,7 +51,6 @@ func defaultPort(protocol string) uint16 {
 	return 80
 }
 
-// Host is the name or the address.
 func (t Target) Host() string {
 	if t.Addr.IsValid() {
 		return t.Addr.String()
@@ -68,11 +68,7 @@ func (t Target) Entry() string {
 
 // String is host and port as a request has them.
 func (t Target) String() string {
-	port := strconv.Itoa(int(t.Port))
-	if t.Addr.Is6() {
-		return "[" + t.Addr.String() + "]:" + port
-	}
-	return t.Host() + ":" + port
+	return net.JoinHostPort(t.Host(), strconv.Itoa(int(t.Port)))
 }
 
 // splitPort cuts the port off. 0 stands for none.

@@ -19,20 +19,16 @@ type example struct {
 
 // addExamples reads match or not_match: commands, each a line or a list of
 // words.
-func (l *loader) addExamples(rule int, list *starlark.List, want bool) error {
+func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
 	if list == nil {
 		return nil
-	}
-	key := "not_match"
-	if want {
-		key = "match"
 	}
 	for i := range list.Len() {
 		argv, err := l.exampleOf(list.Index(i))
 		if err != nil {
 			return fmt.Errorf("%s[%d] %w", key, i, err)
 		}
-		l.examples = append(l.examples, example{rule, argv, want})
+		l.examples = append(l.examples, example{rule, argv, key == "match"})
 	}
 	return nil
 }

@@ -11,10 +11,6 @@ import (
 	"go.starlark.net/starlark"
 )
 
-func isFunction(name string) bool {
-	return name == "prefix_rule" || name == "host_executable" || name == "network_rule"
-}
-
 // functions are what a file can call.
 func (l *loader) functions() starlark.StringDict {
 	bind := func(name string, f func(Place, starlark.Tuple, []starlark.Tuple) error) *starlark.Builtin {
@@ -52,10 +48,10 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 	}
 	l.set.Rules = append(l.set.Rules, rule)
 	index := len(l.set.Rules) - 1
-	if err := l.addExamples(index, match, true); err != nil {
+	if err := l.addExamples(index, "match", match); err != nil {
 		return err
 	}
-	return l.addExamples(index, notMatch, false)
+	return l.addExamples(index, "not_match", notMatch)
 }
 
 func decisionOf(value starlark.Value) (Decision, error) {
@@ -111,7 +107,6 @@ func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	return l.texts(list)
 }
 
-// texts reads a list of text.
 func (l *loader) texts(list *starlark.List) ([]string, error) {
 	if err := l.count(list.Len()); err != nil {
 		return nil, err

@@ -19,7 +19,6 @@ const (
 	maxTokens = 200_000 // words in the patterns and examples of all files
 )
 
-// File is a rules file.
 type File struct {
 	Name string // as messages call it
 	Data []byte
@@ -56,7 +55,6 @@ func Load(files ...File) (*Set, error) {
 	return l.set, nil
 }
 
-// loader gathers the rules of files.
 type loader struct {
 	set      *Set
 	examples []example
@@ -75,10 +73,10 @@ func (l *loader) load(file File) error {
 	if err != nil {
 		return mistake(file.Name, err)
 	}
-	if err := onlyData(parsed); err != nil {
+	functions := l.functions()
+	if err := onlyData(parsed, functions); err != nil {
 		return err
 	}
-	functions := l.functions()
 	program, err := starlark.FileProgram(parsed, functions.Has)
 	if err != nil {
 		return mistake(file.Name, err)
@@ -86,7 +84,6 @@ func (l *loader) load(file File) error {
 	return mistake(file.Name, run(program, functions))
 }
 
-// run executes a file within the limits.
 func run(program *starlark.Program, functions starlark.StringDict) error {
 	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)
@@ -155,13 +152,13 @@ func tooNested(data []byte) (line int) {
 // onlyData lets through what describes rules: calls of the functions, text,
 // numbers, lists, names, and loops over lists. Without operators and functions
 // of its own a file can neither run long nor make much out of little.
-func onlyData(file *syntax.File) error {
+func onlyData(file *syntax.File, functions starlark.StringDict) error {
 	var found *Error
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil || found != nil {
 			return false
 		}
-		if what := refused(n); what != "" {
+		if what := refused(n, functions); what != "" {
 			start, _ := n.Span()
 			found = errorAt(start, what+" is not available in rules files, which are data: write the values out")
 		}
@@ -174,28 +171,22 @@ func onlyData(file *syntax.File) error {
 }
 
 // refused names what a node is when it is no data.
-func refused(n syntax.Node) string {
+func refused(n syntax.Node, functions starlark.StringDict) string {
 	switch n := n.(type) {
 	case *syntax.File, *syntax.ExprStmt, *syntax.ForStmt, *syntax.BranchStmt, *syntax.Comprehension, *syntax.ForClause,
 		*syntax.Ident, *syntax.Literal, *syntax.ListExpr, *syntax.TupleExpr, *syntax.ParenExpr:
 		return ""
 	case *syntax.AssignStmt:
-		if n.Op == syntax.EQ {
-			return ""
-		}
-		return "the operator " + n.Op.String()
-	case *syntax.BinaryExpr:
-		if n.Op == syntax.EQ { // name = value, in a call
-			return ""
-		}
-		return "the operator " + n.Op.String()
+		return refusedOperator(n.Op)
+	case *syntax.BinaryExpr: // name = value, in a call
+		return refusedOperator(n.Op)
 	case *syntax.CallExpr:
-		if name, ok := n.Fn.(*syntax.Ident); ok && isFunction(name.Name) {
+		if name, ok := n.Fn.(*syntax.Ident); ok && functions.Has(name.Name) {
 			return ""
 		}
 		return "a call of anything but prefix_rule, host_executable and network_rule"
 	case *syntax.UnaryExpr:
-		return "the operator " + n.Op.String()
+		return refusedOperator(n.Op)
 	case *syntax.LoadStmt:
 		return "load"
 	case *syntax.DefStmt, *syntax.LambdaExpr, *syntax.ReturnStmt:
@@ -208,4 +199,11 @@ func refused(n syntax.Node) string {
 		return "while"
 	}
 	return "this"
+}
+
+func refusedOperator(op syntax.Token) string {
+	if op == syntax.EQ {
+		return ""
+	}
+	return "the operator " + op.String()
 }

@@ -37,7 +37,6 @@ type Place struct {
 
 func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// MarshalText writes the place as file:line.
 func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Rule is a prefix_rule.

@@ -1,11 +1,11 @@
 package secrets
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 )
 
 const (
@@ -25,9 +25,9 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	}
 	old := map[string]bool{}
 	if before != nil {
-		err := r.windows(before, func(window []byte) {
-			for _, s := range shapesIn(string(window), nil) {
-				old[string(window[s.start:s.end])] = true
+		err := r.windows(before, func(text string) {
+			for _, s := range shapesIn(text) {
+				old[text[s.start:s.end]] = true
 			}
 		})
 		if err != nil {
@@ -35,13 +35,12 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 		}
 	}
 	found := map[string]bool{}
-	err := r.windows(from, func(window []byte) {
+	err := r.windows(from, func(text string) {
 		for _, f := range r.forms {
-			if !found[f.name] && bytes.Contains(window, []byte(f.text)) {
+			if !found[f.name] && strings.Contains(text, f.text) {
 				found[f.name] = true
 			}
 		}
-		text := string(window)
 		if r.disguises != nil {
 			r.disguises().find(text, func(f finding) {
 				if f.whole {
@@ -49,7 +48,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 				}
 			})
 		}
-		for _, s := range shapesIn(text, nil) {
+		for _, s := range shapesIn(text) {
 			if !old[text[s.start:s.end]] {
 				found[nameOf(s)] = true
 			}
@@ -65,7 +64,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
 
 // windows gives what from holds in pieces that overlap.
-func (r *Redactor) windows(from io.Reader, search func([]byte)) error {
+func (r *Redactor) windows(from io.Reader, search func(text string)) error {
 	overlap := shapeOverlap
 	if len(r.forms) > 0 {
 		overlap = max(r.disguises().overlap, len(r.forms[0].text)-1) // the longest
@@ -74,7 +73,7 @@ func (r *Redactor) windows(from io.Reader, search func([]byte)) error {
 	for {
 		n, err := io.ReadFull(from, window[len(window):len(window)+windowSize])
 		window = window[:len(window)+n]
-		search(window)
+		search(string(window))
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil

@@ -25,10 +25,8 @@ const (
 // grams find where in a text a known value may begin, without looking at every
 // byte of it.
 type grams struct {
-	forms     *filter // of 4 bytes at the beginning of each form
-	formTexts map[uint32][]formPlace
-	fragments *filter // of 8 bytes at each place of each value
-	values    map[uint64][]valuePlace
+	forms     *places[formPlace]  // of 4 bytes at the beginning of each form; nil for none
+	fragments *places[valuePlace] // of 8 bytes at each place of each value; nil for none
 }
 
 // formPlace is where in a form a gram stands.
@@ -63,14 +61,27 @@ func (f *filter) has(n uint64) bool {
 	return f[word]&mask != 0
 }
 
+// places are what is searched, by the grams that it is found by. Most grams of a text
+// end at the filter.
+type places[P any] struct {
+	filter filter
+	of     map[uint64][]P
+}
+
+func newPlaces[P any]() *places[P] { return &places[P]{of: map[uint64][]P{}} }
+
+func (p *places[P]) add(gram uint64, place P) {
+	p.filter.add(gram)
+	p.of[gram] = append(p.of[gram], place)
+}
+
 func (g *grams) addForm(text string) {
 	if g.forms == nil {
-		g.forms, g.formTexts = new(filter), map[uint32][]formPlace{}
+		g.forms = newPlaces[formPlace]()
 	}
 	for offset := range step {
 		gram := binary.LittleEndian.Uint32([]byte(text[offset : offset+formGram]))
-		g.forms.add(uint64(gram))
-		g.formTexts[gram] = append(g.formTexts[gram], formPlace{text, offset})
+		g.forms.add(uint64(gram), formPlace{text, offset})
 	}
 }
 
@@ -87,13 +98,12 @@ func (g *grams) addFragments(v Value) {
 		return
 	}
 	if g.fragments == nil {
-		g.fragments, g.values = new(filter), map[uint64][]valuePlace{}
+		g.fragments = newPlaces[valuePlace]()
 	}
 	for offset := 0; offset+fragmentGram <= len(text); offset++ {
 		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
-		g.fragments.add(gram)
-		if len(g.values[gram]) < 4 { // a value that repeats itself needs no more
-			g.values[gram] = append(g.values[gram], valuePlace{v.Name, text, offset, least})
+		if len(g.fragments.of[gram]) < 4 { // a value that repeats itself needs no more
+			g.fragments.add(gram, valuePlace{v.Name, text, offset, least})
 		}
 	}
 }
@@ -112,11 +122,11 @@ func (g *grams) mayHoldForm(text string) bool {
 		return false
 	}
 	for at := 0; at+formGram <= len(text); at += step {
-		gram := uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16 | uint32(text[at+3])<<24
-		if !g.forms.has(uint64(gram)) {
+		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
+		if !g.forms.filter.has(gram) {
 			continue
 		}
-		for _, place := range g.formTexts[gram] {
+		for _, place := range g.forms.of[gram] {
 			if start := at - place.offset; start >= 0 && strings.HasPrefix(text[start:], place.text) {
 				return true
 			}
@@ -134,11 +144,11 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 	for at := 0; at+fragmentGram <= len(text); at += step {
 		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24 |
 			uint64(text[at+4])<<32 | uint64(text[at+5])<<40 | uint64(text[at+6])<<48 | uint64(text[at+7])<<56
-		if !g.fragments.has(gram) {
+		if !g.fragments.filter.has(gram) {
 			continue
 		}
 		longest := span{start: at, end: at}
-		for _, place := range g.values[gram] {
+		for _, place := range g.fragments.of[gram] {
 			start, end := place.extent(text, at)
 			if end-start >= place.least && end-start > longest.end-longest.start {
 				longest = span{start, end, partMark(place.name)}
@@ -158,12 +168,5 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 // extent is the part of text around at that is the same as the value around
 // the place.
 func (p valuePlace) extent(text string, at int) (start, end int) {
-	start, end = at, at
-	for o := p.offset; start > 0 && o > 0 && text[start-1] == p.text[o-1]; o-- {
-		start--
-	}
-	for o := p.offset; end < len(text) && o < len(p.text) && text[end] == p.text[o]; o++ {
-		end++
-	}
-	return start, end
+	return at - len(commonEnd(text[:at], p.text[:p.offset])), at + len(commonStart(text[at:], p.text[p.offset:]))
 }

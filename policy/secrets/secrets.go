@@ -88,7 +88,7 @@ func (r *Redactor) Redact(text string) string {
 	if r.replacer != nil && r.grams.mayHoldForm(text) {
 		text = r.replacer.Replace(text)
 	}
-	spans := r.disguised(text, r.fragments(text, shapesIn(text, nil)))
+	spans := r.disguised(text, r.fragments(text, shapesIn(text)))
 	if len(spans) == 0 {
 		return text
 	}

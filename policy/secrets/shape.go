@@ -167,41 +167,36 @@ func privateKey(rest string) int {
 	return len(kind) + len("-----") + end + len("-----END "+kind+"-----")
 }
 
-// candidate is a prefix that begins with certain three bytes.
+// candidate is a prefix and what it may begin.
 type candidate struct {
 	prefix string
 	shape  *shape
 }
 
-// anchors find the places in a text where a shape may begin.
-type anchors struct {
-	filter filter
-	byHead map[uint32][]candidate
-}
-
-// anchored are the anchors of all shapes.
-var anchored = newAnchors()
-
-func newAnchors() *anchors {
-	a := &anchors{byHead: map[uint32][]candidate{}}
+// anchors are the prefixes of all shapes, by their first three bytes.
+var anchors = func() *places[candidate] {
+	p := newPlaces[candidate]()
 	for i := range shapes {
 		for _, prefix := range shapes[i].prefixes {
-			head := uint32(prefix[0]) | uint32(prefix[1])<<8 | uint32(prefix[2])<<16
-			a.filter.add(uint64(head))
-			a.byHead[head] = append(a.byHead[head], candidate{prefix, &shapes[i]})
+			p.add(headOf(prefix, 0), candidate{prefix, &shapes[i]})
 		}
 	}
-	return a
+	return p
+}()
+
+func headOf(text string, at int) uint64 {
+	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16
 }
 
-// shapesIn adds to spans the parts of text that have a shape.
-func shapesIn(text string, spans []span) []span {
+// shapesIn are the parts of text that have a shape.
+func shapesIn(text string) []span {
+	var spans []span
 	for at := 0; at+3 <= len(text); at++ {
-		head := uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16
-		if !anchored.filter.has(uint64(head)) {
+		head := headOf(text, at)
+		if !anchors.filter.has(head) {
 			continue
 		}
-		if s, ok := anchored.at(text, at, head); ok {
+		if s, ok := shapeAt(text, at, anchors.of[head]); ok {
 			spans = append(spans, s)
 			at = s.end - 1
 		}
@@ -209,9 +204,8 @@ func shapesIn(text string, spans []span) []span {
 	return spans
 }
 
-// at is the shape that begins at a place of text.
-func (a *anchors) at(text string, at int, head uint32) (span, bool) {
-	candidates := a.byHead[head]
+// shapeAt is the shape that begins at a place of text.
+func shapeAt(text string, at int, candidates []candidate) (span, bool) {
 	if len(candidates) == 0 || !beginsToken(text, at) {
 		return span{}, false
 	}

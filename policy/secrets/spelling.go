@@ -35,11 +35,11 @@ var encodings = []encoding{
 	{spell: texts},
 	{spell: inBase64, code: true},
 	{spell: inBase32, code: true, caseless: true},
-	{spell: each(number{16, 2}), numbers: true, caseless: true},
-	{spell: each(number{8, 3}), numbers: true},
-	{spell: each(number{10, 1}), numbers: true, parted: true},
-	{spell: words(number{16, 4}), numbers: true, caseless: true}, // hexdump and od -x without further flags
-	{spell: words(number{8, 6}), numbers: true},                  // od without flags
+	{spell: numbers(1, 16, 2), numbers: true, caseless: true},
+	{spell: numbers(1, 8, 3), numbers: true},
+	{spell: numbers(1, 10, 1), numbers: true, parted: true},
+	{spell: numbers(2, 16, 4), numbers: true, caseless: true}, // hexdump and od -x without further flags
+	{spell: numbers(2, 8, 6), numbers: true},                  // od without flags
 }
 
 // texts are spellings in which most letters stand for themselves.
@@ -93,38 +93,22 @@ func grouped(encode func([]byte) string, value string, before, bits int) string 
 	return all[first:last]
 }
 
-// number writes numbers in a base, with zeros to a width.
-type number struct{ base, width int }
-
-func (f number) append(to []byte, n uint64) []byte {
-	digits := strconv.AppendUint(nil, n, f.base)
-	for range f.width - len(digits) {
-		to = append(to, '0')
-	}
-	return append(to, digits...)
-}
-
-// each spells a value byte by byte.
-func each(f number) func(string) []string {
-	return func(value string) []string {
-		var b []byte
-		for i := range len(value) {
-			b = append(f.append(b, uint64(value[i])), ' ')
-		}
-		return []string{strings.TrimSuffix(string(b), " ")}
-	}
-}
-
-// words spells a value in numbers of two bytes, the lower one first.
-func words(f number) func(string) []string {
+// numbers spells a value in numbers of so many bytes, the lowest first, in a base and
+// with zeros to a width.
+func numbers(size, base, width int) func(string) []string {
 	return func(value string) []string {
 		var all []string
-		for first := range 2 {
-			var b []byte
-			for i := first; i+1 < len(value); i += 2 {
-				b = append(f.append(b, uint64(value[i])|uint64(value[i+1])<<8), ' ')
+		for first := range size {
+			var written []string
+			for i := first; i+size <= len(value); i += size {
+				n := uint64(0)
+				for j := range size {
+					n |= uint64(value[i+j]) << (8 * j)
+				}
+				digits := strconv.FormatUint(n, base)
+				written = append(written, strings.Repeat("0", max(0, width-len(digits)))+digits)
 			}
-			all = append(all, strings.TrimSuffix(string(b), " "))
+			all = append(all, strings.Join(written, " "))
 		}
 		return all
 	}

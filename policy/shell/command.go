@@ -90,14 +90,9 @@ func (r *reader) known(script Word, inner origin) {
 
 // joined reads words as a script, as eval does.
 func (r *reader) joined(words []Word, inner origin) {
-	texts := make([]string, 0, len(words))
-	for _, w := range words {
-		if !w.Known {
-			return
-		}
-		texts = append(texts, w.Text)
+	if known := (Command{Words: words}).Prefix(); len(known) == len(words) {
+		r.script(strings.Join(known, " "), inner)
 	}
-	r.script(strings.Join(texts, " "), inner)
 }
 
 // mostStarts is how many words a command is looked for behind when it may
@@ -164,7 +159,6 @@ func (r *reader) startedByGit(name string, args []Word, inner origin) {
 	}
 }
 
-// optionScripts reads the values of options as scripts.
 func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
 	for i, arg := range args {
 		for _, option := range options {
@@ -209,7 +203,6 @@ func (r *reader) afterOption(args []Word, inner origin, options ...string) {
 	}
 }
 
-// trap reads the action of a trap.
 func (r *reader) trap(args []Word, inner origin) {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
@@ -219,7 +212,6 @@ func (r *reader) trap(args []Word, inner origin) {
 	}
 }
 
-// aliases reads the values of aliases.
 func (r *reader) aliases(args []Word, inner origin) {
 	for _, arg := range args {
 		if _, value, ok := strings.Cut(arg.Text, "="); ok {

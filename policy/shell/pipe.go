@@ -86,11 +86,7 @@ func echoed(args []Word) string {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Trim(args[0].Text, "-neE") == "" {
 		args = args[1:]
 	}
-	texts := make([]string, 0, len(args))
-	for _, arg := range args {
-		texts = append(texts, arg.Text)
-	}
-	return lines(strings.Join(texts, " "))
+	return lines(textOf(args))
 }
 
 // formatted is what printf makes of its arguments when it does nothing to them.

@@ -65,15 +65,8 @@ func (c Command) Prefix() []string {
 }
 
 // String is the command as a line for a person.
-func (c Command) String() string {
-	texts := make([]string, 0, len(c.Words))
-	for _, w := range c.Words {
-		texts = append(texts, w.Text)
-	}
-	return strings.Join(texts, " ")
-}
+func (c Command) String() string { return textOf(c.Words) }
 
-// ReadArgv reads a program with its arguments.
 func ReadArgv(argv []string) Reading {
 	if len(argv) == 0 {
 		return Reading{Unclear: "there is no command"}
@@ -97,7 +90,6 @@ func ReadScript(script string) Reading {
 	return r.reading
 }
 
-// reader gathers a Reading.
 type reader struct {
 	reading Reading
 	parser  *syntax.Parser
@@ -139,7 +131,6 @@ func (r *reader) top(script string, outer origin) {
 	}
 }
 
-// record notes a command.
 func (r *reader) record(words []Word, from origin) bool {
 	if len(r.reading.Commands) >= maxCommands {
 		r.reading.Excess = "there are too many commands in it"

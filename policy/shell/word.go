@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Word is a word of a command.
 type Word struct {
 	// Text is the word without its quotes. Where it is not known it shows what
 	// stands there: $NAME for a variable, $(…) for the output of a command.
@@ -22,6 +21,15 @@ func literals(argv []string) []Word {
 		words = append(words, Word{text, true})
 	}
 	return words
+}
+
+// textOf is the words as one line.
+func textOf(words []Word) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.Text
+	}
+	return strings.Join(texts, " ")
 }
 
 // wordOf is what is certain of a word of a script.

@@ -37,32 +37,28 @@ type toolbox struct {
 func (b *toolbox) dispatcher(observer tools.Observer) *tools.Dispatcher {
 	object := json.RawMessage(`{"type":"object"}`)
 	return &tools.Dispatcher{Observer: observer, Outputs: new(tools.Outputs), Registry: tools.New(
-		tool{b, tools.Spec{Name: "read_file", Parameters: object}},
-		tool{b, tools.Spec{Name: "broken", Parameters: object}},
-		tool{b, tools.Spec{Name: "view_image", Parameters: object}},
-		tool{b, tools.Spec{Name: "apply", Grammar: new(tools.Grammar)}},
-		tool{b, tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}},
-		tool{b, tools.Spec{Name: "shell", Builtin: "shell"}},
+		b.tool(tools.Spec{Name: "read_file", Parameters: object}),
+		b.tool(tools.Spec{Name: "broken", Parameters: object}),
+		b.tool(tools.Spec{Name: "view_image", Parameters: object}),
+		b.tool(tools.Spec{Name: "apply", Grammar: new(tools.Grammar)}),
+		b.tool(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}),
+		b.tool(tools.Spec{Name: "shell", Builtin: "shell"}),
 	)}
 }
 
-type tool struct {
-	box  *toolbox
-	spec tools.Spec
+func (b *toolbox) tool(spec tools.Spec) tools.Tool {
+	return tools.Tool{Spec: spec, Mutates: spec.Name == "apply_patch", Run: b.run}
 }
 
-func (t tool) Spec() tools.Spec { return t.spec }
-func (t tool) Mutates() bool    { return t.spec.Name == "apply_patch" }
-
-func (t tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	if t.box.hold != nil {
-		t.box.hold(ctx)
+func (b *toolbox) run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	if b.hold != nil {
+		b.hold(ctx)
 	}
-	t.box.mu.Lock()
-	defer t.box.mu.Unlock()
-	t.box.asked = append(t.box.asked, call)
-	slices.SortFunc(t.box.asked, func(a, b tools.Call) int { return a.Number - b.Number })
-	result := t.box.answers[call.Name]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, call)
+	slices.SortFunc(b.asked, func(a, b tools.Call) int { return a.Number - b.Number })
+	result := b.answers[call.Name]
 	result.Commands = slices.Clone(result.Commands)
 	return result, nil
 }

@@ -29,29 +29,19 @@ func message(role, text string) inputMessage {
 // callOutput answers one call in the form in which it was made. Output is text,
 // or a list of inputText and inputImage.
 type callOutput struct {
+	// ID is that of a local_shell_call. The description of the API asks for id and
+	// for call_id there, and means the id of the call by both.
+	ID     string `json:"id,omitempty"`
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
 	Output any    `json:"output"`
+	Status string `json:"status,omitempty"` // of an apply_patch_call, and of a local_shell_call
 }
 
 type inputImage struct {
 	Type     string `json:"type"`
 	ImageURL string `json:"image_url"`
 	Detail   string `json:"detail"`
-}
-
-// operationOutput answers an apply_patch_call.
-type operationOutput struct {
-	callOutput
-	Status string `json:"status"` // completed, failed
-}
-
-// localShellOutput answers a local_shell_call. The description of the API asks
-// for id and for call_id, and means the id of the call by both.
-type localShellOutput struct {
-	ID string `json:"id"`
-	callOutput
-	Status string `json:"status"` // completed, incomplete
 }
 
 // localShellText is what stands as JSON in the output of a local_shell_call, in
@@ -101,15 +91,15 @@ func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 		if result.Failed {
 			status = "failed"
 		}
-		return model.Encode(operationOutput{callOutput{"apply_patch_call_output", call.ID, result.Output}, status})
+		return model.Encode(callOutput{Type: "apply_patch_call_output", CallID: call.ID, Output: result.Output, Status: status})
 	case tools.ShellAction:
 		return model.Encode(shellOutputOf(call, result))
 	case tools.LocalShellAction:
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return model.Encode(callOutput{"custom_tool_call_output", call.ID, content(result)})
+		return model.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: content(result)})
 	}
-	return model.Encode(callOutput{"function_call_output", call.ID, content(result)})
+	return model.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: content(result)})
 }
 
 // content is a result's text, with its images in a list.
@@ -163,5 +153,5 @@ func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	return model.Encode(localShellOutput{call.ID, callOutput{"local_shell_call_output", call.ID, string(written)}, status})
+	return model.Encode(callOutput{call.ID, "local_shell_call_output", call.ID, string(written), status})
 }

@@ -99,7 +99,7 @@ func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
 		return nil, badBundle("its job cannot be read (%v)", err)
 	}
-	if _, err := policy.Protected(made.Policy.Protect, []string{"any"}); err != nil || len(made.Policy.Protect) > mostProtected {
+	if _, err := policy.Protected(made.Policy.Protect, "any"); err != nil || len(made.Policy.Protect) > mostProtected {
 		return nil, badBundle("the patterns of its policy.protect cannot be used")
 	}
 	if made.OnVerifyFailed == "none" {

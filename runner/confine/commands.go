@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Script is a command of the job: a line or more for the shell.
@@ -108,18 +106,13 @@ func (s *Sandboxes) Commands() policy.Commands {
 }
 
 // Judge decides on the agent's commands by these rules, and counts what they refuse.
-func (s *Sandboxes) Judge() tools.Judge { return judge{s.Commands(), &s.denied} }
-
-type judge struct {
-	commands policy.Commands
-	denied   *atomic.Int64
-}
-
-func (j judge) Judge(asked tools.StartRequest) *tools.Denial {
-	d := j.commands.Decide(policy.Request{Argv: asked.Argv, Script: asked.Script, Dir: asked.Dir})
-	if d.Action != policy.Refuse {
-		return nil
+func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
+	commands := s.Commands()
+	return func(asked policy.Request) policy.Decision {
+		d := commands.Decide(asked)
+		if d.Action == policy.Refuse {
+			s.denied.Add(1)
+		}
+		return d
 	}
-	j.denied.Add(1)
-	return &tools.Denial{Rule: d.Rule, Words: d.Words()}
 }

@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // serveHosts is the proxy by which the commands of a place reach the hosts of a
@@ -44,10 +42,6 @@ type hosts struct {
 	untold []string     // refusals that the model has not heard of
 	missed int          // of these, that were too many
 }
-
-// Hosts is the hook of the tools that tells the model which hosts its commands
-// were refused.
-func (s *Sandboxes) Hosts() tools.Hook { return &s.hosts }
 
 // noteHost records what is new in what was asked for, before it has an effect.
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
@@ -102,12 +96,10 @@ func (h *hosts) tell(words string) {
 	}
 }
 
-// Before refuses nothing: which commands run is the judge's.
-func (*hosts) Before(context.Context, string, tools.Call) (string, error) { return "", nil }
-
-// After tells the model what its commands were refused since the last call: few
-// programs show the words of a proxy.
-func (h *hosts) After(context.Context, tools.Finished) (string, error) {
+// RefusedHosts tells the model what its commands were refused since it was told last:
+// few programs show the words of a proxy.
+func (s *Sandboxes) RefusedHosts() string {
+	h := &s.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	words := strings.Join(h.untold, "\n")
@@ -115,5 +107,5 @@ func (h *hosts) After(context.Context, tools.Finished) (string, error) {
 		words += fmt.Sprintf("\nMore requests than these were refused (%d).", h.missed)
 	}
 	h.untold, h.missed = nil, 0
-	return words, nil
+	return words
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // asked is a request for a host.
@@ -57,31 +56,24 @@ func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hear := func() string {
-		words, err := s.Hosts().After(t.Context(), tools.Finished{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return words
-	}
 	take(SetupScratch, "setup.example.com", false)
 	take(AgentScratch, "open.example.com", true)
-	if got := hear(); got != "" {
+	if got := s.RefusedHosts(); got != "" {
 		t.Errorf("heard %q", got)
 	}
 	take(AgentScratch, "a.example.com", false)
 	take(AgentScratch, "a.example.com", false)
-	if got := hear(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
+	if got := s.RefusedHosts(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
 		t.Errorf("heard %q", got)
 	}
-	if got := hear(); got != "" {
+	if got := s.RefusedHosts(); got != "" {
 		t.Errorf("heard again %q", got)
 	}
 	for i := range 9 {
 		take(AgentScratch, fmt.Sprintf("h%d.example.com", i), false)
 	}
 	take(AgentScratch, "a.example.com", false) // which was told before, and comes again
-	if got := hear(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
+	if got := s.RefusedHosts(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
 		t.Errorf("heard %q", got)
 	}
 }
@@ -91,7 +83,7 @@ func TestSecretsInHostsAreRemoved(t *testing.T) {
 	if err := s.noteHost(AgentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
 		t.Fatal(err)
 	}
-	words, _ := s.Hosts().After(t.Context(), tools.Finished{})
+	words := s.RefusedHosts()
 	if all := words + fmt.Sprint(log()); strings.Contains(all, "tops3cret") || !strings.Contains(all, ".example.com:443") {
 		t.Errorf("kept %s", all)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // ready are sandboxes over a folder of their own, by the usual policy.
@@ -155,10 +154,10 @@ func TestCommandsAreJudgedAndCounted(t *testing.T) {
 	}
 	s.Rules, s.reached = set, record.Confinement{Level: string(sandbox.LevelFull)}
 	judge := s.Judge()
-	if d := judge.Judge(tools.StartRequest{Argv: []string{"ls"}, Dir: s.Root}); d != nil || s.Denied() != 0 {
+	if d := judge(policy.Request{Argv: []string{"ls"}, Dir: s.Root}); d.Action == policy.Refuse || s.Denied() != 0 {
 		t.Errorf("ls: %v, %d denied", d, s.Denied())
 	}
-	if d := judge.Judge(tools.StartRequest{Argv: []string{"rm", "x"}, Dir: s.Root}); d == nil || d.Words == "" || s.Denied() != 1 {
+	if d := judge(policy.Request{Argv: []string{"rm", "x"}, Dir: s.Root}); d.Action != policy.Refuse || d.Words() == "" || s.Denied() != 1 {
 		t.Errorf("rm: %v, %d denied", d, s.Denied())
 	}
 	if d := s.Commands().Decide(policy.Request{Argv: []string{"rm"}, Dir: s.Root}); d.Action != policy.Refuse || s.Denied() != 1 {

@@ -20,7 +20,7 @@ type place struct {
 // decoder merges one layer after the other into job.
 type decoder struct {
 	job    *Job
-	report *report
+	report report
 	places map[string]place // of every value set so far, by path
 
 	jobFile *place // where the topmost job file begins; nil without one
@@ -58,46 +58,27 @@ func (d *decoder) top(node *yaml.Node) {
 	d.value(root(), "", node, reflect.ValueOf(d.job).Elem())
 }
 
-// value merges node, the value of k at path, into the Go value into.
-func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value) {
+// value merges node, the value of k at path, into the Go value into. It reports
+// whether node fits k; where it doesn't, it has complained.
+func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if complaint := unwanted(node); complaint != "" {
-		d.complain(path, node, complaint)
-		return
+		return d.complain(path, node, complaint)
 	}
 	if isNull(node) {
-		return
+		return true
 	}
 	d.places[path] = d.place(node)
-	fits := d.decode(k, path, node, into)
-	if fits && k.unsupported && !reflect.DeepEqual(into.Interface(), k.defaultValue().Interface()) {
-		d.complain(path, node, "is not supported yet; leave it out")
+	decode := map[kind]func(*key, string, *yaml.Node, reflect.Value) bool{
+		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, text: d.text,
+		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, length: d.length,
+	}[k.kind]
+	if !decode(k, path, node, into) {
+		return false
 	}
-}
-
-// decode reports whether node fits k; where it doesn't, it has complained.
-func (d *decoder) decode(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	switch k.kind {
-	case group:
-		return d.group(k, path, node, into)
-	case list:
-		return d.list(k, path, node, into)
-	case textMap:
-		return d.textMap(k, path, node, into)
-	case openMap:
-		return d.openMap(k, path, node, into)
-	case text:
-		return d.text(k, path, node, into)
-	case integer:
-		return d.integer(k, path, node, into)
-	case decimal:
-		return d.decimal(k, path, node, into)
-	case truth:
-		return d.truth(k, path, node, into)
-	case network:
-		return d.network(k, path, node, into)
-	default:
-		return d.length(k, path, node, into)
+	if k.unsupported && !reflect.DeepEqual(into.Interface(), k.defaultValue().Interface()) {
+		return d.complain(path, node, "is not supported yet; leave it out")
 	}
+	return true
 }
 
 // unwanted names what YAML allows and a job file doesn't.
@@ -183,20 +164,20 @@ func (d *decoder) list(k *key, path string, node *yaml.Node, into reflect.Value)
 		return d.wrongType(k, path, node)
 	}
 	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
-	elements := reflect.MakeSlice(k.typ, 0, len(node.Content))
+	elements, fits := reflect.MakeSlice(k.typ, 0, len(node.Content)), true
 	for i, item := range node.Content {
 		inner := fmt.Sprintf("%s[%d]", path, i)
 		if isNull(item) {
-			d.complain(inner, item, "is empty")
+			fits = d.complain(inner, item, "is empty")
 			continue
 		}
 		slot := reflect.New(k.elem.typ).Elem()
 		slot.Set(k.elem.defaultValue())
-		d.value(k.elem, inner, item, slot)
+		fits = d.value(k.elem, inner, item, slot) && fits
 		elements = reflect.Append(elements, slot)
 	}
 	into.Set(elements)
-	return true
+	return fits
 }
 
 func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
@@ -223,12 +204,17 @@ func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Val
 	return true
 }
 
-// openMap merges a foreign mapping; this version supports no other of this kind.
+// openMap merges a mapping whose keys are not ours; of this kind this version supports
+// none but foreign ones.
 func (d *decoder) openMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if k.foreign != nil {
-		value, fits := d.foreign(k, path, node)
-		into.Set(reflect.ValueOf(value))
-		return fits
+		value, fits := d.plain(path, node)
+		if !fits {
+			return false
+		}
+		known, err := k.foreign.read(value)
+		into.Set(reflect.ValueOf(known))
+		return err == nil || d.complain(path, node, err.Error())
 	}
 	if node.Kind != yaml.MappingNode {
 		return d.wrongType(k, path, node)

@@ -55,7 +55,7 @@ var (
 	refPart        = &form{about: "part of a branch name, without a slash", check: ValidateKey}
 	branchForm     = &form{about: "branch name", check: ValidateBranch}
 	repositoryForm = &form{about: "OWNER/REPO", check: ValidateRepository, pattern: repositoryPattern}
-	issueForm      = &form{about: "OWNER/REPO#N, #N or N", check: checkIssue, pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*`}
+	issueForm      = &form{about: "OWNER/REPO#N, #N or N", check: readableBy(ParseIssue), pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*`}
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
 	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
@@ -111,9 +111,11 @@ func atMost(characters int) func(string) error {
 	}
 }
 
-func checkIssue(s string) error {
-	_, err := ParseIssue(s)
-	return err
+func readableBy[T any](parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := parse(s)
+		return err
+	}
 }
 
 func checkRelativeFile(s string) error {

@@ -85,19 +85,6 @@ func completeMCP(tool map[string]any) error {
 	return nil
 }
 
-// foreign merges a mapping whose keys are not ours.
-func (d *decoder) foreign(k *key, path string, node *yaml.Node) (map[string]any, bool) {
-	value, fits := d.plain(path, node)
-	if !fits {
-		return nil, false
-	}
-	tool, err := k.foreign.read(value)
-	if err != nil {
-		return nil, d.complain(path, node, err.Error())
-	}
-	return tool, true
-}
-
 // plain is node as JSON has it.
 func (d *decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
 	if complaint := unwanted(node); complaint != "" {

@@ -45,7 +45,6 @@ type Task struct {
 	OutputSchema string   `json:"output_schema"` // file, relative to the job file
 }
 
-// Repository says where to work.
 type Repository struct {
 	Name string `json:"name"` // OWNER/REPO
 	Base string `json:"base"` // branch
@@ -60,7 +59,6 @@ type SetupStep struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// Model says which model answers and how it is reached.
 type Model struct {
 	Name            string            `json:"name"`
 	APIKeyEnv       string            `json:"api_key_env"` // name of the variable, never the key
@@ -94,14 +92,12 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Tools narrows what the model may call.
 type Tools struct {
 	Allow  []string         `json:"allow"` // empty for all
 	Deny   []string         `json:"deny"`
 	Hosted []map[string]any `json:"hosted"` // as they stand in a request
 }
 
-// Policy says what commands and changes may do.
 type Policy struct {
 	Approval    string   `json:"approval"` // never
 	Sandbox     string   `json:"sandbox"`  // read-only, workspace-write, danger-full-access
@@ -128,13 +124,11 @@ type Change struct {
 	Lockfiles   string `json:"lockfiles"`
 }
 
-// Env widens the environment that commands see.
 type Env struct {
 	Pass []string          `json:"pass"` // names of variables of agent-ci's own environment
 	Set  map[string]string `json:"set"`
 }
 
-// Limits end a run that goes on too long.
 type Limits struct {
 	Turns     int      `json:"turns"`
 	ToolCalls int      `json:"tool_calls"`
@@ -146,7 +140,6 @@ type Limits struct {
 	OnBudget  string   `json:"on_budget"` // keep, draft
 }
 
-// VerifyCheck is one command that judges the change set.
 type VerifyCheck struct {
 	Name    string   `json:"name"` // unique; the command itself when the job gives none
 	Run     string   `json:"run"`
@@ -161,7 +154,6 @@ type Trigger struct {
 	Command   string   `json:"command"`
 }
 
-// Trust says to whom the run listens.
 type Trust struct {
 	Roles    []string `json:"roles"` // read, triage, write, maintain, admin: these and greater ones
 	Bots     []string `json:"bots"`  // logins
@@ -169,7 +161,6 @@ type Trust struct {
 	Comments string   `json:"comments"` // trusted, all, none
 }
 
-// PullRequest says how a change is presented.
 type PullRequest struct {
 	Branch     string   `json:"branch"` // "" for agent-ci/<task key>
 	Title      string   `json:"title"`
@@ -183,7 +174,6 @@ type PullRequest struct {
 	Commit     Commit   `json:"commit"`
 }
 
-// Commit says how the commit is made.
 type Commit struct {
 	Sign     string `json:"sign"`    // "" for not at all, github, ssh
 	KeyEnv   string `json:"key_env"` // name of the variable, never the key

@@ -23,10 +23,19 @@ const (
 )
 
 // describe is how the kinds are called in messages and documentation.
-func (k kind) describe() string {
-	return [...]string{
-		"a mapping", "a list", "a mapping of text", "a mapping", "text", "a whole number", "a number", "true or false", "a duration", "one of its words, or {allow: [hosts]}",
-	}[k]
+func (k kind) describe() string { return kindNames[k].words }
+
+var kindNames = [...]struct{ words, schema string }{
+	group:   {"a mapping", "object"},
+	list:    {"a list", "array"},
+	textMap: {"a mapping of text", "object"},
+	openMap: {"a mapping", "object"},
+	text:    {"text", "string"},
+	integer: {"a whole number", "integer"},
+	decimal: {"a number", "number"},
+	truth:   {"true or false", "boolean"},
+	length:  {"a duration", "string"},
+	network: {"one of its words, or {allow: [hosts]}", ""},
 }
 
 // key is a key of the job file: its rule, its type and the keys below it.
@@ -73,13 +82,12 @@ func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
 }
 
 func kindOf(typ reflect.Type) kind {
-	if typ == reflect.TypeFor[Duration]() {
+	switch typ {
+	case reflect.TypeFor[Duration]():
 		return length
-	}
-	if typ == reflect.TypeFor[Network]() {
+	case reflect.TypeFor[Network]():
 		return network
-	}
-	if typ == reflect.TypeFor[map[string]string]() {
+	case reflect.TypeFor[map[string]string]():
 		return textMap
 	}
 	return map[reflect.Kind]kind{
@@ -142,10 +150,4 @@ func (k *key) defaultValue() reflect.Value {
 		return reflect.Zero(k.typ)
 	}
 	return reflect.ValueOf(k.initial).Convert(k.typ)
-}
-
-// defaults is the job that no layer has touched.
-func defaults() *Job {
-	job := root().defaultValue().Interface().(Job)
-	return &job
 }

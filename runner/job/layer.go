@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// Kind is what a layer is made of.
 type Kind int
 
-// The kinds of layer.
 const (
 	File     Kind = iota // a job file
 	Defaults             // a file with a repository's defaults: like a job, without name and task
@@ -46,8 +44,7 @@ func variableOf(path string) string {
 // nothing. Names in reserved are somebody else's; any other AGENT_CI_ name that
 // belongs to no key gives a warning.
 func Environment(environ, reserved []string) (Layer, []string) {
-	keys := make(map[string]string)
-	var names []string
+	keys, names := make(map[string]string), []string(nil)
 	for _, k := range root().settable() {
 		keys[variableOf(k.path)] = k.path
 		names = append(names, variableOf(k.path))
@@ -59,7 +56,7 @@ func Environment(environ, reserved []string) (Layer, []string) {
 			continue
 		}
 		if keys[name] == "" {
-			warnings = append(warnings, unknownVariable(name, append(names, reserved...)))
+			warnings = append(warnings, unknownVariable(name, slices.Concat(names, reserved)))
 		} else if value != "" {
 			layer.Values = append(layer.Values, Assignment{Key: keys[name], Value: value, Origin: name})
 		}
@@ -69,20 +66,13 @@ func Environment(environ, reserved []string) (Layer, []string) {
 
 func unknownVariable(name string, known []string) string {
 	warning := printable(name) + " is set but is no setting"
-	if meant := Nearest(strings.TrimPrefix(name, environmentPrefix), withoutPrefix(known)); meant != "" {
+	for i := range known { // the prefix would make any two of them look alike
+		known[i] = strings.TrimPrefix(known[i], environmentPrefix)
+	}
+	if meant := Nearest(strings.TrimPrefix(name, environmentPrefix), known); meant != "" {
 		warning += "; did you mean " + environmentPrefix + meant + "?"
 	}
 	return warning
-}
-
-// withoutPrefix are names without what all of them begin with, which would make
-// any two of them look alike.
-func withoutPrefix(names []string) []string {
-	rest := make([]string, len(names))
-	for i, name := range names {
-		rest[i] = strings.TrimPrefix(name, environmentPrefix)
-	}
-	return rest
 }
 
 // Set is the layer of --set's arguments, each key=value. The error is Problems.

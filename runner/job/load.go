@@ -18,7 +18,8 @@ func Load(layers ...Layer) (*Job, error) { return load(layers, true) }
 func LoadTemplate(layers ...Layer) (*Job, error) { return load(layers, false) }
 
 func load(layers []Layer, needsTask bool) (*Job, error) {
-	d := &decoder{job: defaults(), report: newReport(len(layers)), places: make(map[string]place)}
+	job := root().defaultValue().Interface().(Job)
+	d := &decoder{job: &job, report: make(report, len(layers)+1), places: make(map[string]place)}
 	for i, layer := range layers {
 		d.layer, d.kind = i, layer.Kind
 		if layer.Kind == Values {

@@ -18,10 +18,8 @@ type Network struct {
 	Allow []string // hosts, as reach.ParseEntry reads them
 }
 
-// Listed says that there is a list.
 func (n Network) Listed() bool { return len(n.Allow) > 0 }
 
-// IsZero says that nothing is set.
 func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
 
 // String is the network for a reader: the word, or "allow list:" and its hosts.
@@ -32,12 +30,10 @@ func (n Network) String() string {
 	return n.Mode
 }
 
-// allowedHosts is the form of a list in JSON.
 type allowedHosts struct {
 	Allow []string `json:"allow"`
 }
 
-// MarshalJSON writes the word or the list.
 func (n Network) MarshalJSON() ([]byte, error) {
 	if n.Listed() {
 		return json.Marshal(allowedHosts{n.Allow})
@@ -45,7 +41,6 @@ func (n Network) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n.Mode)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
 func (n *Network) UnmarshalJSON(data []byte) error {
 	*n = Network{}
 	if len(data) > 0 && data[0] == '{' {
@@ -63,12 +58,7 @@ const (
 	maxHosts = 1000
 )
 
-var hostForm = &form{about: "host, also with *. in front and a port", check: checkHost, pattern: `[^\s/@?#,]+`}
-
-func checkHost(s string) error {
-	_, err := reach.ParseEntry(s)
-	return err
-}
+var hostForm = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`}
 
 // network takes a word of k's, or a mapping with the key allow.
 func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Value) bool {
@@ -109,14 +99,8 @@ func (d *decoder) allowed(path string, node *yaml.Node) (hosts []string, fits bo
 		return nil, d.complain(path, list, "names more than 1000 hosts")
 	}
 	into := reflect.ValueOf(&hosts).Elem()
-	before := d.report.count()
-	d.value(hostsKey(path), path, list, into)
-	return hosts, d.report.count() == before
-}
-
-// hostsKey is the key of a list of hosts at path.
-func hostsKey(path string) *key {
-	return newKey(map[string]rule{path: {path: path, form: hostForm}}, path, reflect.TypeFor[[]string]())
+	hostsKey := newKey(map[string]rule{path: {path: path, form: hostForm}}, path, into.Type())
+	return hosts, d.value(hostsKey, path, list, into)
 }
 
 // networkSchema is what may be written for k.

@@ -56,27 +56,21 @@ func (ps Problems) Error() string {
 const maxProblems = 100
 
 // report collects the problems of each layer. What concerns no layer comes last.
-type report struct {
-	byLayer [][]Problem
-}
+type report [][]Problem
 
-func newReport(layers int) *report {
-	return &report{byLayer: make([][]Problem, layers+1)}
-}
-
-func (r *report) add(layer int, p Problem) {
+func (r report) add(layer int, p Problem) {
 	if layer < 0 {
-		layer = len(r.byLayer) - 1
+		layer = len(r) - 1
 	}
-	if len(r.byLayer[layer]) <= maxProblems {
-		r.byLayer[layer] = append(r.byLayer[layer], p)
+	if len(r[layer]) <= maxProblems {
+		r[layer] = append(r[layer], p)
 	}
 }
 
 // mentions reports whether a problem of the key name or one below it was found;
 // the empty name is that of a file as a whole.
-func (r *report) mentions(name string) bool {
-	for _, found := range r.byLayer {
+func (r report) mentions(name string) bool {
+	for _, found := range r {
 		if slices.ContainsFunc(found, func(p Problem) bool { return p.Key == name || strings.HasPrefix(p.Key, name+".") }) {
 			return true
 		}
@@ -84,18 +78,10 @@ func (r *report) mentions(name string) bool {
 	return false
 }
 
-// count is how many problems there are so far.
-func (r *report) count() (n int) {
-	for _, found := range r.byLayer {
-		n += len(found)
-	}
-	return n
-}
-
 // problems are those found so far, in order, cut to maxProblems.
-func (r *report) problems() Problems {
+func (r report) problems() Problems {
 	var all Problems
-	for _, found := range r.byLayer {
+	for _, found := range r {
 		slices.SortStableFunc(found, func(a, b Problem) int {
 			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 		})

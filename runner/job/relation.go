@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,16 +63,15 @@ func (d *decoder) relations(needsTask bool) {
 
 // nameCommands names commands without a name after themselves.
 func (d *decoder) nameCommands() {
-	const longest = 80
+	name := func(of *string, run string) {
+		const longest = 80
+		*of = cmp.Or(*of, shorten(strings.Join(strings.Fields(run), " "), longest))
+	}
 	for i := range d.job.Setup {
-		if step := &d.job.Setup[i]; step.Name == "" {
-			step.Name = shorten(strings.Join(strings.Fields(step.Run), " "), longest)
-		}
+		name(&d.job.Setup[i].Name, d.job.Setup[i].Run)
 	}
 	for i := range d.job.Verify {
-		if check := &d.job.Verify[i]; check.Name == "" {
-			check.Name = shorten(strings.Join(strings.Fields(check.Run), " "), longest)
-		}
+		name(&d.job.Verify[i].Name, d.job.Verify[i].Run)
 	}
 }
 

@@ -27,7 +27,10 @@ func schemaOf(k *key) map[string]any {
 	if k.foreign != nil && k.kind == openMap {
 		return k.foreign.schema
 	}
-	schema := map[string]any{"type": schemaType(k)}
+	schema := map[string]any{"type": kindNames[k.kind].schema}
+	if k.scalars {
+		schema["type"] = []string{"string", "number", "boolean"}
+	}
 	if about := k.description(); about != "" {
 		schema["description"] = about
 	}
@@ -71,17 +74,6 @@ func (k *key) description() string {
 		return k.about + " Not supported yet."
 	}
 	return k.about
-}
-
-func schemaType(k *key) any {
-	types := map[kind]string{
-		group: "object", textMap: "object", openMap: "object", list: "array", text: "string", length: "string",
-		integer: "integer", decimal: "number", truth: "boolean",
-	}
-	if k.scalars {
-		return []string{"string", "number", "boolean"}
-	}
-	return types[k.kind]
 }
 
 func describeGroup(schema map[string]any, k *key) {

@@ -25,8 +25,8 @@ type chatBody struct {
 }
 
 type chatTool struct {
-	Type     string          `json:"type"`
-	Function json.RawMessage `json:"function"`
+	Type     string         `json:"type"`
+	Function map[string]any `json:"function"`
 }
 
 type chatFormat struct {
@@ -58,9 +58,10 @@ type chatImage struct {
 	URL string `json:"url"`
 }
 
-func chatRequest(r Request) ([]byte, error) {
-	s := r.Settings
-	messages, err := chatMessages(s.Instructions, r.History)
+// chatRequest is the JSON of a request whose body for the Responses API would have
+// these settings.
+func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
+	messages, err := chatMessages(s.Instructions, history)
 	if err != nil {
 		return nil, err
 	}
@@ -68,21 +69,24 @@ func chatRequest(r Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := chatBody{
-		Model: s.Model, Tools: tools, Effort: s.Effort, Verbosity: s.Verbosity, ServiceTier: s.ServiceTier,
-		MaxOutputTokens: s.MaxOutputTokens, Stream: !s.Whole, Messages: messages,
-	}
+	b := chatBody{Model: s.Model, Tools: tools, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
 	if b.Stream {
 		b.StreamOptions = map[string]bool{"include_usage": true}
 	}
-	if s.Speaking && len(tools) > 0 {
+	if s.ToolChoice == "none" && len(tools) > 0 {
 		b.ToolChoice = "none"
 	}
-	if s.Serial && len(tools) > 0 {
+	if !s.ParallelToolCalls && len(tools) > 0 {
 		b.Parallel = new(bool)
 	}
-	if s.Schema != nil {
-		b.Format = &chatFormat{"json_schema", chatJSONSchema{"output", s.Schema}}
+	if s.Reasoning != nil {
+		b.Effort = s.Reasoning.Effort
+	}
+	if s.Text != nil {
+		b.Verbosity = s.Text.Verbosity
+		if s.Text.Format != nil {
+			b.Format = &chatFormat{"json_schema", chatJSONSchema{"output", s.Text.Format.Schema}}
+		}
 	}
 	return Encode(b)
 }
@@ -101,14 +105,10 @@ func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 		if err := json.Unmarshal(raw, &tool); err != nil {
 			return nil, fmt.Errorf("read tool definition: %w", err)
 		}
-		if tool.Type != "function" {
-			continue
+		if tool.Type == "function" {
+			function := map[string]any{"name": tool.Name, "description": tool.Description, "parameters": tool.Parameters}
+			tools = append(tools, chatTool{"function", function})
 		}
-		function, err := Encode(map[string]any{"name": tool.Name, "description": tool.Description, "parameters": tool.Parameters})
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, chatTool{"function", function})
 	}
 	return tools, nil
 }

@@ -44,23 +44,24 @@ const (
 	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
 )
 
-var remedies = map[Kind]string{
-	Unreachable:    "check the network and model.base_url, then run again",
-	StreamCut:      "run again; if it stays, something between here and the API ends long answers early",
-	Incomplete:     "run again; if it stays, lower model.reasoning_effort, raise model.max_output_tokens or give a smaller task",
-	Silent:         "run again, or raise model.idle if the model thinks for longer; the API stopped sending",
-	Malformed:      "check that model.base_url speaks the API that model.wire names; the transcript has what came",
-	RateLimited:    "run again later or ask for a higher rate limit",
-	ServerError:    "run again later",
-	Quota:          "check the plan and billing of the account that the key belongs to",
-	Unauthorized:   "check the key in the variable that model.api_key_env names",
-	Forbidden:      "the key may not use this model or endpoint; check its project and permissions",
-	NotFound:       "check model.name and model.base_url",
-	ContextLength:  "give a smaller task or a model with a larger window",
-	HistoryGone:    "set model.state: client, so that each request carries the whole history",
-	Refused:        "the provider's policies refuse this task; reword it",
-	InvalidRequest: "check model.name, model.reasoning_effort and what the endpoint supports",
-	ScriptMismatch: "correct the scripted session, or run without --replay",
+// sentences are what a failure of each kind is told in: what happened, and what to do.
+var sentences = map[Kind]struct{ happened, remedy string }{
+	Unreachable:    {"The model's API could not be reached", "check the network and model.base_url, then run again"},
+	StreamCut:      {"The model's answer broke off", "run again; if it stays, something between here and the API ends long answers early"},
+	Incomplete:     {"The model's answer was stopped before its end", "run again; if it stays, lower model.reasoning_effort, raise model.max_output_tokens or give a smaller task"},
+	Silent:         {"The model's API fell silent", "run again, or raise model.idle if the model thinks for longer; the API stopped sending"},
+	Malformed:      {"The model's API sent what it does not describe", "check that model.base_url speaks the API that model.wire names; the transcript has what came"},
+	RateLimited:    {"The model's API has a rate limit that is used up", "run again later or ask for a higher rate limit"},
+	ServerError:    {"The model's API failed", "run again later"},
+	Quota:          {"The quota for the model is used up", "check the plan and billing of the account that the key belongs to"},
+	Unauthorized:   {"The model's API did not let the key in", "check the key in the variable that model.api_key_env names"},
+	Forbidden:      {"The key may not be used for this", "the key may not use this model or endpoint; check its project and permissions"},
+	NotFound:       {"The model's API does not know the model or the path", "check model.name and model.base_url"},
+	ContextLength:  {"The conversation is longer than the model's window", "give a smaller task or a model with a larger window"},
+	HistoryGone:    {"The model's API has lost the conversation", "set model.state: client, so that each request carries the whole history"},
+	Refused:        {"The model or its provider refuses the task", "the provider's policies refuse this task; reword it"},
+	InvalidRequest: {"The model's API refused the request", "check model.name, model.reasoning_effort and what the endpoint supports"},
+	ScriptMismatch: {"The scripted session does not fit the run", "correct the scripted session, or run without --replay"},
 }
 
 func (f *Failure) Error() string {
@@ -109,25 +110,6 @@ func (f *Failure) Stop() *outcome.Stop {
 	if f.RetryAfter >= time.Second {
 		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
 	}
-	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", happened[f.Kind], status, detail, remedies[f.Kind]).Because(f)
-}
-
-// happened begins the sentence on a failure.
-var happened = map[Kind]string{
-	Unreachable:    "The model's API could not be reached",
-	StreamCut:      "The model's answer broke off",
-	Incomplete:     "The model's answer was stopped before its end",
-	Silent:         "The model's API fell silent",
-	Malformed:      "The model's API sent what it does not describe",
-	RateLimited:    "The model's API has a rate limit that is used up",
-	ServerError:    "The model's API failed",
-	Quota:          "The quota for the model is used up",
-	Unauthorized:   "The model's API did not let the key in",
-	Forbidden:      "The key may not be used for this",
-	NotFound:       "The model's API does not know the model or the path",
-	ContextLength:  "The conversation is longer than the model's window",
-	HistoryGone:    "The model's API has lost the conversation",
-	Refused:        "The model or its provider refuses the task",
-	InvalidRequest: "The model's API refused the request",
-	ScriptMismatch: "The scripted session does not fit the run",
+	told := sentences[f.Kind]
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", told.happened, status, detail, told.remedy).Because(f)
 }

@@ -162,13 +162,20 @@ type textFormat struct {
 // Body is the JSON of r for the Responses API. Two requests of one run share every byte
 // up to the first item that is new, but for previous_response_id.
 func (r Request) Body() ([]byte, error) {
-	s := r.Settings
+	b := r.Settings.body()
+	if b.Input = r.History; b.Store && r.Previous != "" {
+		b.Previous, b.Input = r.Previous, r.History[r.New:]
+	}
+	return Encode(b)
+}
+
+// body is the body of a request without what is in it of the conversation.
+func (s Settings) body() body {
 	b := body{
 		Model: s.Model, Instructions: s.Instructions, Tools: s.Tools,
 		ToolChoice: "auto", ParallelToolCalls: !s.Serial,
 		Store: s.Stored, Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
 		Text: s.text(), PromptCacheKey: s.CacheKey,
-		Input: r.History,
 	}
 	if s.Speaking && len(b.Tools) > 0 {
 		b.ToolChoice = "none"
@@ -180,10 +187,7 @@ func (r Request) Body() ([]byte, error) {
 		b.Reasoning = &reasoning{Effort: s.Effort, Summary: s.Summary}
 		b.Include = []string{"reasoning.encrypted_content"} // also when stored: what is lost there is sent again
 	}
-	if s.Stored && r.Previous != "" {
-		b.Previous, b.Input = r.Previous, r.History[r.New:]
-	}
-	return Encode(b)
+	return b
 }
 
 // BodyFor is the JSON that m sends for r.
@@ -192,7 +196,7 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 	case *Retrying:
 		return BodyFor(m.Next, r)
 	case *Chat:
-		return chatRequest(r)
+		return chatRequest(r.Settings.body(), r.History)
 	}
 	return r.Body()
 }
@@ -211,7 +215,7 @@ func (s Settings) text() *textSettings {
 // SettingsJSON is the body of a request without its input and its previous
 // response, for the record.
 func (s Settings) SettingsJSON() (json.RawMessage, error) {
-	raw, err := Request{Settings: s}.Body()
+	raw, err := Encode(s.body())
 	if err != nil {
 		return nil, err
 	}

@@ -14,18 +14,21 @@ import (
 
 // Profile is what is known of a model.
 type Profile struct {
-	Known         bool  // an entry names the model; else the profile is the default
-	ContextWindow int64 // tokens of a request and its answer together
+	Models        []string `yaml:"models"` // patterns of names; none: the default
+	ContextWindow int64    `yaml:"context_window"`
 	// Commands names the tool by which the model runs commands: exec_command,
 	// shell or shell_command.
-	Commands      string
-	Shell         string // form of shell: function or local_shell
-	Patch         string // form of apply_patch: freeform or function
-	ParallelCalls bool
-	Reasoning     bool // it takes a reasoning effort
-	Price         Price
-	Source        string // where this can be read
+	Commands      string `yaml:"commands"`
+	Shell         string `yaml:"shell"` // form of shell: function or local_shell
+	Patch         string `yaml:"patch"` // form of apply_patch: freeform or function
+	ParallelCalls bool   `yaml:"parallel_calls"`
+	Reasoning     bool   `yaml:"reasoning"` // it takes a reasoning effort
+	Price         Price  `yaml:"price"`
+	Source        string `yaml:"source"` // where this can be read
 }
+
+// Known says that a profile is of the model; else it is the default.
+func (p Profile) Known() bool { return len(p.Models) > 0 }
 
 // Price is what a model costs, in US dollars for a million tokens.
 type Price struct {
@@ -40,24 +43,11 @@ func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
 //go:embed profiles.yml
 var profilesYAML []byte
 
-// profileFile is the form of profiles.yml.
+// profileFile is the form of profiles.yml. Each model has the default merged in.
 type profileFile struct {
-	Version int            `yaml:"version"`
-	Default profileEntry   `yaml:"default"`
-	Models  []profileEntry `yaml:"models"`
-}
-
-// profileEntry has nil for what is left out.
-type profileEntry struct {
-	Models        []string `yaml:"models"`
-	ContextWindow *int64   `yaml:"context_window"`
-	Commands      *string  `yaml:"commands"`
-	Shell         *string  `yaml:"shell"`
-	Patch         *string  `yaml:"patch"`
-	ParallelCalls *bool    `yaml:"parallel_calls"`
-	Reasoning     *bool    `yaml:"reasoning"`
-	Price         *Price   `yaml:"price"`
-	Source        string   `yaml:"source"`
+	Version int       `yaml:"version"`
+	Default Profile   `yaml:"default"`
+	Models  []Profile `yaml:"models"`
 }
 
 var profiles = sync.OnceValue(func() profileFile {
@@ -75,22 +65,24 @@ func readProfiles(raw []byte) (profileFile, error) {
 	if err := dec.Decode(&file); err != nil {
 		return file, fmt.Errorf("read model profiles: %w", err)
 	}
-	if d := file.Default; d.ContextWindow == nil || d.Commands == nil || d.Shell == nil || d.Patch == nil || d.ParallelCalls == nil || d.Reasoning == nil {
-		return file, fmt.Errorf("read model profiles: default is not complete")
-	}
-	for _, entry := range file.Models {
-		if err := entry.check(); err != nil {
+	for _, p := range file.Models {
+		if err := p.check(); err != nil {
 			return file, fmt.Errorf("read model profiles: %w", err)
+		}
+	}
+	for _, p := range append(file.Models, file.Default) {
+		if p.ContextWindow == 0 || p.Commands == "" || p.Shell == "" || p.Patch == "" {
+			return file, fmt.Errorf("read model profiles: that of %v is not complete", p.Models)
 		}
 	}
 	return file, nil
 }
 
-func (e profileEntry) check() error {
-	if len(e.Models) == 0 || e.Source == "" {
-		return fmt.Errorf("an entry needs models and source: %v", e.Models)
+func (p Profile) check() error {
+	if len(p.Models) == 0 || p.Source == "" {
+		return fmt.Errorf("an entry needs models and source: %v", p.Models)
 	}
-	for _, pattern := range e.Models {
+	for _, pattern := range p.Models {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("%q: %w", pattern, err)
 		}
@@ -101,23 +93,19 @@ func (e profileEntry) check() error {
 // ProfileOf is what is known of the model of that name.
 func ProfileOf(name string) Profile {
 	file := profiles()
-	p := Profile{}
-	file.Default.fill(&p)
 	name = plainName(name)
-	for _, entry := range file.Models {
-		if entry.names(name) {
-			entry.fill(&p)
-			p.Known = true
+	for _, p := range file.Models {
+		if p.names(name) {
 			return p
 		}
 	}
-	return p
+	return file.Default
 }
 
 // names says whether a pattern matches name from its start or from one of its
 // words on, whatever deployment is named before them.
-func (e profileEntry) names(name string) bool {
-	for _, pattern := range e.Models {
+func (p Profile) names(name string) bool {
+	for _, pattern := range p.Models {
 		for rest, more := name, true; more; rest, more = nextWord(rest) {
 			if ok, err := path.Match(pattern, rest); ok && err == nil {
 				return true
@@ -130,23 +118,6 @@ func (e profileEntry) names(name string) bool {
 func nextWord(name string) (rest string, more bool) {
 	i := strings.IndexAny(name, "-_.: ")
 	return name[i+1:], i >= 0
-}
-
-func (e profileEntry) fill(p *Profile) {
-	set(&p.ContextWindow, e.ContextWindow)
-	set(&p.Commands, e.Commands)
-	set(&p.Shell, e.Shell)
-	set(&p.Patch, e.Patch)
-	set(&p.ParallelCalls, e.ParallelCalls)
-	set(&p.Reasoning, e.Reasoning)
-	set(&p.Price, e.Price)
-	p.Source = e.Source
-}
-
-func set[T any](into *T, given *T) {
-	if given != nil {
-		*into = *given
-	}
 }
 
 var dateAtEnd = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}$`)

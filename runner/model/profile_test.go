@@ -23,7 +23,7 @@ func TestProfileOf(t *testing.T) {
 		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "freeform"},
 	} {
 		p := ProfileOf(name)
-		if p.Known != want.known || p.ContextWindow != want.window || p.Patch != want.patch || !p.ParallelCalls {
+		if p.Known() != want.known || p.ContextWindow != want.window || p.Patch != want.patch || !p.ParallelCalls {
 			t.Errorf("ProfileOf(%s) = %+v, want %+v", name, p, want)
 		}
 	}
@@ -46,17 +46,17 @@ func TestProfilesHaveSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range file.Models {
-		if entry.Patch != nil && *entry.Patch != "freeform" && *entry.Patch != "function" {
-			t.Errorf("%v: patch is %s", entry.Models, *entry.Patch)
+		if entry.Patch != "freeform" && entry.Patch != "function" {
+			t.Errorf("%v: patch is %s", entry.Models, entry.Patch)
 		}
-		if entry.Shell != nil && *entry.Shell != "local_shell" {
-			t.Errorf("%v: shell is %s", entry.Models, *entry.Shell)
+		if entry.Shell != file.Default.Shell && entry.Shell != "local_shell" {
+			t.Errorf("%v: shell is %s", entry.Models, entry.Shell)
 		}
-		if entry.Commands != nil && *entry.Commands != "exec_command" && *entry.Commands != "shell" {
-			t.Errorf("%v: commands is %s", entry.Models, *entry.Commands)
+		if entry.Commands != file.Default.Commands && entry.Commands != "exec_command" && entry.Commands != "shell" {
+			t.Errorf("%v: commands is %s", entry.Models, entry.Commands)
 		}
 	}
-	if file.Default.Price != nil {
+	if file.Default.Price.Known() {
 		t.Error("the default has a price")
 	}
 }

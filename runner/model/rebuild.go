@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,14 +26,13 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 		r.settings = settings
 	}
 	r.history = append(r.history, input...)
-	if r.Chat {
-		return r.chatRequest()
-	}
-	var s struct {
-		Store bool `json:"store"`
-	}
+	var s body
 	if err := json.Unmarshal(r.settings, &s); err != nil {
 		return "", fmt.Errorf("read the settings of a request: %w", err)
+	}
+	if r.Chat {
+		raw, err := chatRequest(s, r.history)
+		return fmt.Sprintf("%x", sha256.Sum256(raw)), err
 	}
 	items, tail := r.history, []byte(`,"input":`)
 	if s.Store && r.previous != "" {
@@ -49,48 +47,9 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	body := append(bytes.TrimSuffix(bytes.Clone(r.settings), []byte("}")), tail...)
-	body = append(append(body, list...), '}')
-	return digestOf(body), nil
-}
-
-func digestOf(body []byte) string {
-	digest := sha256.Sum256(body)
-	return hex.EncodeToString(digest[:])
-}
-
-func (r *Rebuilt) chatRequest() (string, error) {
-	s, err := settingsOf(r.settings)
-	if err != nil {
-		return "", err
-	}
-	body, err := chatRequest(Request{Settings: s, History: r.history})
-	if err != nil {
-		return "", err
-	}
-	return digestOf(body), nil
-}
-
-// settingsOf reads what SettingsJSON wrote, as far as Chat sends it.
-func settingsOf(raw json.RawMessage) (Settings, error) {
-	var b body
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return Settings{}, fmt.Errorf("read the settings of a request: %w", err)
-	}
-	s := Settings{
-		Model: b.Model, Instructions: b.Instructions, Tools: b.Tools, ServiceTier: b.ServiceTier, MaxOutputTokens: b.MaxOutputTokens,
-		Serial: !b.ParallelToolCalls, Whole: !b.Stream, Speaking: b.ToolChoice == "none",
-	}
-	if b.Reasoning != nil {
-		s.Effort = b.Reasoning.Effort
-	}
-	if b.Text != nil {
-		s.Verbosity = b.Text.Verbosity
-		if b.Text.Format != nil {
-			s.Schema = b.Text.Format.Schema
-		}
-	}
-	return s, nil
+	raw := append(bytes.TrimSuffix(bytes.Clone(r.settings), []byte("}")), tail...)
+	raw = append(append(raw, list...), '}')
+	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
 // Response takes an answer.

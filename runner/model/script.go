@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -35,6 +34,8 @@ type scriptTurn struct {
 	Output []scriptItem `yaml:"output"`
 	Usage  scriptUsage  `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
+
+	items []json.RawMessage // the output in the API's form
 }
 
 // scriptItem is one output item: exactly one of Say, Call and Item is set.
@@ -48,12 +49,7 @@ type scriptItem struct {
 	Item      map[string]any `yaml:"item"`      // as the API would send it
 }
 
-type scriptUsage struct {
-	Input     int64 `yaml:"input"`
-	Cached    int64 `yaml:"cached"`
-	Output    int64 `yaml:"output"`
-	Reasoning int64 `yaml:"reasoning"`
-}
+type scriptUsage Usage
 
 type scriptFail struct {
 	Status  int    `yaml:"status"`
@@ -80,27 +76,31 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 	if len(file.Turns) == 0 {
 		return nil, fmt.Errorf("read scripted session %s: it has no turns", name)
 	}
-	script := &Script{turns: file.Turns}
-	for i, turn := range file.Turns {
-		if err := turn.check(); err != nil {
-			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
-		}
-		if _, err := script.items(i); err != nil {
+	for i := range file.Turns {
+		if err := file.Turns[i].read(i + 1); err != nil {
 			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
 		}
 	}
-	return script, nil
+	return &Script{turns: file.Turns}, nil
 }
 
-// check makes sure that a turn either answers or fails.
-func (t scriptTurn) check() error {
-	switch {
-	case t.Fail == nil:
-		return nil
-	case len(t.Output) > 0:
+// read makes the items of a turn, which either answers or fails.
+func (t *scriptTurn) read(number int) error {
+	if t.Fail != nil && len(t.Output) > 0 {
 		return errors.New("a turn that fails has no output")
-	case t.Fail.Status < 400 || t.Fail.Status > 599:
+	}
+	if t.Fail != nil && (t.Fail.Status < 400 || t.Fail.Status > 599) {
 		return fmt.Errorf("fail.status is %d; it is an HTTP status from 400 to 599", t.Fail.Status)
+	}
+	t.items = make([]json.RawMessage, len(t.Output))
+	for n, item := range t.Output {
+		value, err := item.wire(number, n+1)
+		if err != nil {
+			return fmt.Errorf("output %d: %w", n+1, err)
+		}
+		if t.items[n], err = Encode(value); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -129,18 +129,11 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if turn.Fail != nil {
 		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	items, err := s.items(index)
-	if err != nil {
-		return nil, err
-	}
 	for i, item := range turn.Output {
 		observe.text(item.Say)
-		observe.item(items[i])
+		observe.item(turn.items[i])
 	}
-	return &Response{
-		ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: items,
-		Usage: Usage{turn.Usage.Input, turn.Usage.Cached, turn.Usage.Output, turn.Usage.Reasoning},
-	}, nil
+	return &Response{ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: turn.items, Usage: Usage(turn.Usage)}, nil
 }
 
 func (s *Script) take() (int, bool) {
@@ -189,23 +182,6 @@ func writeStrings(b *strings.Builder, value any) {
 			writeStrings(b, element)
 		}
 	}
-}
-
-// items are the output items of a turn in the API's form.
-func (s *Script) items(turn int) ([]json.RawMessage, error) {
-	items := make([]json.RawMessage, 0, len(s.turns[turn].Output))
-	for n, item := range s.turns[turn].Output {
-		value, err := item.wire(turn+1, n+1)
-		if err != nil {
-			return nil, fmt.Errorf("output %d: %w", n+1, err)
-		}
-		raw, err := Encode(value)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, bytes.Clone(raw))
-	}
-	return items, nil
 }
 
 type messageItem struct {

@@ -1,11 +1,13 @@
 package settings
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
@@ -13,24 +15,7 @@ import (
 type Environment []string
 
 // Get is the value of a variable; empty where it is not set.
-func (e Environment) Get(name string) string {
-	for i := len(e) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(e[i], name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// First is the value of the first of the names that has one.
-func (e Environment) First(names ...string) string {
-	for _, name := range names {
-		if value := e.Get(name); value != "" {
-			return value
-		}
-	}
-	return ""
-}
+func (e Environment) Get(name string) string { return stage.Variable(e, name) }
 
 // Home is the user's folder; empty where the environment names none. A relative
 // one would be another in each folder.
@@ -61,8 +46,7 @@ func (e Environment) Absolute(root string, paths []string) []string {
 // InActions says whether this is a step of a job in GitHub Actions.
 func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
 
-// Token is the GitHub token; empty where there is none.
-func (e Environment) Token() string { return e.First("GITHUB_TOKEN", "GH_TOKEN") }
+func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
 
 // RunLink is the page of the run in Actions; empty elsewhere.
 func (e Environment) RunLink() string {
@@ -84,7 +68,7 @@ var secretNames = []string{
 // are named like a credential.
 func (e Environment) Secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
-	known := append(append([]string(nil), secretNames...), more...)
+	known := slices.Concat(secretNames, more)
 	for _, name := range known {
 		if value := e.Get(name); value != "" {
 			values = append(values, secrets.Value{Name: name, Secret: value})

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -21,12 +22,24 @@ func LimitKey(reason string) string {
 	return "limits." + reason
 }
 
-// LimitOf is the limit that a key names.
 func LimitOf(l job.Limits, key string) float64 {
-	return map[string]float64{
-		"limits.turns": float64(l.Turns), "limits.tool_calls": float64(l.ToolCalls), "limits.tokens": float64(l.Tokens),
-		"limits.cost_usd": l.CostUSD, "limits.time": float64(l.Time), "limits.diff_lines": float64(l.DiffLines), "limits.diff_files": float64(l.DiffFiles),
-	}[key]
+	switch limit := limitIn(&l, key); {
+	case limit.CanInt():
+		return float64(limit.Int())
+	case limit.CanFloat():
+		return limit.Float()
+	}
+	return 0
+}
+
+// limitIn is the field of the limit that a key names; the zero Value for none.
+func limitIn(l *job.Limits, key string) reflect.Value {
+	for field, limit := range reflect.ValueOf(l).Elem().Fields() {
+		if "limits."+field.Tag.Get("json") == key {
+			return limit
+		}
+	}
+	return reflect.Value{}
 }
 
 // SetLimits are the limits of a run that goes on, as the user gives them: no
@@ -47,19 +60,7 @@ func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
 		return l, invalidJob(err)
 	}
 	for _, a := range layer.Values {
-		copyLimit[a.Key](&l, &given.Limits)
+		limitIn(&l, a.Key).Set(limitIn(&given.Limits, a.Key))
 	}
 	return l, nil
-}
-
-// copyLimit copies the limit that a key names.
-var copyLimit = map[string]func(to, from *job.Limits){
-	"limits.turns":      func(to, from *job.Limits) { to.Turns = from.Turns },
-	"limits.tool_calls": func(to, from *job.Limits) { to.ToolCalls = from.ToolCalls },
-	"limits.tokens":     func(to, from *job.Limits) { to.Tokens = from.Tokens },
-	"limits.cost_usd":   func(to, from *job.Limits) { to.CostUSD = from.CostUSD },
-	"limits.time":       func(to, from *job.Limits) { to.Time = from.Time },
-	"limits.diff_lines": func(to, from *job.Limits) { to.DiffLines = from.DiffLines },
-	"limits.diff_files": func(to, from *job.Limits) { to.DiffFiles = from.DiffFiles },
-	"limits.on_budget":  func(to, from *job.Limits) { to.OnBudget = from.OnBudget },
 }

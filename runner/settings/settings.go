@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"path/filepath"
-
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -13,13 +11,6 @@ import (
 type Settings struct {
 	Job  job.Job
 	File File // of the job; the zero value is none
-}
-
-func (s *Settings) besideJob(name string) string {
-	if s.File.Path == "" || filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(filepath.Dir(s.File.Path), filepath.FromSlash(name))
 }
 
 // OnBranch are the settings of a run whose change goes to that branch.

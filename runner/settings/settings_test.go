@@ -22,9 +22,6 @@ func TestVariables(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if got := env.First("C", "B", "NAME_MORE", "A"); got != "x" {
-		t.Errorf("the first is %q", got)
-	}
 	if env.InActions() || env.Token() != "gh" || append(env, "GITHUB_TOKEN=github").Token() != "github" {
 		t.Error("the token, or where it is, is another")
 	}

@@ -112,14 +112,13 @@ func invalidJob(err error) error {
 
 // layers are the sources of the job, the lowest first, and the job file among them.
 func (s *Source) layers(ctx context.Context, base Commit) ([]job.Layer, File, error) {
-	layers, file := s.eventLayer(), File{}
-	if defaults, found, err := base.defaults(); err != nil {
+	var file File
+	defaults, err := base.defaults()
+	if err != nil {
 		return nil, file, err
-	} else if found {
-		layers = append(layers, job.Layer{Name: defaultsFile, Kind: job.Defaults, Data: defaults})
 	}
+	layers := append(s.eventLayer(), defaults...)
 	if s.JobFile != "" {
-		var err error
 		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFile); err != nil {
 			return nil, file, err
 		}
@@ -214,7 +213,10 @@ func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (s
 
 // ReadBeside is ReadFile for one that stands beside the job file.
 func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, name string, limit int64) ([]byte, error) {
-	file, err := s.ReadFile(ctx, base, from.besideJob(name), limit)
+	if from.File.Path != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(from.File.Path), filepath.FromSlash(name))
+	}
+	file, err := s.ReadFile(ctx, base, name, limit)
 	return file.Content, err
 }
 
@@ -231,15 +233,15 @@ func promptText(name string, raw []byte) (string, error) {
 }
 
 // defaults are the repository's, in its base commit.
-func (c Commit) defaults() (content []byte, found bool, err error) {
+func (c Commit) defaults() ([]job.Layer, error) {
 	if c.Checkout == nil {
-		return nil, false, nil
+		return nil, nil
 	}
 	raw, err := c.ReadBase(defaultsFile, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, nil
 	}
-	return raw, err == nil, err
+	return []job.Layer{{Name: defaultsFile, Kind: job.Defaults, Data: raw}}, err
 }
 
 // ReadFile reads a file that the user named, of at most limit bytes. Inside the
@@ -256,26 +258,27 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 		return file, NotReadable(name, err)
 	}
 	committed, err := base.ReadBase(file.inside, limit)
+	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case err == nil && s.Env.InActions():
-		file.Content = committed
-		return file, nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !missing:
 		return file, NotReadable(name, err)
-	case err != nil && s.Env.InActions():
+	case missing && s.Env.InActions():
 		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
 			"%s is not in the base commit %s; in Actions configuration is read from there alone: commit the file first.", name, gitops.Short(base.SHA))
 	}
-	disk, diskErr := given.Read(ctx, file.Path, limit)
-	switch {
-	case diskErr != nil && err == nil: // deleted here: the commit counts
-		file.Content = committed
-	case diskErr != nil:
-		return file, NotReadable(name, diskErr)
-	default:
-		file.Content = disk
+	file.Content = committed
+	if s.Env.InActions() {
+		return file, nil
 	}
-	if diskErr == nil && (err != nil || string(disk) != string(committed)) {
+	disk, err := given.Read(ctx, file.Path, limit)
+	if err != nil && missing {
+		return file, NotReadable(name, err)
+	}
+	if err != nil { // deleted here: the commit counts
+		return file, nil
+	}
+	file.Content = disk
+	if missing || string(disk) != string(committed) {
 		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, which Actions would not do.", name, gitops.Short(base.SHA))
 	}
 	return file, nil
@@ -333,7 +336,6 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	return schema, nil
 }
 
-// ParseOutputSchema takes a JSON Schema.
 func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(content, &schema); err != nil {
@@ -350,7 +352,6 @@ func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	return s, err
 }
 
-// Check says what is wrong with a value.
 func (s OutputSchema) Check(raw json.RawMessage) error {
 	var value map[string]any
 	if err := json.Unmarshal(raw, &value); err != nil {

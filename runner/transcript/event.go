@@ -3,6 +3,7 @@ package transcript
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -121,6 +122,9 @@ type Policy struct {
 	Layers   []string `json:"layers"`
 	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, checkout
 }
+
+// Unconfined says that nothing confines a command.
+func (p Policy) Unconfined() bool { return p.Level == "none" }
 
 // Setup is one setup command, after it ran.
 type Setup struct {
@@ -247,7 +251,6 @@ type Plan struct {
 	Steps       []PlanStep `json:"steps"`
 }
 
-// PlanStep is one step of a plan.
 type PlanStep struct {
 	Step   string `json:"step"`
 	Status string `json:"status"` // pending, in_progress, completed
@@ -274,7 +277,22 @@ type VerifyRow struct {
 	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
 }
 
-// Change is the change set.
+// CheckFailed is the Result of a check that did not come out as its job demands.
+const CheckFailed = "failed"
+
+// Result says in words how a check came out after the change.
+func (r VerifyRow) Result() string {
+	switch {
+	case r.After == "":
+		return "not run"
+	case !r.Passed:
+		return CheckFailed
+	case r.After != "green":
+		return "red before too"
+	}
+	return "passed"
+}
+
 type Change struct {
 	TreeSHA    string       `json:"tree_sha"`
 	Files      []ChangeFile `json:"files"`
@@ -286,6 +304,14 @@ type Change struct {
 	BaseSHA string `json:"base_sha,omitempty"`
 	SHA256  string `json:"sha256"`
 }
+
+// Lines are how many came and went.
+func (c *Change) Lines() string {
+	return fmt.Sprintf("+%s −%s", Thousands(int64(c.Insertions)), Thousands(int64(c.Deletions)))
+}
+
+// Size is how many files and lines it changes.
+func (c *Change) Size() string { return Count(len(c.Files), "file") + ", " + c.Lines() }
 
 // ChangeFile is one file of the change set. Modes and ids are git's; both are
 // empty where the file does not exist.

@@ -21,8 +21,7 @@ type Cut struct {
 	Width        int
 }
 
-func (c Cut) text(s string) Excerpt    { return c.excerpt(s, c.Lines) }
-func (c Cut) message(s string) Excerpt { return c.excerpt(s, c.MessageLines) }
+func (c Cut) text(s string) Excerpt { return c.excerpt(s, c.Lines) }
 
 // excerpt cuts s. The result holds nothing of s alive that it does not show.
 func (c Cut) excerpt(s string, lines int) Excerpt {

@@ -47,7 +47,6 @@ func (f *fold) all(r io.Reader) (*View, error) {
 	return f.view, nil
 }
 
-// fold builds a view event by event.
 type fold struct {
 	view    *View
 	visit   func(*View, Event) error // may be nil
@@ -207,7 +206,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			f.view.LastMessage = text
 		}
 		if f.entries {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.message(text)})
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.excerpt(text, f.cut.MessageLines)})
 			at++
 		}
 	}
@@ -240,22 +239,31 @@ func (u *Usage) add(more Usage) {
 // come as the API sent them, so that one of a shape that is not known is none.
 func messageText(item json.RawMessage) string {
 	var message struct {
-		Type    string `json:"type"`
-		Content []struct {
-			Text    string `json:"text"`
-			Refusal string `json:"refusal"`
-		} `json:"content"`
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(item, &message); err != nil || message.Type != "message" {
+	if json.Unmarshal(item, &message) != nil || message.Type != "message" {
 		return ""
 	}
-	var parts []string
-	for _, part := range message.Content {
+	return PartsText(message.Content)
+}
+
+// PartsText is the text of the parts of a message; "" for what is no list of parts.
+func PartsText(content json.RawMessage) string {
+	var parts []struct {
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, part := range parts {
 		if text := part.Text + part.Refusal; text != "" {
-			parts = append(parts, text)
+			texts = append(texts, text)
 		}
 	}
-	return strings.Join(parts, "\n\n")
+	return strings.Join(texts, "\n\n")
 }
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {
@@ -295,7 +303,6 @@ func (c *Call) finish(f ToolFinished, cut Cut) {
 	c.Finished = true
 	c.Failed = f.Failed
 	c.Output = cut.text(f.Output)
-	c.Truncated = f.Truncated
 	c.File = f.File
 	c.Bytes = f.Bytes
 	c.Seconds = f.Seconds

@@ -129,19 +129,15 @@ func (l *Log) write(e Event) error {
 	}
 	if _, err := l.file.Write(append(line, '\n')); err != nil {
 		l.err = fmt.Errorf("transcript ends at event %d, free disk space and go on: %w", l.seq, err)
-		return errors.Join(l.err, l.dropTornLine())
+		if err := l.file.Truncate(l.size); err != nil {
+			return errors.Join(l.err, fmt.Errorf("remove the torn line: %w", err))
+		}
+		return l.err
 	}
 	l.seq, l.head = e.Seq, digest(line)
 	head := l.head
 	l.last.Store(&head)
 	l.size += int64(len(line)) + 1
-	return nil
-}
-
-func (l *Log) dropTornLine() error {
-	if err := l.file.Truncate(l.size); err != nil {
-		return fmt.Errorf("remove the torn line: %w", err)
-	}
 	return nil
 }
 

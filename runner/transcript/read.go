@@ -21,21 +21,14 @@ func (e *TornError) Error() string {
 	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.Line)
 }
 
-// LineError says that a line of a log is not an event.
-type LineError struct {
-	Line int
-	Err  error
+// notEvent is the error of a line that is none.
+func notEvent(number int, err error) error {
+	return fmt.Errorf("transcript line %d is not an event: %w", number, err)
 }
-
-func (e *LineError) Error() string {
-	return fmt.Sprintf("transcript line %d is not an event: %v", e.Line, e.Err)
-}
-
-func (e *LineError) Unwrap() error { return e.Err }
 
 // Read yields the events of a log in order. An error ends it: *TornError after
-// the last whole event, *LineError for a line that is none, or what r returned.
-// It does not check the chain; VerifyChain does.
+// the last whole event, one that names a line that is no event, or what r
+// returned. It does not check the chain; VerifyChain does.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for line, err := range lines(r) {
@@ -60,10 +53,10 @@ type line struct {
 func (l line) event() (Event, error) {
 	var e Event
 	if err := json.Unmarshal(l.text, &e); err != nil {
-		return Event{}, &LineError{Line: l.number, Err: err}
+		return Event{}, notEvent(l.number, err)
 	}
 	if e.V != Version {
-		return Event{}, &LineError{Line: l.number, Err: fmt.Errorf("version %d, this agent-ci reads version %d", e.V, Version)}
+		return Event{}, notEvent(l.number, fmt.Errorf("version %d, this agent-ci reads version %d", e.V, Version))
 	}
 	return e, nil
 }
@@ -81,7 +74,7 @@ func lines(r io.Reader) iter.Seq2[line, error] {
 				yield(line{}, &TornError{Line: number, Offset: offset, Bytes: len(text)})
 				return
 			case errors.Is(err, ErrTooLarge):
-				yield(line{}, &LineError{Line: number, Err: err})
+				yield(line{}, notEvent(number, err))
 				return
 			case err != nil:
 				yield(line{}, fmt.Errorf("read transcript line %d: %w", number, err))

@@ -49,7 +49,7 @@ func (l *Log) resume(f *os.File) (int, error) {
 	} else if l.size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, err
 	}
-	l.seq, l.head = c.last.seq, c.head
+	l.seq, l.head = c.last.Seq, c.head
 	l.last.Store(&c.head)
 	if !isTorn {
 		return 0, nil

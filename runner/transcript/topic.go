@@ -120,7 +120,6 @@ func Readable(input string) string {
 	return b.String()
 }
 
-// member is one member of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage

@@ -9,10 +9,14 @@ import (
 
 // ChainError names the first event of a log that is not as it was written.
 type ChainError struct {
+	position
+	Err error // what does not fit
+}
+
+type position struct {
 	Line int
 	Seq  int64 // as the line says; 0 where it says none
 	Type Type
-	Err  error // what does not fit
 }
 
 func (e *ChainError) Error() string {
@@ -58,28 +62,20 @@ type chain struct {
 	doubt *doubt
 }
 
-type position struct {
-	line int
-	seq  int64
-	kind Type
-}
-
 // doubt is a line that states another digest than that of the line before.
 type doubt struct{ before, line position }
 
 func (c *chain) add(l line) error {
 	e, err := l.event()
-	if err != nil {
-		if broken := c.broken(); broken != nil {
-			return broken
-		}
-		return &ChainError{Line: l.number, Seq: e.Seq, Type: e.Type, Err: err}
-	}
-	here := position{line: l.number, seq: e.Seq, kind: e.Type}
-	if c.doubt != nil {
-		return c.resolve(e.Prev == c.head)
-	}
-	if want := c.last.seq + 1; e.Seq != want {
+	here := position{l.number, e.Seq, e.Type}
+	switch want := c.last.Seq + 1; {
+	case err != nil:
+		return cmp.Or(c.broken(), here.altered(err))
+	case c.doubt != nil && e.Prev == c.head: // this line confirms the doubtful one
+		return c.broken()
+	case c.doubt != nil:
+		return c.doubt.line.altered(errors.New("the digest that it states is not that of the line before"))
+	case e.Seq != want:
 		return here.altered(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
 	}
 	if e.Prev != c.head {
@@ -89,26 +85,16 @@ func (c *chain) add(l line) error {
 	return nil
 }
 
-// resolve blames the line before if the doubtful line itself is confirmed by
-// the one that follows it.
-func (c *chain) resolve(confirmed bool) error {
-	if confirmed {
-		return c.broken()
-	}
-	return c.doubt.line.altered(errors.New("the digest that it states is not that of the line before"))
-}
-
-// broken is the error of a doubt that nothing has resolved.
+// broken is the error of a doubt that nothing has resolved: it blames the line
+// before the doubtful one.
 func (c *chain) broken() error {
 	if c.doubt == nil {
 		return nil
 	}
-	if c.doubt.before.line == 0 {
+	if c.doubt.before.Line == 0 {
 		return c.doubt.line.altered(errors.New("it does not begin a chain"))
 	}
 	return c.doubt.before.altered(errors.New("its digest is not the one that the next line states"))
 }
 
-func (p position) altered(err error) *ChainError {
-	return &ChainError{Line: p.line, Seq: p.seq, Type: p.kind, Err: err}
-}
+func (p position) altered(err error) error { return &ChainError{p, err} }

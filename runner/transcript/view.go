@@ -65,20 +65,19 @@ type Entry struct {
 
 // Call is one tool call from its start to its end.
 type Call struct {
-	Turn      int
-	ID        string
-	Tool      string
-	Topic     string // what it was about, in one line: the command, the path, …
-	Input     Excerpt
-	Output    Excerpt
-	Finished  bool // else the run ended before the call did
-	Failed    bool
-	ExitCode  *int
-	Truncated bool
-	File      string
-	Bytes     int64
-	Seconds   float64
-	Changed   bool // its tool tells of files that it changed
+	Turn     int
+	ID       string
+	Tool     string
+	Topic    string // what it was about, in one line: the command, the path, …
+	Input    Excerpt
+	Output   Excerpt
+	Finished bool // else the run ended before the call did
+	Failed   bool
+	ExitCode *int
+	File     string
+	Bytes    int64
+	Seconds  float64
+	Changed  bool // its tool tells of files that it changed
 }
 
 // Begun says that the run came to work: it tells of settings and of a workspace.

@@ -29,7 +29,11 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		return table, err
 	}
 	if !c.Clean() {
-		if err := c.takeTheirFiles(ctx); err != nil {
+		// What the checks made in the checkout is not the agent's.
+		if err := c.Workspace.UnchangedBy(ctx, "verify"); err != nil {
+			return table, err
+		}
+		if err := c.Workspace.TakeSnapshot(ctx); err != nil {
 			return table, err
 		}
 	}
@@ -39,14 +43,6 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		})
 	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
-}
-
-// takeTheirFiles counts the files that checks made in the checkout as not the agent's.
-func (c Checks) takeTheirFiles(ctx context.Context) error {
-	if err := c.Workspace.UnchangedBy(ctx, "verify"); err != nil {
-		return err
-	}
-	return c.Workspace.TakeSnapshot(ctx)
 }
 
 // Change runs the checks on a change and records the table of what they say.

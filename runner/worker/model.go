@@ -35,7 +35,7 @@ type Warn func(code, format string, args ...any)
 // unknown one is warned of.
 func NewModel(answers model.Responder, j *job.Job, warn Warn) (Model, error) {
 	profile := model.ProfileOf(j.Model.Name)
-	if m := j.Model; !profile.Known && (m.ContextWindow == 0 || m.Tools == "auto") {
+	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
 			"set model.context_window and model.tools to what is true.", m.Name, profile.ContextWindow)
 	}

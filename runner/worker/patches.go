@@ -77,8 +77,8 @@ func (a *Agent) whyProtected(name string) string {
 		return ""
 	}
 	full := path.Join(a.Job.Repository.Path, name)
-	protected, err := policy.Protected(a.Job.Policy.Protect, []string{full})
-	if err != nil || len(protected) == 0 { // a bad pattern ends the run when the change is judged
+	protected, err := policy.Protected(a.Job.Policy.Protect, full)
+	if err != nil || !protected { // a bad pattern ends the run when the change is judged
 		return ""
 	}
 	return full + " is protected by the job (policy.protect): a change that touches it is not published. Leave it as it is and say in your last message what should change there."

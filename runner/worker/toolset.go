@@ -130,13 +130,13 @@ func (a *Agent) equip(ctx context.Context) error {
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
 	registry := tools.New(a.allTools(ctx, box, outputs)...)
-	if err := registry.Restrict(tools.Access{Allow: a.Job.Tools.Allow, Deny: a.Job.Tools.Deny}); err != nil {
+	if err := registry.Restrict(a.Job.Tools.Allow, a.Job.Tools.Deny); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
 	if a.Job.Policy.Network.Listed() {
-		dispatcher.Hooks = append(dispatcher.Hooks, a.Sandboxes.Hosts())
+		dispatcher.Aside = a.Sandboxes.RefusedHosts
 	}
 	a.conversation.Tools = dispatcher
 	return nil
@@ -160,7 +160,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher, question.New(ask))
+	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
 }
 
 // ignoredBy says what searches and listings leave out: what git would not commit.

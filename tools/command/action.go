@@ -24,7 +24,7 @@ type shellAction struct {
 }
 
 // shellAction are the commands of a shell_call, each for a shell of its own.
-func (s shell) shellAction(call tools.Call) ([]launch, error) {
+func (t *Tools) shellAction(call tools.Call) ([]launch, error) {
 	var a shellAction
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
@@ -34,7 +34,7 @@ func (s shell) shellAction(call tools.Call) ([]launch, error) {
 	}
 	all := make([]launch, len(a.Commands))
 	for i, command := range a.Commands {
-		all[i] = launch{callID: call.ID, argv: s.shellArgv("", false, command), script: command, limit: s.limit(a.TimeoutMS, defaultTimeout)}
+		all[i] = launch{callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.limit(a.TimeoutMS, defaultTimeout)}
 	}
 	return all, nil
 }
@@ -51,7 +51,7 @@ type localShellAction struct {
 }
 
 // localShellAction is the one command of a local_shell_call.
-func (s shell) localShellAction(call tools.Call) ([]launch, error) {
+func (t *Tools) localShellAction(call tools.Call) ([]launch, error) {
 	var a localShellAction
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
@@ -64,7 +64,7 @@ func (s shell) localShellAction(call tools.Call) ([]launch, error) {
 	case a.User != "":
 		return nil, errors.New("commands run as the user of this run only; leave user out")
 	}
-	l := launch{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: s.limit(a.TimeoutMS, defaultTimeout)}
+	l := launch{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
 	for name, value := range a.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("%q is no name of a variable", name)
@@ -76,11 +76,11 @@ func (s shell) localShellAction(call tools.Call) ([]launch, error) {
 }
 
 // act runs the commands of an action, whatever comes of those before.
-func (s shell) act(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+func (t *Tools) act(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
 	result := tools.Result{Budget: actionBudget(call)}
 	var details []map[string]any
 	for _, l := range all {
-		ran, err := s.run(ctx, l)
+		ran, err := t.run(ctx, l)
 		if err != nil {
 			closePrinted(result.Commands)
 			return tools.Result{Output: ran.Output, Printed: ran.Printed}, err

@@ -236,7 +236,7 @@ func TestCloseEndsSessions(t *testing.T) {
 		_, err := os.ReadFile(held) // ends when no process holds the pipe
 		gone <- err
 	}()
-	result, err := execCommand{all}.Run(t.Context(), tools.Call{ID: "1", Input: `{"cmd":"exec 3>held; sleep 3600 & wait","yield_time_ms":1}`})
+	result, err := all.execCommand(t.Context(), tools.Call{ID: "1", Input: `{"cmd":"exec 3>held; sleep 3600 & wait","yield_time_ms":1}`})
 	if err != nil || result.Failed {
 		t.Fatalf("%+v, %v", result, err)
 	}

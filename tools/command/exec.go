@@ -38,74 +38,65 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
 
-// execCommand is exec_command.
-type execCommand struct{ *Tools }
-
-type execArguments struct {
-	Cmd       string  `json:"cmd"`
-	Workdir   string  `json:"workdir"`
-	Shell     string  `json:"shell"`
-	Login     bool    `json:"login"`
-	TTY       bool    `json:"tty"`
-	YieldMS   float64 `json:"yield_time_ms"`
-	TimeoutMS float64 `json:"timeout_ms"`
-	MaxTokens float64 `json:"max_output_tokens"`
-}
-
-func (execCommand) Spec() tools.Spec { return execSpec }
-func (execCommand) Mutates() bool    { return false }
-
-// MutatesCall says whether the command only applies a patch.
-func (e execCommand) MutatesCall(call tools.Call) bool {
-	_, l, err := e.launch(call)
-	return err == nil && e.patches(l)
-}
-
-// launch is the command of a call. A shell that the model chose is a command of
-// the model's.
-func (e execCommand) launch(call tools.Call) (a execArguments, l launch, err error) {
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return a, l, fmt.Errorf("read arguments: %w", err)
+// execLaunches is the one command of a call of exec_command. A shell that the model
+// chose is a command of the model's.
+func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
+	var a struct {
+		Cmd       string  `json:"cmd"`
+		Workdir   string  `json:"workdir"`
+		Shell     string  `json:"shell"`
+		Login     bool    `json:"login"`
+		TTY       bool    `json:"tty"`
+		YieldMS   float64 `json:"yield_time_ms"`
+		TimeoutMS float64 `json:"timeout_ms"`
+		MaxTokens float64 `json:"max_output_tokens"`
 	}
-	l = launch{callID: call.ID, argv: e.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: e.limit(a.TimeoutMS, e.options.Limit), tty: a.TTY}
+	if err := call.Arguments(&a); err != nil {
+		return nil, err
+	}
+	l := launch{
+		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.Limit),
+		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: a.MaxTokens,
+	}
 	if a.Shell == "" {
 		l.script = a.Cmd
 	}
-	return a, l, nil
+	return []launch{l}, nil
 }
 
-// Run runs the command until it has exited or the yield time is over, after
+// execCommand runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
-func (e execCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	a, l, err := e.launch(call)
+func (t *Tools) execCommand(ctx context.Context, call tools.Call) (tools.Result, error) {
+	all, err := t.execLaunches(call)
 	if err != nil {
 		return tools.Result{}, err
 	}
+	l := all[0]
 	if problem := misplacedPatch(l.argv); problem != "" {
 		return tools.Refuse(problem), nil
 	}
 	began := time.Now()
-	if p, ok := e.patchIn(l.argv); ok {
-		result, err := e.applyPatch(ctx, p, l.workdir)
+	if p, ok := t.patchIn(l.argv); ok {
+		result, err := t.applyPatch(ctx, p, l.workdir)
 		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", time.Since(began).Seconds(), result.Output)
 		return result, err
 	}
-	if denial := e.denial(l); denial != nil {
-		return denial.Result(), nil
+	if denial, denied := t.denial(l); denied {
+		return denial, nil
 	}
-	r, problem := e.start(l)
+	r, problem := t.start(l)
 	if problem != "" {
-		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", a.Cmd, problem)), nil
+		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", l.argv[len(l.argv)-1], problem)), nil
 	}
-	ended, err := r.await(ctx, yieldTime(a.YieldMS, a.TimeoutMS))
+	ended, err := r.await(ctx, l.patience)
 	if err != nil {
-		return r.abandon(), err
+		return tools.Result{Printed: r.abandon()}, err
 	}
-	p := part{callID: call.ID, took: time.Since(began), budget: a.MaxTokens}
+	p := part{callID: call.ID, took: time.Since(began), budget: l.budget}
 	if ended {
 		return p.last(r)
 	}
-	return p.ongoing(e.keep(r)), nil
+	return p.ongoing(t.keep(r)), nil
 }
 
 // shellArgv is the argument vector of a shell that runs a command.
@@ -153,9 +144,9 @@ func (r *running) await(ctx context.Context, patience time.Duration) (ended bool
 }
 
 // abandon ends the command and returns what it printed.
-func (r *running) abandon() tools.Result {
+func (r *running) abandon() *tools.Printed {
 	r.timer.Stop()
 	r.process.Kill()
 	<-r.process.Done()
-	return tools.Result{Printed: r.output.Take()}
+	return r.output.Take()
 }

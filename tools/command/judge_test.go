@@ -7,21 +7,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/policy"
 )
 
 // noting denies what it is told to and keeps what it was asked.
 type noting struct {
 	denies bool
-	asked  []tools.StartRequest
+	asked  []policy.Request
 }
 
-func (n *noting) Judge(asked tools.StartRequest) *tools.Denial {
+func (n *noting) judge(asked policy.Request) policy.Decision {
 	n.asked = append(n.asked, asked)
 	if n.denies {
-		return &tools.Denial{Rule: "a.rules:3", Words: "`x` was not run (a.rules:3). No."}
+		return policy.Decision{Action: policy.Refuse, Command: "x", Rule: "a.rules:3", Reason: "Really.", Remedy: "No."}
 	}
-	return nil
+	return policy.Decision{Action: policy.Run}
 }
 
 func TestEachCommandIsJudgedBeforeItStarts(t *testing.T) {
@@ -29,26 +29,26 @@ func TestEachCommandIsJudgedBeforeItStarts(t *testing.T) {
 	for _, test := range []struct {
 		name, tool string
 		arguments  map[string]any
-		want       tools.StartRequest
+		want       policy.Request
 	}{
-		{"exec_command", "exec_command", map[string]any{"cmd": line}, tools.StartRequest{Script: line}},
-		{"in a folder", "exec_command", map[string]any{"cmd": line, "workdir": "sub"}, tools.StartRequest{Script: line, Dir: "sub"}},
-		{"in a login shell", "exec_command", map[string]any{"cmd": line, "login": true}, tools.StartRequest{Script: line}},
-		{"in a shell of its own", "exec_command", map[string]any{"cmd": line, "shell": "sh"}, tools.StartRequest{Argv: []string{"sh", "-c", line}}},
-		{"shell_command", "shell_command", map[string]any{"command": line}, tools.StartRequest{Script: line}},
-		{"shell", "shell", map[string]any{"command": []string{"sh", "-c", line}}, tools.StartRequest{Argv: []string{"sh", "-c", line}}},
+		{"exec_command", "exec_command", map[string]any{"cmd": line}, policy.Request{Script: line}},
+		{"in a folder", "exec_command", map[string]any{"cmd": line, "workdir": "sub"}, policy.Request{Script: line, Dir: "sub"}},
+		{"in a login shell", "exec_command", map[string]any{"cmd": line, "login": true}, policy.Request{Script: line}},
+		{"in a shell of its own", "exec_command", map[string]any{"cmd": line, "shell": "sh"}, policy.Request{Argv: []string{"sh", "-c", line}}},
+		{"shell_command", "shell_command", map[string]any{"command": line}, policy.Request{Script: line}},
+		{"shell", "shell", map[string]any{"command": []string{"sh", "-c", line}}, policy.Request{Argv: []string{"sh", "-c", line}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, denies := range []bool{true, false} {
 				judge := &noting{denies: denies}
-				b := newBench(t, func(o *Options) { o.Judge = judge })
+				b := newBench(t, func(o *Options) { o.Judge = judge.judge })
 				if err := os.Mkdir(filepath.Join(b.dir, "sub"), 0o755); err != nil {
 					t.Fatal(err)
 				}
 				result := b.call(t.Context(), test.tool, test.arguments)
 				want := test.want
 				want.Dir = filepath.Join(b.dir, want.Dir)
-				if diff := cmp.Diff([]tools.StartRequest{want}, judge.asked); diff != "" {
+				if diff := cmp.Diff([]policy.Request{want}, judge.asked); diff != "" {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 				_, err := os.Stat(filepath.Join(want.Dir, "mark"))
@@ -58,7 +58,7 @@ func TestEachCommandIsJudgedBeforeItStarts(t *testing.T) {
 				if !denies {
 					continue
 				}
-				if result.Output != "`x` was not run (a.rules:3). No." || !result.Failed || b.seen.last.Result.Detail["denied"] != "a.rules:3" {
+				if result.Output != "`x` was not run (a.rules:3). Really. No." || !result.Failed || b.seen.last.Result.Detail["denied"] != "a.rules:3" {
 					t.Errorf("result %+v", b.seen.last.Result)
 				}
 			}

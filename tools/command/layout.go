@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -25,22 +24,12 @@ type part struct {
 
 // last tells of a command that has ended.
 func (p part) last(r *running) (tools.Result, error) {
-	status, err := r.end()
-	printed := r.output.Take()
+	ended, err := r.end()
 	if err != nil {
-		return tools.Result{Printed: printed}, err
+		return tools.Result{Printed: ended.Printed}, err
 	}
-	detail := map[string]any{"exit_code": status.ExitCode}
-	state := fmt.Sprintf("Process exited with code %d", status.ExitCode)
-	warning := ""
-	if status.timedOut {
-		detail["timed_out"] = true
-		warning = r.timeoutWarning()
-	} else {
-		warning = r.sandbox.Explain(r.clues, status.Status)
-	}
-	result := p.result(state, warning, printed)
-	result.Failed, result.Detail = status.ExitCode != 0, detail
+	result := p.result(fmt.Sprintf("Process exited with code %d", ended.ExitCode), ended.Output, ended.Printed)
+	result.Failed, result.Detail = ended.ExitCode != 0, detailOf(ended)
 	return result, nil
 }
 
@@ -75,23 +64,27 @@ func tokens(asked float64) int {
 	return int(min(max(asked, 0), most))
 }
 
-// ending is how a command ended.
-type ending struct {
-	sandbox.Status
-	timedOut bool
-}
-
-// end waits for the end and tells how it was.
-func (r *running) end() (ending, error) {
+// end waits for the end and tells how it was, with a warning before what was
+// printed.
+func (r *running) end() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()
-	e := ending{Status: status}
-	if r.expired.Load() && status.Signal == syscall.SIGKILL.String() {
-		e.timedOut, e.ExitCode = true, exitTimedOut
+	ended := tools.Ran{Printed: r.output.Take(), ExitCode: status.ExitCode}
+	switch {
+	case err != nil:
+	case r.expired.Load() && status.Signal == syscall.SIGKILL.String():
+		ended.ExitCode, ended.TimedOut = exitTimedOut, true
+		ended.Output = fmt.Sprintf("command timed out after %d milliseconds\n", r.limit.Milliseconds())
+	default:
+		ended.Output = r.sandbox.Explain(r.clues, status)
 	}
-	return e, err
+	return ended, err
 }
 
-func (r *running) timeoutWarning() string {
-	return fmt.Sprintf("command timed out after %d milliseconds\n", r.limit.Milliseconds())
+func detailOf(ended tools.Ran) map[string]any {
+	detail := map[string]any{"exit_code": ended.ExitCode}
+	if ended.TimedOut {
+		detail["timed_out"] = true
+	}
+	return detail
 }

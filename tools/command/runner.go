@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/tools"
@@ -17,7 +19,6 @@ import (
 // DefaultLimit is how long a command may run where Options does not say.
 const DefaultLimit = 30 * time.Minute
 
-// Options say how commands run.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
@@ -27,7 +28,8 @@ type Options struct {
 	// Shell is the form in which the model is told to call shell: Function,
 	// ShellAction or LocalShellAction.
 	Shell tools.Form
-	Judge tools.Judge // is asked before a command starts; nil lets all
+	// Judge is asked before a command starts, from several goroutines; nil lets all.
+	Judge func(policy.Request) policy.Decision
 	// Programs is a folder on the PATH of Env that login shells, which set PATH
 	// anew, are to find too. It may be empty.
 	Programs string
@@ -52,7 +54,6 @@ type Tools struct {
 	sessions sessions
 }
 
-// New makes the tools.
 func New(o Options) *Tools {
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
@@ -67,7 +68,23 @@ func New(o Options) *Tools {
 
 // All returns the tools: exec_command, write_stdin, shell_command, shell.
 func (t *Tools) All() []tools.Tool {
-	return []tools.Tool{execCommand{t}, writeStdin{t}, shellCommand{t}, shell{t}}
+	return []tools.Tool{
+		{Spec: execSpec, Run: t.execCommand, MutatesCall: t.patchesBy(t.execLaunches)},
+		{Spec: stdinSpec, Run: t.writeStdin},
+		{Spec: shellCommandSpec, Run: t.runShellCommand, MutatesCall: t.patchesBy(t.shellCommandLaunches)},
+		{Spec: shellSpec(t.options.Shell), Run: t.runShell, MutatesCall: t.patchesBy(t.shellLaunches)},
+	}
+}
+
+// patchesBy says of a call whether one of its commands only applies a patch.
+func (t *Tools) patchesBy(launches func(tools.Call) ([]launch, error)) func(tools.Call) bool {
+	return func(call tools.Call) bool {
+		all, err := launches(call)
+		return err == nil && slices.ContainsFunc(all, func(l launch) bool {
+			_, patches := t.patchIn(l.argv)
+			return patches
+		})
+	}
 }
 
 // Close kills what still runs in sessions and waits for it. No call may be
@@ -99,21 +116,28 @@ type launch struct {
 	env     []string // besides the one that all commands have
 	limit   time.Duration
 	tty     bool
+	// patience and budget are what exec_command waits for the end, and the tokens of
+	// output that it is asked for.
+	patience time.Duration
+	budget   float64
 }
 
-// denial is why a command may not start.
-func (t *Tools) denial(l launch) *tools.Denial {
+// denial is what the model gets for a command that may not start.
+func (t *Tools) denial(l launch) (result tools.Result, denied bool) {
 	if t.options.Judge == nil {
-		return nil
+		return tools.Result{}, false
 	}
 	dir, problem := t.folder(l.workdir)
 	if problem != "" {
-		return nil // start says so
+		return tools.Result{}, false // start says so
 	}
+	asked := policy.Request{Argv: l.argv, Dir: dir}
 	if l.script != "" {
-		return t.options.Judge.Judge(tools.StartRequest{Script: l.script, Dir: dir})
+		asked = policy.Request{Script: l.script, Dir: dir}
 	}
-	return t.options.Judge.Judge(tools.StartRequest{Argv: l.argv, Dir: dir})
+	d := t.options.Judge(asked)
+	result = tools.Result{Output: d.Words(), Failed: true, Detail: map[string]any{"denied": d.Rule}}
+	return result, d.Action == policy.Refuse
 }
 
 // start starts a command; problem is in words for the model.
@@ -158,23 +182,20 @@ func (t *Tools) folder(workdir string) (path, problem string) {
 		return "", fmt.Sprintf("workdir %q: there is no such directory", workdir)
 	case !info.IsDir():
 		return "", fmt.Sprintf("workdir %q is not a directory", workdir)
-	case !within(t.options.Dir, path):
+	case !leadsInto(t.options.Dir, path):
 		return "", fmt.Sprintf("workdir %q is outside %s; give a directory in it, or none and use cd", workdir, t.options.Dir)
 	}
 	return path, ""
 }
 
-// within says whether path is dir or below it, links followed.
-func within(dir, path string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
+// leadsInto says whether path is dir or below it, links followed.
+func leadsInto(dir, path string) bool {
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return false
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return false
-	}
-	inside, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(inside)
+	_, inside := tools.Below(dir, real)
+	return inside
 }
 
 // limit is what a call that asked for some milliseconds gets.

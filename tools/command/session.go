@@ -26,10 +26,7 @@ type session struct {
 
 // discard ends the command and drops what it printed.
 func (s *session) discard() {
-	s.process.Kill()
-	<-s.process.Done()
-	s.timer.Stop()
-	_ = s.output.Take().Close() // nobody is left to read it
+	_ = s.abandon().Close() // nobody is left to read it
 }
 
 func (s *session) ended() bool {

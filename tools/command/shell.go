@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -27,7 +26,7 @@ var shellCommandSpec = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-var shellSpec = tools.Spec{
+var shellFunction = tools.Spec{
 	Name:        "shell",
 	Description: `Runs a program with its arguments and returns its output when it has exited. Use ["bash", "-c", "…"] for a shell command.`,
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
@@ -35,44 +34,16 @@ var shellSpec = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-// shellCommand is shell_command, whose command is a line for the shell.
-type shellCommand struct{ *Tools }
-
-// shell is shell, whose command is an argument vector. It also answers the
-// items of the API's own shell tools.
-type shell struct{ *Tools }
-
-func (shellCommand) Spec() tools.Spec { return shellCommandSpec }
-func (shellCommand) Mutates() bool    { return false }
-func (shell) Mutates() bool           { return false }
-
-// Spec tells of a function, or of a tool that the model knows and that is also
+// shellSpec tells of a function, or of a tool that the model knows and that is also
 // called as a function.
-func (s shell) Spec() tools.Spec {
-	switch s.options.Shell {
+func shellSpec(form tools.Form) tools.Spec {
+	switch form {
 	case tools.ShellAction:
-		return tools.Spec{Name: shellSpec.Name, Builtin: "shell", Accepts: shellSpec.Parameters}
+		return tools.Spec{Name: shellFunction.Name, Builtin: "shell", Accepts: shellFunction.Parameters}
 	case tools.LocalShellAction:
-		return tools.Spec{Name: shellSpec.Name, Builtin: "local_shell", Accepts: shellSpec.Parameters}
+		return tools.Spec{Name: shellFunction.Name, Builtin: "local_shell", Accepts: shellFunction.Parameters}
 	}
-	return shellSpec
-}
-
-// MutatesCall says whether the command only applies a patch.
-func (s shellCommand) MutatesCall(call tools.Call) bool {
-	l, err := s.launch(call)
-	return err == nil && s.patches(l)
-}
-
-// MutatesCall says whether one of the commands only applies a patch.
-func (s shell) MutatesCall(call tools.Call) bool {
-	all, err := s.launches(call)
-	return err == nil && slices.ContainsFunc(all, s.patches)
-}
-
-func (t *Tools) patches(l launch) bool {
-	_, ok := t.patchIn(l.argv)
-	return ok
+	return shellFunction
 }
 
 // place says where a command runs and for how long.
@@ -81,59 +52,63 @@ type place struct {
 	TimeoutMS float64 `json:"timeout_ms"`
 }
 
-func (s shellCommand) launch(call tools.Call) (launch, error) {
+// shellCommandLaunches is the one command of a call of shell_command: a line for the
+// shell.
+func (t *Tools) shellCommandLaunches(call tools.Call) ([]launch, error) {
 	var a struct {
 		place
 		Command string `json:"command"`
 		Login   bool   `json:"login"`
 	}
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return launch{}, fmt.Errorf("read arguments: %w", err)
+	if err := call.Arguments(&a); err != nil {
+		return nil, err
 	}
-	return launch{
-		callID: call.ID, argv: s.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: s.limit(a.TimeoutMS, defaultTimeout),
-	}, nil
+	return []launch{{
+		callID: call.ID, argv: t.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout),
+	}}, nil
 }
 
-func (s shell) launches(call tools.Call) ([]launch, error) {
+// shellLaunches are the commands of a call of shell, or of an item of the API's own
+// shell tools.
+func (t *Tools) shellLaunches(call tools.Call) ([]launch, error) {
 	switch call.Form {
 	case tools.ShellAction:
-		return s.shellAction(call)
+		return t.shellAction(call)
 	case tools.LocalShellAction:
-		return s.localShellAction(call)
+		return t.localShellAction(call)
 	}
 	var a struct {
 		place
 		Command []string `json:"command"`
 	}
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return nil, fmt.Errorf("read arguments: %w", err)
+	if err := call.Arguments(&a); err != nil {
+		return nil, err
 	}
-	return []launch{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: s.limit(a.TimeoutMS, defaultTimeout)}}, nil
+	return []launch{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
-// Run runs the command to its end or its time limit.
-func (s shellCommand) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	l, err := s.launch(call)
+// runShellCommand runs the command to its end or its time limit.
+func (t *Tools) runShellCommand(ctx context.Context, call tools.Call) (tools.Result, error) {
+	all, err := t.shellCommandLaunches(call)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return s.toTheEnd(ctx, call.Name, l)
+	return t.toTheEnd(ctx, call.Name, all[0])
 }
 
-// Run runs the program, or the commands one after the other, each to its end or
+// runShell runs the program, or the commands one after the other, each to its end or
 // its time limit.
-func (s shell) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := s.launches(call)
+func (t *Tools) runShell(ctx context.Context, call tools.Call) (tools.Result, error) {
+	all, err := t.shellLaunches(call)
 	switch {
 	case call.Form == tools.Function && err == nil:
-		return s.toTheEnd(ctx, call.Name, all[0])
+		return t.toTheEnd(ctx, call.Name, all[0])
 	case call.Form == tools.Function:
 		return tools.Result{}, err
 	case err != nil:
 		return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
 	}
-	return s.act(ctx, call, all)
+	return t.act(ctx, call, all)
 }
 
 // toTheEnd has the layout that the reference implementation gave these tools.
@@ -170,9 +145,8 @@ func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 		result, err := t.applyPatch(ctx, p, l.workdir)
 		return ran{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
 	}
-	if denial := t.denial(l); denial != nil {
-		result := denial.Result()
-		return ran{refusal: result.Output, detail: result.Detail}, nil
+	if denial, denied := t.denial(l); denied {
+		return ran{refusal: denial.Output, detail: denial.Detail}, nil
 	}
 	r, problem := t.start(l)
 	if problem != "" {
@@ -181,18 +155,11 @@ func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 	select {
 	case <-r.process.Done():
 	case <-ctx.Done():
-		return ran{Ran: tools.Ran{Printed: r.abandon().Printed}}, ctx.Err()
+		return ran{Ran: tools.Ran{Printed: r.abandon()}}, ctx.Err()
 	}
-	end, err := r.end()
-	done := ran{Ran: tools.Ran{
-		Printed: r.output.Take(), ExitCode: end.ExitCode, TimedOut: end.timedOut, Took: time.Since(began),
-	}, detail: map[string]any{"exit_code": end.ExitCode}}
-	if end.timedOut {
-		done.Output, done.detail["timed_out"] = r.timeoutWarning(), true
-	} else {
-		done.Output = r.sandbox.Explain(r.clues, end.Status)
-	}
-	return done, err
+	ended, err := r.end()
+	ended.Took = time.Since(began)
+	return ran{Ran: ended, detail: detailOf(ended)}, err
 }
 
 // exitCode is that of a program that would have done the same.

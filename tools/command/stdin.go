@@ -32,9 +32,6 @@ var stdinSpec = tools.Spec{
 		`},"required":["session_id"],"additionalProperties":false}`),
 }
 
-// writeStdin is write_stdin.
-type writeStdin struct{ *Tools }
-
 type stdinArguments struct {
 	SessionID float64 `json:"session_id"`
 	Chars     string  `json:"chars"`
@@ -42,21 +39,18 @@ type stdinArguments struct {
 	MaxTokens float64 `json:"max_output_tokens"`
 }
 
-func (writeStdin) Spec() tools.Spec { return stdinSpec }
-func (writeStdin) Mutates() bool    { return false }
-
-// Run waits until the session's command has exited or the yield time is over.
+// writeStdin waits until the session's command has exited or the yield time is over.
 // Calls for one session wait for each other. When ctx ends first the command
 // goes on; Close ends it.
-func (w writeStdin) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a stdinArguments
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
 	}
 	began := time.Now()
-	s := w.sessions.use(a.SessionID)
+	s := t.sessions.use(a.SessionID)
 	if s == nil {
-		return tools.Refuse(w.unknownSession(a.SessionID)), nil
+		return tools.Refuse(t.unknownSession(a.SessionID)), nil
 	}
 	if !s.tty && a.Chars != "" && a.Chars != interrupt {
 		return tools.Refuse("write_stdin failed: stdin is closed for this session; rerun exec_command with tty=true to keep stdin open, " +
@@ -82,7 +76,7 @@ func (w writeStdin) Run(ctx context.Context, call tools.Call) (tools.Result, err
 	default:
 		return p.ongoing(s), nil
 	}
-	w.sessions.remove(s)
+	t.sessions.remove(s)
 	return p.last(s.running)
 }
 

@@ -43,7 +43,7 @@ type Checkout struct {
 // Ignores says whether git leaves out a file, whose path is clean, without links
 // and relative to dir, a folder of the checkout.
 func (c Checkout) Ignores(dir, name string) (bool, error) {
-	prefix, inside := localTo(c.Top, dir)
+	prefix, inside := tools.Below(c.Top, dir)
 	if !inside {
 		return false, nil
 	}
@@ -62,6 +62,11 @@ func (c Checkout) rules() walk.Rules {
 
 // New makes the tools: read_file, list_dir, grep_files, view_image.
 func New(o Options) []tools.Tool {
-	p := place{dir: o.Dir, root: o.Root, outputs: o.Outputs, checkout: o.Checkout, view: o.View}
-	return []tools.Tool{readFile{p}, listDir{p}, grepFiles{p, searchTime}, viewImage{p, make(chan struct{}, 1)}}
+	p := place(o)
+	return []tools.Tool{
+		tool(readSpec, p.readFile),
+		tool(listSpec, p.listDir),
+		tool(grepSpec, grepFiles{p, searchTime}.grep),
+		tool(imageSpec, viewImage{p, make(chan struct{}, 1)}.view),
+	}
 }

@@ -38,7 +38,6 @@ const grepProperties = `"pattern":{"type":"string","description":"Regular expres
 	`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +
 	`"limit":{"type":"number","description":"Most paths to return. Defaults to 100."}`
 
-// grepFiles is grep_files.
 type grepFiles struct {
 	place
 	patience time.Duration
@@ -50,14 +49,6 @@ type grepArguments struct {
 	Path       string   `json:"path"`
 	Limit      *float64 `json:"limit"`
 	IgnoreCase bool     `json:"ignore_case"`
-}
-
-func (grepFiles) Spec() tools.Spec { return grepSpec }
-func (grepFiles) Mutates() bool    { return false }
-
-// Run searches.
-func (g grepFiles) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return answer(grepSpec.Name, call, func(a grepArguments) (tools.Result, error) { return g.grep(ctx, a) })
 }
 
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
@@ -93,11 +84,8 @@ type query struct {
 }
 
 func (a *grepArguments) query() (query, error) {
-	q := query{limit: defaultFound}
 	a.Path = cmp.Or(a.Path, ".")
-	if a.Limit != nil {
-		q.limit = min(whole(*a.Limit), mostFound)
-	}
+	q := query{limit: min(whole(a.Limit, defaultFound), mostFound)}
 	if q.limit < 1 {
 		return q, refusal("limit must be greater than zero")
 	}

@@ -192,7 +192,7 @@ func TestCancelledCallsEnd(t *testing.T) {
 		"grep_files": `{"pattern":"text"}`,
 	}
 	for _, tool := range p.all {
-		name := tool.Spec().Name
+		name := tool.Spec.Name
 		if got, err := tool.Run(ctx, tools.Call{Input: inputs[name]}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}

@@ -34,11 +34,7 @@ type viewImage struct {
 	turn chan struct{}
 }
 
-func (viewImage) Spec() tools.Spec { return imageSpec }
-func (viewImage) Mutates() bool    { return false }
-
-// Run shows an image.
-func (v viewImage) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
@@ -48,22 +44,18 @@ func (v viewImage) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
-	return answer(imageSpec.Name, call, func(a struct{ Path string }) (tools.Result, error) { return v.view(a.Path) })
-}
-
-func (v viewImage) view(path string) (tools.Result, error) {
-	data, err := v.read(path)
+	data, err := v.read(a.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	p, err := picture.Fit(data)
 	switch {
 	case errors.Is(err, picture.ErrUnknown), errors.Is(err, picture.ErrWebP), errors.Is(err, picture.ErrTooLarge):
-		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: %v", path, err))
+		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: %v", a.Path, err))
 	case err != nil:
-		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: the image is broken: %v", path, err))
+		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: the image is broken: %v", a.Path, err))
 	}
-	return shown(path, p), nil
+	return shown(a.Path, p), nil
 }
 
 // read reads all of an image file.
@@ -79,7 +71,7 @@ func (v viewImage) read(path string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(file, largestImage+1))
 	switch {
 	case err != nil:
-		return nil, refusal(fmt.Sprintf("%s can't be read: %v", path, err))
+		return nil, unreadable(path, err.Error())
 	case len(data) == 0:
 		return nil, refusal(path + " is empty")
 	case len(data) > largestImage:

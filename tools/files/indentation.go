@@ -36,15 +36,10 @@ type block struct {
 
 // block reads the settings; offset and limit are those of the call.
 func (a blockArguments) block(offset, limit int) (block, error) {
-	b := block{anchor: offset, siblings: a.Siblings, header: a.Header == nil || *a.Header, limit: min(limit, mostBlock)}
-	if a.Anchor != nil {
-		b.anchor = whole(*a.Anchor)
-	}
-	if a.Levels != nil {
-		b.levels = whole(*a.Levels)
-	}
-	if a.Lines != nil {
-		b.limit = min(b.limit, whole(*a.Lines))
+	b := block{
+		anchor: whole(a.Anchor, offset), levels: whole(a.Levels, 0),
+		siblings: a.Siblings, header: a.Header == nil || *a.Header,
+		limit: min(limit, mostBlock, whole(a.Lines, limit)),
 	}
 	switch {
 	case b.anchor < 1:

@@ -34,9 +34,6 @@ var listSpec = tools.Spec{
 		`},"required":["dir_path"],"additionalProperties":false}`),
 }
 
-// listDir is list_dir.
-type listDir struct{ place }
-
 type listArguments struct {
 	Path   string   `json:"dir_path"`
 	Offset *float64 `json:"offset"`
@@ -44,65 +41,46 @@ type listArguments struct {
 	Depth  *float64 `json:"depth"`
 }
 
-func (listDir) Spec() tools.Spec { return listSpec }
-func (listDir) Mutates() bool    { return false }
-
-// Run lists a part of a directory.
-func (l listDir) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return answer(listSpec.Name, call, func(a listArguments) (tools.Result, error) {
-		text, err := l.list(ctx, a)
-		return tools.Result{Output: text}, err
-	})
-}
-
-func (l listDir) list(ctx context.Context, a listArguments) (string, error) {
+func (p place) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
 	window, err := a.window()
 	if err != nil {
-		return "", err
+		return tools.Result{}, err
 	}
-	at, err := l.find(a.Path)
+	at, err := p.find(a.Path)
 	if err != nil {
-		return "", err
+		return tools.Result{}, err
 	}
 	defer at.close()
-	tree, err := l.tree(at)
+	tree, err := p.tree(at)
 	if err != nil {
-		return "", err
+		return tools.Result{}, err
 	}
 	defer tree.close()
 	window.tree = tree.Tree
-	fmt.Fprintf(&window.text, "Absolute path: %s\n", oneLine(l.absolute(at)))
+	fmt.Fprintf(&window.text, "Absolute path: %s\n", oneLine(p.absolute(at)))
 	if err := window.add(ctx, tree.Top(), 0); err != nil {
-		return "", err
+		return tools.Result{}, err
 	}
-	return window.String()
+	return window.result()
 }
 
 func (p place) absolute(at spot) string {
 	if at.base != "" {
 		return filepath.Join(at.base, at.shown)
 	}
-	return filepath.Join(p.dir, at.shown)
+	return filepath.Join(p.Dir, at.shown)
 }
 
 // window is the part of the listing that the call asks for.
 func (a listArguments) window() (*listing, error) {
-	l := &listing{first: 1, limit: defaultEntries, depth: defaultDepth}
-	for _, number := range []struct {
-		given *float64
-		to    *int
-		wrong string
-	}{
-		{a.Offset, &l.first, "offset must be a 1-indexed entry number"},
-		{a.Limit, &l.limit, "limit must be greater than zero"},
-		{a.Depth, &l.depth, "depth must be greater than zero"},
-	} {
-		if number.given != nil {
-			*number.to = whole(*number.given)
-		}
-		if *number.to < 1 {
-			return nil, refusal(number.wrong)
-		}
+	l := &listing{first: whole(a.Offset, 1), limit: whole(a.Limit, defaultEntries), depth: whole(a.Depth, defaultDepth)}
+	switch {
+	case l.first < 1:
+		return nil, refusal("offset must be a 1-indexed entry number")
+	case l.limit < 1:
+		return nil, refusal("limit must be greater than zero")
+	case l.depth < 1:
+		return nil, refusal("depth must be greater than zero")
 	}
 	return l, nil
 }
@@ -128,7 +106,7 @@ func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
 		return nil // what can't be listed is shown by its name alone
 	}
 	if err != nil {
-		return refusal(notOpened("directory", "it", err))
+		return notOpened("directory", "it", err)
 	}
 	for _, e := range entries {
 		l.show(e, level)
@@ -156,16 +134,16 @@ func (l *listing) show(e walk.Entry, level int) {
 	}
 }
 
-func (l *listing) String() (string, error) {
+func (l *listing) result() (tools.Result, error) {
 	switch {
 	case l.seen == 0:
 		l.text.WriteString("(nothing is in it, or nothing that git does not ignore)\n")
 	case l.shown == 0:
-		return "", refusal(fmt.Sprintf("offset exceeds directory entry count: there are %d to this depth", l.seen))
+		return tools.Result{}, refusal(fmt.Sprintf("offset exceeds directory entry count: there are %d to this depth", l.seen))
 	case l.more:
 		fmt.Fprintf(&l.text, "More than %d entries found; go on with offset %d\n", l.shown, l.first+l.shown)
 	}
-	return l.text.String(), nil
+	return tools.Result{Output: l.text.String()}, nil
 }
 
 func suffix(mode fs.FileMode) string {
@@ -186,11 +164,7 @@ func short(name string) string {
 	if len(name) <= longestName {
 		return name
 	}
-	end := longestName
-	for !utf8.RuneStart(name[end]) {
-		end--
-	}
-	return name[:end] + "…"
+	return strings.ToValidUTF8(name[:longestName], "") + "…"
 }
 
 // oneLine is a name or a path as one line of text, whatever bytes it has.

@@ -1,7 +1,8 @@
 package files
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,31 +17,35 @@ import (
 )
 
 // place finds the files and folders that calls name.
-type place struct {
-	dir      string
-	root     *os.Root
-	outputs  string
-	checkout Checkout
-	view     func() (*grants.View, error)
-}
+type place Options
 
 // refusal is why a file is not opened, in words for the model.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// answer has a call carried out under its arguments. A refusal becomes words for the
+func unreadable(name, why string) refusal {
+	return refusal(name + " can't be read: " + why)
+}
+
+func ofGit(name string) refusal {
+	return refusal(name + " is in git's own directory, which is not shown; use git commands to ask git")
+}
+
+// tool has calls carried out under their arguments. A refusal becomes words for the
 // model, which begin with the tool's name.
-func answer[A any](tool string, call tools.Call, do func(A) (tools.Result, error)) (tools.Result, error) {
-	var a A
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
-	result, err := do(a)
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return tools.Refuse(tool + ": " + string(refused)), nil
-	}
-	return result, err
+func tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
+	return tools.Tool{Spec: spec, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		var a A
+		if err := call.Arguments(&a); err != nil {
+			return tools.Result{}, err
+		}
+		result, err := do(ctx, a)
+		if refused, ok := errors.AsType[refusal](err); ok {
+			return tools.Refuse(spec.Name + ": " + string(refused)), nil
+		}
+		return result, err
+	}}
 }
 
 // spot is a path below an open root, not yet looked at.
@@ -68,54 +73,54 @@ func (p place) find(name string) (spot, error) {
 	}
 	path := filepath.Clean(name)
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.dir, path)
+		path = filepath.Join(p.Dir, path)
 	}
-	if inside, ok := below(p.outputs, path); ok {
-		root, err := os.OpenRoot(p.outputs)
+	if inside, ok := tools.Below(p.Outputs, path); ok {
+		root, err := os.OpenRoot(p.Outputs)
 		if err != nil {
 			return spot{}, refusal(fmt.Sprintf("there is no output %s", inside))
 		}
-		return spot{root: root, inside: inside, shown: inside, name: inside, base: p.outputs}, nil
+		return spot{root: root, inside: inside, shown: inside, name: inside, base: p.Outputs}, nil
 	}
 	var view *grants.View
-	if p.view != nil {
+	if p.View != nil {
 		var err error
-		if view, err = p.view(); err != nil {
+		if view, err = p.View(); err != nil {
 			return spot{}, err
 		}
 	}
-	inside, ok := below(p.dir, path)
+	inside, ok := tools.Below(p.Dir, path)
 	switch {
 	case !ok && view == nil:
-		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.dir))
+		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir))
 	case !ok:
 		return p.outside(view, path, name)
 	}
 	target := p.target(inside)
 	if inGitDirectory(inside) || inGitDirectory(target) {
-		return spot{}, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
+		return spot{}, ofGit(name)
 	}
-	if why := view.Hides(filepath.Join(p.dir, target)); why != "" { // whether it is there or not
-		return spot{}, refusal(fmt.Sprintf("%s can't be read: %s", name, why))
+	if why := view.Hides(filepath.Join(p.Dir, target)); why != "" { // whether it is there or not
+		return spot{}, unreadable(name, why)
 	}
-	return spot{root: p.root, inside: target, shown: inside, name: name, view: view}, nil
+	return spot{root: p.Root, inside: target, shown: inside, name: name, view: view}, nil
 }
 
 // outside finds what commands see at a path outside of the working directory.
 func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	at, inside, err := view.Locate(path)
 	if hidden := (*grants.NotShownError)(nil); errors.As(err, &hidden) {
-		return spot{}, refusal(fmt.Sprintf("%s can't be read: %s", name, hidden.Why))
+		return spot{}, unreadable(name, hidden.Why)
 	}
 	if err != nil {
-		return spot{}, refusal(notOpened("file", name, err))
+		return spot{}, notOpened("file", name, err)
 	}
 	if inGitDirectory(inside) || inGitDirectory(path) {
-		return spot{}, refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", name))
+		return spot{}, ofGit(name)
 	}
 	root, err := os.OpenRoot(at + "/") // which waits for no pipe
 	if err != nil {
-		return spot{}, refusal(notOpened("file", name, err))
+		return spot{}, notOpened("file", name, err)
 	}
 	return spot{root: root, inside: inside, shown: strings.TrimPrefix(path, "/"), name: name, base: "/", view: view}, nil
 }
@@ -139,7 +144,7 @@ func (p place) tree(at spot) (*tree, error) {
 		if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
 			return nil, refusal(at.name + " is not a directory")
 		}
-		return nil, refusal(notOpened("directory", at.name, err))
+		return nil, notOpened("directory", at.name, err)
 	}
 	left, err := p.rulesFor(at)
 	left.View = at.view
@@ -151,7 +156,7 @@ func (p place) tree(at spot) (*tree, error) {
 	}
 	opened, err := walk.Open(root, left)
 	if err != nil {
-		return nil, errors.Join(refusal(notOpened("directory", at.name, err)), root.Close())
+		return nil, errors.Join(notOpened("directory", at.name, err), root.Close())
 	}
 	return &tree{opened, root}, nil
 }
@@ -172,22 +177,22 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 	if at.base != "" {
 		return walk.Rules{All: true}, nil
 	}
-	top, prefix := p.root, "."
-	if above, ok := localTo(p.checkout.Top, p.dir); ok && above != "." {
-		opened, err := os.OpenRoot(p.checkout.Top)
+	top, prefix := p.Root, "."
+	if above, ok := tools.Below(p.Checkout.Top, p.Dir); ok && above != "." {
+		opened, err := os.OpenRoot(p.Checkout.Top)
 		if err != nil {
 			return walk.Rules{}, fmt.Errorf("open the checkout: %w", err)
 		}
 		defer opened.Close()
 		top, prefix = opened, above
 	}
-	return p.checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
+	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
 }
 
 // target is where a path in the working directory leads once links are
 // followed, relative to it; the path itself when that is not known.
 func (p place) target(inside string) string {
-	dir, err := filepath.EvalSymlinks(p.dir)
+	dir, err := filepath.EvalSymlinks(p.Dir)
 	if err != nil {
 		return inside
 	}
@@ -202,27 +207,6 @@ func (p place) target(inside string) string {
 	return target
 }
 
-// below gives path as relative to dir.
-func below(dir, path string) (inside string, ok bool) {
-	if dir == "" {
-		return "", false
-	}
-	if inside, ok = localTo(dir, path); ok {
-		return inside, true
-	}
-	// Where a folder above dir is a link (macOS's /tmp), the path may be spelt
-	// either way.
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return localTo(real, path)
-	}
-	return "", false
-}
-
-func localTo(dir, path string) (inside string, ok bool) {
-	inside, err := filepath.Rel(dir, path)
-	return inside, err == nil && filepath.IsLocal(inside)
-}
-
 // inGitDirectory ignores case: some file systems do.
 func inGitDirectory(inside string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(inside), "/") {
@@ -233,18 +217,31 @@ func inGitDirectory(inside string) bool {
 	return false
 }
 
-// open opens the regular file of a spot, and looks at where it really lies once
-// it is open: links in the working directory are commands'.
+// open opens the regular file of a spot without waiting for the other end of a
+// pipe. What it is and where it really lies is looked at once it is open: links in
+// the working directory are commands'.
 func (s spot) open() (*os.File, error) {
-	file, err := openRegular(s.root, s.inside, s.name)
+	file, err := s.root.OpenFile(s.inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, notOpened("file", s.name, err)
 	}
-	if err := s.mayShow(file); err != nil {
+	if err := cmp.Or(s.mustBeRegular(file), s.mayShow(file)); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return file, nil
+}
+
+func (s spot) mustBeRegular(file *os.File) error {
+	switch info, err := file.Stat(); {
+	case err != nil:
+		return notOpened("file", s.name, err)
+	case info.IsDir():
+		return refusal(s.name + " is a directory; name a file in it")
+	case !info.Mode().IsRegular():
+		return refusal(s.name + " is not a regular file")
+	}
+	return nil
 }
 
 // hiddenIn lists what of an open folder commands don't see. The error is a
@@ -255,7 +252,7 @@ func (s spot) hiddenIn(root *os.Root) ([]string, error) {
 	}
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, refusal(notOpened("directory", s.name, err))
+		return nil, notOpened("directory", s.name, err)
 	}
 	defer dir.Close()
 	if err := s.mayShow(dir); err != nil {
@@ -271,10 +268,10 @@ func (s spot) mayShow(file *os.File) error {
 		return nil
 	}
 	if inGitDirectory(realPath(file)) {
-		return refusal(fmt.Sprintf("%s is in git's own directory, which is not shown; use git commands to ask git", s.name))
+		return ofGit(s.name)
 	}
 	if why := s.view.HidesFile(file); why != "" {
-		return refusal(fmt.Sprintf("%s can't be read: %s", s.name, why))
+		return unreadable(s.name, why)
 	}
 	return nil
 }
@@ -289,39 +286,18 @@ func realPath(file *os.File) string {
 	return path
 }
 
-// openRegular opens a file without waiting for the other end of a pipe, and
-// only then looks at what it opened.
-func openRegular(root *os.Root, inside, name string) (*os.File, error) {
-	file, err := root.OpenFile(inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, refusal(notOpened("file", name, err))
-	}
-	info, err := file.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		return file, nil
-	}
-	file.Close()
-	switch {
-	case err != nil:
-		return nil, refusal(notOpened("file", name, err))
-	case info.IsDir():
-		return nil, refusal(name + " is a directory; name a file in it")
-	}
-	return nil, refusal(name + " is not a regular file")
-}
-
-func notOpened(kind, name string, err error) string {
+func notOpened(kind, name string, err error) refusal {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("there is no %s %s", kind, name)
+		return refusal(fmt.Sprintf("there is no %s %s", kind, name))
 	case errors.Is(err, fs.ErrPermission):
-		return "no permission to read " + name
+		return refusal("no permission to read " + name)
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err
 	}
 	if err.Error() == "path escapes from parent" { // os.Root has no error value for it
-		return name + " is a link that leads out of the working directory"
+		return refusal(name + " is a link that leads out of the working directory")
 	}
-	return fmt.Sprintf("%s can't be read: %v", name, err)
+	return unreadable(name, err.Error())
 }

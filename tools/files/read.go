@@ -51,9 +51,6 @@ var readSpec = tools.Spec{
 		`},"required":["file_path"],"additionalProperties":false}`),
 }
 
-// readFile is read_file.
-type readFile struct{ place }
-
 type readArguments struct {
 	Path   string         `json:"file_path"`
 	Offset *float64       `json:"offset"`
@@ -62,20 +59,14 @@ type readArguments struct {
 	Block  blockArguments `json:"indentation"`
 }
 
-func (readFile) Spec() tools.Spec { return readSpec }
-func (readFile) Mutates() bool    { return false }
-
-// Run reads a page of a file.
-func (r readFile) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return answer(readSpec.Name, call, func(a readArguments) (tools.Result, error) {
-		late, cancel := context.WithTimeout(ctx, readPatience)
-		defer cancel()
-		text, err := r.read(late, a)
-		if err != nil && late.Err() != nil && ctx.Err() == nil {
-			err = refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", a.Path, readPatience))
-		}
-		return tools.Result{Output: text}, err
-	})
+func (p place) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
+	late, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
+	text, err := p.read(late, a)
+	if err != nil && late.Err() != nil && ctx.Err() == nil {
+		err = refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", a.Path, readPatience))
+	}
+	return tools.Result{Output: text}, err
 }
 
 // until is a file that is read as long as ctx lasts: a line of it may have no end.
@@ -91,12 +82,12 @@ func (u until) Read(p []byte) (int, error) {
 	return u.file.Read(p)
 }
 
-func (r readFile) read(ctx context.Context, a readArguments) (string, error) {
+func (p place) read(ctx context.Context, a readArguments) (string, error) {
 	shown, err := a.part()
 	if err != nil {
 		return "", err
 	}
-	file, err := r.open(a.Path)
+	file, err := p.open(a.Path)
 	if err != nil {
 		return "", err
 	}
@@ -114,37 +105,25 @@ type part interface {
 }
 
 func (a readArguments) part() (part, error) {
-	offset, limit, err := a.span()
-	if err != nil {
-		return nil, err
-	}
-	if a.Mode == "indentation" {
+	offset, limit := whole(a.Offset, 1), whole(a.Limit, defaultLines)
+	switch {
+	case offset < 1:
+		return nil, refusal("offset must be a 1-indexed line number")
+	case limit < 1:
+		return nil, refusal("limit must be greater than zero")
+	case a.Mode == "indentation":
 		return a.Block.block(offset, limit)
 	}
 	return &page{first: offset, last: offset + limit - 1}, nil
 }
 
-// span is the first line and the number of lines that the call asks for.
-func (a readArguments) span() (offset, limit int, err error) {
-	offset, limit = 1, defaultLines
-	if a.Offset != nil {
-		offset = whole(*a.Offset)
+// whole makes a number to count by of what a call gives, which may be any number
+// or none.
+func whole(given *float64, otherwise int) int {
+	if given == nil {
+		return otherwise
 	}
-	if a.Limit != nil {
-		limit = whole(*a.Limit)
-	}
-	switch {
-	case offset < 1:
-		return 0, 0, refusal("offset must be a 1-indexed line number")
-	case limit < 1:
-		return 0, 0, refusal("limit must be greater than zero")
-	}
-	return offset, limit, nil
-}
-
-// whole makes a line number of any number.
-func whole(n float64) int {
-	return int(math.Floor(min(max(n, 0), math.MaxInt32)))
+	return int(math.Floor(min(max(*given, 0), math.MaxInt32)))
 }
 
 // page collects the lines first to last, as many as it has room for.

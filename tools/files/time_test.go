@@ -23,8 +23,8 @@ func TestASearchEndsInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	g := grepFiles{place: place{dir: dir, root: root}, patience: 0}
-	got, err := g.Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
+	g := grepFiles{place: place{Dir: dir, Root: root}, patience: 0}
+	got, err := tool(grepSpec, g.grep).Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
 	if err != nil || !got.Failed || !strings.Contains(got.Output, "narrow the search with path or include") {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -135,8 +135,8 @@ func (p *Patcher) below(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: there is no such directory", dir)
 	}
-	inside, err := filepath.Rel(realPath(p.options.Dir), real)
-	if err != nil || !filepath.IsLocal(inside) {
+	inside, ok := tools.Below(p.options.Dir, real)
+	if !ok {
 		return "", fmt.Errorf("%s is outside %s, where patches are applied", dir, p.options.Dir)
 	}
 	return filepath.ToSlash(inside), nil
@@ -152,13 +152,8 @@ func (p *Patcher) localize(patch *v4a.Patch) {
 }
 
 func (p *Patcher) local(name string) string {
-	if !filepath.IsAbs(name) {
-		return name
-	}
-	for _, dir := range []string{p.options.Dir, realPath(p.options.Dir)} {
-		if inside, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(inside) {
-			return filepath.ToSlash(inside)
-		}
+	if inside, ok := tools.Below(p.options.Dir, name); ok && filepath.IsAbs(name) {
+		return filepath.ToSlash(inside)
 	}
 	return name
 }

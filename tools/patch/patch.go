@@ -40,19 +40,24 @@ type Options struct {
 	Journal func(paths []string) (done func(applied bool), err error)
 }
 
-// Patcher is the tool. It also applies patches that come in other ways than by
-// a call of the tool, by the same rules.
+// Patcher applies patches, those of calls of its tool and those that come in other
+// ways, by the same rules.
 type Patcher struct{ options Options }
 
-// New makes the tool.
+// New makes a Patcher.
 func New(o Options) *Patcher { return &Patcher{o} }
+
+// Tool makes the tool. Each call of it changes files.
+func (p *Patcher) Tool() tools.Tool {
+	return tools.Tool{Spec: spec(p.options.Offer), Mutates: true, Run: p.run}
+}
 
 const name = "apply_patch"
 
-// Spec tells of a tool that the model knows, of a freeform tool, or of a
+// spec tells of a tool that the model knows, of a freeform tool, or of a
 // function that takes the patch as its one argument and says how to write it.
-func (p *Patcher) Spec() tools.Spec {
-	switch p.options.Offer {
+func spec(offer tools.Form) tools.Spec {
+	switch offer {
 	case tools.Operation:
 		return tools.Spec{Name: name, Builtin: name}
 	case tools.Freeform:
@@ -71,12 +76,9 @@ func (p *Patcher) Spec() tools.Spec {
 	}
 }
 
-// Mutates says that each call changes files.
-func (*Patcher) Mutates() bool { return true }
-
-// Run applies a patch as a whole, or changes nothing. The output of an
+// run applies a patch as a whole, or changes nothing. The output of an
 // operation has no header: its item has a status.
-func (p *Patcher) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	if call.Form == tools.Operation {
 		return p.operate(ctx, call.Input)
 	}
@@ -99,10 +101,8 @@ func patchText(call tools.Call) (string, error) {
 	var arguments struct {
 		Input string `json:"input"`
 	}
-	if err := json.Unmarshal([]byte(call.Input), &arguments); err != nil {
-		return "", fmt.Errorf("read arguments: %w", err)
-	}
-	return arguments.Input, nil
+	err := call.Arguments(&arguments)
+	return arguments.Input, err
 }
 
 // layout is the reference implementation's, which models know.

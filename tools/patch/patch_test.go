@@ -40,7 +40,7 @@ func newWorkplace(t *testing.T, o patch.Options) workplace {
 			t.Fatal(err)
 		}
 	}
-	return workplace{o.Dir, &tools.Dispatcher{Registry: tools.New(patch.New(o)), Outputs: new(tools.Outputs)}}
+	return workplace{o.Dir, &tools.Dispatcher{Registry: tools.New(patch.New(o).Tool()), Outputs: new(tools.Outputs)}}
 }
 
 func (w workplace) apply(ctx context.Context, call tools.Call) tools.Result {
@@ -421,17 +421,17 @@ func TestACancelledPatchIsAborted(t *testing.T) {
 }
 
 func TestSpecs(t *testing.T) {
-	freeform, function := patch.New(patch.Options{Offer: tools.Freeform}), patch.New(patch.Options{})
-	if s := freeform.Spec(); s.Grammar == nil || s.Grammar.Syntax != "lark" || !strings.Contains(s.Grammar.Definition, "*** Begin Patch") || s.Parameters != nil {
+	freeform, function := patch.New(patch.Options{Offer: tools.Freeform}).Tool(), patch.New(patch.Options{}).Tool()
+	if s := freeform.Spec; s.Grammar == nil || s.Grammar.Syntax != "lark" || !strings.Contains(s.Grammar.Definition, "*** Begin Patch") || s.Parameters != nil {
 		t.Errorf("freeform: %+v", s)
 	}
-	if s := function.Spec(); s.Grammar != nil || !json.Valid(s.Parameters) || !strings.Contains(s.Description, "*** Begin Patch") {
+	if s := function.Spec; s.Grammar != nil || !json.Valid(s.Parameters) || !strings.Contains(s.Description, "*** Begin Patch") {
 		t.Errorf("function: %+v", s)
 	}
-	if diff := cmp.Diff(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Spec()); diff != "" {
+	if diff := cmp.Diff(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Tool().Spec); diff != "" {
 		t.Errorf("built-in (-want +got):\n%s", diff)
 	}
-	if !freeform.Mutates() || !function.Mutates() {
+	if !freeform.Mutates || !function.Mutates {
 		t.Error("apply_patch does not mutate")
 	}
 }

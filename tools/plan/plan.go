@@ -34,10 +34,6 @@ type Plan struct {
 	Steps       []Step `json:"plan"`
 }
 
-// New makes the tool. take gets each plan that passed the checks; its error
-// fails the call.
-func New(take func(Plan) error) tools.Tool { return updatePlan{take} }
-
 var spec = tools.Spec{
 	Name: "update_plan",
 	Description: "Sets the task's plan: all its steps, each with a status. At most one step is in_progress at a time. " +
@@ -51,24 +47,22 @@ var spec = tools.Spec{
 		`},"required":["plan"],"additionalProperties":false}`),
 }
 
-type updatePlan struct{ take func(Plan) error }
-
-func (updatePlan) Spec() tools.Spec { return spec }
-func (updatePlan) Mutates() bool    { return true }
-
-// Run checks the plan and hands it on.
-func (u updatePlan) Run(_ context.Context, call tools.Call) (tools.Result, error) {
-	var p Plan
-	if err := json.Unmarshal([]byte(call.Input), &p); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
-	if problem := p.problem(); problem != "" {
-		return tools.Refuse("update_plan: " + problem), nil
-	}
-	if err := u.take(p); err != nil {
-		return tools.Result{}, fmt.Errorf("take the plan: %w", err)
-	}
-	return tools.Result{Output: "Plan updated"}, nil
+// New makes the tool. take gets each plan that passed the checks; its error
+// fails the call.
+func New(take func(Plan) error) tools.Tool {
+	return tools.Tool{Spec: spec, Mutates: true, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
+		var p Plan
+		if err := call.Arguments(&p); err != nil {
+			return tools.Result{}, err
+		}
+		if problem := p.problem(); problem != "" {
+			return tools.Refuse("update_plan: " + problem), nil
+		}
+		if err := take(p); err != nil {
+			return tools.Result{}, fmt.Errorf("take the plan: %w", err)
+		}
+		return tools.Result{Output: "Plan updated"}, nil
+	}}
 }
 
 // problem is what the schema cannot say.

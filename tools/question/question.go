@@ -24,11 +24,6 @@ type Option struct {
 	Description string `json:"description"`
 }
 
-// New makes the tool. pass hands questions on to where somebody will answer
-// them after the run; its error fails the call. It is nil where nobody will:
-// the model then has to decide itself.
-func New(pass func(context.Context, []Question) error) tools.Tool { return requestUserInput{pass} }
-
 var spec = tools.Spec{
 	Name: "request_user_input",
 	Description: "Asks the user questions. In this run no user is there, and nobody answers: " +
@@ -52,13 +47,6 @@ var spec = tools.Spec{
 		`},"required":["questions"]}`),
 }
 
-type requestUserInput struct {
-	pass func(context.Context, []Question) error
-}
-
-func (requestUserInput) Spec() tools.Spec { return spec }
-func (r requestUserInput) Mutates() bool  { return r.pass != nil }
-
 const (
 	nobody = "request_user_input: nobody is there to answer; this run has no user. Decide now, by yourself: " +
 		"take what the task, the code and its tests make most likely, and of equal choices the one that is easiest to undo. " +
@@ -67,22 +55,26 @@ const (
 		"and say in your last message what is open."
 )
 
-// Run answers that nobody is there.
-func (r requestUserInput) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Questions []Question `json:"questions"`
-	}
-	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
-		return tools.Result{}, fmt.Errorf("read arguments: %w", err)
-	}
-	if len(a.Questions) == 0 {
-		return tools.Refuse("request_user_input: questions is empty"), nil
-	}
-	if r.pass == nil {
-		return tools.Refuse(nobody), nil
-	}
-	if err := r.pass(ctx, a.Questions); err != nil {
-		return tools.Result{}, fmt.Errorf("hand on the questions: %w", err)
-	}
-	return tools.Result{Output: passed, Detail: map[string]any{"questions": a.Questions}}, nil
+// New makes the tool. pass hands questions on to where somebody will answer
+// them after the run; its error fails the call. It is nil where nobody will:
+// the model then has to decide itself.
+func New(pass func(context.Context, []Question) error) tools.Tool {
+	return tools.Tool{Spec: spec, Mutates: pass != nil, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		var a struct {
+			Questions []Question `json:"questions"`
+		}
+		if err := call.Arguments(&a); err != nil {
+			return tools.Result{}, err
+		}
+		if len(a.Questions) == 0 {
+			return tools.Refuse("request_user_input: questions is empty"), nil
+		}
+		if pass == nil {
+			return tools.Refuse(nobody), nil
+		}
+		if err := pass(ctx, a.Questions); err != nil {
+			return tools.Result{}, fmt.Errorf("hand on the questions: %w", err)
+		}
+		return tools.Result{Output: passed, Detail: map[string]any{"questions": a.Questions}}, nil
+	}}
 }

@@ -46,7 +46,7 @@ func TestQuestionsAreHandedOn(t *testing.T) {
 	if diff := cmp.Diff(want, passed); diff != "" {
 		t.Error(diff)
 	}
-	if !tool.Mutates() || question.New(nil).Mutates() {
+	if !tool.Mutates || question.New(nil).Mutates {
 		t.Error("only handing on has an effect")
 	}
 }

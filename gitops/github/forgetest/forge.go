@@ -1,11 +1,22 @@
+// Package forgetest serves repositories, issues and pull requests as GitHub
+// does, for tests: the REST and GraphQL calls that agent-ci makes, and real git
+// over smart HTTP on the same loopback server. It owns a state that requests
+// change and tests read. It knows nothing of agent-ci.
+//
+// What it answers fits GitHub's published description of its REST API; where
+// that is silent (which request is refused, and in which words), it follows
+// what github.com does.
 package forgetest
 
 import (
+	"bytes"
 	"cmp"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +34,6 @@ const (
 // octocat is who stands for an author that a test leaves out.
 var octocat = User{Login: "octocat", ID: 583231, Type: "User"}
 
-// Options says what a Forge is like.
 type Options struct {
 	Token string // the one that is let in; "" means one of the Forge's own
 	User  User   // whose token it is; the zero User means octocat
@@ -84,7 +94,6 @@ func New(t testing.TB, o Options) *Forge {
 	return f
 }
 
-// Requests are all requests so far.
 func (f *Forge) Requests() []Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,46 +101,47 @@ func (f *Forge) Requests() []Request {
 }
 
 // ServeHTTP answers one request. The body is read first, whatever the answer:
-// a client that is still writing would lose it.
+// a client that is still writing would lose it, and CGI takes none in chunks, as
+// git sends large packs.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, "the body ends early", http.StatusBadRequest)
 		return
 	}
-	call := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
-	request, reply, found := f.arrive(call)
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	request, reply, found := f.arrive(r, body)
 	if found && !reply.Late {
 		reply.write(w)
 		return
 	}
 	f.watched(w, request, func(w http.ResponseWriter) {
 		if found {
-			f.serve(httptest.NewRecorder(), call)
+			f.serve(httptest.NewRecorder(), r)
 			reply.write(w)
 			return
 		}
-		f.serve(w, call)
+		f.serve(w, r)
 	})
 }
 
-func (f *Forge) serve(w http.ResponseWriter, c *call) {
-	if repository, service, found := f.gitService(c.Request); found {
-		f.serveGit(w, c, repository, service)
+func (f *Forge) serve(w http.ResponseWriter, r *http.Request) {
+	if repository, service, found := f.gitService(r); found {
+		f.serveGit(w, r, repository, service)
 		return
 	}
-	f.mux.ServeHTTP(w, c.WithContext(withCall(c.Context(), c)))
+	f.mux.ServeHTTP(w, r)
 }
 
-// arrive notes a call and finds the fault that is to be its answer.
-func (f *Forge) arrive(c *call) (Request, Reply, bool) {
+// arrive notes a request and finds the fault that is to be its answer.
+func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	request := Request{
-		Method: c.Method, Path: strings.TrimPrefix(c.URL.Path, restPrefix),
-		Authorized: c.credentials == right, Body: c.body,
+		Method: r.Method, Path: strings.TrimPrefix(r.URL.Path, restPrefix),
+		Authorized: f.credentialsOf(r) == right, Body: body,
 	}
-	if _, _, found := f.gitService(c.Request); found {
+	if _, _, found := f.gitService(r); found {
 		request.Body = nil
 	}
 	f.requests = append(f.requests, request)
@@ -150,4 +160,90 @@ func (f *Forge) newID() int64 {
 func (f *Forge) now() time.Time {
 	f.clock = f.clock.Add(time.Second)
 	return f.clock
+}
+
+// Reply is an answer that a test sets.
+type Reply struct {
+	Status int // 0 means 200; -1 ends the connection without an answer
+	Header http.Header
+	Body   string // JSON, unless Header says otherwise
+	// Late says that the request is carried out all the same, and this comes in
+	// the place of its answer.
+	Late bool
+}
+
+type fault struct {
+	method, pattern string
+	reply           Reply
+	left            int
+}
+
+// On answers the next requests that match with reply, times times, before
+// anything of the forge is looked at. The path is that of Request.Path, or a
+// pattern of path.Match; several faults for one request come in the order in
+// which they were set.
+func (f *Forge) On(method, path string, reply Reply, times int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, &fault{method, path, reply, times})
+}
+
+func (f *Forge) takeFault(method, name string) (Reply, bool) {
+	for _, each := range f.faults {
+		if each.left > 0 && each.method == method && each.matches(name) {
+			each.left--
+			return each.reply, true
+		}
+	}
+	return Reply{}, false
+}
+
+func (f *fault) matches(name string) bool {
+	matched, err := path.Match(f.pattern, name)
+	return f.pattern == name || err == nil && matched
+}
+
+func (r Reply) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	for name, values := range maps.All(r.Header) {
+		w.Header()[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if r.Status < 0 {
+		panic(http.ErrAbortHandler)
+	}
+	if r.Status != 0 {
+		w.WriteHeader(r.Status)
+	}
+	_, _ = io.WriteString(w, r.Body)
+}
+
+// Watch calls before and after with each request, before anything is done about
+// it and after it was carried out, before its answer; nil calls nothing. Where
+// before gives false the connection ends, and nothing is done. A request that a
+// fault answers is not carried out either.
+func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after = before, after
+}
+
+// watched serves a request between the calls of Watch. Its answer is held until
+// both have returned.
+func (f *Forge) watched(w http.ResponseWriter, request Request, serve func(http.ResponseWriter)) {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	if before != nil && !before(request) {
+		panic(http.ErrAbortHandler)
+	}
+	if after == nil {
+		serve(w)
+		return
+	}
+	held := httptest.NewRecorder()
+	serve(held)
+	after(request)
+	maps.Copy(w.Header(), held.Header())
+	w.WriteHeader(held.Code)
+	_, _ = held.Body.WriteTo(w)
 }

@@ -9,7 +9,33 @@ import (
 	"strings"
 )
 
-// Git objects that are made by REST, as the git program makes them.
+// Branches and objects of git, read and made by the git program.
+
+func getRef(f *Forge, c *call) answer {
+	if c.repository.empty() {
+		return failure(http.StatusConflict, "Git Repository is empty.")
+	}
+	branch, isBranch := strings.CutPrefix(c.PathValue("ref"), "heads/")
+	if !isBranch {
+		return notFound()
+	}
+	sha, found := c.repository.branch(branch)
+	if !found {
+		return notFound()
+	}
+	return ok(f.showRef(c.repository, branch, sha))
+}
+
+func getCommit(f *Forge, c *call) answer {
+	if c.repository.empty() {
+		return failure(http.StatusConflict, "Git Repository is empty.")
+	}
+	found, known := c.repository.commit(c.PathValue("sha"))
+	if !known {
+		return notFound()
+	}
+	return ok(f.showCommit(c.repository, found))
+}
 
 func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answer {
 	content := sent.Content
@@ -35,7 +61,6 @@ type treeChange struct {
 	Content          *string
 }
 
-// newTree is the body of a request for a tree.
 type newTree struct {
 	Base string `json:"base_tree"`
 	Tree []treeChange
@@ -63,10 +88,12 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 	if err != nil {
 		return unprocessable("tree.sha is not valid: " + err.Error())
 	}
-	c.SetPathValue("sha", strings.TrimSpace(out))
-	reply := getTree(f, c)
-	reply.status = http.StatusCreated
-	return reply
+	id := strings.TrimSpace(out)
+	listing, err := r.runGit("ls-tree", "-z", "-l", "--full-tree", id)
+	if err != nil {
+		return failure(http.StatusInternalServerError, err.Error())
+	}
+	return created(f.showTree(r, id, listing))
 }
 
 func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
@@ -104,7 +131,6 @@ func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
 	return answer{}, false
 }
 
-// newCommit is the body of a request for a commit.
 type newCommit struct {
 	Message, Tree     string
 	Parents           []string

@@ -25,15 +25,7 @@ type graphQLRequest struct {
 	Variables map[string]any
 }
 
-func (f *Forge) answerGraphQL(w http.ResponseWriter, r *http.Request) {
-	c := callOf(r)
-	f.mu.Lock()
-	reply := f.mutate(c)
-	f.mu.Unlock()
-	f.send(w, c, reply)
-}
-
-func (f *Forge) mutate(c *call) answer {
+func answerGraphQL(f *Forge, c *call) answer {
 	switch c.credentials {
 	case wrong:
 		return badCredentials()

@@ -9,7 +9,6 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-// issueEdit is the body of a request that changes an issue; nil stays.
 type issueEdit struct {
 	Title, Body, State *string
 	Milestone          *int
@@ -23,17 +22,14 @@ func editIssue(f *Forge, c *call, edit issueEdit) answer {
 		if *edit.Milestone < 1 || *edit.Milestone > len(c.repository.milestones) {
 			return invalid(reason{Resource: "Issue", Field: "milestone", Code: "invalid"})
 		}
-		c.issue.milestone = *edit.Milestone
+		c.issue.milestone = c.repository.milestones[*edit.Milestone-1].title
 	}
 	return getIssue(f, c)
 }
 
 // edit changes what issues and pull requests have both; nil stays.
 func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
-	if reply, bad := tooLong("title", title, maxTitle); bad {
-		return reply, true
-	}
-	if reply, bad := tooLong("body", body, maxText); bad {
+	if reply, bad := tooLong(title, body); bad {
 		return reply, true
 	}
 	if state != nil && *state != "open" && *state != "closed" {
@@ -61,14 +57,13 @@ func listComments(f *Forge, c *call) answer {
 	})
 }
 
-// commentText is the body of a request with a comment.
 type commentText struct{ Body string }
 
 func (t commentText) refused() (answer, bool) {
 	if strings.TrimSpace(t.Body) == "" {
 		return refuse("IssueComment", "body", "Body cannot be blank"), true
 	}
-	return tooLong("body", &t.Body, maxText)
+	return tooLong(nil, &t.Body)
 }
 
 func createComment(f *Forge, c *call, sent commentText) answer {
@@ -144,9 +139,5 @@ func union(list, more []string) []string {
 }
 
 func listMilestones(f *Forge, c *call) answer {
-	list := c.repository.milestones
-	if state := c.URL.Query().Get("state"); state == "closed" {
-		list = nil
-	}
-	return page(f, c, list, func(m milestone) object { return f.showMilestone(c.repository, m) })
+	return page(f, c, c.repository.milestones, func(m milestone) object { return f.showMilestone(c.repository, m) })
 }

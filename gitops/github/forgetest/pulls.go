@@ -46,7 +46,6 @@ func sortPulls(c *call, list []*issue) {
 	}
 }
 
-// newPull is the body of a request for a pull request.
 type newPull struct {
 	Title, Body, Head, Base string
 	Draft                   bool
@@ -76,10 +75,7 @@ func (n newPull) refused(r *Repository) (answer, bool) {
 	if n.Title == "" {
 		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true
 	}
-	if reply, bad := tooLong("title", &n.Title, maxTitle); bad {
-		return reply, true
-	}
-	if reply, bad := tooLong("body", &n.Body, maxText); bad {
+	if reply, bad := tooLong(&n.Title, &n.Body); bad {
 		return reply, true
 	}
 	base, found := r.branch(n.Base)
@@ -144,7 +140,6 @@ func (p *pull) cannotReopen(r *Repository) (answer, bool) {
 	return answer{}, false
 }
 
-// reviewersRequest is the body of a request for reviews.
 type reviewersRequest struct {
 	Reviewers []string
 	Teams     []string `json:"team_reviewers"`
@@ -164,4 +159,10 @@ func requestReviewers(f *Forge, c *call, sent reviewersRequest) answer {
 	p.reviewers, p.teams = union(p.reviewers, sent.Reviewers), union(p.teams, sent.Teams)
 	c.issue.updated = f.now()
 	return created(f.showPull(c.repository, c.issue))
+}
+
+func listReviewComments(f *Forge, c *call) answer {
+	return page(f, c, c.issue.pull.reviewComments, func(each *reviewComment) object {
+		return f.showReviewComment(c.repository, c.issue, each)
+	})
 }

@@ -19,7 +19,6 @@ type Repository struct {
 	DefaultBranch string
 	Private       bool
 	Archived      bool // nothing can be changed
-	Fork          bool
 	// Collaborators are who can be assigned and asked for a review; nil means
 	// everybody.
 	Collaborators []string
@@ -98,7 +97,6 @@ func (r *Repository) AddIssue(i Issue) int {
 	return added.Number
 }
 
-// add keeps an issue under its number.
 func (r *Repository) add(i Issue) *issue {
 	now := r.forge.now()
 	state := cmp.Or(i.State, "open")
@@ -130,14 +128,13 @@ func (r *Repository) AddMilestone(title string) int {
 	return added.number
 }
 
-// PullRequests are all pull requests, by number.
 func (r *Repository) PullRequests() []PullRequest {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	var list []PullRequest
 	for _, i := range r.issues {
 		if i.pull != nil {
-			list = append(list, r.exported(i))
+			list = append(list, i.exported())
 		}
 	}
 	return list
@@ -151,9 +148,9 @@ func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	i := r.knownPull(number)
-	p := r.exported(i)
+	p := i.exported()
 	change(&p)
-	r.take(i, p, r.forge.now())
+	i.take(p, r.forge.now())
 }
 
 // SetIssue changes an issue, except for its number and comments, as an edit
@@ -180,16 +177,15 @@ func (r *Repository) AddComment(number int, c Comment) int64 {
 	return r.comment(r.knownIssue(number), c).ID
 }
 
-// EditComment replaces the text of a comment, as its author does.
-func (r *Repository) EditComment(id int64, body string) {
+// AddReviewComment adds a comment on the diff of a pull request and gives its id.
+func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
-	_, found := r.commentByID(id)
-	if found == nil {
-		r.forge.t.Fatalf("%s/%s has no comment %d", r.Owner, r.Name, id)
-	}
-	found.Body, found.updated = body, r.forge.now()
+	i := r.knownPull(number)
+	added := &reviewComment{c, r.forge.newID(), r.forge.now()}
+	i.pull.reviewComments = append(i.pull.reviewComments, added)
+	return added.id
 }
 
 // Comments are the comments of an issue or pull request, oldest first; nil
@@ -234,18 +230,6 @@ func (r *Repository) knownPull(number int) *issue {
 		r.forge.t.Fatalf("%s/%s has no pull request #%d", r.Owner, r.Name, number)
 	}
 	return i
-}
-
-func (r *Repository) milestoneTitle(number int) string {
-	if number == 0 {
-		return ""
-	}
-	return r.milestones[number-1].title
-}
-
-func (r *Repository) milestoneNumber(title string) int {
-	at := slices.IndexFunc(r.milestones, func(m milestone) bool { return m.title == title })
-	return at + 1
 }
 
 func (r *Repository) collaborator(login string) bool {

@@ -30,9 +30,12 @@ type describedRequest struct {
 // descriptions are by route.
 type descriptions map[string]describedRequest
 
-var requestsByRoute = sync.OnceValues(func() (descriptions, error) {
+var requestsByRoute = sync.OnceValue(func() descriptions {
 	var all descriptions
-	return all, json.Unmarshal(describedRequests, &all)
+	if err := json.Unmarshal(describedRequests, &all); err != nil {
+		panic(err)
+	}
+	return all
 })
 
 // Undescribed are the requests so far that GitHub's description does not have,
@@ -46,12 +49,7 @@ func (f *Forge) Undescribed() []string {
 
 // note compares a request with the description; the forge is locked.
 func (f *Forge) note(route string, c *call) {
-	all, err := requestsByRoute()
-	if err != nil {
-		f.undescribed = append(f.undescribed, err.Error())
-		return
-	}
-	for _, wrong := range all.wrong(route, c.Request, c.body) {
+	for _, wrong := range requestsByRoute().wrong(route, c.Request, c.body) {
 		f.undescribed = append(f.undescribed, route+": "+wrong)
 	}
 }
@@ -59,17 +57,14 @@ func (f *Forge) note(route string, c *call) {
 // Wrong says what GitHub's description does not have of a request with a body to
 // its REST API, whose path is that of api.github.com. It is for tests that answer
 // themselves.
-func Wrong(r *http.Request, body []byte) ([]string, error) {
-	all, err := requestsByRoute()
-	if err != nil {
-		return nil, err
-	}
+func Wrong(r *http.Request, body []byte) []string {
+	all := requestsByRoute()
 	var mux http.ServeMux
 	for route := range all {
 		mux.Handle(route, http.NotFoundHandler())
 	}
 	_, route := mux.Handler(r)
-	return all.wrong(route, r, body), nil
+	return all.wrong(route, r, body)
 }
 
 // wrong says what is not described of a request to a route.
@@ -95,16 +90,13 @@ func (d descriptions) wrong(route string, r *http.Request, body []byte) []string
 	return wrong
 }
 
-// noteUnknown notes a call of the API that the forge does not know: it can't say
+// answerUnknown notes a call of the API that the forge does not know: it can't say
 // that GitHub does.
-func (f *Forge) noteUnknown(r *http.Request) {
-	path, ofAPI := strings.CutPrefix(r.URL.Path, restPrefix)
-	if !ofAPI {
-		return
+func answerUnknown(f *Forge, c *call) answer {
+	if path, ofAPI := strings.CutPrefix(c.URL.Path, restPrefix); ofAPI {
+		f.undescribed = append(f.undescribed, fmt.Sprintf("%s %s: the forge knows no such call", c.Method, path))
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.undescribed = append(f.undescribed, fmt.Sprintf("%s %s: the forge knows no such call", r.Method, path))
+	return notFound()
 }
 
 // wrongBody says why a body has none of the forms that it may have.

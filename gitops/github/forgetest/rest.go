@@ -1,12 +1,14 @@
 package forgetest
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // call is a request with what the forge knows of it.
@@ -19,22 +21,13 @@ type call struct {
 	comment     *comment
 }
 
-type callKey struct{}
-
-func withCall(ctx context.Context, c *call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
 // handler answers a call; the forge is locked meanwhile.
 type handler func(*Forge, *call) answer
 
-// routes are the REST calls that the forge knows.
 var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}":                                     getRepository,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
-	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
-	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
 	"POST /repos/{owner}/{repo}/git/blobs":                          reading(createBlob),
 	"POST /repos/{owner}/{repo}/git/trees":                          reading(createTree),
 	"POST /repos/{owner}/{repo}/git/commits":                        reading(createCommit),
@@ -61,35 +54,32 @@ var routes = map[string]handler{
 func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
-		f.mux.HandleFunc(method+" "+restPrefix+path, func(w http.ResponseWriter, r *http.Request) {
-			f.answerREST(w, r, pattern, handle)
-		})
+		f.mux.HandleFunc(method+" "+restPrefix+path, f.answered(func(f *Forge, c *call) answer {
+			f.note(pattern, c)
+			if reply, refused := f.admit(c); refused {
+				return reply
+			}
+			return handle(f, c)
+		}))
 	}
-	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answerViewer)
-	f.mux.HandleFunc("POST "+graphQLPath, f.answerGraphQL)
-	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f.noteUnknown(r)
-		f.send(w, callOf(r), notFound())
-	})
+	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answered(getViewer))
+	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
+	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
-func callOf(r *http.Request) *call {
-	c := r.Context().Value(callKey{}).(*call)
-	c.Request = r // with the values of the path
-	return c
+// answered serves the requests that handle answers.
+func (f *Forge) answered(handle handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // which ServeHTTP holds in memory
+		c := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
+		f.mu.Lock()
+		reply := handle(f, c)
+		f.mu.Unlock()
+		f.send(w, c, reply)
+	}
 }
 
-func (f *Forge) answerREST(w http.ResponseWriter, r *http.Request, route string, handle handler) {
-	c := callOf(r)
-	f.mu.Lock()
-	f.note(route, c)
-	reply, refused := f.admit(c)
-	if !refused {
-		reply = handle(f, c)
-	}
-	f.mu.Unlock()
-	f.send(w, c, reply)
-}
+func getRepository(f *Forge, c *call) answer { return ok(f.showFullRepository(c.repository)) }
 
 // admit finds the repository of a call and says why the call is refused.
 func (f *Forge) admit(c *call) (answer, bool) {
@@ -174,4 +164,121 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	}
 	w.WriteHeader(reply.status)
 	_ = json.NewEncoder(w).Encode(reply.body)
+}
+
+const documentation = "https://docs.github.com/rest"
+
+type object = map[string]any
+
+type answer struct {
+	status int
+	body   any
+	link   string // the Link header
+}
+
+func ok(body any) answer      { return answer{status: http.StatusOK, body: body} }
+func created(body any) answer { return answer{status: http.StatusCreated, body: body} }
+
+func failure(status int, message string) answer {
+	return answer{status: status, body: object{
+		"message": message, "documentation_url": documentation, "status": strconv.Itoa(status),
+	}}
+}
+
+func notFound() answer       { return failure(http.StatusNotFound, "Not Found") }
+func badCredentials() answer { return failure(http.StatusUnauthorized, "Bad credentials") }
+
+// reason is one of those that a refused write gives.
+type reason struct {
+	Resource string `json:"resource"`
+	Field    string `json:"field,omitempty"`
+	Code     string `json:"code"`
+	Message  string `json:"message,omitempty"`
+}
+
+func invalid(reasons ...reason) answer {
+	reply := unprocessable("Validation Failed")
+	reply.body.(object)["errors"] = reasons
+	return reply
+}
+
+// unprocessable lacks the status that other failures have in their body: the
+// description does not have it.
+func unprocessable(message string) answer {
+	return answer{status: http.StatusUnprocessableEntity, body: object{"message": message, "documentation_url": documentation}}
+}
+
+// refuse says which field of a resource is wrong in words of its own.
+func refuse(resource, field, message string, args ...any) answer {
+	return invalid(reason{Resource: resource, Field: field, Code: "custom", Message: fmt.Sprintf(message, args...)})
+}
+
+const (
+	maxText  = 65536
+	maxTitle = 256
+
+	defaultPage = 30
+	maxPage     = 100
+)
+
+// tooLong refuses texts that are longer than GitHub takes them; nil fits.
+func tooLong(title, body *string) (answer, bool) {
+	switch {
+	case title != nil && utf8.RuneCountInString(*title) > maxTitle:
+		return refuse("Issue", "title", "title is too long (maximum is %d characters)", maxTitle), true
+	case body != nil && utf8.RuneCountInString(*body) > maxText:
+		return refuse("Issue", "body", "body is too long (maximum is %d characters)", maxText), true
+	}
+	return answer{}, false
+}
+
+// reading decodes the body of a call for who answers it.
+func reading[T any](handle func(*Forge, *call, T) answer) handler {
+	return func(f *Forge, c *call) answer {
+		var sent T
+		if err := json.Unmarshal(c.body, &sent); err != nil {
+			return unprocessable("Invalid request.\n\n" + err.Error())
+		}
+		return handle(f, c, sent)
+	}
+}
+
+// page answers with the part of a list that the query asks for.
+func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
+	size := queryNumber(c, "per_page", defaultPage)
+	size = min(size, maxPage)
+	number := queryNumber(c, "page", 1)
+	last := max((len(list)+size-1)/size, 1)
+	from := min((number-1)*size, len(list))
+	to := min(from+size, len(list))
+	reply := ok(showAll(list[from:to], show))
+	reply.link = pageLinks(f, c, number, last)
+	return reply
+}
+
+func queryNumber(c *call, name string, fallback int) int {
+	number, err := strconv.Atoi(c.URL.Query().Get(name))
+	if err != nil || number < 1 {
+		return fallback
+	}
+	return number
+}
+
+// pageLinks is the Link header of RFC 8288 that GitHub pages with.
+func pageLinks(f *Forge, c *call, number, last int) string {
+	var links []string
+	link := func(to int, relation string) {
+		query := c.URL.Query()
+		query.Set("page", strconv.Itoa(to))
+		links = append(links, fmt.Sprintf("<%s%s?%s>; rel=%q", f.URL, c.URL.EscapedPath(), query.Encode(), relation))
+	}
+	if number > 1 {
+		link(number-1, "prev")
+		link(1, "first")
+	}
+	if number < last {
+		link(number+1, "next")
+		link(last, "last")
+	}
+	return strings.Join(links, ", ")
 }

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
 func (f *Forge) apiURL(r *Repository) string  { return f.APIURL + "/repos/" + r.fullName() }
 func (f *Forge) pageURL(r *Repository) string { return f.URL + "/" + r.fullName() }
-
-func pathEscape(name string) string { return url.PathEscape(name) }
 
 // repositoryURLs are the addresses of a repository, below that of the
 // repository.
@@ -34,7 +33,7 @@ var repositoryURLs = map[string]string{
 // repositoryConstants are what is the same for each repository here.
 var repositoryConstants = object{
 	"description": nil, "homepage": nil, "language": nil, "mirror_url": nil, "license": nil,
-	"has_issues": true, "has_projects": true, "has_wiki": false, "has_pages": false, "has_downloads": true,
+	"fork": false, "has_issues": true, "has_projects": true, "has_wiki": false, "has_pages": false, "has_downloads": true,
 	"has_discussions": false, "disabled": false, "is_template": false, "web_commit_signoff_required": false,
 	"allow_forking": true, "topics": []string{}, "size": 1,
 	"forks": 0, "forks_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0,
@@ -54,7 +53,7 @@ func (f *Forge) showRepository(r *Repository) object {
 		"owner": f.showUser(User{Login: r.Owner, Type: "Organization"}), "private": r.Private, "visibility": "public",
 		"html_url": f.pageURL(r), "clone_url": f.pageURL(r) + ".git", "svn_url": f.pageURL(r),
 		"git_url": "git" + strings.TrimPrefix(f.pageURL(r), "http") + ".git", "ssh_url": "git@127.0.0.1:" + r.fullName() + ".git",
-		"default_branch": r.DefaultBranch, "archived": r.Archived, "fork": r.Fork,
+		"default_branch": r.DefaultBranch, "archived": r.Archived,
 		"open_issues": r.open(), "open_issues_count": r.open(),
 		"created_at": r.created, "updated_at": r.created, "pushed_at": r.created,
 	}
@@ -81,13 +80,11 @@ func (r *Repository) open() int {
 
 func (f *Forge) showRef(r *Repository, branch, sha string) object {
 	return object{
-		"ref": "refs/heads/" + branch, "node_id": "REF_forgetest_" + pathEscape(branch),
-		"url":    f.apiURL(r) + "/git/refs/heads/" + escapeSegments(branch),
+		"ref": "refs/heads/" + branch, "node_id": "REF_forgetest_" + url.PathEscape(branch),
+		"url":    f.apiURL(r) + "/git/refs/heads/" + (&url.URL{Path: branch}).EscapedPath(),
 		"object": object{"type": "commit", "sha": sha, "url": f.commitURL(r, sha)},
 	}
 }
-
-func escapeSegments(branch string) string { return (&url.URL{Path: branch}).EscapedPath() }
 
 func (f *Forge) commitURL(r *Repository, sha string) string {
 	return f.apiURL(r) + "/git/commits/" + sha
@@ -100,21 +97,34 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 	return object{
 		"sha": c.sha, "node_id": "C_forgetest_" + c.sha, "url": f.commitURL(r, c.sha),
 		"html_url": f.pageURL(r) + "/commit/" + c.sha, "message": c.message, "parents": parents,
-		"author": showSignature(c.author), "committer": showSignature(c.committer),
+		"author": c.author, "committer": c.committer,
 		"tree":         object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree},
 		"verification": f.showVerification(c),
 	}
 }
 
+func (f *Forge) showTree(r *Repository, id, listing string) object {
+	entries := []object{}
+	for line := range strings.SplitSeq(strings.TrimRight(listing, "\x00"), "\x00") {
+		fields, path, _ := strings.Cut(line, "\t")
+		part := strings.Fields(fields)
+		if len(part) != 4 {
+			continue
+		}
+		entry := object{"path": path, "mode": part[0], "type": part[1], "sha": part[2]}
+		if size, err := strconv.Atoi(part[3]); err == nil {
+			entry["size"], entry["url"] = size, f.apiURL(r)+"/git/blobs/"+part[2]
+		}
+		entries = append(entries, entry)
+	}
+	return object{"sha": id, "url": f.apiURL(r) + "/git/trees/" + id, "tree": entries, "truncated": false}
+}
+
 func (f *Forge) showVerification(c commit) object {
 	if f.signed[c.sha] {
 		return object{
-			"verified": true, "reason": "valid", "signature": "-----BEGIN PGP SIGNATURE-----", "payload": "tree " + c.tree, "verified_at": c.committer.date,
+			"verified": true, "reason": "valid", "signature": "-----BEGIN PGP SIGNATURE-----", "payload": "tree " + c.tree, "verified_at": c.committer.Date,
 		}
 	}
 	return object{"verified": false, "reason": "unsigned", "signature": nil, "payload": nil, "verified_at": nil}
-}
-
-func showSignature(s signature) object {
-	return object{"name": s.name, "email": s.email, "date": s.date}
 }

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -34,7 +35,6 @@ type Comment struct {
 	Body        string
 }
 
-// PullRequest is a pull request within one repository.
 type PullRequest struct {
 	Number      int
 	NodeID      string
@@ -50,12 +50,20 @@ type PullRequest struct {
 	Milestone   string   // its title
 }
 
+type ReviewComment struct {
+	ReviewID       int64
+	Author         User
+	Path, DiffHunk string
+	Line           int
+	Body           string
+}
+
 // issue is what the forge keeps; a pull request is one too.
 type issue struct {
 	Issue
 	id               int64
 	assignees        []string
-	milestone        int
+	milestone        string // its title
 	created, updated time.Time
 	closed           time.Time // zero while open
 	closedBy         User
@@ -77,6 +85,12 @@ type pull struct {
 	reviewComments   []*reviewComment
 }
 
+type reviewComment struct {
+	ReviewComment
+	id      int64
+	created time.Time
+}
+
 type milestone struct {
 	number  int
 	id      int64
@@ -85,17 +99,10 @@ type milestone struct {
 }
 
 func authored(author User, association string) (User, string) {
-	switch {
-	case association != "":
-	case author == User{}:
-		association = "OWNER"
-	default:
-		association = "NONE"
-	}
 	if author == (User{}) {
-		author = octocat
+		return octocat, cmp.Or(association, "OWNER")
 	}
-	return author, association
+	return author, cmp.Or(association, "NONE")
 }
 
 // maintainer is who closes what a test closes.
@@ -111,22 +118,21 @@ func (i *issue) setState(state string, now time.Time, by User) {
 	}
 }
 
-func (r *Repository) exported(i *issue) PullRequest {
+func (i *issue) exported() PullRequest {
 	return PullRequest{
 		Number: i.Number, NodeID: i.pull.nodeID, State: i.State, Title: i.Title, Body: i.Body,
 		Head: i.pull.head, Base: i.pull.base, Draft: i.pull.draft, Merged: i.pull.merged,
 		Labels: slices.Clone(i.Labels), Assignees: slices.Clone(i.assignees),
 		Reviewers: slices.Clone(i.pull.reviewers), Teams: slices.Clone(i.pull.teams),
-		Milestone: r.milestoneTitle(i.milestone),
+		Milestone: i.milestone,
 	}
 }
 
 // take sets what a test changed. The number and the node's id stay.
-func (r *Repository) take(i *issue, p PullRequest, now time.Time) {
+func (i *issue) take(p PullRequest, now time.Time) {
 	i.setState(p.State, now, maintainer)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now
-	i.Labels, i.assignees = p.Labels, p.Assignees
-	i.milestone = r.milestoneNumber(p.Milestone)
+	i.Labels, i.assignees, i.milestone = p.Labels, p.Assignees, p.Milestone
 	i.pull.head, i.pull.base, i.pull.draft, i.pull.merged = p.Head, p.Base, p.Draft, p.Merged
 	i.pull.reviewers, i.pull.teams = p.Reviewers, p.Teams
 }

@@ -47,7 +47,6 @@ func (a Action) ToWorktree() bool { return a.convert && a.crlf }
 // holds already: a file committed with CRLF keeps it.
 func (a Action) Guesses() bool { return a.convert && a.guess }
 
-// Decide returns the action for a path with these attributes.
 func (s Settings) Decide(attrs rules.Resolved) Action {
 	text := textAttribute(attrs)
 	if text.IsUnset() {
@@ -173,38 +172,38 @@ func (a Action) Adds(content Content) bool {
 }
 
 // ToLF reads r with every CRLF as LF.
-func ToLF(r io.Reader) io.Reader { return &toLF{r: bufio.NewReaderSize(r, 32<<10)} }
+func ToLF(r io.Reader) io.Reader { return bytewise{toLF{bufio.NewReaderSize(r, 32<<10)}} }
+
+// ToCRLF reads r with every LF that has no CR before it as CRLF.
+func ToCRLF(r io.Reader) io.Reader { return bytewise{&toCRLF{r: bufio.NewReaderSize(r, 32<<10)}} }
+
+// bytewise reads what is given out byte by byte. An error is kept back until the
+// bytes before it were taken.
+type bytewise struct{ from io.ByteReader }
+
+func (b bytewise) Read(p []byte) (n int, err error) {
+	for ; n < len(p); n++ {
+		if p[n], err = b.from.ReadByte(); err != nil {
+			break
+		}
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, err
+}
 
 type toLF struct{ r *bufio.Reader }
 
-func (t *toLF) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		c, err := t.r.ReadByte()
-		if err != nil {
-			return n, short(n, err)
+func (t toLF) ReadByte() (byte, error) {
+	c, err := t.r.ReadByte()
+	if c == '\r' {
+		if next, err := t.r.Peek(1); err == nil && next[0] == '\n' {
+			return t.r.ReadByte()
 		}
-		if c == '\r' {
-			if next, err := t.r.Peek(1); err == nil && next[0] == '\n' {
-				continue
-			}
-		}
-		p[n] = c
-		n++
 	}
-	return n, nil
+	return c, err
 }
-
-// short keeps an error back until the bytes before it were taken.
-func short(n int, err error) error {
-	if n > 0 {
-		return nil
-	}
-	return err
-}
-
-// ToCRLF reads r with every LF that has no CR before it as CRLF.
-func ToCRLF(r io.Reader) io.Reader { return &toCRLF{r: bufio.NewReaderSize(r, 32<<10)} }
 
 type toCRLF struct {
 	r       *bufio.Reader
@@ -212,25 +211,16 @@ type toCRLF struct {
 	pending bool // an LF, whose CR has been given out
 }
 
-func (t *toCRLF) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		if t.pending {
-			t.pending = false
-			p[n], t.before = '\n', '\n'
-			n++
-			continue
-		}
-		c, err := t.r.ReadByte()
-		if err != nil {
-			return n, short(n, err)
-		}
-		if c == '\n' && t.before != '\r' {
-			t.pending = true
-			c = '\r'
-		}
-		p[n], t.before = c, c
-		n++
+func (t *toCRLF) ReadByte() (c byte, err error) {
+	if t.pending {
+		t.pending, t.before = false, '\n'
+		return '\n', nil
 	}
-	return n, nil
+	c, err = t.r.ReadByte()
+	if err == nil && c == '\n' && t.before != '\r' {
+		t.pending = true
+		c = '\r'
+	}
+	t.before = c
+	return c, err
 }

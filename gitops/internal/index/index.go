@@ -42,7 +42,6 @@ type Stat struct {
 	Size                uint32
 }
 
-// Entry is one path of the index.
 type Entry struct {
 	Path         string
 	Mode         uint32
@@ -261,7 +260,6 @@ func (f *File) Split() bool { return f.split }
 // Sparse says that an entry may stand for a whole folder (sparse index).
 func (f *File) Sparse() bool { return f.sparse }
 
-// Len is the number of entries.
 func (f *File) Len() int { return len(f.offsets) }
 
 // Path returns the path of entry i. It must not be changed.
@@ -281,12 +279,10 @@ func (f *File) Path(i int) []byte {
 	return name[:bytes.IndexByte(name, 0)]
 }
 
-// Mode returns the mode of entry i.
 func (f *File) Mode(i int) uint32 {
 	return binary.BigEndian.Uint32(f.data[f.offsets[i]+24:])
 }
 
-// Entry decodes entry i.
 func (f *File) Entry(i int) Entry {
 	b := f.data[f.offsets[i]:]
 	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
@@ -349,5 +345,4 @@ func (f *File) OfOthers(uid, gid uint32) string {
 	return ""
 }
 
-// Equal says that two files have the same bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

@@ -5,7 +5,6 @@ import (
 	"syscall"
 )
 
-// StatOf returns what the index keeps of a file.
 func StatOf(info fs.FileInfo) Stat {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bufio"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
@@ -24,12 +25,18 @@ type Update struct {
 // when it needs them. The errors are w's.
 func Write(w io.Writer, f *File, updates []Update) error {
 	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
-	enc := newEncoder(w, f.version, count(f, updates))
-	if err := merge(f, updates, enc.entry); err != nil {
+	sum := sha1.New()
+	enc := newEncoder(io.MultiWriter(w, sum), f.version, count(f, updates))
+	merge(f, updates, enc.entry)
+	if cache := f.cacheAfter(updates); cache != nil {
+		_, _ = enc.Write(binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cache))))
+		_, _ = enc.Write(cache)
+	}
+	if err := enc.Flush(); err != nil {
 		return err
 	}
-	enc.extension("TREE", f.cacheAfter(updates))
-	return enc.finish()
+	_, err := w.Write(sum.Sum(nil))
+	return err
 }
 
 // WriteFile writes f with updates to the file at path, as Write does.
@@ -54,31 +61,23 @@ func WriteNew(path string, entries []Entry) error {
 }
 
 // merge calls emit for every entry that f has after updates, in order.
-func merge(f *File, updates []Update, emit func(Entry) error) error {
+func merge(f *File, updates []Update, emit func(Entry)) {
 	i := 0
 	for _, u := range updates {
 		for i < f.Len() && string(f.Path(i)) < u.Path {
-			if err := emit(f.Entry(i)); err != nil {
-				return err
-			}
+			emit(f.Entry(i))
 			i++
 		}
 		for i < f.Len() && string(f.Path(i)) == u.Path {
 			i++
 		}
-		if u.Entry == nil {
-			continue
-		}
-		if err := emit(*u.Entry); err != nil {
-			return err
+		if u.Entry != nil {
+			emit(*u.Entry)
 		}
 	}
 	for ; i < f.Len(); i++ {
-		if err := emit(f.Entry(i)); err != nil {
-			return err
-		}
+		emit(f.Entry(i))
 	}
-	return nil
 }
 
 func count(f *File, updates []Update) uint32 {
@@ -96,35 +95,25 @@ func count(f *File, updates []Update) uint32 {
 	return uint32(n)
 }
 
+// encoder writes an index. Its writer keeps the first error.
 type encoder struct {
-	out     io.Writer
-	sum     interface{ Sum([]byte) []byte }
-	w       io.Writer
+	*bufio.Writer
 	version uint32
-	before  string
-	buf     []byte
+	before  string // path
 }
 
-func newEncoder(out io.Writer, version, entries uint32) *encoder {
-	sum := sha1.New()
-	e := &encoder{out: out, sum: sum, w: io.MultiWriter(out, sum), version: version}
+func newEncoder(w io.Writer, version, entries uint32) *encoder {
+	e := &encoder{Writer: bufio.NewWriterSize(w, 32<<10), version: version}
 	if version == 2 {
 		e.version = 3 // an entry without extended flags looks the same in both
 	}
-	e.buf = append(e.buf, "DIRC"...)
-	e.buf = binary.BigEndian.AppendUint32(e.buf, e.version)
-	e.buf = binary.BigEndian.AppendUint32(e.buf, entries)
+	header := binary.BigEndian.AppendUint32([]byte("DIRC"), e.version)
+	_, _ = e.Write(binary.BigEndian.AppendUint32(header, entries))
 	return e
 }
 
-func (e *encoder) entry(entry Entry) error {
-	if len(e.buf) > 32<<10 {
-		if err := e.flush(); err != nil {
-			return err
-		}
-	}
-	start := len(e.buf)
-	b := e.buf
+func (e *encoder) entry(entry Entry) {
+	b := e.AvailableBuffer()
 	s := entry.Stat
 	for _, word := range [...]uint32{
 		s.CtimeSec, s.CtimeNsec, s.MtimeSec, s.MtimeNsec, s.Dev, s.Ino, entry.Mode, s.UID, s.GID, s.Size,
@@ -134,13 +123,12 @@ func (e *encoder) entry(entry Entry) error {
 	b = append(b, entry.ID[:]...)
 	b = appendFlags(b, entry)
 	if e.version == 4 {
-		e.buf = e.appendCompressed(b, entry.Path)
-		return nil
+		b = e.appendCompressed(b, entry.Path)
+	} else {
+		b = append(b, entry.Path...)
+		b = append(b, make([]byte, (len(b)+8)&^7-len(b))...)
 	}
-	b = append(b, entry.Path...)
-	size := len(b) - start
-	e.buf = append(b, make([]byte, (size+8)&^7-size)...)
-	return nil
+	_, _ = e.Write(b)
 }
 
 func appendFlags(b []byte, entry Entry) []byte {
@@ -183,27 +171,4 @@ func appendVarint(b []byte, value uint64) []byte {
 		groups[at] = 0x80 | byte(value&0x7f)
 	}
 	return append(b, groups[at:]...)
-}
-
-func (e *encoder) extension(name string, data []byte) {
-	if data == nil {
-		return
-	}
-	e.buf = append(e.buf, name...)
-	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(len(data)))
-	e.buf = append(e.buf, data...)
-}
-
-func (e *encoder) flush() error {
-	_, err := e.w.Write(e.buf)
-	e.buf = e.buf[:0]
-	return err
-}
-
-func (e *encoder) finish() error {
-	if err := e.flush(); err != nil {
-		return err
-	}
-	_, err := e.out.Write(e.sum.Sum(nil))
-	return err
 }

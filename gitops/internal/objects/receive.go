@@ -63,7 +63,6 @@ func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base,
 	return incoming.CopyTo(s, slices.Collect(maps.Keys(objects)))
 }
 
-// packed is an object of a pack.
 type packed struct {
 	kind plumbing.ObjectType
 	size int64

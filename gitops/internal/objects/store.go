@@ -91,7 +91,10 @@ func (s *Store) Has(id plumbing.Hash) bool {
 // lookUp returns plumbing.ErrObjectNotFound for what nothing has, and an
 // *DamagedError for what is not what its id says.
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
-	o, err := s.ownObject(id)
+	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
+	if s.own != nil {
+		o, err = s.own.EncodedObject(plumbing.AnyObject, id)
+	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		o, err = s.borrow(id)
 	}
@@ -104,7 +107,6 @@ func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.Encode
 	return o, nil
 }
 
-// Size is how many bytes an object has.
 func (s *Store) Size(id plumbing.Hash) (int64, error) {
 	o, err := s.lookUp(plumbing.AnyObject, id)
 	if err != nil {
@@ -113,14 +115,6 @@ func (s *Store) Size(id plumbing.Hash) (int64, error) {
 	return o.Size(), nil
 }
 
-func (s *Store) ownObject(id plumbing.Hash) (plumbing.EncodedObject, error) {
-	if s.own == nil {
-		return nil, plumbing.ErrObjectNotFound
-	}
-	return s.own.EncodedObject(plumbing.AnyObject, id)
-}
-
-// Write stores an object of a known size from a stream.
 func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.Hash, error) {
 	id, err := s.writeLoose(t, size, r)
 	if err != nil {
@@ -129,7 +123,6 @@ func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.
 	return id, nil
 }
 
-// WriteBytes stores a small object.
 func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
 	return s.Write(t, int64(len(data)), bytes.NewReader(data))
 }
@@ -199,7 +192,6 @@ func (s *Store) BlobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Commit reads a commit.
 func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	o, err := s.lookUp(plumbing.CommitObject, id)
 	c := &object.Commit{}

@@ -11,7 +11,6 @@ import (
 	"github.com/pjbgf/sha1cd"
 )
 
-// What is wrong with an object.
 var (
 	errOtherContent = errors.New("it has another content than its id says")
 	errCollision    = errors.New("its content was made to have the id of another one (a collision of SHA-1)")

@@ -96,7 +96,6 @@ func Quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-// Exclude is the ignore rules of info/exclude.
 func (r *Repository) Exclude() rules.Ignore { return r.ignoreRules("info/exclude") }
 
 // OuterIgnores are the ignore rules from outside of the work tree, the weakest

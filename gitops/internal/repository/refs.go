@@ -48,7 +48,6 @@ func ParseID(text string) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-// packed looks the name up in packed-refs.
 func (l Layout) packed(name string) (plumbing.Hash, error) {
 	id := plumbing.ZeroHash
 	err := l.eachPacked(func(found, value string) (err error) {
@@ -99,7 +98,6 @@ func (l Layout) refFits(name string) error {
 	})
 }
 
-// writeRef points the reference name to id.
 func (l Layout) writeRef(name string, id plumbing.Hash) error {
 	path := filepath.Join(l.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -155,16 +153,13 @@ func readSmall(path string) (string, error) {
 // DefaultBranch is origin's (gitrevisions(7): refs/remotes/origin/HEAD).
 func (r *Repository) DefaultBranch() string {
 	text, err := readSmall(filepath.Join(r.CommonDir, "refs", "remotes", "origin", "HEAD"))
-	if err != nil {
+	branch, ok := strings.CutPrefix(text, "ref: refs/remotes/origin/")
+	if err != nil || !ok {
 		return ""
 	}
-	if branch, ok := strings.CutPrefix(text, "ref: refs/remotes/origin/"); ok {
-		return branch
-	}
-	return ""
+	return branch
 }
 
-// BranchesAt lists the local branches that point to a commit, sorted.
 func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	const prefix = "refs/heads/"
 	names := map[string]bool{}
@@ -197,8 +192,6 @@ func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// BranchFits says whether a branch may be called name here: "a" and "a/b"
-// cannot both be.
 func (r *Repository) BranchFits(name string) error {
 	if err := plumbing.NewBranchReferenceName(name).Validate(); err != nil {
 		return fmt.Errorf("branch %q: %w", name, err)

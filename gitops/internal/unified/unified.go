@@ -81,7 +81,6 @@ func patchOf(s *objects.Store, d objects.Difference) (filePatch, error) {
 	return filePatch{chunks: chunks(old, now)}, nil
 }
 
-// side is the text of one side of a difference.
 func side(s *objects.Store, e objects.Entry) (text string, binary bool, err error) {
 	switch e.Mode {
 	case 0:
@@ -202,8 +201,8 @@ func CountLines(s *objects.Store, d objects.Difference) (insertions, deletions i
 }
 
 func lines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && !strings.HasSuffix(text, "\n") {
+	n := 0
+	for range strings.Lines(text) {
 		n++
 	}
 	return n

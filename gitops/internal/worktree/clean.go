@@ -136,8 +136,7 @@ func countedSize(s *Suspect) int64 { return min(s.Info.Size(), LargestChange+1) 
 
 // cannotBeRead says that the failure is one of this file alone.
 func cannotBeRead(err error) bool {
-	var unsupported *repository.UnsupportedError
-	return errors.Is(err, fs.ErrPermission) || errors.As(err, &unsupported)
+	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*repository.UnsupportedError))
 }
 
 func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
@@ -211,7 +210,6 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	return sum.Sum(), err
 }
 
-// withGit lets git run the filters.
 func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil

@@ -148,7 +148,6 @@ func (c *copier) leavesOutBelow(folder string) func(name string) bool {
 	return func(name string) bool { return c.leaveOut(path.Join(folder, name)) }
 }
 
-// all copies what is in the folder.
 func (c *copier) all() error {
 	f, err := c.from.Open(".")
 	if errors.Is(err, fs.ErrPermission) {

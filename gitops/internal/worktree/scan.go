@@ -55,7 +55,6 @@ const (
 	Unreadable              // a folder with tracked files that may not be read
 )
 
-// Extent is what a scan looks for.
 type Extent uint8
 
 const (
@@ -82,7 +81,6 @@ type Scan struct {
 	helpers    chan struct{}   // one place for each folder that may be gone into aside
 }
 
-// Scan is a scan of the work tree against ix.
 func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 	return &Scan{
 		work: w, settings: &w.repo.Settings, index: ix, skip: w.leftOut(), extent: e, report: report,

@@ -212,7 +212,6 @@ func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, er
 	return false, s.file(ctx, d, s.repo.Settings.EOL.Decide(attrs))
 }
 
-// folder makes a folder that is not there.
 func (s *smudger) folder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
@@ -255,7 +254,6 @@ func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Act
 	return s.create(d, content)
 }
 
-// lineEndings looks at those of a blob.
 func (w *Worktree) lineEndings(id plumbing.Hash) (eol.Content, error) {
 	r, _, err := w.objects.Blob(id)
 	if err != nil {
@@ -366,13 +364,9 @@ func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []o
 // Fill checks a tree out into the work tree of another git folder, that of root,
 // and stages it there.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
-	if w.repo.Git.There() {
-		return w.fillWithGit(ctx, root, tree)
+	if !w.repo.Git.There() {
+		return w.fillByItself(ctx, root, tree)
 	}
-	return w.fillByItself(ctx, root, tree)
-}
-
-func (w *Worktree) fillWithGit(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	git := program.Isolated(w.repo.Git.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
 	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", tree.String()); err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// Worktree is the files of a checkout.
 type Worktree struct {
 	repo    *repository.Repository
 	objects *objects.Store

@@ -143,7 +143,6 @@ func (c *commit) keptOld(s *step, old string) {
 	c.undo = append(c.undo, undo{path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
 }
 
-// replace puts the new content in place.
 func (c *commit) replace(s *step) error {
 	if s.file.before == nil {
 		return c.placeNew(s)

@@ -6,7 +6,6 @@ import (
 	"path"
 )
 
-// folder is an open directory of the tree.
 type folder struct {
 	Dir
 	path string

@@ -54,7 +54,6 @@ func (p *planner) refuse(name, problem string, err error) error {
 	return &PathError{Path: name, Line: p.section.Line, Problem: problem, Err: err}
 }
 
-// load reads a regular file.
 func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, error) {
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)

@@ -33,12 +33,10 @@ func (d rootDir) Close() error {
 	return d.root.Close()
 }
 
-var errNotRegular = errors.New("not a regular file")
-
 // Open compares what it opened with what it saw before, since the file may be
 // replaced by a link or a FIFO in between.
 func (d rootDir) Open(name string) (*os.File, error) {
-	wrong := &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	wrong := &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	seen, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -116,4 +114,47 @@ func resemble(f *os.File, like fs.FileInfo) error {
 		return fmt.Errorf("keep mode %v: %w", mode, err)
 	}
 	return nil
+}
+
+// Dir is an open directory of the tree that a patch applies to. A name is one
+// element of a path, and no method follows a symbolic link: who walks from the
+// root of a tree through Dirs knows where they are, whatever is renamed or
+// linked behind their back.
+type Dir interface {
+	Lstat(name string) (fs.FileInfo, error)
+	Readlink(name string) (string, error)
+	// Open reads a regular file; anything else is an error.
+	Open(name string) (*os.File, error)
+	// Sub opens a directory, which the caller closes.
+	Sub(name string) (Dir, error)
+	Close() error
+
+	Mkdir(name string) error
+	// Create makes a file that is not there yet. It gets the mode and, as far
+	// as that is allowed, the owner of like, or the usual ones when like is nil.
+	Create(name string, like fs.FileInfo) (io.WriteCloser, error)
+	// Link gives a file a second name, which is not there yet. It fails where
+	// files have one name only.
+	Link(name, second string) error
+	// Rename replaces a file that already has the new name.
+	Rename(name, to string) error
+	// Remove removes a file, a link or an empty directory.
+	Remove(name string) error
+}
+
+// owner returns who owns a file, where the system says so.
+func owner(info fs.FileInfo) (uid, gid int, known bool) {
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return 0, 0, false
+	}
+	return int(stat.Uid), int(stat.Gid), true
+}
+
+// heldByOwner reports whether a directory is sticky and so keeps a user from
+// renaming a file in it: neither is the user's. The superuser may.
+func heldByOwner(dir, file fs.FileInfo, user int) bool {
+	ofDir, _, knownDir := owner(dir)
+	ofFile, _, knownFile := owner(file)
+	return knownDir && knownFile && dir.Mode()&fs.ModeSticky != 0 && user != 0 && ofDir != user && ofFile != user
 }

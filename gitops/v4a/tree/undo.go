@@ -42,7 +42,6 @@ func (c *commit) rollBack(cause error) error {
 	return failed
 }
 
-// add notes what could not be undone.
 func (e *CommitError) add(u undo, err error) {
 	_, isLitter := errors.AsType[litterError](err)
 	switch {
@@ -80,8 +79,6 @@ func (s *step) isForeign(now fs.FileInfo) bool {
 	return s.made == nil || !sameState(s.made, now)
 }
 
-var errForeign = errors.New("another program has put a file in its place")
-
 // restore gives the old file its name back, unless it has it still.
 func (s *step) restore() error {
 	now, err := s.folder.Lstat(s.name)
@@ -92,7 +89,7 @@ func (s *step) restore() error {
 	case s.isOld(now):
 		return s.dropSecondName()
 	case s.isForeign(now):
-		return errForeign
+		return errors.New("another program has put a file in its place")
 	}
 	if err := s.folder.Rename(s.old, s.name); err != nil {
 		return err

@@ -61,29 +61,24 @@ type Posts struct {
 // Excerpts are what a body shows of texts: the View for Compose has these.
 var Excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
 
-func (o Options) withDefaults() Options {
-	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
-	return o
-}
-
 // Compose is the pull request's body: what was done and how well, then as much of
 // the transcript as there is room for there and in comments, cut between two calls.
 // The error is that the limit leaves no room even for where the transcript is.
 func Compose(v *transcript.View, o Options) (Posts, error) {
-	o = o.withDefaults()
+	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
 	most := ending{comments: o.Comments, hidden: v.Calls}
 	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range overview(v, o) {
+	for _, s := range append([]section{scripted(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...) {
 		first.section(s)
 	}
 	first.form(o.Template)
-	pages := &book{pages: []*page{first}, most: 1 + o.Comments, room: o.Limit - commentFrame(v)}
+	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
 	shown := 0
-	for _, one := range choose(transcriptBlocks(v, o.Mode), o.Mode, room{left: first.left, page: pages.room, pages: o.Comments}) {
-		pages.put(one.block)
+	for _, one := range choose(shownEntries(v, o.Mode), o.Mode, pages.room) {
+		pages.put(one)
 		shown += one.calls
 	}
 	end := ending{comments: len(pages.pages) - 1}

@@ -2,29 +2,26 @@ package body
 
 import (
 	"fmt"
-	"iter"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// transcriptBlocks shows messages and calls in their order.
-func transcriptBlocks(v *transcript.View, mode Mode) iter.Seq[block] {
-	return func(yield func(block) bool) {
-		if mode == None {
-			return
-		}
-		repeated := summaryEntry(v)
-		for i, e := range v.Entries {
-			if i == repeated || mode == Digest && e.Call == nil {
-				continue
-			}
-			if !yield(entryBlock(e, mode)) {
-				return
-			}
+// shownEntries are the messages and calls that a mode shows, in their order.
+func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
+	if mode == None {
+		return nil
+	}
+	repeated := summaryEntry(v)
+	var all []transcript.Entry
+	for i, e := range v.Entries {
+		if i != repeated && (mode != Digest || e.Call != nil) {
+			all = append(all, e)
 		}
 	}
+	return all
 }
 
 // summaryEntry is the index of the message that is shown as the summary, -1 if
@@ -33,22 +30,22 @@ func summaryEntry(v *transcript.View) int {
 	if v.Summary() != v.LastMessage {
 		return -1
 	}
-	for i := len(v.Entries) - 1; i >= 0; i-- {
-		if e := v.Entries[i]; e.Call == nil && e.Agent == transcript.MainAgent {
+	for i, e := range slices.Backward(v.Entries) {
+		if e.Call == nil && e.Agent == transcript.MainAgent {
 			return i
 		}
 	}
 	return -1
 }
 
-func entryBlock(e transcript.Entry, mode Mode) block {
+func entryText(e transcript.Entry, mode Mode) string {
 	switch {
 	case e.Call == nil:
-		return block{text: func() string { return messageBlock(e) }}
+		return messageBlock(e)
 	case mode == Digest:
-		return block{text: func() string { return callLine(e.Call) }, calls: 1, changed: e.Call.Changed}
+		return callLine(e.Call)
 	}
-	return block{text: func() string { return callBlock(e.Call) }, calls: 1, changed: e.Call.Changed}
+	return callBlock(e.Call)
 }
 
 // leftOut stands where calls are not shown.
@@ -75,11 +72,11 @@ func messageBlock(e transcript.Entry) string {
 }
 
 func callLine(c *transcript.Call) string {
-	parts := []string{"- **" + text(c.Tool) + "**"}
+	topic := ""
 	if c.Topic != "" {
-		parts = append(parts, code(c.Topic))
+		topic = " " + code(c.Topic)
 	}
-	return strings.Join(parts, " ") + " · " + callEnd(c) + "\n"
+	return "- **" + text(c.Tool) + "**" + topic + " · " + callEnd(c) + "\n"
 }
 
 // callBlock is a call folded: one line that tells what it was, and inside its
@@ -122,21 +119,14 @@ func shown(e transcript.Excerpt) string {
 
 // callEnd is how a call ended and how long it took.
 func callEnd(c *transcript.Call) string {
-	parts := []string{callOutcome(c)}
-	if c.Finished {
-		parts = append(parts, transcript.Duration(c.Seconds))
-	}
-	return strings.Join(parts, " · ")
-}
-
-func callOutcome(c *transcript.Call) string {
+	ended := "ok"
 	switch {
 	case !c.Finished:
 		return "did not end"
 	case c.ExitCode != nil && *c.ExitCode != 0:
-		return fmt.Sprintf("exit %d", *c.ExitCode)
+		ended = fmt.Sprintf("exit %d", *c.ExitCode)
 	case c.Failed:
-		return "failed"
+		ended = "failed"
 	}
-	return "ok"
+	return ended + " · " + transcript.Duration(c.Seconds)
 }

@@ -1,53 +1,65 @@
 package body
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
+
+// block is a part of the transcript that stands by itself: a call with its
+// output, a message. Whoever shows a transcript cuts between blocks only.
+type block struct {
+	text          string
+	length, atTop int  // of the text, and of it at the top of a page
+	before        int  // calls that stand before it
+	calls         int  // that it shows
+	changed       bool // files, by its call
+}
+
+func newBlock(text string, before int) block {
+	return block{text: text, length: markdown.Units(text), atTop: markdown.Units(strings.TrimLeft(text, "\n")), before: before}
+}
+
+func entryBlock(e transcript.Entry, mode Mode, before int) block {
+	b := newBlock(entryText(e, mode), before)
+	if e.Call != nil {
+		b.calls, b.changed = 1, e.Call.Changed
+	}
+	return b
+}
+
+// transcriptHead stands before the first block.
+const transcriptHead = "\n## Transcript\n\n"
 
 // room is what is left of a page and of those after it, in UTF-16 code units.
 type room struct {
 	left, page int
-	pages      int // that may follow
+	following  int // pages
 	begun      bool
 }
 
-// placed is a block with its text, and how many calls stand before it.
-type placed struct {
-	block
-	before        int
-	length, atTop int // of the text, and of it at the top of a page
-}
-
-func place(b block, before int) placed {
-	text := b.text()
-	b.text = func() string { return text }
-	return placed{b, before, markdown.Units(text), markdown.Units(strings.TrimLeft(text, "\n"))}
-}
-
-// take says whether a block fits, as book puts it.
-func (r *room) take(p placed) bool {
-	length := p.length
+// take says whether there is room for a block on one page, which may be the next.
+func (r *room) take(b block) bool {
+	length := b.length
 	if !r.begun {
-		length = markdown.Units(transcriptHead) + p.atTop
+		length = markdown.Units(transcriptHead) + b.atTop
 	}
 	if length > r.left {
-		if r.pages == 0 || p.atTop > r.page {
+		if r.following == 0 || b.atTop > r.page {
 			return false
 		}
-		r.left, r.pages = r.page, r.pages-1
-		length = p.atTop
+		r.left, r.following = r.page, r.following-1
+		length = b.atTop
 	}
 	r.left, r.begun = r.left-length, true
 	return true
 }
 
-func (r room) takesAll(all []placed) bool {
-	for _, p := range all {
-		if !r.take(p) {
+func (r room) takesAll(all []block) bool {
+	for _, b := range all {
+		if !r.take(b) {
 			return false
 		}
 	}
@@ -58,8 +70,8 @@ func (r room) takesAll(all []placed) bool {
 // calls that changed files, as far as they fit, and of the others as many from
 // the beginning as fit beside them. They keep their order, with a line where
 // calls are left out.
-func choose(all iter.Seq[block], mode Mode, r room) []placed {
-	begun, changed := whatFits(all, r)
+func choose(all []transcript.Entry, mode Mode, r room) []block {
+	begun, changed := whatFits(all, mode, r)
 	if len(changed) == 0 {
 		return begun
 	}
@@ -76,41 +88,42 @@ func choose(all iter.Seq[block], mode Mode, r room) []placed {
 	return withGaps(changed, mode)
 }
 
-func whatChanged(all []placed) []placed {
-	return slices.DeleteFunc(slices.Clone(all), func(p placed) bool { return !p.changed })
+func whatChanged(all []block) []block {
+	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
 }
 
 // whatFits gives the blocks that fit from the beginning, and of those behind them
 // the ones of calls that changed files.
-func whatFits(all iter.Seq[block], r room) (begun, changed []placed) {
+func whatFits(all []transcript.Entry, mode Mode, r room) (begun, changed []block) {
 	calls, full := 0, false
-	for one := range all {
-		switch {
-		case !full:
-			next := place(one, calls)
-			if full = !r.take(next); !full {
+	for _, e := range all {
+		if !full || e.Call != nil && e.Call.Changed {
+			next := entryBlock(e, mode, calls)
+			full = full || !r.take(next)
+			switch {
+			case !full:
 				begun = append(begun, next)
-			} else if one.changed {
+			case next.changed:
 				changed = append(changed, next)
 			}
-		case one.changed:
-			changed = append(changed, place(one, calls))
 		}
-		calls += one.calls
+		if e.Call != nil {
+			calls++
+		}
 	}
 	return begun, changed
 }
 
 // withGaps puts a line where calls are left out between blocks.
-func withGaps(all []placed, mode Mode) []placed {
-	var kept []placed
+func withGaps(all []block, mode Mode) []block {
+	var kept []block
 	calls := 0
-	for _, one := range all {
-		if left := one.before - calls; left > 0 {
-			kept = append(kept, place(block{text: func() string { return leftOut(left, mode) }}, calls))
+	for _, b := range all {
+		if left := b.before - calls; left > 0 {
+			kept = append(kept, newBlock(leftOut(left, mode), calls))
 		}
-		kept = append(kept, one)
-		calls = one.before + one.calls
+		kept = append(kept, b)
+		calls = b.before + b.calls
 	}
 	return kept
 }

@@ -12,45 +12,23 @@ import (
 // later run knows by it, and by their author, the comments of an earlier one.
 const CommentMark = "<!-- agent-ci: transcript -->"
 
-// block is a part of the transcript that stands by itself: a call with its
-// output, a message. Whoever shows a transcript cuts between blocks only.
-type block struct {
-	text    func() string
-	calls   int // that it shows
-	changed bool
-}
-
 // book is a transcript on several pages: the body and its comments.
 type book struct {
-	pages []*page
-	begun bool
-	most  int // pages
-	room  int // of a page after the first, in UTF-16 code units
+	pages []*strings.Builder
+	room
 }
 
-// transcriptHead stands before the first block.
-const transcriptHead = "\n## Transcript\n\n"
-
-// put adds a block, on one page, where there is room for it.
+// put adds a block that there is room for.
 func (b *book) put(one block) {
-	text := one.text()
-	begin := text
-	if !b.begun {
-		begin = transcriptHead + strings.TrimLeft(text, "\n")
+	text, begun, following := one.text, b.begun, b.following
+	b.take(one)
+	if b.following < following {
+		b.pages = append(b.pages, &strings.Builder{})
+		text = strings.TrimLeft(text, "\n")
+	} else if !begun {
+		text = transcriptHead + strings.TrimLeft(text, "\n")
 	}
-	b.begun = b.last().put(begin) || b.turn(strings.TrimLeft(text, "\n")) || b.begun
-}
-
-func (b *book) last() *page { return b.pages[len(b.pages)-1] }
-
-// turn puts text on a new page, if there may be one and the text fits on it.
-func (b *book) turn(text string) bool {
-	next := &page{left: b.room}
-	if len(b.pages) == b.most || !next.put(text) {
-		return false
-	}
-	b.pages = append(b.pages, next)
-	return true
+	b.pages[len(b.pages)-1].WriteString(text)
 }
 
 // comments are the pages after the first, each with its heading.

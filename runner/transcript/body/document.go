@@ -3,6 +3,7 @@ package body
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -20,9 +21,9 @@ func Document(v *transcript.View) string {
 		s.most, s.share = 0, 0
 		p.section(s)
 	}
-	whole := &book{pages: []*page{p}, most: 1}
-	for one := range transcriptBlocks(v, Full) {
-		whole.put(one)
+	whole := &book{[]*strings.Builder{&p.Builder}, room{left: p.left}}
+	for _, e := range shownEntries(v, Full) {
+		whole.put(entryBlock(e, Full, 0))
 	}
 	return p.String()
 }
@@ -50,19 +51,14 @@ func task(t transcript.Task) section {
 }
 
 func setup(all []transcript.Setup) section {
-	s := section{head: "\n## Setup\n\n| Step | Command | Exit | Time |\n|---|---|--:|--:|\n"}
-	for _, step := range all {
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, transcript.Duration(step.Seconds)))
-	}
-	return s
+	rows := rowsOf(all, func(step transcript.Setup) string {
+		return fmt.Sprintf("| %s | %s | %d | %s |\n", text(step.Name), cell(step.Run), step.ExitCode, transcript.Duration(step.Seconds))
+	})
+	return section{head: "\n## Setup\n\n| Step | Command | Exit | Time |\n|---|---|--:|--:|\n", rows: rows}
 }
 
 func published(all []transcript.Publish) section {
-	s := section{head: "\n## Published\n\n"}
-	for _, step := range all {
-		s.rows = append(s.rows, "- "+publishLine(step)+"\n")
-	}
-	return s
+	return section{head: "\n## Published\n\n", rows: rowsOf(all, publishRow)}
 }
 
 func chainEnd(v *transcript.View) section {
@@ -72,12 +68,12 @@ func chainEnd(v *transcript.View) section {
 	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", transcript.Count(int(v.Events), "event"), code(v.Head))}}
 }
 
-func publishLine(p transcript.Publish) string {
-	line := text(p.Step)
+func publishRow(p transcript.Publish) string {
+	row := "- " + text(p.Step)
 	for _, part := range []string{p.Operation, p.Branch, p.HeadSHA, p.Remote, p.URL} {
 		if part != "" {
-			line += " " + code(part)
+			row += " " + code(part)
 		}
 	}
-	return line
+	return row + "\n"
 }

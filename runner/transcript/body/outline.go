@@ -20,11 +20,7 @@ func Outline(v *transcript.View, limit int) string {
 // Checklist is a plan as Markdown, a step a line, with a mark for what is done:
 // of at most limit UTF-16 code units.
 func Checklist(p transcript.Plan, limit int) string {
-	rows := make([]string, 0, len(p.Steps))
-	for _, step := range p.Steps {
-		rows = append(rows, planStep(step))
-	}
-	return List("", rows, "step", limit)
+	return List("", rowsOf(p.Steps, planStep), "step", limit)
 }
 
 // List is rows of whole lines below a head, as many as fit in limit UTF-16 code

@@ -18,14 +18,6 @@ const fieldWidth = 300
 // remarkWidth is the same for a note and for why a pull request is a draft.
 const remarkWidth = 1000
 
-// unconfined is the Policy.Level under which nothing confines a command.
-const unconfined = "none"
-
-// overview is what stands before the transcript, the most important first.
-func overview(v *transcript.View, o Options) []section {
-	return append([]section{scripted(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...)
-}
-
 // account is what came of a run, beside the agent's own words.
 func account(v *transcript.View, draft []string) []section {
 	return []section{
@@ -63,19 +55,13 @@ func summary(v *transcript.View) section {
 }
 
 func notes(all []string) section {
-	s := section{head: "\n> [!NOTE]\n", share: 4_000, more: "note"}
-	for _, note := range all {
-		s.rows = append(s.rows, "> - "+remark(note)+"\n")
-	}
-	return s
+	rows := rowsOf(all, func(note string) string { return "> - " + remark(note) + "\n" })
+	return section{head: "\n> [!NOTE]\n", rows: rows, share: 4_000, more: "note"}
 }
 
 func banner(v *transcript.View, draft []string) section {
-	s := section{head: "\n> [!WARNING]\n", share: 4_000, more: "reason"}
-	for _, reason := range reasons(v, draft) {
-		s.rows = append(s.rows, "> - "+reason+"\n")
-	}
-	return s
+	rows := rowsOf(reasons(v, draft), func(reason string) string { return "> - " + reason + "\n" })
+	return section{head: "\n> [!WARNING]\n", rows: rows, share: 4_000, more: "reason"}
 }
 
 // reasons are what is not well with a run, as Markdown.
@@ -90,7 +76,7 @@ func reasons(v *transcript.View, draft []string) []string {
 	if red := redChecks(v); red != "" {
 		all = append(all, red)
 	}
-	if v.Policy.Level == unconfined {
+	if v.Policy.Unconfined() {
 		all = append(all, "Commands ran unconfined, with all rights of the user who started agent-ci.")
 	}
 	if v.Torn {
@@ -120,14 +106,11 @@ func redChecks(v *transcript.View) string {
 }
 
 func plan(p transcript.Plan) section {
-	s := section{head: "\n## Plan\n\n", most: 50, share: 6_000, more: "step"}
-	if len(p.Steps) == 0 {
-		s.rows = []string{"The agent made no plan.\n"}
+	rows := rowsOf(p.Steps, planStep)
+	if len(rows) == 0 {
+		rows = []string{"The agent made no plan.\n"}
 	}
-	for _, step := range p.Steps {
-		s.rows = append(s.rows, planStep(step))
-	}
-	return s
+	return section{head: "\n## Plan\n\n", rows: rows, most: 50, share: 6_000, more: "step"}
 }
 
 func planStep(step transcript.PlanStep) string {
@@ -144,42 +127,29 @@ func verification(v *transcript.Verify) section {
 	if v == nil || len(v.Rows) == 0 {
 		return section{head: "\n## Verification\n\n", rows: []string{"No verify command was run: nothing says that the change works.\n"}}
 	}
-	s := section{
+	return section{
 		head: "\n## Verification\n\n| Check | Command | Before | After | Result | Time |\n|---|---|---|---|---|--:|\n",
-		most: 50, share: 6_000, more: "check",
+		rows: rowsOf(v.Rows, checkRow), most: 50, share: 6_000, more: "check",
 	}
-	for _, row := range v.Rows {
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-			cmp.Or(text(row.Before), "–"), cmp.Or(text(row.After), "–"), checkResult(row), transcript.Duration(row.Seconds)))
-	}
-	return s
 }
 
-func checkResult(row transcript.VerifyRow) string {
-	switch {
-	case row.After == "":
-		return "not run"
-	case !row.Passed:
-		return "**failed**"
-	case row.After != "green":
-		return "red before too"
+func checkRow(row transcript.VerifyRow) string {
+	result := row.Result()
+	if result == transcript.CheckFailed {
+		result = "**" + result + "**"
 	}
-	return "passed"
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
+		cmp.Or(text(row.Before), "–"), cmp.Or(text(row.After), "–"), result, transcript.Duration(row.Seconds))
 }
 
 func files(c *transcript.Change) section {
 	if c == nil || len(c.Files) == 0 {
 		return section{head: "\n## Files\n\n", rows: []string{"No file was changed.\n"}}
 	}
-	s := section{
-		head: fmt.Sprintf("\n## Files\n\n%s, +%s −%s\n\n| | File | + | − |\n|---|---|--:|--:|\n", transcript.Count(len(c.Files), "file"),
-			transcript.Thousands(int64(c.Insertions)), transcript.Thousands(int64(c.Deletions))),
-		most: 50, share: 8_000, more: "file",
+	return section{
+		head: "\n## Files\n\n" + c.Size() + "\n\n| | File | + | − |\n|---|---|--:|--:|\n",
+		rows: rowsOf(c.Files, fileRow), most: 50, share: 8_000, more: "file",
 	}
-	for _, f := range c.Files {
-		s.rows = append(s.rows, fileRow(f))
-	}
-	return s
 }
 
 func fileRow(f transcript.ChangeFile) string {
@@ -191,11 +161,8 @@ func fileRow(f transcript.ChangeFile) string {
 }
 
 func warnings(all []transcript.Warning) section {
-	s := section{head: "\n## Warnings\n\n", most: 50, share: 4_000, more: "warning"}
-	for _, w := range all {
-		s.rows = append(s.rows, fmt.Sprintf("- %s (%s)\n", text(w.Message), code(w.Code)))
-	}
-	return s
+	rows := rowsOf(all, func(w transcript.Warning) string { return fmt.Sprintf("- %s (%s)\n", text(w.Message), code(w.Code)) })
+	return section{head: "\n## Warnings\n\n", rows: rows, most: 50, share: 4_000, more: "warning"}
 }
 
 // facts tells what the run took and under which rules.

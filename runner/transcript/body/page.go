@@ -58,6 +58,15 @@ func (p *page) section(s section) {
 	p.put(part.String())
 }
 
+// rowsOf are the rows of a section about all of something.
+func rowsOf[T any](all []T, row func(T) string) []string {
+	var rows []string
+	for _, one := range all {
+		rows = append(rows, row(one))
+	}
+	return rows
+}
+
 func (s section) moreLine(left int) string {
 	return "\n… and " + transcript.Count(left, "more "+s.more) + ".\n"
 }

@@ -29,7 +29,7 @@ func Show(s string) string {
 
 // clean calls hidden for each character that cannot be seen, with the one before it.
 func clean(s string, hidden func(b *strings.Builder, before, r rune)) string {
-	if isPlain(s) {
+	if plainPrefix(s) == len(s) {
 		return s
 	}
 	var b strings.Builder
@@ -79,8 +79,6 @@ func isStyle(before, r rune) bool {
 	return false
 }
 
-func isPlain(s string) bool { return plainPrefix(s) == len(s) }
-
 // plainPrefix is how much of s, from its start, is ASCII that can be seen.
 func plainPrefix(s string) int {
 	for i := range len(s) {
@@ -117,7 +115,7 @@ func visible(r rune) rune {
 		return 0x2400 + r // the block of control pictures follows ASCII
 	case r == 0x7f:
 		return 0x2421
-	case isHidden(r):
+	case Hidden(r):
 		return -1
 	case unicode.IsSpace(r) && r > 0xa0, unicode.Is(unicode.Zs, r):
 		return ' '
@@ -136,7 +134,10 @@ var invisible = map[rune]bool{
 	0x2800: true, // blank Braille pattern
 }
 
-func isHidden(r rune) bool {
+// Hidden says whether r is shown as nothing, or steers how its neighbours are
+// shown: a character of format (bidirectional controls, zero width, tags), a
+// variation selector, a filler.
+func Hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
 		r >= 0xe0000 && r <= 0xe0fff || invisible[r]
 }
@@ -145,8 +146,3 @@ func isHidden(r rune) bool {
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(Clean(s)), " ")
 }
-
-// Hidden says whether r is shown as nothing, or steers how its neighbours are
-// shown: a character of format (bidirectional controls, zero width, tags), a
-// variation selector, a filler.
-func Hidden(r rune) bool { return isHidden(r) }

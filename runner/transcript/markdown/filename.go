@@ -24,7 +24,6 @@ func FileName(path string) string {
 	return b.String()
 }
 
-// FileNames are paths for people.
 func FileNames(paths []string) []string {
 	names := make([]string, len(paths))
 	for i, path := range paths {

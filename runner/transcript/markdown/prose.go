@@ -33,7 +33,6 @@ func blocks(s string, form bool) []string {
 	return p.blocks
 }
 
-// prose turns lines into blocks.
 type prose struct {
 	form   bool // headings and boxes stay
 	rest   []string
@@ -104,7 +103,8 @@ func (p *prose) heading(m []string) {
 func (p *prose) item(m []string) {
 	depth := 0
 	if p.last == item {
-		depth = min(indentation(m[1])/2, p.depth+1, 3)
+		indentation := len(m[1]) + 3*strings.Count(m[1], "\t")
+		depth = min(indentation/2, p.depth+1, 3)
 	}
 	mark := "-"
 	if isDigit(m[2][0]) {
@@ -121,10 +121,6 @@ func (p *prose) box(text string) string {
 		return "[ ] " + inline(m[1])
 	}
 	return inline(text)
-}
-
-func indentation(s string) int {
-	return len(s) + 3*strings.Count(s, "\t")
 }
 
 // fence takes the lines up to the end of a block of code that opened with mark.

@@ -24,7 +24,8 @@ func inert(s string, escape func(s string, i int) bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
 	for i := 0; i < len(s); {
-		if n := writeInert(&b, s, i); n > 0 {
+		if text, n := inertAt(s, i); n > 0 {
+			b.WriteString(text)
 			i += n
 			continue
 		}
@@ -66,61 +67,52 @@ func isListNumber(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
 
-// writeInert writes what stands at s[i] so that neither HTML nor GitHub's own
-// rules for plain text see anything in it, and returns how many bytes that
-// were; 0 if there is nothing to see.
-func writeInert(b *strings.Builder, s string, i int) int {
-	switch c := s[i]; c {
+// inertAt is how what stands at s[i] is written so that neither HTML nor GitHub's
+// own rules for plain text see anything in it, and how many bytes of s that is; 0
+// if there is nothing to see.
+func inertAt(s string, i int) (text string, n int) {
+	rest := s[i+1:]
+	switch s[i] {
 	case '<':
-		return write(b, "&lt;", 1)
+		return "&lt;", 1
 	case '>':
 		if i == 0 { // a quote
-			return write(b, "&gt;", 1)
+			return "&gt;", 1
 		}
 	case '&':
-		if i+1 < len(s) && (s[i+1] == '#' || isWord(s[i+1])) { // an entity
-			return write(b, "&amp;", 1)
+		if rest != "" && (rest[0] == '#' || isWord(rest[0])) { // an entity
+			return "&amp;", 1
 		}
 	case '|':
-		return write(b, "&#124;", 1)
+		return "&#124;", 1
 	case '$': // GitHub's own advice against mathematics
-		return write(b, "<span>$</span>", 1)
+		return "<span>$</span>", 1
 	case '[':
 		if m := skip().FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
-			return write(b, "&#91;", 1)
+			return "&#91;", 1
 		}
 	case '@':
-		return write(b, "@"+apart, 1)
+		return "@" + apart, 1
 	case '#':
-		return inertHash(b, s[i+1:])
+		// The number of an issue follows, or the bracket of an old workflow command.
+		// What follows the text is not known here.
+		if rest == "" || rest[0] == '[' || isDigit(rest[0]) {
+			return "#" + apart, 1
+		}
 	case ':':
-		if strings.HasPrefix(s[i:], "://") {
-			return write(b, ":"+apart+"//", 3)
+		if strings.HasPrefix(rest, "//") {
+			return ":" + apart + "//", 3
 		}
 	case 'w', 'W':
 		if hasPrefixFold(s[i:], "www.") {
-			return write(b, s[i:i+3]+apart+".", 4)
+			return s[i:i+3] + apart + ".", 4
 		}
 	case 'g', 'G':
 		if hasPrefixFold(s[i:], "gh-") {
-			return write(b, s[i:i+2]+apart+"-", 3)
+			return s[i:i+2] + apart + "-", 3
 		}
 	}
-	return 0
-}
-
-// inertHash keeps "#" from what follows it: the number of an issue, or the
-// bracket of an old workflow command. What follows the text is not known here.
-func inertHash(b *strings.Builder, rest string) int {
-	if rest == "" || rest[0] == '[' || isDigit(rest[0]) {
-		return write(b, "#"+apart, 1)
-	}
-	return 0
-}
-
-func write(b *strings.Builder, s string, n int) int {
-	b.WriteString(s)
-	return n
+	return "", 0
 }
 
 func hasPrefixFold(s, prefix string) bool {

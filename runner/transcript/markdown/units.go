@@ -1,19 +1,14 @@
 package markdown
 
+import "unicode/utf16"
+
 // Units is the length of s in UTF-16 code units, in which GitHub counts.
 func Units(s string) int {
 	units := 0
 	for _, r := range s {
-		units += runeUnits(r)
+		units += utf16.RuneLen(r)
 	}
 	return units
-}
-
-func runeUnits(r rune) int {
-	if r > 0xffff {
-		return 2
-	}
-	return 1
 }
 
 // Cut shortens s to at most limit UTF-16 units, at least 1, the last of which is
@@ -27,7 +22,7 @@ func Cut(s string, limit int) string {
 		if units < limit {
 			keep = i
 		}
-		if units += runeUnits(r); units > limit {
+		if units += utf16.RuneLen(r); units > limit {
 			return s[:keep] + "…"
 		}
 	}

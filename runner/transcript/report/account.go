@@ -9,18 +9,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-func confinement(p transcript.Policy) []fact {
+func (o *overview) Confinement() []fact {
+	p := o.View.Policy
 	if p.Level == "" {
 		return nil
 	}
 	reached := field(p.Level)
-	if p.Level == unconfined {
+	if p.Unconfined() {
 		reached = "none: commands ran with all rights of the user"
 	}
-	layers := cmp.Or(layerNames(p.Layers), "none")
 	return []fact{
 		{Name: "Reached", Value: reached},
-		{Name: "Layers", Value: layers},
+		{Name: "Layers", Value: cmp.Or(layerNames(p.Layers), "none")},
 		{Name: "Asked for", Value: field(p.Sandbox)},
 		{Name: "Network", Value: field(p.Network)},
 		{Name: "Approval", Value: field(p.Approval)},
@@ -30,31 +30,30 @@ func confinement(p transcript.Policy) []fact {
 // layerNames are the layers whole: each is a short field, all of them are not.
 func layerNames(layers []string) string {
 	const most = 20
-	names := make([]string, 0, most)
+	var names []string
 	for _, layer := range layers[:min(len(layers), most)] {
 		names = append(names, field(layer))
 	}
 	return strings.Join(names, ", ")
 }
 
-func refused(o *overview) string {
-	what := "no call"
-	switch calls := o.refused - o.hosts; {
-	case calls > 0 && o.hosts > 0:
-		what = transcript.Count(calls, "call") + " and " + transcript.Count(o.hosts, "host")
-	case calls > 0:
-		what = transcript.Count(calls, "call")
-	case o.hosts > 0:
-		what = transcript.Count(o.hosts, "host")
+func (o *overview) Refused() string {
+	var what []string
+	if calls := o.refused - o.hosts; calls > 0 {
+		what = append(what, transcript.Count(calls, "call"))
 	}
-	if o.refused > len(o.refusals) {
-		return fmt.Sprintf("The policy refused %s, of which the first %d are shown.", what, len(o.refusals))
+	if o.hosts > 0 {
+		what = append(what, transcript.Count(o.hosts, "host"))
 	}
-	return fmt.Sprintf("The policy refused %s.", what)
+	words := "The policy refused " + cmp.Or(strings.Join(what, " and "), "no call")
+	if o.refused > len(o.Refusals) {
+		words += fmt.Sprintf(", of which the first %d are shown", len(o.Refusals))
+	}
+	return words + "."
 }
 
-func usage(o *overview) []fact {
-	v := o.view
+func (o *overview) Usage() []fact {
+	v := o.View
 	model := field(v.Model)
 	if v.Started.Scripted != "" {
 		model = "scripted answers"
@@ -74,7 +73,8 @@ func usage(o *overview) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-func run(v *transcript.View) []fact {
+func (o *overview) Run() []fact {
+	v := o.View
 	all := []fact{
 		{Name: "Run", Value: field(v.Started.RunID), Link: link(v.Started.Link), Code: true},
 		{Name: "agent-ci", Value: field(v.Started.Version)},
@@ -92,9 +92,11 @@ func run(v *transcript.View) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-func setupRow(s transcript.Setup) transcript.Setup {
-	s.Name, s.Run = field(s.Name), field(s.Run)
-	return s
+func (o *overview) Setup() []transcript.Setup {
+	return shownRows(o.View.Setup, func(s transcript.Setup) transcript.Setup {
+		s.Name, s.Run = field(s.Name), field(s.Run)
+		return s
+	})
 }
 
 func published(p transcript.Publish) fact {

@@ -9,10 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// assembler makes entries of events. An entry comes out when it is whole and
+// assembler makes entries of events. An entry goes to out when it is whole and
 // all before it are.
 type assembler struct {
 	cut   cutter
+	out   func(*entry)
 	start time.Time
 	// scripted says that no model was asked.
 	scripted bool
@@ -35,12 +36,11 @@ type turnKey struct {
 	turn  int
 }
 
-func newAssembler(c cutter, endless map[int64]bool) *assembler {
-	return &assembler{cut: c, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}}
+func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler {
+	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}}
 }
 
-// add takes an event and gives the entries that are whole by it.
-func (a *assembler) add(e transcript.Event) ([]*entry, error) {
+func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
@@ -49,29 +49,22 @@ func (a *assembler) add(e transcript.Event) ([]*entry, error) {
 		tell = (*assembler).unknown
 	}
 	if err := tell(a, e); err != nil {
-		return nil, fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
-	return a.whole(), nil
-}
-
-func (a *assembler) whole() []*entry {
-	n := 0
-	for n < len(a.queue) && !a.queue[n].open {
-		n++
+	for len(a.queue) > 0 && !a.queue[0].open {
+		a.out(a.queue[0])
+		a.queue = a.queue[1:]
 	}
-	whole := a.queue[:n:n]
-	a.queue = a.queue[n:]
-	return whole
+	return nil
 }
 
-// rest gives the entries that are still waited for, and those after them.
-func (a *assembler) rest() []*entry {
-	rest := a.queue
-	a.queue = nil
-	return rest
+// end gives the entries that are still waited for, and those after them.
+func (a *assembler) end() {
+	for _, n := range a.queue {
+		a.out(n)
+	}
 }
 
-// enter puts a new entry into the timeline.
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	a.cut.mark()
 	n := &entry{Seq: e.Seq, At: clock(a.start, e.Time), Kind: kind, Name: field(name)}
@@ -181,7 +174,6 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	}
 }
 
-// tokens are those of one response.
 func tokens(u transcript.Usage) string {
 	return fmt.Sprintf("%s in, %s out", transcript.Thousands(u.Input), transcript.Thousands(u.Output))
 }

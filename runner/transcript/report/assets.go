@@ -22,17 +22,19 @@ var (
 // parse is called by the one command that needs the templates: at start-up it
 // would cost all of them time.
 func parse() (*template.Template, error) {
-	t, err := template.New("report").Funcs(template.FuncMap{"duration": transcript.Duration}).Parse(pageTemplate)
+	t, err := template.New("report").Funcs(template.FuncMap{"duration": transcript.Duration, "more": moreRows}).Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("parse the report's templates: %w", err)
 	}
 	return t, nil
 }
 
-// policy is the page's Content-Security-Policy (CSP Level 3): nothing is
+func (*overview) Style() template.CSS { return style }
+
+// Policy is the page's Content-Security-Policy (CSP Level 3): nothing is
 // loaded, nothing is sent, and of style and script only those two run that
 // stand here.
-func policy() string {
+func (*overview) Policy() string {
 	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
 		digest(string(style)), digest(string(script)))
 }

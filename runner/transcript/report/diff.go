@@ -34,9 +34,6 @@ type change struct {
 	Old, New []line
 }
 
-// Changes says whether the lines give way to others.
-func (c change) Changes() bool { return len(c.Old)+len(c.New) > 0 }
-
 // line is a line of a file, in pieces of which those that changed are marked.
 type line []piece
 
@@ -188,7 +185,7 @@ func (b *diffBuilder) file(s v4a.Section) fileDiff {
 func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
 	out := hunk{Place: field(strings.Join(h.Context, " › "))}
 	b.left -= lineBytes
-	var run lines
+	run := lines{}
 	for _, l := range h.Lines {
 		text := b.text(l.Text)
 		if b.left < 0 {
@@ -199,46 +196,33 @@ func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
 			out.Blocks = append(out.Blocks, run.change())
 			run = lines{}
 		}
-		run.add(l.Kind, text)
+		run[l.Kind] = append(run[l.Kind], text)
 	}
-	if !run.empty() {
+	if len(run) > 0 {
 		out.Blocks = append(out.Blocks, run.change())
 	}
 	return out
 }
 
 // lines are those of one block of a hunk: some that stay, or some that change.
-type lines struct{ keep, old, fresh []string }
-
-func (r *lines) empty() bool { return len(r.keep)+len(r.old)+len(r.fresh) == 0 }
+type lines map[v4a.Kind][]string
 
 // endsBefore says whether a line of a kind belongs to another block.
-func (r *lines) endsBefore(kind v4a.Kind) bool {
+func (r lines) endsBefore(kind v4a.Kind) bool {
 	switch kind {
 	case v4a.Keep:
-		return len(r.old)+len(r.fresh) > 0
+		return len(r[v4a.Remove])+len(r[v4a.Insert]) > 0
 	case v4a.Remove:
-		return len(r.keep)+len(r.fresh) > 0
+		return len(r[v4a.Keep])+len(r[v4a.Insert]) > 0
 	}
-	return len(r.keep) > 0
+	return len(r[v4a.Keep]) > 0
 }
 
-func (r *lines) add(kind v4a.Kind, text string) {
-	switch kind {
-	case v4a.Keep:
-		r.keep = append(r.keep, text)
-	case v4a.Remove:
-		r.old = append(r.old, text)
-	case v4a.Insert:
-		r.fresh = append(r.fresh, text)
+func (r lines) change() change {
+	if kept := r[v4a.Keep]; len(kept) > 0 {
+		return change{Keep: strings.Join(kept, "\n")}
 	}
-}
-
-func (r *lines) change() change {
-	if len(r.keep) > 0 {
-		return change{Keep: strings.Join(r.keep, "\n")}
-	}
-	return compare(r.old, r.fresh)
+	return compare(r[v4a.Remove], r[v4a.Insert])
 }
 
 // longLine is the most of one line of a diff, in UTF-16 units.

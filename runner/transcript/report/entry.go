@@ -39,9 +39,6 @@ type part struct {
 	Text  excerpt
 }
 
-// Folds says whether there is anything to fold.
-func (e *entry) Folds() bool { return len(e.Parts) > 0 || e.Diff != nil || e.File != "" }
-
 // clock is how long after the start an event came.
 func clock(start, at time.Time) string {
 	d := max(0, at.Sub(start)).Truncate(time.Second)
@@ -52,7 +49,6 @@ func clock(start, at time.Time) string {
 	return fmt.Sprintf("%d:%02d", m, s)
 }
 
-// finish ends a call.
 func (e *entry) finish(c cutter, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)

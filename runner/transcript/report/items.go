@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // item is what the page shows of an item of the Responses API. Fields that an
@@ -22,20 +24,7 @@ func contents(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}
-	var parts []struct {
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return ""
-	}
-	var texts []string
-	for _, p := range parts {
-		if text := p.Text + p.Refusal; text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, "\n\n")
+	return transcript.PartsText(raw)
 }
 
 // sent is what a new item of a request tells the model; nothing of one that
@@ -54,7 +43,6 @@ var shownElsewhere = []string{
 	"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
 }
 
-// output shows an item of a response.
 func (a *assembler) output(n *entry, raw json.RawMessage) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil {

@@ -89,7 +89,7 @@ func (a *assembler) policy(n *entry, d transcript.Policy) {
 	if len(d.Layers) > 0 {
 		n.Topic = field(d.Level + " (" + strings.Join(d.Layers, ", ") + ")")
 	}
-	n.Bad = d.Level == unconfined
+	n.Bad = d.Unconfined()
 }
 
 func (a *assembler) setup(n *entry, d transcript.Setup) {

@@ -5,17 +5,18 @@ import "github.com/agent-ci/agent-ci/runner/transcript"
 // mostRows is the most that a list or table of the overview shows.
 const mostRows = 200
 
-// overview is what the first reading finds.
+// overview is what the first reading finds. Its methods are what the page says
+// before the timeline.
 type overview struct {
-	view    *transcript.View
+	View    *transcript.View
 	limit   int
 	endless map[int64]bool
 
 	entries   int
-	problems  int
+	Problems  int
 	refused   int         // calls and hosts
 	hosts     int         // of these
-	refusals  []reference // the first ones
+	Refusals  []reference // the first ones
 	patches   map[string][]int64
 	thinking  float64 // seconds
 	working   float64
@@ -36,7 +37,7 @@ const mostPatches = 5
 func (o *overview) note(e *entry) {
 	o.entries++
 	if e.Bad {
-		o.problems++
+		o.Problems++
 	}
 	o.lastEvent = e.At
 	if e.refused != "" {
@@ -58,17 +59,14 @@ func (o *overview) refuse(e *entry) {
 	if e.Kind != "call" {
 		o.hosts++
 	}
-	if len(o.refusals) < mostRows {
-		o.refusals = append(o.refusals, reference{e.Seq, e.Name, e.Topic, e.refused})
+	if len(o.Refusals) < mostRows {
+		o.Refusals = append(o.Refusals, reference{e.Seq, e.Name, e.Topic, e.refused})
 	}
 }
 
 func (o *overview) call(e *entry) {
 	if e.Bad {
 		return
-	}
-	if o.patches == nil {
-		o.patches = map[string][]int64{}
 	}
 	for _, path := range e.paths {
 		if calls := o.patches[path]; len(calls) < mostPatches && len(o.patches) < 10*mostRows {

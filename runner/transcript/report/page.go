@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -11,41 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
-
-// unconfined is the Policy.Level under which nothing confines a command.
-const unconfined = "none"
-
-// page is what stands before the timeline.
-type page struct {
-	Style       any
-	Policy      string
-	Title       string
-	Outcome     string // outcome/reason
-	Tone        string // good, bad, open
-	Message     string
-	Notices     []string
-	Facts       []fact
-	Summary     []block
-	Task        []block
-	Source      fact
-	Plan        []step
-	Why         string
-	Checks      []check
-	Files       []file
-	FilesLine   string
-	Warnings    []fact
-	Confinement []fact
-	Refusals    []reference
-	Refused     string // how many
-	Usage       []fact
-	Run         []fact
-	Setup       []transcript.Setup
-	Published   []fact
-	MoreRows    map[string]string // what is left out of a list
-	Entries     string
-	Problems    int
-	Long        bool // only what can be seen is laid out
-}
 
 // fact is a line of two parts, the second perhaps a link or code.
 type fact struct {
@@ -67,48 +31,39 @@ type file struct {
 // overviewBytes is the most of one text of the overview.
 const overviewBytes = 12_000
 
-func newPage(o *overview) *page {
-	v := o.view
-	p := &page{
-		Style: style, Policy: policy(),
-		Title:    title(v),
-		Notices:  notices(v),
-		Summary:  prose(cutProse(limit(overviewBytes), v.Summary())),
-		Task:     prose(cutProse(limit(overviewBytes), v.Task.Text)),
-		Source:   source(v.Task),
-		Why:      strings.TrimSpace(markdown.Show(markdown.Cut(v.Plan.Explanation, 1000))),
-		MoreRows: map[string]string{},
-		Entries:  transcript.Count(o.entries, "entry"),
-		Problems: o.problems,
-		Long:     o.entries > 500,
+func overviewProse(s string) []block { return prose(cutProse(limit(overviewBytes), s)) }
+
+func (o *overview) Summary() []block  { return overviewProse(o.View.Summary()) }
+func (o *overview) Task() []block     { return overviewProse(o.View.Task.Text) }
+func (o *overview) Why() string       { return shownText(o.View.Plan.Explanation, 1000) }
+func (o *overview) Plan() []step      { return shownRows(o.View.Plan.Steps, planStep) }
+func (o *overview) Warnings() []fact  { return shownRows(o.View.Warnings, warning) }
+func (o *overview) Published() []fact { return shownRows(o.View.Publish, published) }
+
+func (o *overview) Checks() []check {
+	if o.View.Verify == nil {
+		return nil
 	}
-	p.Entries = strings.Replace(p.Entries, "entrys", "entries", 1)
-	p.Outcome, p.Tone, p.Message = ending(v)
-	p.Facts = facts(o)
-	p.Plan = shownRows(p, "step", v.Plan.Steps, planStep)
-	if v.Verify != nil {
-		p.Checks = shownRows(p, "check", v.Verify.Rows, checkRow)
-	}
-	if v.Change != nil {
-		p.Files = shownRows(p, "file", v.Change.Files, o.file)
-		p.FilesLine = fmt.Sprintf("%s, +%s −%s", transcript.Count(len(v.Change.Files), "file"),
-			transcript.Thousands(int64(v.Change.Insertions)), transcript.Thousands(int64(v.Change.Deletions)))
-	}
-	p.Warnings = shownRows(p, "warning", v.Warnings, func(w transcript.Warning) fact {
-		return fact{Name: field(w.Code), Value: shownText(w.Message)}
-	})
-	p.Confinement, p.Refusals, p.Refused = confinement(v.Policy), o.refusals, refused(o)
-	p.Usage, p.Run = usage(o), run(v)
-	p.Setup = shownRows(p, "setup command", v.Setup, setupRow)
-	p.Published = shownRows(p, "publishing step", v.Publish, published)
-	return p
+	return shownRows(o.View.Verify.Rows, checkRow)
 }
 
-// shownRows makes rows of a list that may be too long to show.
-func shownRows[T, Row any](p *page, name string, all []T, row func(T) Row) []Row {
-	if more := len(all) - mostRows; more > 0 {
-		p.MoreRows[name] = "… and " + transcript.Count(more, "more "+name) + "."
+func (o *overview) Files() []file {
+	if o.View.Change == nil {
+		return nil
 	}
+	return shownRows(o.View.Change.Files, o.file)
+}
+
+// Entries is how many the timeline has, in words.
+func (o *overview) Entries() string {
+	return strings.Replace(transcript.Count(o.entries, "entry"), "entrys", "entries", 1)
+}
+
+// Long says that of the timeline only what can be seen is to be laid out.
+func (o *overview) Long() bool { return o.entries > 500 }
+
+// shownRows makes rows of a list that may be too long to show.
+func shownRows[T, Row any](all []T, row func(T) Row) []Row {
 	var rows []Row
 	for _, one := range all[:min(len(all), mostRows)] {
 		rows = append(rows, row(one))
@@ -116,16 +71,26 @@ func shownRows[T, Row any](p *page, name string, all []T, row func(T) Row) []Row
 	return rows
 }
 
-// shownText is a text of a sentence or a few.
-func shownText(s string) string {
-	return strings.TrimSpace(markdown.Show(markdown.Cut(s, 2000)))
+// moreRows tells what shownRows leaves out of a list of so many; "" for nothing.
+func moreRows(name string, all int) string {
+	if all <= mostRows {
+		return ""
+	}
+	return "… and " + transcript.Count(all-mostRows, "more "+name) + "."
 }
 
-func title(v *transcript.View) string {
+// shownText is a text of a sentence or a few, of at most so many UTF-16 units.
+func shownText(s string, most int) string {
+	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))
+}
+
+func (o *overview) Title() string {
+	v := o.View
 	return cmp.Or(field(v.Task.Title), field(markdown.Headline(v.Task.Text)), field(v.Started.Key), "A run of agent-ci")
 }
 
-func source(t transcript.Task) fact {
+func (o *overview) Source() fact {
+	t := o.View.Task
 	switch {
 	case t.Issue != "":
 		return fact{Name: "Issue", Value: field(t.Issue), Link: link(t.URL)}
@@ -148,20 +113,27 @@ func link(url string) string {
 	return ""
 }
 
-func ending(v *transcript.View) (name, tone, message string) {
-	f := v.Finished
+type ending struct {
+	Outcome string // outcome/reason
+	Tone    string // good, bad, open
+	Message string
+}
+
+func (o *overview) Ending() ending {
+	f := o.View.Finished
 	if f == nil {
-		return "not finished", "open", "The run has not ended, or it was killed."
+		return ending{"not finished", "open", "The run has not ended, or it was killed."}
 	}
-	tone = "good"
+	tone := "good"
 	if outcome.Outcome(f.Outcome).ExitCode() != 0 {
 		tone = "bad"
 	}
-	return field(f.Outcome + "/" + f.Reason), tone, shownText(f.Message)
+	return ending{field(f.Outcome + "/" + f.Reason), tone, shownText(f.Message, 2000)}
 }
 
-// notices are what a reader must not overlook.
-func notices(v *transcript.View) []string {
+// Notices are what a reader must not overlook.
+func (o *overview) Notices() []string {
+	v := o.View
 	var all []string
 	add := func(when bool, text string) {
 		if when {
@@ -169,18 +141,19 @@ func notices(v *transcript.View) []string {
 		}
 	}
 	add(v.Started.Scripted != "", "This run was scripted: the answers come from the session file "+field(v.Started.Scripted)+", no model was asked.")
-	add(v.Policy.Level == unconfined, "Commands ran unconfined, with all rights of the user who started agent-ci.")
+	add(v.Policy.Unconfined(), "Commands ran unconfined, with all rights of the user who started agent-ci.")
 	add(v.Torn, "The transcript's last line is torn: the run was killed, or its disk was full.")
 	changed := v.Change != nil && len(v.Change.Files) > 0
-	add(changed && (v.Verify == nil || len(v.Verify.Rows) == 0), "No verify command was run: nothing says that the change works.")
-	add(changed && v.Verify != nil && len(v.Verify.Rows) > 0 && v.Verify.Attempt == 0, "The change was not verified.")
+	checked := v.Verify != nil && len(v.Verify.Rows) > 0
+	add(changed && !checked, "No verify command was run: nothing says that the change works.")
+	add(changed && checked && v.Verify.Attempt == 0, "The change was not verified.")
 	add(v.Verify != nil && v.Verify.Attempt > 0 && !v.Verify.Passed, "Verification failed.")
 	return all
 }
 
-// facts are the figures at the top.
-func facts(o *overview) []fact {
-	v := o.view
+// Facts are the figures at the top.
+func (o *overview) Facts() []fact {
+	v := o.View
 	took := o.lastEvent
 	if v.Finished != nil {
 		took = transcript.Duration(v.Finished.Seconds)
@@ -191,31 +164,29 @@ func facts(o *overview) []fact {
 		{Name: "Calls", Value: transcript.Thousands(int64(v.Calls))},
 		{Name: "Tokens", Value: transcript.Thousands(v.Usage.Input + v.Usage.Output)},
 	}
-	if c := v.Change; c != nil {
-		all = append(all, fact{Name: "Change", Value: fmt.Sprintf("+%s −%s", transcript.Thousands(int64(c.Insertions)), transcript.Thousands(int64(c.Deletions)))})
+	if v.Change != nil {
+		all = append(all, fact{Name: "Change", Value: v.Change.Lines()})
 	}
 	return all
+}
+
+func warning(w transcript.Warning) fact {
+	return fact{Name: field(w.Code), Value: shownText(w.Message, 2000)}
 }
 
 var stepStatus = map[string]string{"completed": "done", "in_progress": "in progress"}
 
 func planStep(s transcript.PlanStep) step {
-	return step{shownText(markdown.Cut(s.Step, 500)), cmp.Or(stepStatus[s.Status], "not done"), cmp.Or(stepSign[s.Status], "○")}
+	return step{shownText(s.Step, 500), cmp.Or(stepStatus[s.Status], "not done"), cmp.Or(stepSign[s.Status], "○")}
 }
 
+var resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
+
 func checkRow(r transcript.VerifyRow) check {
-	c := check{Name: field(r.Name), Run: field(r.Run), Before: field(r.Before), After: field(r.After), Time: transcript.Duration(r.Seconds)}
-	switch {
-	case r.After == "":
-		c.Result, c.Tone = "not run", "open"
-	case !r.Passed:
-		c.Result, c.Tone = "failed", "bad"
-	case r.After != "green":
-		c.Result, c.Tone = "red before too", "open"
-	default:
-		c.Result, c.Tone = "passed", "good"
+	return check{
+		Name: field(r.Name), Run: field(r.Run), Before: field(r.Before), After: field(r.After),
+		Result: r.Result(), Tone: cmp.Or(resultTone[r.Result()], "open"), Time: transcript.Duration(r.Seconds),
 	}
-	return c
 }
 
 var statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}

@@ -34,7 +34,6 @@ var markdownMarks = sync.OnceValue(func() marks {
 	}
 })
 
-// prose lays out a message.
 func prose(e excerpt) []block {
 	all := blocks(e.Head)
 	if e.Hidden != "" {
@@ -53,7 +52,6 @@ func blocks(s string) []block {
 	return p.blocks
 }
 
-// layout turns lines into blocks.
 type layout struct {
 	marks  marks
 	rest   []string
@@ -65,25 +63,22 @@ func (p *layout) next() {
 	text := p.rest[0]
 	p.rest = p.rest[1:]
 	if m := p.marks.fence.FindStringSubmatch(text); m != nil {
-		p.endParagraph()
 		p.fence(m[1])
-		return
-	}
-	if strings.TrimSpace(text) == "" {
+	} else if strings.TrimSpace(text) == "" {
 		p.endParagraph()
-		return
+	} else if m := p.marks.heading.FindStringSubmatch(text); m != nil {
+		p.add(block{Kind: "h", Spans: spans(m[1])})
+	} else if m := p.marks.item.FindStringSubmatch(text); m != nil {
+		p.add(block{Kind: "li", Depth: depth(m[1]), Spans: append(bullet(m[2]), spans(m[3])...)})
+	} else {
+		p.lines = append(p.lines, text)
 	}
-	if m := p.marks.heading.FindStringSubmatch(text); m != nil {
-		p.endParagraph()
-		p.blocks = append(p.blocks, block{Kind: "h", Spans: spans(m[1])})
-		return
-	}
-	if m := p.marks.item.FindStringSubmatch(text); m != nil {
-		p.endParagraph()
-		p.blocks = append(p.blocks, block{Kind: "li", Depth: depth(m[1]), Spans: append(bullet(m[2]), spans(m[3])...)})
-		return
-	}
-	p.lines = append(p.lines, text)
+}
+
+// add adds a block behind the paragraph that it ends.
+func (p *layout) add(b block) {
+	p.endParagraph()
+	p.blocks = append(p.blocks, b)
 }
 
 // deepest is the greatest depth of an item that is shown.
@@ -122,7 +117,7 @@ func (p *layout) fence(mark string) {
 	for n < len(p.rest) && !strings.HasPrefix(strings.TrimSpace(p.rest[n]), mark) {
 		n++
 	}
-	p.blocks = append(p.blocks, block{Kind: "code", Text: strings.Join(p.rest[:n], "\n")})
+	p.add(block{Kind: "code", Text: strings.Join(p.rest[:n], "\n")})
 	p.rest = p.rest[min(n+1, len(p.rest)):]
 }
 

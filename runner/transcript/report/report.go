@@ -25,7 +25,7 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 		return err
 	}
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: templates}
-	p.print("head", newPage(first))
+	p.print("head", first)
 	if err := p.timeline(log, first); err != nil {
 		return err
 	}
@@ -40,22 +40,14 @@ func survey(log io.ReadSeeker) (*overview, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	room := &scale{}
-	first := &overview{}
-	entries := newAssembler(room, nil)
-	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error {
-		all, err := entries.add(e)
-		for _, entry := range all {
-			first.note(entry)
-		}
-		return err
-	})
+	first := &overview{patches: map[string][]int64{}}
+	entries := newAssembler(room, nil, first.note)
+	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range entries.rest() {
-		first.note(entry)
-	}
-	first.view = view
+	entries.end()
+	first.View = view
 	first.limit = room.limit(pageBytes)
 	first.endless = entries.waiting
 	return first, nil
@@ -89,8 +81,8 @@ func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	entries := newAssembler(limit(first.limit), first.endless)
-	left := first.view.Events
+	entries := newAssembler(limit(first.limit), first.endless, func(e *entry) { p.print("entry", e) })
+	left := first.View.Events
 	for e, err := range transcript.Read(log) {
 		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) || left == 0 {
 			break
@@ -99,18 +91,10 @@ func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
 			return err
 		}
 		left--
-		all, err := entries.add(e)
-		if err != nil {
+		if err := entries.add(e); err != nil {
 			return err
 		}
-		p.entries(all)
 	}
-	p.entries(entries.rest())
+	entries.end()
 	return nil
-}
-
-func (p *printer) entries(all []*entry) {
-	for _, e := range all {
-		p.print("entry", e)
-	}
 }

@@ -1,6 +1,9 @@
 package report
 
-import "unicode"
+import (
+	"regexp"
+	"sync"
+)
 
 // compare puts lines that were removed beside those that came in their place.
 // Lines that are alike have the words marked in which they differ.
@@ -39,40 +42,13 @@ func mark(a, b []string) (old, fresh line, alike bool) {
 	return pieces(a, inA), pieces(b, inB), true
 }
 
-// words splits a text into runs of letters and digits, runs of blanks, and
-// single other characters.
-func words(s string) []string {
-	var all []string
-	start, last := 0, -1
-	for i, r := range s {
-		class := classOf(r)
-		if i > start && (class != last || class == sign) {
-			all = append(all, s[start:i])
-			start = i
-		}
-		last = class
-	}
-	if start < len(s) {
-		all = append(all, s[start:])
-	}
-	return all
-}
+// wordPattern is a run of letters and digits, a run of blanks, or a single other
+// character.
+var wordPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)[\pL\p{Nd}_]+|[\s\v\x{85}\pZ]+|.`)
+})
 
-const (
-	word = iota
-	blank
-	sign
-)
-
-func classOf(r rune) int {
-	switch {
-	case unicode.IsLetter(r), unicode.IsDigit(r), r == '_':
-		return word
-	case unicode.IsSpace(r):
-		return blank
-	}
-	return sign
-}
+func words(s string) []string { return wordPattern().FindAllString(s, -1) }
 
 // shared says which words of a and b belong to their longest common subsequence.
 func shared(a, b []string) (inA, inB []bool) {

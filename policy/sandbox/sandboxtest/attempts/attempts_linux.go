@@ -61,17 +61,11 @@ func fileAttempts() []Attempt {
 		{Name: "make a folder outside", Do: func(w World) error { return os.Mkdir(w.outside("folder"), 0o755) }},
 		{Name: "make a named pipe outside", Do: func(w World) error { return unix.Mkfifo(w.outside("pipe"), 0o600) }},
 		{Name: "make a symbolic link outside", Do: func(w World) error { return os.Symlink("/", w.outside("link")) }},
-		{Name: "bind a socket outside", Do: func(w World) error { return bindSocket(w.outside("bound.sock")) }},
-		{Name: "move a file out", Do: func(w World) error {
-			return errors.Join(create(w.workspace("mine")), os.Rename(w.workspace("mine"), w.outside("mine")))
-		}},
+		{Name: "bind a socket outside", Do: func(w World) error { return BindSocket(w.outside("bound.sock")) }},
+		{Name: "move a file out", Do: func(w World) error { return putInPlace(w.workspace("mine"), w.outside("mine")) }},
 		{Name: "move a file in", Do: func(w World) error { return os.Rename(w.outside("move"), w.workspace("moved")) }},
-		{Name: "hard link a file in and write it", Do: func(w World) error {
-			return errors.Join(os.Link(w.outside("secret.txt"), w.workspace("hard")), write(w.workspace("hard")))
-		}},
-		{Name: "write through a symbolic link", Do: func(w World) error {
-			return errors.Join(os.Symlink(w.outside("secret.txt"), w.workspace("soft")), write(w.workspace("soft")))
-		}},
+		{Name: "hard link a file in and write it", Do: func(w World) error { return w.by(os.Link, w.outside("secret.txt"), "hard", write) }},
+		{Name: "write through a symbolic link", Do: func(w World) error { return w.by(os.Symlink, w.outside("secret.txt"), "soft", write) }},
 		{Name: "create through a linked folder", Do: func(w World) error {
 			return errors.Join(os.Symlink(w.Outside, w.workspace("softdir")), create(w.workspace("softdir/new2")))
 		}},
@@ -79,9 +73,7 @@ func fileAttempts() []Attempt {
 		{Name: "write through /proc/self/cwd", Do: func(w World) error {
 			return write("/proc/self/cwd/../" + filepath.Base(w.Outside) + "/secret.txt")
 		}},
-		{Name: "write through the supervisor's root", Do: func(w World) error {
-			return write(fmt.Sprintf("/proc/%d/root%s", w.Supervisor, w.outside("secret.txt")))
-		}},
+		{Name: "write through the supervisor's root", Do: func(w World) error { return write(of(w.Supervisor, "root"+w.outside("secret.txt"))) }},
 		{Name: "change the mode of a file outside", Do: func(w World) error { return os.Chmod(w.outside("secret.txt"), 0o666) }, Open: inLandlock(notLandlocks)},
 		{Name: "change the times of a file outside", Do: func(w World) error {
 			return unix.Utimes(w.outside("secret.txt"), []unix.Timeval{{Sec: 1}, {Sec: 1}})
@@ -102,12 +94,12 @@ func fileAttempts() []Attempt {
 		{Name: "write sysrq-trigger", Do: func(World) error { return write("/proc/sysrq-trigger") }, Unproven: true},
 		{Name: "drop the machine's caches", Do: func(World) error { return write("/proc/sys/vm/drop_caches") }},
 		{Name: "write below /sys", Do: func(World) error {
-			return write("/sys/kernel/mm/ksm/run", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/profiling")
+			return writeFirst("/sys/kernel/mm/ksm/run", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/profiling")
 		}, Unproven: true},
 		{Name: "read the kernel's memory", Do: func(World) error { return openFor("/proc/kcore", unix.O_RDONLY) }, Unproven: true},
 		{Name: "read /dev/mem", Do: func(World) error { return openFor("/dev/mem", unix.O_RDONLY) }, Unproven: true},
 		{Name: "read the kernel's log device", Do: func(World) error { return openFor("/dev/kmsg", unix.O_RDONLY) }, Unproven: true},
-		{Name: "write the supervisor's program", Do: func(w World) error { return write(fmt.Sprintf("/proc/%d/exe", w.Supervisor)) }, Unproven: true},
+		{Name: "write the supervisor's program", Do: func(w World) error { return write(of(w.Supervisor, "exe")) }, Unproven: true},
 	}
 }
 
@@ -116,7 +108,7 @@ func secretAttempts() []Attempt {
 		return func(w World) error { return readSecret(path(w)) }
 	}
 	home := func(name string) func(World) error {
-		return read(func(w World) string { return filepath.Join(w.Home, name) })
+		return read(func(w World) string { return w.home(name) })
 	}
 	return []Attempt{
 		{Name: "read an SSH key", Do: home(".ssh/id_rsa")},
@@ -128,37 +120,31 @@ func secretAttempts() []Attempt {
 		{Name: "read a denied file", Do: read(func(w World) string { return w.Denied })},
 		{Name: "read RUNNER_TEMP", Do: read(func(w World) string { return filepath.Join(w.Temp, "cred") })},
 		{Name: "list a folder of keys", Do: func(w World) error {
-			entries, err := os.ReadDir(filepath.Join(w.Home, ".ssh"))
+			entries, err := os.ReadDir(w.home(".ssh"))
 			if err == nil && len(entries) == 0 {
 				return ErrNothing
 			}
 			return err
 		}},
-		{Name: "read a denied file by a symbolic link", Do: func(w World) error {
-			return errors.Join(os.Symlink(w.Denied, w.workspace("deniedlink")), readSecret(w.workspace("deniedlink")))
-		}},
-		{Name: "read a denied file by a hard link", Do: func(w World) error {
-			return errors.Join(os.Link(w.Denied, w.workspace("deniedhard")), readSecret(w.workspace("deniedhard")))
-		}},
+		{Name: "read a denied file by a symbolic link", Do: func(w World) error { return w.by(os.Symlink, w.Denied, "deniedlink", readSecret) }},
+		{Name: "read a denied file by a hard link", Do: func(w World) error { return w.by(os.Link, w.Denied, "deniedhard", readSecret) }},
 		{Name: "read a denied file through /proc/self/root", Do: read(func(w World) string { return "/proc/self/root" + w.Denied })},
 		{Name: "move a folder of denied files in", Do: func(w World) error {
 			return errors.Join(os.Rename(filepath.Dir(w.Denied), w.workspace("stolen")), readSecret(w.workspace("stolen/"+filepath.Base(w.Denied))))
 		}, Unproven: true},
-		{Name: "learn that a key is there", Do: func(w World) error { return errorOf(os.Stat(filepath.Join(w.Home, ".ssh/id_rsa"))) }, Open: inLandlock(notNames)},
-		{Name: "watch a folder of keys", Do: func(w World) error { return watchFolder(filepath.Join(w.Home, ".ssh")) }, Open: inLandlock(notNames)},
+		{Name: "learn that a key is there", Do: func(w World) error { return errorOf(os.Stat(w.home(".ssh/id_rsa"))) }, Open: inLandlock(notNames)},
+		{Name: "watch a folder of keys", Do: func(w World) error { return watchFolder(w.home(".ssh")) }, Open: inLandlock(notNames)},
 		{Name: "open a key by a descriptor of its path", Do: func(w World) error {
-			fd, err := unix.Open(filepath.Join(w.Home, ".ssh/id_rsa"), unix.O_PATH, 0)
+			fd, err := unix.Open(w.home(".ssh/id_rsa"), unix.O_PATH, 0)
 			if err != nil {
 				return err
 			}
 			return readSecret(fmt.Sprintf("/proc/self/fd/%d", fd))
 		}},
-		{Name: "read a key through the supervisor's folder", Do: func(w World) error {
-			return readSecret(fmt.Sprintf("/proc/%d/cwd%s", w.Supervisor, filepath.Join(w.Home, ".ssh/id_rsa")))
-		}},
-		{Name: "map the supervisor's memory", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/mem", w.Supervisor), unix.O_RDONLY) }, Unproven: true},
+		{Name: "read a key through the supervisor's folder", Do: func(w World) error { return readSecret(of(w.Supervisor, "cwd"+w.home(".ssh/id_rsa"))) }},
+		{Name: "map the supervisor's memory", Do: func(w World) error { return openFor(of(w.Supervisor, "mem"), unix.O_RDONLY) }, Unproven: true},
 		{Name: "open the supervisor's control socket", Do: func(w World) error {
-			return errorOf(unix.Open(fmt.Sprintf("/proc/%d/fd/3", w.Supervisor), unix.O_RDWR, 0))
+			return errorOf(unix.Open(of(w.Supervisor, "fd/3"), unix.O_RDWR, 0))
 		}, Unproven: true},
 		{Name: "read the password hashes", Do: func(World) error { return readAny("/etc/shadow") }},
 	}
@@ -171,14 +157,14 @@ func hiddenAttempts() []Attempt {
 	}
 	hidden := []Attempt{
 		{Name: "read a hidden file of the workspace", Do: func(w World) error { return readSecret(w.workspace("conf/deep/cred")) }},
-		{Name: "read a hidden file of a writable folder", Do: func(w World) error { return readSecret(filepath.Join(w.Extra, "a/cred")) }},
+		{Name: "read a hidden file of a writable folder", Do: func(w World) error { return readSecret(w.extra("a/cred")) }},
 		{Name: "move a hidden file", Do: func(w World) error { return moveAway(w.workspace("conf/deep/cred")) }},
 		{Name: "move the folder of a hidden file", Do: func(w World) error { return moveAway(w.workspace("conf/deep")) }},
 		{Name: "move a folder above a hidden file", Do: func(w World) error { return moveAway(w.workspace("conf")) }},
 		{Name: "move a folder above a hidden file into another", Do: func(w World) error {
-			return errors.Join(os.Rename(w.workspace("conf/deep"), w.workspace("mnt/deep")), os.Rename(w.workspace("mnt/deep"), w.workspace("conf/deep")))
+			return moveAndBack(w.workspace("conf/deep"), w.workspace("mnt/deep"))
 		}},
-		{Name: "move the folder of a hidden file in a writable folder", Do: func(w World) error { return moveAway(filepath.Join(w.Extra, "a")) }},
+		{Name: "move the folder of a hidden file in a writable folder", Do: func(w World) error { return moveAway(w.extra("a")) }},
 		{Name: "exchange a folder above a hidden file", Do: func(w World) error {
 			return errors.Join(swap(w.workspace("conf"), w.workspace("mnt")), swap(w.workspace("conf"), w.workspace("mnt")))
 		}},
@@ -204,10 +190,10 @@ func gitAttempts() []Attempt {
 		{Name: "write a git hook", Do: git(func(dir string) error { return create(dir + "/hooks/pre-commit") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "write git's configuration", Do: git(func(dir string) error { return write(dir + "/config") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "replace git's configuration", Do: func(w World) error {
-			return errors.Join(create(w.workspace("config")), os.Rename(w.workspace("config"), w.workspace(".git/config")))
+			return putInPlace(w.workspace("config"), w.workspace(".git/config"))
 		}, Open: inLandlock(CheckedAfterwards)},
 		{Name: "replace git's HEAD", Do: func(w World) error {
-			return errors.Join(create(w.workspace("HEAD")), os.Rename(w.workspace("HEAD"), w.workspace(".git/HEAD")))
+			return putInPlace(w.workspace("HEAD"), w.workspace(".git/HEAD"))
 		}, Open: inLandlock(CheckedAfterwards)},
 		{Name: "delete git's index", Do: git(func(dir string) error { return os.Remove(dir + "/description") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "change the mode of a hook", Do: git(func(dir string) error { return os.Chmod(dir+"/hooks/kept", 0o755) }), Open: inLandlock(CheckedAfterwards)},
@@ -217,12 +203,12 @@ func gitAttempts() []Attempt {
 
 func processAttempts() []Attempt {
 	return []Attempt{
-		{Name: "read the environment of agent-ci", Do: func(w World) error { return readSecret(fmt.Sprintf("/proc/%d/environ", w.Victim)) }},
-		{Name: "open the memory of agent-ci", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/mem", w.Victim), unix.O_RDONLY) }},
-		{Name: "list the maps of agent-ci", Do: func(w World) error { return readAny(fmt.Sprintf("/proc/%d/maps", w.Victim)) }},
-		{Name: "follow the descriptors of agent-ci", Do: func(w World) error { return errorOf(os.Readlink(fmt.Sprintf("/proc/%d/fd/1", w.Victim))) }},
-		{Name: "open the memory of the supervisor", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/mem", w.Supervisor), unix.O_RDWR) }},
-		{Name: "open a descriptor of the supervisor", Do: func(w World) error { return openFor(fmt.Sprintf("/proc/%d/fd/3", w.Supervisor), unix.O_RDWR) }, Unproven: true},
+		{Name: "read the environment of agent-ci", Do: func(w World) error { return readSecret(of(w.Victim, "environ")) }},
+		{Name: "open the memory of agent-ci", Do: func(w World) error { return openFor(of(w.Victim, "mem"), unix.O_RDONLY) }},
+		{Name: "list the maps of agent-ci", Do: func(w World) error { return readAny(of(w.Victim, "maps")) }},
+		{Name: "follow the descriptors of agent-ci", Do: func(w World) error { return errorOf(os.Readlink(of(w.Victim, "fd/1"))) }},
+		{Name: "open the memory of the supervisor", Do: func(w World) error { return openFor(of(w.Supervisor, "mem"), unix.O_RDWR) }},
+		{Name: "open a descriptor of the supervisor", Do: func(w World) error { return openFor(of(w.Supervisor, "fd/3"), unix.O_RDWR) }, Unproven: true},
 		{Name: "trace agent-ci", Do: func(w World) error { return trace(w.Victim) }},
 		{Name: "trace the supervisor", Do: func(w World) error { return trace(w.Supervisor) }},
 		{Name: "read another process's memory", Do: func(w World) error { return call(unix.SYS_PROCESS_VM_READV, uintptr(w.Victim), 0, 0, 0, 0, 0) }},
@@ -283,7 +269,7 @@ func kernelAttempts() []Attempt {
 		{Name: "leave a namespace", Do: func(World) error { return unix.Unshare(unix.CLONE_NEWUTS) }},
 		{Name: "make a namespace by clone3", Do: clone3},
 		{Name: "enter a namespace of agent-ci", Do: func(w World) error {
-			fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", w.Victim), unix.O_RDONLY, 0)
+			fd, err := unix.Open(of(w.Victim, "ns/net"), unix.O_RDONLY, 0)
 			if err != nil {
 				return err
 			}
@@ -299,7 +285,7 @@ func kernelAttempts() []Attempt {
 		{Name: "watch events of the machine", Do: func(World) error {
 			return errorOf(unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5}, 0, -1, -1, 0))
 		}},
-		{Name: "handle page faults", Do: func(World) error { return call(unix.SYS_USERFAULTFD, 0, 0, 0, 0, 0, 0) }},
+		{Name: "handle page faults", Do: zero(unix.SYS_USERFAULTFD)},
 		{Name: "set up io_uring", Do: func(World) error {
 			var params [30]uint32
 			return call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)), 0, 0, 0, 0)
@@ -337,7 +323,7 @@ func kernelAttempts() []Attempt {
 		{Name: "load a kernel module", Do: zero(unix.SYS_INIT_MODULE), Unproven: true},
 		{Name: "load another kernel", Do: zero(unix.SYS_KEXEC_LOAD), Unproven: true},
 		{Name: "restart the machine", Do: func(World) error { return unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_ON) }, Unproven: true},
-		{Name: "swap", Do: func(w World) error { return call(unix.SYS_SWAPON, 0, 0, 0, 0, 0, 0) }, Unproven: true},
+		{Name: "swap", Do: zero(unix.SYS_SWAPON), Unproven: true},
 		{Name: "account processes", Do: func(World) error { return unix.Acct("") }, Unproven: true},
 		{Name: "call by 32-bit numbers", Do: by32Bit},
 		{Name: "call by x32 numbers", Do: func(World) error { return call(0x40000000+unix.SYS_GETPID, 0, 0, 0, 0, 0, 0) }, Unproven: true},
@@ -355,12 +341,10 @@ func networkAttempts() []Attempt {
 		{Name: "connect by multipath TCP", Do: func(w World) error { return connectTCP(unix.IPPROTO_MPTCP, w.TCP) }, Unproven: true},
 		{Name: "send to the machine's loopback", Do: sendUDP},
 		{Name: "connect to a host that is not here", Do: func(World) error { return Dial("udp4", "192.0.2.1:53") }},
-		{Name: "connect to a socket outside", Do: func(w World) error { return Dial("unix", w.Socket) }},
-		{Name: "connect to a socket outside by a link", Do: func(w World) error {
-			return errors.Join(os.Symlink(w.Socket, w.workspace("sock")), Dial("unix", w.workspace("sock")))
-		}},
+		{Name: "connect to a socket outside", Do: func(w World) error { return dialUnix(w.Socket) }},
+		{Name: "connect to a socket outside by a link", Do: func(w World) error { return w.by(os.Symlink, w.Socket, "sock", dialUnix) }},
 		{Name: "send to a socket outside", Do: func(w World) error { return sendDatagram(w.Datagram) }},
-		{Name: "connect to an abstract socket outside", Do: func(w World) error { return Dial("unix", "@"+w.Abstract) }},
+		{Name: "connect to an abstract socket outside", Do: func(w World) error { return dialUnix("@" + w.Abstract) }},
 		{Name: "send packets", Do: func(World) error { return errorOf(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) }},
 		{Name: "send raw datagrams", Do: func(World) error { return errorOf(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) }},
 		{Name: "reach the machine's host", Do: func(World) error { return errorOf(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)) }, Unproven: true},
@@ -406,11 +390,14 @@ func rightsAttempts() []Attempt {
 	}
 }
 
-// write opens the first of the paths that exists for writing and changes nothing.
-func write(paths ...string) error {
+// write opens a file for writing and changes nothing.
+func write(path string) error { return openFor(path, unix.O_WRONLY) }
+
+// writeFirst does so with the first of the paths that exists.
+func writeFirst(paths ...string) error {
 	var err error
 	for _, path := range paths {
-		if err = openFor(path, unix.O_WRONLY); !errors.Is(err, os.ErrNotExist) {
+		if err = write(path); !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -425,8 +412,15 @@ func openFor(path string, flags int) error {
 	return unix.Close(fd)
 }
 
-func moveAway(path string) error {
-	return errors.Join(os.Rename(path, path+"-gone"), os.Rename(path+"-gone", path))
+func moveAway(path string) error { return moveAndBack(path, path+"-gone") }
+
+func moveAndBack(path, to string) error { return errors.Join(os.Rename(path, to), os.Rename(to, path)) }
+
+func putInPlace(path, to string) error { return errors.Join(create(path), os.Rename(path, to)) }
+
+// by links a file to a name in the workspace, and tries something with that.
+func (w World) by(link func(from, to string) error, file, name string, try func(path string) error) error {
+	return errors.Join(link(file, w.workspace(name)), try(w.workspace(name)))
 }
 
 func create(path string) error {
@@ -551,6 +545,8 @@ func Dial(network, address string) error {
 	return c.Close()
 }
 
+func dialUnix(address string) error { return Dial("unix", address) }
+
 func connectTCP(protocol, port int) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, protocol)
 	if err != nil {
@@ -580,12 +576,13 @@ func sendDatagram(path string) error {
 	return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: path})
 }
 
-func bindSocket(path string) error {
+// BindSocket makes a socket that nobody listens on.
+func BindSocket(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
 	}
-	return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
+	return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Close(fd))
 }
 
 // openBlockDevice tries all that the kernel names.

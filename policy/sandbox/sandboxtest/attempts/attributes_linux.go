@@ -93,8 +93,8 @@ func targets() []target {
 		machine("/etc/passwd", everyChange...),
 		{name: "the standard input", path: func(World) string { return "/proc/self/fd/0" }, changes: []string{"mode", "times"}, roots: true},
 		file("a file outside", func(w World) string { return w.outside("secret.txt") }, "access list", "flags"),
-		file("a covered file", func(w World) string { return filepath.Join(w.Home, ".netrc") }, "access list", "flags"),
-		file("a covered folder", func(w World) string { return filepath.Join(w.Home, ".ssh") }, "access list", "flags"),
+		file("a covered file", func(w World) string { return w.home(".netrc") }, "access list", "flags"),
+		file("a covered folder", func(w World) string { return w.home(".ssh") }, "access list", "flags"),
 		file("a denied file", func(w World) string { return w.Denied }, "access list", "flags"),
 		file("a covered socket", func(w World) string { return w.Socket }),
 		file("a file of git's", func(w World) string { return w.workspace(".git/HEAD") }, "access list", "flags"),
@@ -103,7 +103,7 @@ func targets() []target {
 
 func attributeAttempts() []Attempt {
 	all := []Attempt{
-		{Name: "write a covered file", Do: func(w World) error { return write(filepath.Join(w.Home, ".netrc")) }},
+		{Name: "write a covered file", Do: func(w World) error { return write(w.home(".netrc")) }},
 		{Name: "change the mode of what is mounted", Do: changeMounts, Open: inLandlock(notLandlocks), Roots: true},
 	}
 	for _, t := range targets() {
@@ -145,7 +145,7 @@ func changeMounts(w World) error {
 		return err
 	}
 	own := []string{
-		w.Workspace, tree, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, filepath.Join(w.Extra, "a"), w.Home,
+		w.Workspace, tree, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, w.extra("a"), w.Home,
 		"/tmp", "/var/tmp", "/dev/shm", "/dev/pts",
 	}
 	refused := errors.New("there is no mount")

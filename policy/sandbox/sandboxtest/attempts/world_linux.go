@@ -36,11 +36,16 @@ type World struct {
 
 func (w World) outside(name string) string   { return filepath.Join(w.Outside, name) }
 func (w World) workspace(name string) string { return filepath.Join(w.Workspace, name) }
+func (w World) home(name string) string      { return filepath.Join(w.Home, name) }
+func (w World) extra(name string) string     { return filepath.Join(w.Extra, name) }
+
+// of is what the kernel tells of a process.
+func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", process, name) }
 
 // Hidden are the files that policy.deny_read is to name in folders that commands
 // may write to. Landlock alone can't keep them.
 func (w World) Hidden() []string {
-	return []string{w.workspace("conf/deep/cred"), filepath.Join(w.Extra, "a/cred")}
+	return []string{w.workspace("conf/deep/cred"), w.extra("a/cred")}
 }
 
 // NewWorld makes what is attacked below base, but for what lives and for what
@@ -70,7 +75,7 @@ func NewWorld(base string) (World, error) {
 // SetVictim makes a process the one that is attacked.
 func (w *World) SetVictim(pid int) (err error) {
 	w.Victim = pid
-	w.Namespace, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	w.Namespace, err = os.Readlink(of(pid, "ns/pid"))
 	return err
 }
 

@@ -10,61 +10,55 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
-// operations are what is done to files, by the word that begins a line. What
-// fails is passed over: the kernel or the sandbox did not let it happen.
-var operations = map[string]func(words []string) error{
-	"rename": both(os.Rename),
-	"exchange": both(func(a, b string) error {
+// operation is something that is done to files.
+type operation struct {
+	words int // that it takes
+	// changed are those of the words that it changes. They have to lie in the siege:
+	// where nothing holds the operation, what it does to the machine would stay.
+	changed []int
+	do      func(a, b string) error
+}
+
+// operations are by the word that begins a line. What fails is passed over: the
+// kernel or the sandbox did not let it happen.
+var operations = map[string]operation{
+	"rename": {2, []int{0, 1}, os.Rename},
+	"exchange": {2, []int{0, 1}, func(a, b string) error {
 		return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
-	}),
-	"link":    both(os.Link),
-	"symlink": second(os.Symlink),
-	"copy":    second(copyFile),
-	"write":   first(func(a, text string) error { return os.WriteFile(a, []byte(text+"\n"), 0o644) }),
-	"chmod":   first(changeMode),
+	}},
+	"link":    {2, []int{0, 1}, os.Link},
+	"symlink": {2, []int{1}, os.Symlink},
+	"copy":    {2, []int{1}, copyFile},
+	"write":   {2, []int{0}, func(a, text string) error { return os.WriteFile(a, []byte(text+"\n"), 0o644) }},
+	"chmod":   {2, []int{0}, changeMode},
 	"mkdir":   one(func(a string) error { return os.MkdirAll(a, 0o755) }),
 	"remove":  one(os.RemoveAll),
 	"fifo":    one(func(a string) error { return replaceBy(a, func() error { return unix.Mkfifo(a, 0o644) }) }),
-	"socket":  one(func(a string) error { return replaceBy(a, func() error { return bind(a) }) }),
+	"socket":  one(func(a string) error { return replaceBy(a, func() error { return attempts.BindSocket(a) }) }),
 	"sparse":  one(func(a string) error { return os.Truncate(a, 15<<40) }),
 	"times":   one(ofSiege(func(path string) error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) })),
 	"xattr":   one(ofSiege(func(path string) error { return unix.Setxattr(path, "user.intruder", []byte("x"), 0) })),
 	"deep":    one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
 }
 
-// one, first, second and both make an operation of words, of which those that it
-// changes have to lie in the siege: where nothing holds the operation, what it
-// does to the machine would stay.
-func one(do func(a string) error) func([]string) error {
-	return taking(1, []int{0}, func(words []string) error { return do(words[0]) })
+func one(do func(a string) error) operation {
+	return operation{1, []int{0}, func(a, _ string) error { return do(a) }}
 }
 
-func first(do func(a, b string) error) func([]string) error {
-	return taking(2, []int{0}, func(words []string) error { return do(words[0], words[1]) })
-}
-
-func second(do func(a, b string) error) func([]string) error {
-	return taking(2, []int{1}, func(words []string) error { return do(words[0], words[1]) })
-}
-
-func both(do func(a, b string) error) func([]string) error {
-	return taking(2, []int{0, 1}, func(words []string) error { return do(words[0], words[1]) })
-}
-
-func taking(count int, changed []int, do func([]string) error) func([]string) error {
-	return func(words []string) error {
-		if len(words) != count {
-			return fmt.Errorf("it takes %d words", count)
-		}
-		for _, i := range changed {
-			if folder, err := filepath.EvalSymlinks(filepath.Dir(words[i])); err != nil || !inSiege(folder) {
-				return errors.Join(err, fmt.Errorf("%s is not of the siege", words[i]))
-			}
-		}
-		return do(words)
+func (o operation) of(words []string) error {
+	if len(words) != o.words {
+		return fmt.Errorf("it takes %d words", o.words)
 	}
+	for _, i := range o.changed {
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(words[i])); err != nil || !inSiege(folder) {
+			return errors.Join(err, fmt.Errorf("%s is not of the siege", words[i]))
+		}
+	}
+	return o.do(words[0], words[len(words)-1])
 }
 
 // inSiege says whether a path is below the folder that the workspace is in.
@@ -116,10 +110,10 @@ func disturb(args []string) error {
 	for {
 		for _, line := range args[1:] {
 			words := strings.Fields(line)
-			if len(words) == 0 || operations[words[0]] == nil {
+			if len(words) == 0 || operations[words[0]].do == nil {
 				return fmt.Errorf("there is no operation %q", line)
 			}
-			if err := operations[words[0]](words[1:]); err != nil && args[0] == "once" {
+			if err := operations[words[0]].of(words[1:]); err != nil && args[0] == "once" {
 				fmt.Printf("%s: %v\n", line, err)
 			}
 		}
@@ -134,14 +128,6 @@ func replaceBy(path string, do func() error) error {
 		return err
 	}
 	return do()
-}
-
-func bind(path string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Close(fd))
 }
 
 // copyFile copies what can be read of a small file.

@@ -2,23 +2,13 @@ package walk
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
-
-// opener opens what is below a folder.
-type opener struct {
-	root *os.Root
-	dir  *os.File // the same folder
-	view *grants.View
-}
 
 // Content is an open file or folder. It is used by one goroutine at a time.
 type Content struct {
@@ -35,8 +25,8 @@ const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 // openInRoot opens with the standard library, one folder of the path after the
 // other.
-func (o opener) openInRoot(path string, extra int) (*Content, error) {
-	file, err := o.root.OpenFile(path, flags|extra, 0)
+func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
+	file, err := t.root.OpenFile(path, flags|extra, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +35,7 @@ func (o opener) openInRoot(path string, extra int) (*Content, error) {
 	case err != nil:
 	case extra&unix.O_DIRECTORY == 0 && !info.Mode().IsRegular():
 		err = errors.New("not a regular file") // Fd would make reading from a pipe wait
-	case o.view.HidesFile(file) != "": // by a link that came in the place of what was listed
+	case t.rules.View.HidesFile(file) != "": // by a link that came in the place of what was listed
 		err = fs.ErrPermission
 	}
 	if err != nil {
@@ -54,7 +44,6 @@ func (o opener) openInRoot(path string, extra int) (*Content, error) {
 	return &Content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
 }
 
-// Read is io.Reader's.
 func (c *Content) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, io.EOF
@@ -74,24 +63,11 @@ func (c *Content) Read(p []byte) (int, error) {
 	}
 }
 
-// Close closes it.
 func (c *Content) Close() error {
 	if c.file != nil {
 		return c.file.Close()
 	}
 	return unix.Close(c.fd)
-}
-
-// readAll reads a regular file that is not larger than limit.
-func (c *Content) readAll(limit int64) ([]byte, error) {
-	var info unix.Stat_t
-	if err := unix.Fstat(c.fd, &info); err != nil {
-		return nil, err
-	}
-	if info.Mode&unix.S_IFMT != unix.S_IFREG || info.Size > limit {
-		return nil, fmt.Errorf("not a regular file of at most %d bytes", limit)
-	}
-	return io.ReadAll(io.LimitReader(c, limit))
 }
 
 // names lists a folder, in the kernel's order.

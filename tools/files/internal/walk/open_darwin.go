@@ -3,7 +3,6 @@ package walk
 import "cmp"
 
 // open opens a path below the folder.
-func (o opener) open(path string, extra int) (*Content, error) {
-	path = cmp.Or(path, ".")
-	return o.openInRoot(path, extra)
+func (t *Tree) open(path string, extra int) (*Content, error) {
+	return t.openInRoot(cmp.Or(path, "."), extra)
 }

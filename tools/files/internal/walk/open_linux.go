@@ -10,18 +10,18 @@ import (
 // kernel keeps it below the folder and follows no link. Package os opens
 // folder after folder, which takes twice as long for a tree of many files. It does so
 // here where the kernel or a filter of system calls refuses.
-func (o opener) open(path string, extra int) (*Content, error) {
+func (t *Tree) open(path string, extra int) (*Content, error) {
 	path = cmp.Or(path, ".")
 	how := unix.OpenHow{
 		Flags:   uint64(flags | extra),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	fd, err := unix.Openat2(int(o.dir.Fd()), path, &how)
+	fd, err := unix.Openat2(int(t.dir.Fd()), path, &how)
 	switch err {
 	case nil:
 		return &Content{fd: fd, left: toItsEnd}, nil
 	case unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR:
 		return nil, err
 	}
-	return o.openInRoot(path, extra)
+	return t.openInRoot(path, extra)
 }

@@ -39,13 +39,9 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 		return r, err
 	}
 	defer t.Close()
-	f := t.Top()
-	for part := range strings.SplitSeq(path, "/") {
-		f = t.withIgnoreFile(f, t.present(f, ".git", ".gitignore"))
-		if Ignored(f.lists, r.Prefix+f.Path+part, true, r.IgnoreCase) {
-			return Rules{All: true}, nil
-		}
-		f = f.Below(Entry{Name: part})
+	f, ignored := t.follow(path, true)
+	if ignored {
+		return Rules{All: true}, nil
 	}
 	r.Outer, r.Prefix = f.lists, r.Prefix+f.Path
 	if len(t.present(f, ".git")) > 0 {
@@ -62,21 +58,30 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 		return false, err
 	}
 	defer t.Close()
-	f, parts := t.Top(), strings.Split(path, "/")
+	_, ignored := t.follow(path, false)
+	return ignored && !r.tracks(r.Prefix+path, false), nil
+}
+
+// follow gives the folder at the end of a path, or says that something on it is
+// ignored. The last of the path may be a file.
+func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
+	f = t.Top()
+	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		f = t.withIgnoreFile(f, t.present(f, ".git", ".gitignore"))
-		if Ignored(f.lists, r.Prefix+f.Path+part, i < len(parts)-1, r.IgnoreCase) {
-			return !r.tracks(r.Prefix+path, false), nil
+		isFolder := toFolder || i < len(parts)-1
+		if Ignored(f.lists, t.rules.Prefix+f.Path+part, isFolder, t.rules.IgnoreCase) {
+			return f, true
 		}
 		f = f.Below(Entry{Name: part})
 	}
-	return false, nil
+	return f, false
 }
 
 // present are those of some names, which are sorted, that a folder has.
 func (t *Tree) present(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
-		_, err := t.from.root.Lstat(f.Path + name)
+		_, err := t.root.Lstat(f.Path + name)
 		return err != nil
 	})
 }

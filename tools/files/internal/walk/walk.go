@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -22,7 +23,8 @@ import (
 // Tree is an open folder and what is below it. It is safe for concurrent use.
 type Tree struct {
 	rules Rules
-	from  opener
+	root  *os.Root
+	dir   *os.File // the same folder
 }
 
 // Entry is something in a folder.
@@ -49,11 +51,11 @@ func Open(root *os.Root, r Rules) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{rules: r, from: opener{root: root, dir: dir, view: r.View}}, nil
+	return &Tree{r, root, dir}, nil
 }
 
 // Close closes what Open opened.
-func (t *Tree) Close() error { return t.from.dir.Close() }
+func (t *Tree) Close() error { return t.dir.Close() }
 
 // Top is the tree's own folder.
 func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
@@ -61,7 +63,7 @@ func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
 // Open opens a file for reading up to the size that it had. It follows no link
 // where the kernel can be told so, else none that leads out of the tree.
 func (t *Tree) Open(f File) (*Content, error) {
-	file, err := t.from.open(f.Path, 0)
+	file, err := t.open(f.Path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (t *Tree) Open(f File) (*Content, error) {
 // List returns what is in a folder, sorted by name, and the folder with its own
 // ignore file read, by which Below goes on.
 func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
-	dir, err := t.from.open(f.Path, unix.O_DIRECTORY)
+	dir, err := t.open(f.Path, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, f, fmt.Errorf("open folder %q: %w", f.Path, err)
 	}
@@ -115,7 +117,7 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	if _, there := slices.BinarySearch(names, ".gitignore"); !there {
 		return f
 	}
-	text, err := t.readSmall(f.Path + ".gitignore")
+	text, err := t.readIgnoreFile(f.Path + ".gitignore")
 	if err != nil {
 		return f // git goes on as well, and does not follow a link here either
 	}
@@ -125,16 +127,23 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	return f
 }
 
-// LargestIgnoreFile is up to how many bytes an ignore file is read.
-const LargestIgnoreFile = 8 << 20
+// largestIgnoreFile is up to how many bytes an ignore file is read.
+const largestIgnoreFile = 8 << 20
 
-func (t *Tree) readSmall(path string) ([]byte, error) {
-	file, err := t.from.open(path, 0)
+func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
+	file, err := t.open(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return file.readAll(LargestIgnoreFile)
+	var info unix.Stat_t
+	if err := unix.Fstat(file.fd, &info); err != nil {
+		return nil, err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFREG || info.Size > largestIgnoreFile {
+		return nil, fmt.Errorf("not a regular file of at most %d bytes", largestIgnoreFile)
+	}
+	return io.ReadAll(io.LimitReader(file, largestIgnoreFile))
 }
 
 // Files returns the regular files of the tree that keep says yes to, the newest

@@ -57,7 +57,7 @@ func TestBothWaysToOpen(t *testing.T) {
 	for _, way := range []struct {
 		name string
 		open func(string, int) (*Content, error)
-	}{{"the kernel's", tree.from.open}, {"the standard library's", tree.from.openInRoot}} {
+	}{{"the kernel's", tree.open}, {"the standard library's", tree.openInRoot}} {
 		for _, path := range []string{"a", "sub/b"} {
 			file, err := way.open(path, 0)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 		}
 		file.Close()
 	}
-	if file, err := tree.from.openInRoot("pipe", 0); err == nil {
+	if file, err := tree.openInRoot("pipe", 0); err == nil {
 		file.Close()
 		t.Error("the standard library's way opens a pipe")
 	}

@@ -3,6 +3,9 @@ package objects
 import (
 	"bufio"
 	"compress/zlib"
+	"context"
+	"crypto/sha1"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +15,10 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // writeLoose writes a loose object. It has its name
@@ -74,4 +81,73 @@ func placeLoose(objects, temporary string, id plumbing.Hash) error {
 		return err
 	}
 	return os.Rename(temporary, path)
+}
+
+// AddPack keeps the objects of a pack that was fetched. They are named by what is
+// in them, whoever sent it.
+func (s *Store) AddPack(pack io.Reader) error {
+	var folder storer.PackfileWriter = s.own
+	w, err := folder.PackfileWriter()
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	_, err = io.Copy(buffered, pack)
+	if err = errors.Join(err, buffered.Flush(), w.Close()); err != nil {
+		return err
+	}
+	s.own.Reindex()
+	return nil
+}
+
+// WritePack writes objects as gitformat-pack(5) says, version 2.
+func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer) error {
+	sum := sha1.New()
+	both := io.MultiWriter(w, sum)
+	header := binary.BigEndian.AppendUint32([]byte("PACK"), packfile.VersionSupported)
+	if _, err := both.Write(binary.BigEndian.AppendUint32(header, uint32(len(ids)))); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.packOne(ctx, id, both); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(sum.Sum(nil))
+	return err
+}
+
+func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
+	o, r, err := s.open(plumbing.AnyObject, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := w.Write(packHeader(o.Type(), uint64(o.Size()))); err != nil {
+		return err
+	}
+	compressed := s.small.Get().(*zlib.Writer)
+	defer s.small.Put(compressed)
+	compressed.Reset(w)
+	if _, err := io.Copy(compressed, regularfile.Until(ctx, r)); err != nil {
+		return errors.Join(fmt.Errorf("object %s: %w", id, err), compressed.Close())
+	}
+	return compressed.Close()
+}
+
+// packHeader is type and size: 4 bits of the size in the first byte, 7 in each
+// that follows.
+func packHeader(t plumbing.ObjectType, size uint64) []byte {
+	c := byte(t)<<4 | byte(size&0x0f)
+	size >>= 4
+	var b []byte
+	for size > 0 {
+		b = append(b, c|0x80)
+		c = byte(size & 0x7f)
+		size >>= 7
+	}
+	return append(b, c)
 }

@@ -1,0 +1,74 @@
+package forgetest
+
+import (
+	"cmp"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+)
+
+// credentials is what came with a request.
+type credentials int
+
+const (
+	missing credentials = iota
+	wrong
+	right
+)
+
+// credentialsOf takes the token as REST clients send it (Bearer or token) and
+// as git does (the password of Basic, with any user).
+func (f *Forge) credentialsOf(r *http.Request) credentials {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return missing
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	switch strings.ToLower(scheme) {
+	case "basic":
+		_, token, _ = r.BasicAuth()
+	case "bearer", "token":
+	default:
+		return wrong
+	}
+	if subtle.ConstantTimeCompare([]byte(token), []byte(f.Token)) == 1 {
+		return right
+	}
+	return wrong
+}
+
+const viewerPath = "/user"
+
+func getViewer(f *Forge, c *call) answer {
+	f.note("GET "+viewerPath, c)
+	if c.credentials != right {
+		return failure(http.StatusUnauthorized, "Requires authentication")
+	}
+	return ok(f.showUser(f.user))
+}
+
+// levels are what the older field says of a role.
+var levels = map[string]string{"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read", "none": "none"}
+
+func getPermission(f *Forge, c *call) answer {
+	if c.credentials == missing {
+		return failure(http.StatusUnauthorized, "Requires authentication")
+	}
+	login := c.PathValue("login")
+	role := c.repository.role(login)
+	user := f.showUser(User{Login: login})
+	user["role_name"] = role
+	return ok(object{"permission": cmp.Or(levels[role], "read"), "role_name": role, "user": user})
+}
+
+func (r *Repository) role(login string) string {
+	for name, role := range r.Permissions {
+		if strings.EqualFold(name, login) {
+			return role
+		}
+	}
+	if strings.EqualFold(login, octocat.Login) {
+		return "admin"
+	}
+	return "read"
+}
