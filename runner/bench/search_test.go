@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // searches are what grep_files is measured by, each with its limit as a
@@ -32,12 +32,7 @@ var searches = []struct {
 // is installed. Both have all of them in memory after the first time.
 func BenchmarkSearch(b *testing.B) {
 	dir := goSources(b)
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer root.Close()
-	d := &tools.Dispatcher{Registry: tools.New(files.New(files.Options{Dir: dir, Root: root})...), Outputs: new(tools.Outputs)}
+	d := &tools.Dispatcher{Registry: tools.New(files.New(files.Options{Dir: toolstest.Folder(b, dir)})...), Outputs: new(tools.Outputs)}
 	rg, _ := exec.LookPath("rg")
 	for _, search := range searches {
 		b.Run(search.figure, func(b *testing.B) {

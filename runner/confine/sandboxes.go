@@ -175,12 +175,14 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 }
 
 // View is what the agent's commands see of files, for the tools that read them. It
-// is made when it is first asked for. tree is where the overlay of the checkout is found,
+// is made when it is first asked for. tree gives where the overlay of the checkout is found,
 // empty for none.
-func (s *Sandboxes) View(tree string) func() (*grants.View, error) {
-	return sync.OnceValues(func() (*grants.View, error) {
+func (s *Sandboxes) View(tree func() (string, error)) func() (*grants.View, error) {
+	return sync.OnceValues(func() (view *grants.View, err error) {
 		o := s.Options(Agent())
-		o.Tree = tree
+		if o.Tree, err = tree(); err != nil {
+			return nil, err
+		}
 		return sandbox.NewView(o, s.level())
 	})
 }

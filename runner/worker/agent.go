@@ -111,7 +111,7 @@ func (a *Agent) recordRetry(retry model.Retry) error {
 // settle sets the parts of every request that stay the same. Until the agent is
 // equipped, its tools are there to be told of and to refuse calls.
 func (a *Agent) settle(ctx context.Context) error {
-	if err := a.useTools(ctx, new(toolbox)); err != nil {
+	if err := a.useTools(ctx, &toolbox{seen: a.see(nil)}); err != nil {
 		return err
 	}
 	definitions, err := definitions(a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered), a.Job.Tools.Hosted)

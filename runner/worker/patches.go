@@ -39,16 +39,9 @@ func patchName(n int) string { return fmt.Sprintf("%s/%03d.patch", record.Patche
 func (a *Agent) ApplyPatches(ctx context.Context) error {
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
 	defer box.Close()
-	tree, err := box.Tree()
-	if err != nil {
-		return err
-	}
-	root, err := a.Workspace.OpenWorkDir(tree, a.Job.Repository.Path)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	patcher := patch.New(patch.Options{Dir: a.workDir(), Root: root, Offer: tools.Freeform, View: a.Sandboxes.View(tree), Protect: a.whyProtected})
+	at := a.see(box)
+	defer at.close()
+	patcher := patch.New(patch.Options{Dir: at.dir, Offer: tools.Freeform, View: at.view, Protect: a.whyProtected})
 	for n := 1; n <= a.patches; n++ {
 		text, err := a.Record.Read(patchName(n))
 		if err != nil {

@@ -3,12 +3,10 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"sync"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
@@ -100,8 +98,7 @@ func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage,
 // of, and not called.
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
-	root     *os.Root // the working directory
-	tree     string   // where the overlay of the checkout is found; empty where there is none
+	seen     *seen
 	commands *command.Tools
 }
 
@@ -109,15 +106,12 @@ type toolbox struct {
 // died with its processes.
 func (a *Agent) equip(ctx context.Context) error {
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
-	tree, err := box.Tree()
-	if err != nil {
-		return err
+	seen := a.see(box)
+	if err := a.mustHaveWorkDir(seen); err != nil {
+		seen.close()
+		return errors.Join(err, box.Close())
 	}
-	root, err := a.Workspace.OpenWorkDir(tree, a.Job.Repository.Path)
-	if err != nil {
-		return err
-	}
-	a.tools = &toolbox{sandbox: box, root: root, tree: tree}
+	a.tools = &toolbox{sandbox: box, seen: seen}
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
@@ -144,35 +138,23 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 
 // allTools are those of a toolbox, in the order in which the model is told of them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
-	dir, view, ignored := a.workDir(), a.Sandboxes.View(box.tree), ignoredBy(ctx, a.Workspace.Checkout())
+	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patcher := patch.New(patch.Options{
-		Dir: dir, Root: box.root, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(ignored, dir),
-		Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(box.root, view),
+		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
+		Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
 	})
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.Sandboxes.AgentEnv(), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
 	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{
-		Dir: dir, Root: box.root, Outputs: a.Record.Join(record.OutputsFolder), Checkout: ignored, View: view,
+		Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view,
 	})...)
 	ask := a.ask
 	if a.Ask == nil {
 		ask = nil
 	}
 	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
-}
-
-// ignoredBy says what searches and listings leave out: what git would not commit.
-// An index that can't be read ends the run elsewhere; here patterns decide alone.
-func ignoredBy(ctx context.Context, checkout *gitops.Checkout) files.Checkout {
-	return files.Checkout{
-		Top: checkout.Root(), Exclude: checkout.Exclude(), IgnoreCase: checkout.IgnoresCase(),
-		Tracked: sync.OnceValue(func() []string {
-			tracked, _ := checkout.Tracked(ctx)
-			return tracked
-		}),
-	}
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
@@ -188,7 +170,7 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 func (t *toolbox) close() error {
 	t.commands.Close()
 	err := t.sandbox.Close()
-	_ = t.root.Close()
+	t.seen.close()
 	return err
 }
 

@@ -43,11 +43,15 @@ type journalled struct {
 	Folders []string    `json:"folders,omitempty"` // above it that were not there, the deepest first
 }
 
-// JournalPatch begins the journal of each patch to files below root, and closes the
-// journal when the patch is done. view is what commands see: nothing else gets into
+// JournalPatch begins the journal of each patch to files below the root that open
+// gives, and closes the journal when the patch is done. view is what commands see: nothing else gets into
 // the journal.
-func (w *Workspace) JournalPatch(root *os.Root, view func() (*grants.View, error)) func(paths []string) (done func(applied bool), err error) {
+func (w *Workspace) JournalPatch(open func() (*os.Root, error), view func() (*grants.View, error)) func(paths []string) (done func(applied bool), err error) {
 	return func(paths []string) (func(bool), error) {
+		root, err := open()
+		if err != nil {
+			return nil, err
+		}
 		if err := w.beginJournal(root, view, paths); err != nil {
 			return nil, err
 		}

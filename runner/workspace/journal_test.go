@@ -71,10 +71,14 @@ func content(t *testing.T, root *os.Root) map[string]string {
 
 var touched = []string{"a.txt", "sub/b.txt", "link", "new/deep/c.txt"}
 
+func openAs(root *os.Root) func() (*os.Root, error) {
+	return func() (*os.Root, error) { return root, nil }
+}
+
 func TestABrokenPatchIsUndone(t *testing.T) {
 	w, root := patchedFolder(t)
 	before := content(t, root)
-	if _, err := w.JournalPatch(root, showAll)(touched); err != nil {
+	if _, err := w.JournalPatch(openAs(root), showAll)(touched); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []func() error{
@@ -96,7 +100,7 @@ func TestABrokenPatchIsUndone(t *testing.T) {
 		if diff := cmp.Diff(before, content(t, root)); diff != "" {
 			t.Errorf("(-before +after):\n%s", diff)
 		}
-		if _, err := w.JournalPatch(root, showAll)(touched); err != nil {
+		if _, err := w.JournalPatch(openAs(root), showAll)(touched); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,7 +111,7 @@ func TestABrokenPatchIsUndone(t *testing.T) {
 
 func TestAWholePatchStays(t *testing.T) {
 	w, root := patchedFolder(t)
-	done, err := w.JournalPatch(root, showAll)(touched)
+	done, err := w.JournalPatch(openAs(root), showAll)(touched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,7 @@ func TestAWholePatchStays(t *testing.T) {
 
 func TestAPatchThatFailedLeavesNoJournal(t *testing.T) {
 	w, root := patchedFolder(t)
-	done, err := w.JournalPatch(root, showAll)(touched)
+	done, err := w.JournalPatch(openAs(root), showAll)(touched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +142,7 @@ func TestAPatchThatFailedLeavesNoJournal(t *testing.T) {
 // A link that commands put in the place of a folder leads no undoing astray.
 func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
 	w, root := patchedFolder(t)
-	if _, err := w.JournalPatch(root, showAll)(touched); err != nil {
+	if _, err := w.JournalPatch(openAs(root), showAll)(touched); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []error{

@@ -44,6 +44,12 @@ func (w *Workspace) UseOverlay(o *Overlay) { w.overlay = o }
 // Overlaid says whether commands work in an overlay.
 func (w *Workspace) Overlaid() bool { return w.overlay != nil }
 
+// Untouched says whether the checkout is on disk as commands see it: they work in an
+// overlay, and changed nothing.
+func (w *Workspace) Untouched() bool {
+	return w.overlay != nil && !w.overlay.Any(OfSetup) && !w.overlay.Any(OfAgent)
+}
+
 // in does something with the checkout as commands left it.
 func (w *Workspace) in(ctx context.Context, of Changes, do func(*gitops.Checkout, *os.Root) error) error {
 	if w.overlay == nil {

@@ -171,7 +171,7 @@ func TestAPatchThatWasBrokenOffIsTakenBackAsTheRunGoesOn(t *testing.T) {
 			c := cutShort(t)
 			root := must(os.OpenRoot(c.repo.Dir))(t)
 			defer root.Close()
-			done := must((&Workspace{rec: c.Record}).JournalPatch(root, showAll)([]string{"src/main.go"}))(t)
+			done := must((&Workspace{rec: c.Record}).JournalPatch(openAs(root), showAll)([]string{"src/main.go"}))(t)
 			c.repo.Write("src/main.go", "half")
 			if finished {
 				done(true)

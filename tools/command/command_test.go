@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,7 +61,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	dir := t.TempDir()
 	box := new(sandbox.Sandbox)
 	o := Options{
-		Sandbox: box, Dir: dir,
+		Sandbox: box, Dir: toolstest.Folder(t, dir),
 		Outputs: &tools.Outputs{Store: outputs(t.TempDir())},
 		Env:     []string{"PATH=" + os.Getenv("PATH"), "MARK=seen", "LC_ALL=de_DE.UTF-8"},
 	}
@@ -229,7 +230,7 @@ func TestASessionIsInterrupted(t *testing.T) {
 func TestCloseEndsSessions(t *testing.T) {
 	dir := t.TempDir()
 	box := new(sandbox.Sandbox)
-	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: toolstest.Folder(t, dir), Env: []string{"PATH=" + os.Getenv("PATH")}})
 	held := mustPipe(t, filepath.Join(dir, "held"))
 	gone := make(chan error, 1)
 	go func() {
@@ -261,8 +262,8 @@ func TestCloseEndsSessions(t *testing.T) {
 
 func TestTooManySessions(t *testing.T) {
 	box := new(sandbox.Sandbox)
-	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}})
-	mustPipe(t, filepath.Join(all.options.Dir, "go"))
+	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: toolstest.Folder(t, t.TempDir()), Env: []string{"PATH=" + os.Getenv("PATH")}})
+	mustPipe(t, filepath.Join(all.options.Dir.Path, "go"))
 	begin := func(cmd string) *session {
 		r, problem := all.start(launch{callID: "x", argv: []string{"sh", "-c", cmd}, limit: time.Hour})
 		if problem != "" {

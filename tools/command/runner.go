@@ -2,8 +2,8 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +22,7 @@ const DefaultLimit = 30 * time.Minute
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
-	Dir     string        // working directory, absolute
+	Dir     tools.Folder  // the working directory
 	Env     []string      // all of the environment but what the tools force
 	Limit   time.Duration // of one command; 0 means DefaultLimit
 	// Shell is the form in which the model is told to call shell: Function,
@@ -60,7 +60,7 @@ func New(o Options) *Tools {
 	}
 	t := &Tools{options: o, shell: "sh"}
 	t.env = append(append(t.env, o.Env...), forced...)
-	if _, err := stage.LookPath("bash", o.Dir, t.env); err == nil {
+	if _, err := stage.LookPath("bash", o.Dir.Path, t.env); err == nil {
 		t.shell = "bash"
 	}
 	return t
@@ -170,32 +170,22 @@ func (t *Tools) start(l launch) (r *running, problem string) {
 // sandbox's.
 func (t *Tools) folder(workdir string) (path, problem string) {
 	if workdir == "" {
-		return t.options.Dir, ""
+		return t.options.Dir.Path, ""
 	}
 	path = filepath.Clean(workdir)
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(t.options.Dir, path)
+		path = filepath.Join(t.options.Dir.Path, path)
 	}
-	info, err := os.Stat(path)
+	info, err := t.options.Dir.Stat(path)
 	switch {
+	case errors.Is(err, tools.ErrOutside):
+		return "", fmt.Sprintf("workdir %q is outside %s; give a directory in it, or none and use cd", workdir, t.options.Dir.Path)
 	case err != nil:
 		return "", fmt.Sprintf("workdir %q: there is no such directory", workdir)
 	case !info.IsDir():
 		return "", fmt.Sprintf("workdir %q is not a directory", workdir)
-	case !leadsInto(t.options.Dir, path):
-		return "", fmt.Sprintf("workdir %q is outside %s; give a directory in it, or none and use cd", workdir, t.options.Dir)
 	}
 	return path, ""
-}
-
-// leadsInto says whether path is dir or below it, links followed.
-func leadsInto(dir, path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return false
-	}
-	_, inside := tools.Below(dir, real)
-	return inside
 }
 
 // limit is what a call that asked for some milliseconds gets.

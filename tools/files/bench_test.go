@@ -2,7 +2,6 @@ package files_test
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // BenchmarkGrepFiles searches the sources of Go's own distribution. make bench
@@ -20,12 +20,7 @@ func BenchmarkGrepFiles(b *testing.B) {
 		b.Skip(err)
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), "src")
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		b.Skip(err)
-	}
-	defer root.Close()
-	d := tools.Dispatcher{Registry: tools.New(files.New(files.Options{Dir: dir, Root: root})...), Outputs: new(tools.Outputs)}
+	d := tools.Dispatcher{Registry: tools.New(files.New(files.Options{Dir: toolstest.Folder(b, dir)})...), Outputs: new(tools.Outputs)}
 	for _, search := range []struct {
 		name      string
 		arguments map[string]any

@@ -7,8 +7,6 @@
 package files
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
@@ -19,10 +17,9 @@ import (
 
 // Options say what may be read.
 type Options struct {
-	Dir      string   // working directory, absolute; where relative paths start
-	Root     *os.Root // of Dir; the caller closes it when no call runs any more
-	Outputs  string   // folder of whole outputs, absolute, which need not be there yet; may be empty
-	Checkout Checkout // that Dir is in
+	Dir      tools.Folder // the working directory, where relative paths start
+	Outputs  string       // folder of whole outputs, absolute, which need not be there yet; may be empty
+	Checkout Checkout     // that Dir is in
 	// View is what commands see outside of Dir, and what they don't see in it. It
 	// is asked when it is first needed; nil shows nothing outside.
 	View func() (*grants.View, error)
@@ -31,7 +28,7 @@ type Options struct {
 // Checkout says what git ignores. The zero value knows the .gitignore files
 // from Dir down.
 type Checkout struct {
-	Top        string       // of the work tree, absolute, without links; Dir is in it
+	Top        tools.Folder // the work tree, its path without links; Dir is in it
 	Exclude    rules.Ignore // of info/exclude
 	IgnoreCase bool         // core.ignoreCase
 	// Tracked gives the paths of the files that git tracks, from Top and sorted
@@ -43,15 +40,14 @@ type Checkout struct {
 // Ignores says whether git leaves out a file, whose path is clean, without links
 // and relative to dir, a folder of the checkout.
 func (c Checkout) Ignores(dir, name string) (bool, error) {
-	prefix, inside := tools.Below(c.Top, dir)
+	prefix, inside := c.Top.Below(dir)
 	if !inside {
 		return false, nil
 	}
-	top, err := os.OpenRoot(c.Top)
+	top, err := c.Top.Root()
 	if err != nil {
-		return false, fmt.Errorf("open the checkout: %w", err)
+		return false, err
 	}
-	defer top.Close()
 	return c.rules().Ignores(top, filepath.ToSlash(filepath.Join(prefix, name)))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // A command that swaps links and folders while a tool works gets nothing hidden
@@ -49,17 +50,12 @@ func TestWhatIsHiddenIsShownUnderNoName(t *testing.T) {
 // hiding is a working directory of which a run hides paths.
 func hiding(t *testing.T, dir string, paths ...string) place {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
 	o := sandbox.Options{Network: sandbox.NetworkNone, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: dir, Scratch: t.TempDir()}}
 	for _, path := range paths {
 		o.DenyRead = append(o.DenyRead, filepath.Join(dir, path))
 	}
 	view := func() (*grants.View, error) { return sandbox.NewView(o, sandbox.LevelFull) }
-	registry := tools.New(files.New(files.Options{Dir: dir, Root: root, View: sync.OnceValues(view)})...)
+	registry := tools.New(files.New(files.Options{Dir: toolstest.Folder(t, dir), View: sync.OnceValues(view)})...)
 	return place{dir: dir, d: &tools.Dispatcher{Registry: registry, Outputs: new(tools.Outputs)}}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // git runs git in a folder, without anybody's settings.
@@ -96,7 +97,7 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	write(t, filepath.Join(top, ".git/info/exclude"), exclude)
 	slices.Sort(all)
 	return tree{top, slices.Compact(all), files.Checkout{
-		Top: top, Exclude: rules.ParseIgnore([]byte(exclude), ""),
+		Top: toolstest.Folder(t, top), Exclude: rules.ParseIgnore([]byte(exclude), ""),
 		Tracked: func() []string {
 			tracked := strings.Split(strings.TrimSuffix(git(r, top, "", "ls-files", "-z"), "\x00"), "\x00")
 			slices.Sort(tracked)
@@ -123,10 +124,8 @@ func TestWhatGitIgnores(t *testing.T) {
 		if folder != "." && git(r, random.top, folder, "check-ignore", "--no-index", "--stdin") != "" {
 			inFolder = below(folder, random.all) // asked for by name
 		}
-		top, close := open(t, random.top, random.checkout)
-		defer close()
-		sub, closeSub := open(t, filepath.Join(random.top, folder), random.checkout)
-		defer closeSub()
+		top := placeIn(t, random.top, random.checkout)
+		sub := placeIn(t, filepath.Join(random.top, folder), random.checkout)
 		for _, test := range []struct {
 			name string
 			p    place

@@ -68,7 +68,7 @@ func (p place) absolute(at spot) string {
 	if at.base != "" {
 		return filepath.Join(at.base, at.shown)
 	}
-	return filepath.Join(p.Dir, at.shown)
+	return filepath.Join(p.Dir.Path, at.shown)
 }
 
 // window is the part of the listing that the call asks for.

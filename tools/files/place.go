@@ -73,7 +73,7 @@ func (p place) find(name string) (spot, error) {
 	}
 	path := filepath.Clean(name)
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.Dir, path)
+		path = filepath.Join(p.Dir.Path, path)
 	}
 	if inside, ok := tools.Below(p.Outputs, path); ok {
 		root, err := os.OpenRoot(p.Outputs)
@@ -89,21 +89,28 @@ func (p place) find(name string) (spot, error) {
 			return spot{}, err
 		}
 	}
-	inside, ok := tools.Below(p.Dir, path)
+	inside, ok := p.Dir.Below(path)
 	switch {
 	case !ok && view == nil:
-		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir))
+		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir.Path))
 	case !ok:
 		return p.outside(view, path, name)
 	}
-	target := p.target(inside)
+	root, err := p.Dir.Root()
+	if err != nil {
+		return spot{}, err
+	}
+	target, err := p.Dir.Follow(path)
+	if err != nil { // opening it says why
+		target = inside
+	}
 	if inGitDirectory(inside) || inGitDirectory(target) {
 		return spot{}, ofGit(name)
 	}
-	if why := view.Hides(filepath.Join(p.Dir, target)); why != "" { // whether it is there or not
+	if why := view.Hides(filepath.Join(p.Dir.Path, target)); why != "" { // whether it is there or not
 		return spot{}, unreadable(name, why)
 	}
-	return spot{root: p.Root, inside: target, shown: inside, name: name, view: view}, nil
+	return spot{root: root, inside: target, shown: inside, name: name, view: view}, nil
 }
 
 // outside finds what commands see at a path outside of the working directory.
@@ -177,34 +184,15 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 	if at.base != "" {
 		return walk.Rules{All: true}, nil
 	}
-	top, prefix := p.Root, "."
-	if above, ok := tools.Below(p.Checkout.Top, p.Dir); ok && above != "." {
-		opened, err := os.OpenRoot(p.Checkout.Top)
-		if err != nil {
-			return walk.Rules{}, fmt.Errorf("open the checkout: %w", err)
-		}
-		defer opened.Close()
-		top, prefix = opened, above
+	from, prefix := p.Dir, "."
+	if above, ok := p.Checkout.Top.Below(p.Dir.Path); ok && above != "." {
+		from, prefix = p.Checkout.Top, above
+	}
+	top, err := from.Root()
+	if err != nil {
+		return walk.Rules{}, err
 	}
 	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
-}
-
-// target is where a path in the working directory leads once links are
-// followed, relative to it; the path itself when that is not known.
-func (p place) target(inside string) string {
-	dir, err := filepath.EvalSymlinks(p.Dir)
-	if err != nil {
-		return inside
-	}
-	path, err := filepath.EvalSymlinks(filepath.Join(dir, inside))
-	if err != nil {
-		return inside
-	}
-	target, err := filepath.Rel(dir, path)
-	if err != nil {
-		return inside
-	}
-	return target
 }
 
 // inGitDirectory ignores case: some file systems do.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,21 +33,9 @@ func newPlace(t *testing.T) place {
 // placeIn has a folder of a checkout as its working directory.
 func placeIn(t testing.TB, dir string, checkout files.Checkout) place {
 	t.Helper()
-	p, done := open(t, dir, checkout)
-	t.Cleanup(done)
-	return p
-}
-
-// open is placeIn that ends when done is called.
-func open(t testing.TB, dir string, checkout files.Checkout) (p place, done func()) {
-	t.Helper()
 	outputs := filepath.Join(t.TempDir(), "outputs")
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := files.New(files.Options{Dir: dir, Root: root, Outputs: outputs, Checkout: checkout})
-	return place{dir, outputs, &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}, all}, func() { root.Close() }
+	all := files.New(files.Options{Dir: toolstest.Folder(t, dir), Outputs: outputs, Checkout: checkout})
+	return place{dir, outputs, &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}, all}
 }
 
 func write(t testing.TB, path, text string) {

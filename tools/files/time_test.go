@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // TestASearchEndsInTime gives a search no time at all.
@@ -18,12 +19,7 @@ func TestASearchEndsInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	g := grepFiles{place: place{Dir: dir, Root: root}, patience: 0}
+	g := grepFiles{place: place{Dir: toolstest.Folder(t, dir)}, patience: 0}
 	got, err := tool(grepSpec, g.grep).Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
 	if err != nil || !got.Failed || !strings.Contains(got.Output, "narrow the search with path or include") {
 		t.Errorf("got %+v, %v", got, err)

@@ -38,7 +38,11 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	if err := p.visible(view, v4a.Paths(patch)); err != nil { // before anything of them is looked at
 		return rejected(err), nil
 	}
-	plan, err := tree.NewPlan(ctx, p.tree(view), patch)
+	seen, err := p.tree(view)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	plan, err := tree.NewPlan(ctx, seen, patch)
 	switch hidden := hiddenIn(err); {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
@@ -128,16 +132,15 @@ func rejected(err error) tools.Result { return tools.Refuse("patch rejected: " +
 
 // below is the slash-separated path from Dir to dir, links followed.
 func (p *Patcher) below(dir string) (string, error) {
-	if dir == p.options.Dir {
+	if dir == p.options.Dir.Path {
 		return ".", nil
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	inside, err := p.options.Dir.Follow(dir)
+	if errors.Is(err, tools.ErrOutside) {
+		return "", fmt.Errorf("%s is outside %s, where patches are applied", dir, p.options.Dir.Path)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: there is no such directory", dir)
-	}
-	inside, ok := tools.Below(p.options.Dir, real)
-	if !ok {
-		return "", fmt.Errorf("%s is outside %s, where patches are applied", dir, p.options.Dir)
 	}
 	return filepath.ToSlash(inside), nil
 }
@@ -152,7 +155,7 @@ func (p *Patcher) localize(patch *v4a.Patch) {
 }
 
 func (p *Patcher) local(name string) string {
-	if inside, ok := tools.Below(p.options.Dir, name); ok && filepath.IsAbs(name) {
+	if inside, ok := p.options.Dir.Below(name); ok && filepath.IsAbs(name) {
 		return filepath.ToSlash(inside)
 	}
 	return name

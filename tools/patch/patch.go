@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -19,9 +18,8 @@ import (
 
 // Options say what a patch may change, and how the model calls.
 type Options struct {
-	Dir   string     // working directory, absolute; where relative paths start
-	Root  *os.Root   // of Dir; the caller closes it when no call runs any more
-	Offer tools.Form // in which the model is told to call
+	Dir   tools.Folder // the working directory, where relative paths start
+	Offer tools.Form   // in which the model is told to call
 	// View is what commands see: a patch touches nothing else. It may be nil.
 	View func() (*grants.View, error)
 	// Protect says in words for the model why a path, slash-separated and
@@ -87,7 +85,7 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 		return tools.Result{}, err
 	}
 	began := time.Now()
-	result, err := p.Apply(ctx, p.options.Dir, text)
+	result, err := p.Apply(ctx, p.options.Dir.Path, text)
 	result.Output = layout(result.Failed, time.Since(began), result.Output)
 	return result, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // workplace is a directory with files, and apply_patch on it.
@@ -25,13 +26,11 @@ type workplace struct {
 
 func newWorkplace(t *testing.T, o patch.Options) workplace {
 	t.Helper()
-	o.Dir = t.TempDir()
-	root, err := os.OpenRoot(o.Dir)
+	o.Dir = toolstest.Folder(t, t.TempDir())
+	root, err := o.Dir.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { root.Close() })
-	o.Root = root
 	for name, text := range map[string]string{"greeting.txt": "hello\nworld\n", "old.txt": "old\n", ".github/ci.yml": "on: push\n"} {
 		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -40,7 +39,7 @@ func newWorkplace(t *testing.T, o patch.Options) workplace {
 			t.Fatal(err)
 		}
 	}
-	return workplace{o.Dir, &tools.Dispatcher{Registry: tools.New(patch.New(o).Tool()), Outputs: new(tools.Outputs)}}
+	return workplace{o.Dir.Path, &tools.Dispatcher{Registry: tools.New(patch.New(o).Tool()), Outputs: new(tools.Outputs)}}
 }
 
 func (w workplace) apply(ctx context.Context, call tools.Call) tools.Result {
@@ -276,21 +275,20 @@ func TestApplyStartsInADirectory(t *testing.T) {
 		{"a file", "old.txt", "a.txt", "", "apply_patch verification failed: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := patch.Options{Dir: newWorkplace(t, patch.Options{}).dir}
-			var err error
-			if o.Root, err = os.OpenRoot(o.Dir); err != nil {
+			o := patch.Options{Dir: toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)}
+			root, err := o.Dir.Root()
+			if err != nil {
 				t.Fatal(err)
 			}
-			defer o.Root.Close()
 			for link, target := range map[string]string{"out": t.TempDir(), "near": ".github"} {
-				if err := os.Symlink(target, filepath.Join(o.Dir, link)); err != nil {
+				if err := os.Symlink(target, filepath.Join(o.Dir.Path, link)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := o.Root.Mkdir("sub", 0o700); err != nil {
+			if err := root.Mkdir("sub", 0o700); err != nil {
 				t.Fatal(err)
 			}
-			got, err := patch.New(o).Apply(t.Context(), filepath.Join(o.Dir, test.dir), envelope("*** Add File: "+test.path, "+a"))
+			got, err := patch.New(o).Apply(t.Context(), filepath.Join(o.Dir.Path, test.dir), envelope("*** Add File: "+test.path, "+a"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +298,7 @@ func TestApplyStartsInADirectory(t *testing.T) {
 				}
 				return
 			}
-			text, err := o.Root.ReadFile(test.want)
+			text, err := root.ReadFile(test.want)
 			if got.Failed || got.Output != "Success. Updated the following files:\nA "+test.want+"\n" || string(text) != "a\n" || err != nil {
 				t.Errorf("got %+v, %q, %v", got, text, err)
 			}

@@ -27,7 +27,7 @@ func (p *Patcher) view() (*grants.View, error) {
 // visible refuses names, relative to Dir, that commands don't see, whether
 // something is there or not.
 func (p *Patcher) visible(view *grants.View, names []string) error {
-	dir := realPath(p.options.Dir)
+	dir := realPath(p.options.Dir.Path)
 	for _, name := range names {
 		if why := view.Hides(filepath.Join(dir, filepath.FromSlash(name))); why != "" {
 			return notVisible(name, why)
@@ -58,12 +58,16 @@ type seen struct {
 	path string // absolute
 }
 
-func (p *Patcher) tree(view *grants.View) tree.Dir {
-	all := tree.OnRoot(p.options.Root)
-	if view == nil {
-		return all
+func (p *Patcher) tree(view *grants.View) (tree.Dir, error) {
+	root, err := p.options.Dir.Root()
+	if err != nil {
+		return nil, err
 	}
-	return seen{all, view, realPath(p.options.Dir)}
+	all := tree.OnRoot(root)
+	if view == nil {
+		return all, nil
+	}
+	return seen{all, view, realPath(p.options.Dir.Path)}, nil
 }
 
 func (s seen) check(name string) error {

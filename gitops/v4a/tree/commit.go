@@ -172,10 +172,10 @@ func (c *commit) placed(s *step) {
 // keepOld gives the old file a second name, so that the path always leads to one
 // of the two; where files have one name only, it is set aside for a moment.
 func (c *commit) keepOld(s *step) error {
-	old := temporaryName()
-	err := s.folder.Link(s.name, old)
-	if err == nil {
-		c.keptOld(s, old)
+	switch linked, err := c.linkOld(s); {
+	case err != nil:
+		return err
+	case linked:
 		return s.compareOld()
 	}
 	switch err := c.setAside(s); {
@@ -185,6 +185,23 @@ func (c *commit) keepOld(s *step) error {
 		return nil
 	}
 	return s.changed(isGone)
+}
+
+// linkOld gives the old file a second name, and takes it away where it leads to
+// another file: an overlay makes a link of a copy, for a file of its lower layer
+// (linux, Documentation/filesystems/overlayfs.rst, "Non-standard behavior").
+func (c *commit) linkOld(s *step) (linked bool, err error) {
+	old := temporaryName()
+	if err := s.folder.Link(s.name, old); err != nil {
+		return false, nil
+	}
+	kept := len(c.undo)
+	c.keptOld(s, old)
+	if now, err := s.folder.Lstat(s.name); err != nil || s.isOld(now) {
+		return true, nil
+	}
+	s.old, c.undo = "", c.undo[:kept]
+	return false, s.folder.Remove(old)
 }
 
 // removedAs reports whether the patch itself removed the file under another

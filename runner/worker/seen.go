@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
+)
+
+// seen is the checkout as the commands in a sandbox see it, for tools that reach it
+// from outside. Its parts are opened when a tool first asks for them: an overlay is
+// there once its sandbox is.
+type seen struct {
+	top, dir tools.Folder
+	view     func() (*grants.View, error)
+
+	mu     sync.Mutex
+	opened []*os.Root
+}
+
+func (a *Agent) see(box *sandbox.Sandbox) *seen {
+	tree := func() (string, error) { return "", nil }
+	if a.Sandboxes.Overlaid() {
+		tree = sync.OnceValues(box.Tree)
+	}
+	s := new(seen)
+	s.view = a.Sandboxes.View(tree)
+	s.top = s.folder(a.Workspace.Root(), func() (*os.Root, error) { return a.openIn(tree, ".") })
+	s.dir = s.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(tree, a.Job.Repository.Path) })
+	return s
+}
+
+func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, error) {
+	at, err := tree()
+	if err != nil {
+		return nil, fmt.Errorf("open the overlay of the checkout: %w", err)
+	}
+	return a.Workspace.OpenWorkDir(at, path)
+}
+
+// folder is a folder whose root is closed with s.
+func (s *seen) folder(path string, open func() (*os.Root, error)) tools.Folder {
+	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
+		root, err := open()
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.opened = append(s.opened, root)
+		}
+		return root, err
+	})}
+}
+
+// mustHaveWorkDir opens the working directory before a tool asks, so that a job learns
+// early that there is none. An overlay in which nothing was done yet has the folders of
+// the checkout, and needs no sandbox for that.
+func (a *Agent) mustHaveWorkDir(s *seen) error {
+	if !a.Workspace.Untouched() {
+		_, err := s.dir.Root()
+		return err
+	}
+	root, err := a.Workspace.OpenWorkDir("", a.Job.Repository.Path)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
+// checkout says what searches and listings leave out: what git would not commit.
+// An index that can't be read ends the run elsewhere; here patterns decide alone.
+func (s *seen) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
+	return files.Checkout{
+		Top: s.top, Exclude: c.Exclude(), IgnoreCase: c.IgnoresCase(),
+		Tracked: sync.OnceValue(func() []string {
+			tracked, _ := c.Tracked(ctx)
+			return tracked
+		}),
+	}
+}
+
+func (s *seen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, root := range s.opened {
+		_ = root.Close()
+	}
+}
