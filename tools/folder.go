@@ -17,8 +17,16 @@ type Folder struct {
 	Root func() (*os.Root, error)
 }
 
-// ErrOutside is where Follow leaves a folder.
-var ErrOutside = errors.New("it is outside of the folder")
+// OutsideError says that a path leads out of a folder, and where.
+type OutsideError struct{ Path string }
+
+func (e *OutsideError) Error() string { return "it leads to " + e.Path }
+
+// IsOutside says whether an error is that of a path that leads out of a folder.
+func IsOutside(err error) bool {
+	_, is := errors.AsType[*OutsideError](err)
+	return is
+}
 
 // mostLinks is how many links one path leads over, as path_resolution(7) has it.
 const mostLinks = 40
@@ -27,7 +35,7 @@ const mostLinks = 40
 func (f Folder) Below(path string) (inside string, ok bool) { return Below(f.Path, path) }
 
 // Follow says to what an absolute path leads once its links are followed, relative to
-// the folder. It is ErrOutside for a path that leads elsewhere.
+// the folder. It is an *OutsideError for a path that leads elsewhere.
 func (f Folder) Follow(path string) (target string, err error) {
 	inside, ok := f.Below(path)
 	if !ok {
@@ -36,7 +44,7 @@ func (f Folder) Follow(path string) (target string, err error) {
 			return "", err
 		}
 		if inside, ok = f.Below(real); !ok {
-			return "", ErrOutside
+			return "", &OutsideError{real}
 		}
 	}
 	root, err := f.Root()
@@ -46,8 +54,8 @@ func (f Folder) Follow(path string) (target string, err error) {
 	return f.follow(root, inside)
 }
 
-// Stat tells of what an absolute path leads to. It is ErrOutside for a path that leads
-// elsewhere.
+// Stat tells of what an absolute path leads to. It is an *OutsideError for a path
+// that leads elsewhere.
 func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	target, err := f.Follow(path)
 	if err != nil {
@@ -67,7 +75,7 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(target, name)
 		if !filepath.IsLocal(next) {
-			return "", ErrOutside
+			return "", &OutsideError{filepath.Join(f.Path, next, rest)}
 		}
 		link, err := root.Readlink(next)
 		if errors.Is(err, syscall.EINVAL) { // no link
@@ -81,11 +89,11 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 			return "", err
 		}
 		if filepath.IsAbs(link) {
-			var ok bool
-			if link, ok = f.Below(filepath.Clean(link)); !ok {
-				return "", ErrOutside
+			inside, ok := f.Below(filepath.Clean(link))
+			if !ok {
+				return "", &OutsideError{filepath.Join(link, rest)}
 			}
-			target = "."
+			target, link = ".", inside
 		}
 		rest = link + string(filepath.Separator) + rest
 	}

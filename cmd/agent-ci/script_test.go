@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
@@ -55,18 +57,30 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// workIn is where commands of scripts work, as the key work_in has it; empty for what
+// a job begins with.
+var workIn = os.Getenv("AGENT_CI_WORK_IN")
+
 // confines says how far commands can be confined on this machine.
-var confines = sync.OnceValue(func() sandbox.Level {
+func confines() sandbox.Level { return probed().Level }
+
+var probed = sync.OnceValue(func() sandbox.Probed {
 	dir, err := os.MkdirTemp("", "agent-ci-probe-")
 	if err != nil {
-		return sandbox.LevelNone
+		return sandbox.Probed{Level: sandbox.LevelNone}
 	}
 	defer os.RemoveAll(dir)
-	found, err := sandbox.Probe(context.Background(), probeIn(dir))
-	if err != nil {
-		return sandbox.LevelNone
+	o := probeIn(dir)
+	o.Overlay = filepath.Join(dir, "changes")
+	found, err := sandbox.Probe(context.Background(), o)
+	if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
+		o.Overlay = ""
+		found, err = sandbox.Probe(context.Background(), o)
 	}
-	return found.Level
+	if err != nil {
+		return sandbox.Probed{Level: sandbox.LevelNone}
+	}
+	return found
 })
 
 func probeIn(dir string) sandbox.Options {
@@ -83,11 +97,14 @@ func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
 }
 
 // conditions are those of scripts: [confined], all layers are there; [landlock],
-// that is the only one, as in most containers. Without any, commands of scripts
-// run unconfined, as a user of such a machine has to say.
+// that is the only one, as in most containers; [overlay], commands work in one. Without
+// any, commands of scripts run unconfined, as a user of such a machine has to say.
 var conditions = map[string]sandbox.Level{"confined": sandbox.LevelFull, "landlock": sandbox.LevelLandlock}
 
 func condition(name string) (bool, error) {
+	if name == "overlay" {
+		return probed().Overlay && workIn != confine.InCheckout, nil
+	}
 	level, ok := conditions[name]
 	if !ok {
 		return false, fmt.Errorf("there is no condition %q", name)
@@ -145,6 +162,9 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
 	} {
 		env.Setenv(name, value)
+	}
+	if workIn != "" {
+		env.Setenv("AGENT_CI_WORK_IN", workIn)
 	}
 	if confines() == sandbox.LevelNone {
 		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(grants.DangerFullAccess))

@@ -216,7 +216,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		f.Twin = s.Root // which the agent may have put anything into; the run directory is closed anyway
 	}
 	if s.Overlaid() && f.Workspace == s.Root {
-		f.Overlay, f.Frozen, f.Git = s.overlay(p), s.frozen(p), p.Git
+		f.Overlay, f.Frozen, f.Git, f.Absent = s.overlay(p), s.frozen(p), p.Git, p.Git != ""
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work

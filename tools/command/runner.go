@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -178,7 +177,7 @@ func (t *Tools) folder(workdir string) (path, problem string) {
 	}
 	info, err := t.options.Dir.Stat(path)
 	switch {
-	case errors.Is(err, tools.ErrOutside):
+	case tools.IsOutside(err):
 		return "", fmt.Sprintf("workdir %q is outside %s; give a directory in it, or none and use cd", workdir, t.options.Dir.Path)
 	case err != nil:
 		return "", fmt.Sprintf("workdir %q: there is no such directory", workdir)

@@ -100,14 +100,11 @@ func (p place) find(name string) (spot, error) {
 	if err != nil {
 		return spot{}, err
 	}
-	target, err := p.Dir.Follow(path)
-	if err != nil { // opening it says why
-		target = inside
-	}
-	if inGitDirectory(inside) || inGitDirectory(target) {
+	target, leadsTo := p.target(path, inside)
+	if inGitDirectory(inside) || inGitDirectory(leadsTo) {
 		return spot{}, ofGit(name)
 	}
-	if why := view.Hides(filepath.Join(p.Dir.Path, target)); why != "" { // whether it is there or not
+	if why := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); why != "" { // whether it is there or not
 		return spot{}, unreadable(name, why)
 	}
 	return spot{root: root, inside: target, shown: inside, name: name, view: view}, nil
@@ -193,6 +190,22 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 		return walk.Rules{}, err
 	}
 	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
+}
+
+// target is by what a path in the working directory is opened, and where it leads once
+// links are followed: the same, but for a link that leads out. Both are relative, and
+// the path itself where that is not known.
+func (p place) target(path, inside string) (target, leadsTo string) {
+	target, err := p.Dir.Follow(path)
+	if err == nil {
+		return target, target
+	}
+	if outside, is := errors.AsType[*tools.OutsideError](err); is {
+		if leadsTo, err := filepath.Rel(p.Dir.Path, outside.Path); err == nil {
+			return inside, leadsTo
+		}
+	}
+	return inside, inside
 }
 
 // inGitDirectory ignores case: some file systems do.

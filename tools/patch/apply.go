@@ -136,7 +136,7 @@ func (p *Patcher) below(dir string) (string, error) {
 		return ".", nil
 	}
 	inside, err := p.options.Dir.Follow(dir)
-	if errors.Is(err, tools.ErrOutside) {
+	if tools.IsOutside(err) {
 		return "", fmt.Errorf("%s is outside %s, where patches are applied", dir, p.options.Dir.Path)
 	}
 	if err != nil {

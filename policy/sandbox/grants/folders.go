@@ -55,6 +55,9 @@ type Folders struct {
 	// Git is the folder .git that commands find, and may read, in a workspace in an
 	// overlay; empty for the workspace's own.
 	Git string
+	// Absent has what is kept from commands in a workspace in an overlay removed from
+	// the overlay, in place of hidden: nothing else has the overlay.
+	Absent bool
 	// Held says what of the files of others commands may not change or see as it
 	// is, given what they may write to, and the folders of the user, both with links
 	// resolved. It is asked for each plan; nil holds nothing.

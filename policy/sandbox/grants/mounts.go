@@ -123,11 +123,15 @@ func (p *Plan) lend() {
 // hide covers what commands must not read, where it would be seen.
 func (p *Plan) hide() {
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
-		info, err := os.Stat(path)
+		info, _, err := p.layers.stat(path)
 		if err != nil || p.unseen(path) || within(path, []string{"/proc", "/sys", "/dev"}) {
 			continue
 		}
-		p.put(stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()})
+		m := stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()}
+		if p.folders.Absent && within(path, []string{p.workspace}) {
+			m.Kind = stage.Removed
+		}
+		p.put(m)
 	}
 }
 
@@ -135,9 +139,9 @@ func (p *Plan) hide() {
 // in a folder that they may write to: each folder above is mounted on itself, and
 // what is mounted can't be renamed. A later sandbox would else look in vain.
 func (p *Plan) holdPlaces() {
-	for path := range maps.Clone(p.mounts) {
-		if slices.Contains(p.writable, path) && path != p.workspace {
-			continue // it is passed over where it is not there
+	for path, m := range maps.Clone(p.mounts) {
+		if m.Kind == stage.Removed || slices.Contains(p.writable, path) && path != p.workspace {
+			continue // nothing is there, or it is passed over where it is not there
 		}
 		var between []string
 		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
@@ -173,7 +177,7 @@ func (p *Plan) unseen(path string) bool {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		m, mounted := p.mounts[dir]
 		switch {
-		case mounted && (m.Kind == stage.Hidden || m.Source != dir && m.Kind != stage.Overlay):
+		case mounted && (m.Kind == stage.Hidden || m.Kind == stage.Removed || m.Source != dir && m.Kind != stage.Overlay):
 			return true
 		case mounted:
 			return false

@@ -21,6 +21,7 @@ var replaced = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
 type Plan struct {
 	folders    Folders
 	workspace  string
+	layers     layers   // of the workspace
 	writable   []string // with the workspace
 	readable   []string
 	all        []credential
@@ -49,9 +50,9 @@ func NewPlan(f Folders) (*Plan, error) {
 	}
 	p.all = inLocked(append(f.credentials(), credentialsBy("", p.held.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
-		p.secrets = f.findSecrets(p.all)
+		p.secrets = p.findSecrets()
 	}
-	p.hidden = p.secrets.hides(p.all)
+	p.hidden = p.secrets.hides(p.layers, p.all)
 	p.lent = p.resolveLent()
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existing(path)...)
@@ -67,6 +68,7 @@ func (p *Plan) resolveGrants() (err error) {
 	if p.workspace, err = filepath.EvalSymlinks(f.Workspace); err != nil {
 		return fmt.Errorf("find the workspace: %w", err)
 	}
+	p.layers = f.layers()
 	if f.Mode == WorkspaceWrite {
 		p.writable = append(p.writable, p.workspace)
 		for _, path := range f.Writable {

@@ -71,7 +71,7 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for what is kept from commands: %w", err)
 	}
-	others, err := otherNames(ctx, p.secrets.Within, p.all)
+	others, err := otherNames(ctx, p.layers, p.secrets.Within, p.all)
 	if err != nil {
 		return nil, fmt.Errorf("look for further names of what is kept from commands: %w", err)
 	}
@@ -83,11 +83,11 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 
 // findSecrets takes from all credentials those that lie in a folder that
 // commands may write to, or that a link in one leads to.
-func (f Folders) findSecrets(all []credential) *Secrets {
-	s := &Secrets{Within: f.shared(), Found: []Secret{}}
-	for _, c := range all {
-		path, real := filepath.Clean(c.path), c.leadsTo()
-		there := len(existing(real)) > 0
+func (p *Plan) findSecrets() *Secrets {
+	s := &Secrets{Within: p.folders.shared(), Found: []Secret{}}
+	for _, c := range p.all {
+		path, real := filepath.Clean(c.path), c.leadsTo(p.layers)
+		there := len(p.layers.existing(real)) > 0
 		if !s.concern(path, real) || c.by == "" && !there {
 			continue
 		}
@@ -106,11 +106,11 @@ func (s *Secrets) concern(paths ...string) bool {
 
 // leadsTo is the path without links, where it is not there as far as it is. Of
 // places where nobody named something, only what is there counts.
-func (c credential) leadsTo() string {
+func (c credential) leadsTo(l layers) string {
 	if c.by != "" {
-		return whereItWouldBe(filepath.Clean(c.path))
+		return l.whereItWouldBe(filepath.Clean(c.path))
 	}
-	if real := existing(c.path); len(real) > 0 {
+	if real := l.existing(c.path); len(real) > 0 {
 		return real[0]
 	}
 	return filepath.Clean(c.path)
@@ -118,32 +118,32 @@ func (c credential) leadsTo() string {
 
 // whereItWouldBe is a path without the links that lead to it, as far as it is
 // there.
-func whereItWouldBe(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+func (l layers) whereItWouldBe(path string) string {
+	if real, err := l.follow(path); err == nil {
 		return real
 	}
 	if path == filepath.Dir(path) {
 		return path
 	}
-	return filepath.Join(whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
+	return filepath.Join(l.whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
 }
 
 // hides are the paths that are there and that commands must not see: secrets as
 // they were found, and the others as they are now.
-func (s *Secrets) hides(all []credential) []string {
+func (s *Secrets) hides(l layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
 		if !secret.There {
 			continue
 		}
-		if slices.Contains(existing(secret.Path), secret.Path) {
+		if slices.Contains(l.existing(secret.Path), secret.Path) {
 			paths = append(paths, secret.Path)
 		} else if folder := lockedFolder(secret.Path); folder != "" && within(secret.Path, []string{folder}) {
 			paths = append(paths, folder)
 		}
 	}
 	for _, c := range all {
-		if real := existing(c.path); !s.concern(append(real, filepath.Clean(c.path))...) {
+		if real := l.existing(c.path); !s.concern(append(real, filepath.Clean(c.path))...) {
 			paths = append(paths, real...)
 		}
 	}
@@ -180,17 +180,18 @@ func lockedFolder(path string) string {
 // otherNames are the further names in folders that files of credentials have,
 // and those in a hidden folder of these. It walks through all of them only where
 // such a file has several.
-func otherNames(ctx context.Context, folders []string, all []credential) ([]Secret, error) {
+func otherNames(ctx context.Context, l layers, folders []string, all []credential) ([]Secret, error) {
 	wanted := map[fileID]credential{}
 	for _, c := range all {
-		info, err := os.Stat(c.path)
-		if err != nil || info.IsDir() && !within(c.leadsTo(), folders) {
+		real := c.leadsTo(l)
+		info, _, err := l.lstat(real)
+		if err != nil || info.IsDir() && !within(real, folders) {
 			continue
 		}
 		if info.IsDir() {
 			c.by = "" // nobody named this file
 		}
-		err = eachFile(ctx, c.leadsTo(), func(_ string, info fs.FileInfo) {
+		err = l.eachFile(ctx, real, func(_ string, info fs.FileInfo) {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
 				wanted[idOf(info)] = c
 			}
@@ -204,9 +205,9 @@ func otherNames(ctx context.Context, folders []string, all []credential) ([]Secr
 		if len(wanted) == 0 {
 			break
 		}
-		err := eachFile(ctx, folder, func(path string, info fs.FileInfo) {
+		err := l.eachFile(ctx, folder, func(path string, info fs.FileInfo) {
 			if c, is := wanted[idOf(info)]; is {
-				names = append(names, Secret{whereItWouldBe(path), c.by, filepath.Clean(c.path), true})
+				names = append(names, Secret{l.whereItWouldBe(path), c.by, filepath.Clean(c.path), true})
 			}
 		})
 		if err != nil {
@@ -216,16 +217,21 @@ func otherNames(ctx context.Context, folders []string, all []credential) ([]Secr
 	return names, nil
 }
 
-// eachFile goes through the regular files at and below a path. What can't be
-// listed is passed over: commands can't list it either. An error is ctx's.
-func eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
-	return filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return ctx.Err()
-		}
-		if info, err := entry.Info(); err == nil {
-			visit(path, info)
-		}
-		return nil
-	})
+// eachFile goes through the regular files at and below a path, by the names that
+// commands have for them. What can't be listed is passed over: commands can't list it
+// either. An error is ctx's.
+func (l layers) eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
+	var errs []error
+	for _, folder := range l.folders(path) {
+		errs = append(errs, filepath.WalkDir(folder, func(at string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return ctx.Err()
+			}
+			if info, err := entry.Info(); err == nil {
+				visit(path+at[len(folder):], info)
+			}
+			return nil
+		}))
+	}
+	return errors.Join(errs...)
 }

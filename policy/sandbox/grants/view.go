@@ -71,7 +71,7 @@ func (p *Plan) View() *View {
 	for _, m := range p.Mounts() {
 		e := viewed{path: m.Path, shown: true, sources: []string{m.Source}}
 		switch {
-		case m.Kind == stage.Hidden:
+		case m.Kind == stage.Hidden || m.Kind == stage.Removed:
 			e = viewed{path: m.Path, why: whyHidden}
 		case m.Kind == stage.Pinned:
 			continue
@@ -118,7 +118,7 @@ func (v *View) withSecrets(p *Plan) *View {
 		v.add(viewed{path: path, why: whyHidden})
 	}
 	for _, path := range p.hidden {
-		if info, err := os.Lstat(path); err == nil {
+		if info, _, err := p.layers.lstat(path); err == nil {
 			v.secrets[idOf(info)] = true
 		}
 	}

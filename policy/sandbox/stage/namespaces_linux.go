@@ -107,7 +107,7 @@ func cloneTrees(s Spec, report *Report) (t trees, err error) {
 	t.mounts = slices.Repeat([]int{-1}, len(s.Mounts))
 	for covers := range 3 { // an overlay with others below covers what is taken from its path
 		for i, m := range s.Mounts {
-			if m.covers() != covers || m.Kind == Pinned {
+			if m.covers() != covers || m.Kind == Pinned || m.Kind == Removed {
 				continue
 			}
 			fd, err := t.clone(m)
@@ -239,11 +239,15 @@ func newMount(kind string, attributes int, options map[string]string, flags ...s
 func placeAll(mounts []Mount, t trees, report *Report) error {
 	var seal []string
 	for i, m := range mounts {
-		if m.Kind == Pinned {
+		switch m.Kind {
+		case Pinned:
 			if err := pin(m.Path); err != nil {
 				return at("pin "+m.Path, err)
 			}
-			continue
+		case Removed:
+			if err := os.RemoveAll(m.Path); err != nil {
+				return at("remove "+m.Path, err)
+			}
 		}
 		if t.mounts[i] < 0 {
 			continue

@@ -79,6 +79,8 @@ const (
 	Overlay MountKind = "overlay"
 	// Pinned shows what is there, as a mount that nobody can rename.
 	Pinned MountKind = "pinned"
+	// Removed has nothing there: what an overlay shows is removed from it.
+	Removed MountKind = "removed"
 )
 
 // Mount is one path of the file system that differs from outside. A spec lists

@@ -1,0 +1,144 @@
+package grants
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// layers look for files as commands see them in a workspace in an overlay, mounted or
+// not; the zero value looks for them on disk.
+type layers struct {
+	workspace string   // without links
+	changes   []string // folders that overlayfs keeps changes in, the latest first
+}
+
+// errUnchanged says that a layer has nothing to say of a path: the next one counts.
+var errUnchanged = errors.New("unchanged")
+
+// mostLinks is how many links one path leads over, as path_resolution(7) has it.
+const mostLinks = 40
+
+func (f Folders) layers() layers {
+	workspace, err := filepath.EvalSymlinks(f.Workspace)
+	if f.Overlay == "" || err != nil {
+		return layers{}
+	}
+	l := layers{workspace, []string{Upper(f.Overlay)}}
+	for _, frozen := range f.Frozen {
+		l.changes = append(l.changes, Upper(frozen))
+	}
+	return l
+}
+
+// lstat tells of the file at a path no folder of which is a link, and where it lies on
+// disk.
+func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
+	if inside, is := below(l.workspace, path); is {
+		for _, changes := range l.changes {
+			if info, err = lookIn(changes, inside); !errors.Is(err, errUnchanged) {
+				return info, filepath.Join(changes, inside), err
+			}
+		}
+	}
+	info, err = os.Lstat(path)
+	return info, path, err
+}
+
+// lookIn looks for a file in a layer, which marks what is gone and folders of which
+// nothing below counts (linux, Documentation/filesystems/overlayfs.rst).
+func lookIn(layer, inside string) (info fs.FileInfo, err error) {
+	at, missing := layer, errUnchanged
+	for name := range strings.SplitSeq(inside, string(filepath.Separator)) {
+		if isOpaque(at) {
+			missing = fs.ErrNotExist
+		}
+		at = filepath.Join(at, name)
+		info, err = os.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, missing
+		}
+		if err != nil || isWhiteout(info) {
+			return nil, errors.Join(err, fs.ErrNotExist)
+		}
+	}
+	return info, nil
+}
+
+func isOpaque(folder string) bool {
+	value := make([]byte, 1)
+	n, err := unix.Lgetxattr(folder, "user.overlay.opaque", value)
+	return err == nil && n == 1 && value[0] == 'y'
+}
+
+func isWhiteout(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode()&fs.ModeCharDevice != 0 && stat.Rdev == 0
+}
+
+// follow is a path without links.
+func (l layers) follow(path string) (real string, err error) {
+	if l.changes == nil {
+		return filepath.EvalSymlinks(path)
+	}
+	real, rest := "/", path
+	for links := 0; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
+		next := filepath.Join(real, name)
+		info, at, err := l.lstat(next)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			real = next
+			continue
+		}
+		link, err := os.Readlink(at)
+		if links++; err == nil && links > mostLinks {
+			err = &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+		}
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(link) {
+			real = "/"
+		}
+		rest = link + string(filepath.Separator) + rest
+	}
+	return real, nil
+}
+
+// existing is a path without links; nothing when nothing is there.
+func (l layers) existing(path string) []string {
+	if real, err := l.follow(path); err == nil {
+		return []string{real}
+	}
+	return nil
+}
+
+// stat tells of the file to which a path leads, and where it lies on disk.
+func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
+	real, err := l.follow(path)
+	if err != nil {
+		return nil, "", err
+	}
+	return l.lstat(real)
+}
+
+// folders are those on disk in which the files of a folder lie, with what has them at
+// the same paths.
+func (l layers) folders(folder string) []string {
+	all := []string{folder}
+	if inside, is := below(l.workspace, folder); is {
+		for _, changes := range l.changes {
+			all = append(all, filepath.Join(changes, inside))
+		}
+	}
+	return all
+}
