@@ -28,14 +28,18 @@ type BaseSpec struct {
 
 // SetBase resolves the base. Where it is another commit than HEAD's, it puts
 // the work tree, the index and a detached HEAD on it; no branch moves, and
-// Restore goes back. It returns an *UnknownBaseError for what is not here, a
-// *DirtyError or *ObstructedError where files of the user are in the way.
+// Restore goes back; the checkout is claimed first. It returns an *UnknownBaseError for
+// what is not here, a *DirtyError or *ObstructedError where files of the user are in the
+// way, and an *InUseError where somebody else works in the checkout.
 func (c *Checkout) SetBase(ctx context.Context, spec BaseSpec) (Base, error) {
 	base, err := c.resolve(spec)
 	if err != nil {
 		return Base{}, err
 	}
 	if base.SHA != c.base.SHA {
+		if err := errors.Join(c.Claim(), c.Idle()); err != nil {
+			return Base{}, err
+		}
 		if err := c.moveTo(ctx, base); err != nil {
 			return Base{}, fmt.Errorf("check out the base %s: %w", cmp.Or(spec.Branch, spec.SHA), err)
 		}

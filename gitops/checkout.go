@@ -134,9 +134,10 @@ func (c *Checkout) Claim() error { return c.repo.Claim() }
 
 // Share lets other processes in that share the work tree, as those do that work in a
 // layer above it, and keeps those out that claim it. What was claimed is shared from
-// then on. It is an *InUseError when another process has claimed the work tree, and,
-// while one tries to, where this one has: it has so still then.
-func (c *Checkout) Share() error { return c.repo.Share() }
+// then on. It is an *InUseError when another process has claimed the work tree and does
+// not give it up within a second, and, while one tries to, where this one has claimed
+// it: it has so still then.
+func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 
 // Unwritable is a folder of the checkout that would have to be written for a
 // commit and may not be, and why. Its error is nil when there is none.

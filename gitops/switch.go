@@ -20,11 +20,38 @@ import (
 // lost: its tip is the base or an ancestor of it, or a commit of ours; else it
 // is a *ForeignCommitError.
 func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
+	id := plumbing.NewHash(sha)
+	if err := c.bring(ctx, branch, id, cs); err != nil {
+		return err
+	}
+	if err := c.switchTo(ctx, branch, id, cs); err != nil {
+		return fmt.Errorf("switch to branch %s: %w", branch, err)
+	}
+	return nil
+}
+
+// MoveBranch is Switch for a checkout in which others work: HEAD, the index and the
+// files stay. It is an *InUseError for the branch that is checked out.
+func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
+	if branch == c.start.branch {
+		return c.repo.InUse()
+	}
+	id := plumbing.NewHash(sha)
+	if err := c.bring(ctx, branch, id, cs); err != nil {
+		return err
+	}
+	if err := c.moveBranch(branch, id); err != nil {
+		return fmt.Errorf("move branch %s: %w", branch, err)
+	}
+	return nil
+}
+
+// bring makes sure that a branch may move to a commit, and copies the commit here.
+func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	name := plumbing.NewBranchReferenceName(branch)
 	if err := name.Validate(); err != nil {
 		return fmt.Errorf("switch to branch %q: %w", branch, err)
 	}
-	id := plumbing.NewHash(sha)
 	if err := c.repo.CheckFree(branch); err != nil {
 		return fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
@@ -34,28 +61,29 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 	if err := c.adopt(ctx, id, cs); err != nil {
 		return fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
-	if err := c.switchTo(ctx, branch, id, cs); err != nil {
-		return fmt.Errorf("switch to branch %s: %w", branch, err)
-	}
 	return nil
 }
 
 func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
-	commit, err := c.objects.Commit(id)
-	if err != nil {
-		return err
-	}
 	if err := c.putBranchBack(branch); err != nil {
 		return err
 	}
-	subject, _, _ := strings.Cut(commit.Message, "\n")
-	if err := c.repo.SetBranch(branch, id, "commit: "+subject); err != nil {
+	if err := c.moveBranch(branch, id); err != nil {
 		return err
 	}
 	if err := c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch); err != nil {
 		return err
 	}
 	return c.switchIndex(ctx, cs)
+}
+
+func (c *Checkout) moveBranch(branch string, id plumbing.Hash) error {
+	commit, err := c.objects.Commit(id)
+	if err != nil {
+		return err
+	}
+	subject, _, _ := strings.Cut(commit.Message, "\n")
+	return c.repo.SetBranch(branch, id, "commit: "+subject)
 }
 
 // tipBefore is the tip of a branch, without what the agent did to the one that

@@ -316,7 +316,7 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	if err := so.boxes.Confine(ctx); err != nil {
 		return err
 	}
-	if err := so.useOverlay(); err != nil {
+	if err := so.useOverlay(ctx); err != nil {
 		return err
 	}
 	level := sandbox.Level(so.boxes.Reached().Level)

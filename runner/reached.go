@@ -55,7 +55,7 @@ func (so *reached) preparation() workspace.Preparation {
 	if so.project.publish == publishGitHub {
 		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, so.project.to) }
 	}
-	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change"}
+	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change", Shared: so.project.publish != publishNone && so.workIn() != confine.InCheckout}
 }
 
 // workIn is where commands are to work.
@@ -63,7 +63,7 @@ func (so *reached) workIn() string { return cmp.Or(so.workTree, so.job().WorkIn)
 
 // useOverlay has the workspace reached through the overlay that commands work in, and
 // other runs work in the checkout meanwhile if nothing of this one is to stand there.
-func (so *reached) useOverlay() error {
+func (so *reached) useOverlay(ctx context.Context) error {
 	if !so.boxes.Overlaid() {
 		return so.workspace.KeepAlone()
 	}
@@ -78,7 +78,7 @@ func (so *reached) useOverlay() error {
 	if so.project.publish == publishNone {
 		return nil
 	}
-	return so.workspace.Share()
+	return so.workspace.Share(ctx)
 }
 
 func (so *reached) checks() verify.Checks {

@@ -122,7 +122,7 @@ func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 		return f.afterLostRace(ctx, p, err, out)
 	}
 	out.Commit, out.Branch = commit, p.Task.Branch
-	return f.followInCheckout(ctx, p, commit)
+	return f.followInCheckout(ctx, p, commit, out)
 }
 
 // afterLostRace is the end of a run whose push failed. Where somebody moved the
@@ -147,14 +147,16 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 
 // followInCheckout puts the checkout on the branch that was pushed. Where the
 // change followed its base, the checkout goes back to where it was before the run.
-func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string) error {
+func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
 	if p.InCheckout != p.Change {
 		return f.putBack(ctx, p)
 	}
+	switched := true
 	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
 	if err == nil {
-		err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
+		switched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}
+	out.Aside = !switched
 	if err != nil {
 		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", p.Task.Branch, err)
 	}

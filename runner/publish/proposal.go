@@ -77,6 +77,7 @@ type Publication struct {
 	Commit    string // on Branch; empty when nothing was committed
 	Branch    string
 	Unchanged bool   // the branch held the same change already
+	Aside     bool   // another run works in the checkout, which stays as it was
 	Remote    string // where the commit was pushed, for people; empty: nowhere
 	NotPushed string // why not
 	Pull      *forge.PullRequest
@@ -99,6 +100,13 @@ func (p *Publication) Reason() string {
 
 // Sentence tells where the change is. where is the checkout, for a person.
 func (p *Publication) Sentence(where string) string {
+	if p.Aside {
+		return fmt.Sprintf("%s Another run works in %s, which stays as it was; switch to %s when that has ended.", p.published(where), where, p.Branch)
+	}
+	return p.published(where)
+}
+
+func (p *Publication) published(where string) string {
 	switch {
 	case p.Commit == "":
 		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)

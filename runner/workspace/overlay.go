@@ -74,15 +74,18 @@ func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
 
 // Share lets other runs work in the checkout, too, where this one changes nothing of it
 // before its end.
-func (w *Workspace) Share() error {
-	if w.base.SHA != w.begunAt.SHA {
-		return nil // the files of the base were put there for this run
+func (w *Workspace) Share(ctx context.Context) error {
+	if w.shared || w.base.SHA != w.begunAt.SHA {
+		return nil
 	}
-	return CheckoutFailure(w.checkout.Share())
+	return CheckoutFailure(w.checkout.Share(ctx))
 }
 
 // KeepAlone makes sure that a run whose commands change the checkout is alone in it.
-func (w *Workspace) KeepAlone() error { return CheckoutFailure(w.checkout.Claim()) }
+func (w *Workspace) KeepAlone() error {
+	w.shared = false
+	return CheckoutFailure(w.checkout.Claim())
+}
 
 // takeSetup counts what setup commands made as there before the agent, and gives the
 // tracked files that they changed.

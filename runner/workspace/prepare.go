@@ -17,6 +17,7 @@ type Preparation struct {
 	Base    BaseBranch
 	Path    string // repository.path
 	Changes bool   // the run is expected to change files
+	Shared  bool   // others may work in the checkout, too: the run changes nothing there before its end
 }
 
 // BaseBranch says which branches a change can go to.
@@ -32,7 +33,7 @@ type BaseBranch struct {
 // Prepare makes sure that the run can work in the checkout: nobody else does, it is
 // clean and on its base, and can be written.
 func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
-	if err := errors.Join(w.checkout.Claim(), w.checkout.Idle()); err != nil {
+	if err := w.take(ctx, p.Shared); err != nil {
 		return CheckoutFailure(err)
 	}
 	if err := w.findBaseBranch(ctx, p.Base); err != nil {
@@ -50,6 +51,15 @@ func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 		return err
 	}
 	return w.HasFolder(p.Path)
+}
+
+// take makes sure that nobody works in the checkout whom this run would disturb, or who
+// would disturb it.
+func (w *Workspace) take(ctx context.Context, shared bool) error {
+	if w.shared = shared && w.base.SHA == w.begunAt.SHA; w.shared { // else the files of the base were put there for this run
+		return errors.Join(w.checkout.Share(ctx), w.checkout.Idle())
+	}
+	return errors.Join(w.checkout.Claim(), w.checkout.Idle())
 }
 
 // dirty names files with uncommitted changes, for a message; empty for none.

@@ -123,7 +123,7 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return found, CheckoutFailure(err)
 	}
-	if earlier.InOverlay {
+	if earlier.InOverlay && !earlier.Ended {
 		return found, errors.Join(w.takeBackLanding(ctx), w.unchangedBelow(ctx))
 	}
 	return w.UndoPatch(ctx, earlier.Path)
@@ -149,7 +149,7 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		return away, nil
 	case err != nil:
 		return away, err
-	case earlier.InOverlay && away != "":
+	case earlier.InOverlay && away != "" && !(earlier.Ended && earlier.Stays && len(left) == 0):
 		w.snapshot = nil // the checkout is its user's, and is looked at anew
 		return away, nil
 	case len(left) > 0:
@@ -162,10 +162,13 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		return away, otherBase(earlier.BaseSHA, w.base.SHA)
 	}
 	change, err := w.Changes(ctx)
-	if err != nil || change.Empty() { // its user has thrown the work away, and wants it again
-		return away, err
+	if err == nil && !change.Empty() {
+		return "", nil
 	}
-	return "", nil
+	if earlier.InOverlay { // its user has thrown the work away, and wants it again
+		w.snapshot = nil
+	}
+	return away, err
 }
 
 func otherBase(wanted, is string) error {

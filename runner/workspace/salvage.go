@@ -198,18 +198,22 @@ func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error
 }
 
 // Switch puts the checkout on a branch, at a commit that has the tree of the
-// change.
-func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) error {
+// change. Where other runs work in the checkout, only the branch moves.
+func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (switched bool, err error) {
 	if err := w.endGitMark(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if err := w.checkout.DropLocks(); err != nil {
-		return fmt.Errorf("remove the locks that the run's commands left: %w", err)
+		return false, fmt.Errorf("remove the locks that the run's commands left: %w", err)
 	}
-	err := w.land(ctx, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if inUse(err) {
-		return err
+	err = w.land(ctx, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	if switched = !inUse(err); !switched {
+		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
+	return switched, cannotSwitch(branch, err)
+}
+
+func cannotSwitch(branch string, err error) error {
 	var foreign *gitops.ForeignCommitError
 	switch {
 	case errors.As(err, &foreign):

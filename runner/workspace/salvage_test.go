@@ -164,9 +164,12 @@ func TestTheCheckoutIsSwitchedToTheCommit(t *testing.T) {
 	commit := must(w.checkout.WriteCommit(t.Context(), taken, gitops.CommitOptions{Message: "work"}))(t)
 	repo.Git("branch", "theirs", repo.Git("commit-tree", "-m", "theirs", "HEAD^{tree}"))
 	w.dropGitMark() // the branch of somebody else came after it
-	wantStop(t, w.Switch(t.Context(), "theirs", commit, taken), "foreign_commit")
+	_, err := w.Switch(t.Context(), "theirs", commit, taken)
+	wantStop(t, err, "foreign_commit")
 	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
-	ok(t, w.Switch(t.Context(), "agent-ci/x", commit, taken))
+	if !must(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t) {
+		t.Error("the checkout was not switched")
+	}
 	if got := repo.Git("status", "--porcelain", "--branch"); got != "## agent-ci/x" {
 		t.Errorf("the checkout is at %s", got)
 	}
@@ -175,7 +178,7 @@ func TestTheCheckoutIsSwitchedToTheCommit(t *testing.T) {
 	}
 	hooks(1)(repo)
 	ok(t, w.GitUnchanged(t.Context()))
-	if err := w.Switch(t.Context(), "agent-ci/x/y", commit, taken); err == nil || !strings.Contains(err.Error(), "agent-ci/x/y") {
+	if _, err := w.Switch(t.Context(), "agent-ci/x/y", commit, taken); err == nil || !strings.Contains(err.Error(), "agent-ci/x/y") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -185,7 +188,8 @@ func TestNothingIsSwitchedWhereCommandsChangedGit(t *testing.T) {
 	w := working(t, repo.Dir)
 	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
 	hooks(1)(repo)
-	wantStop(t, w.Switch(t.Context(), "agent-ci/x", w.Base().SHA, &gitops.ChangeSet{}), gitChanged)
+	_, err := w.Switch(t.Context(), "agent-ci/x", w.Base().SHA, &gitops.ChangeSet{})
+	wantStop(t, err, gitChanged)
 	if got := repo.Git("branch", "--list"); got != "* main" {
 		t.Errorf("branches: %s", got)
 	}

@@ -29,6 +29,7 @@ type Workspace struct {
 	name     string
 	base     gitops.Base      // zero until one is set
 	begunAt  gitops.Base      // where the checkout stood before the run
+	shared   bool             // others may work in the checkout, too
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
 	kept     bool             // the run directory has the work as it is
 

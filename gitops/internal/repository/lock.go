@@ -1,12 +1,14 @@
 package repository
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // Claim keeps other processes out that claim or share the work tree, until the
@@ -23,16 +25,35 @@ func (r *Repository) Claim() error {
 	})
 }
 
+// shareWait is how long Share waits for a process that has claimed the work tree, as one
+// does for a moment that switches it to another branch.
+const shareWait, shareLook = time.Second, 10 * time.Millisecond
+
 // Share lets other processes in that share the work tree and keeps those out that
 // claim it, until the Repository is closed. What was claimed is shared from then on.
-// It is an *InUseError when another process has claimed the work tree, or tries to
-// while what was claimed would become shared: it is claimed still then.
-func (r *Repository) Share() error {
+// It is an *InUseError when another process has claimed the work tree, and goes on for
+// a second, or tries to while what was claimed would become shared: it is claimed still
+// then.
+func (r *Repository) Share(ctx context.Context) error {
 	share := func() error { return r.flock(syscall.LOCK_SH) }
-	if r.lock == nil {
-		return share()
+	if r.lock != nil {
+		return r.alone(share)
 	}
-	return r.alone(share)
+	ctx, cancel := context.WithTimeout(ctx, shareWait)
+	defer cancel()
+	look := time.NewTicker(shareLook)
+	defer look.Stop()
+	for {
+		err := share()
+		if _, used := errors.AsType[*InUseError](err); !used {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-look.C:
+		}
+	}
 }
 
 // alone changes a lock while nobody else can claim. A lock that becomes another one
@@ -45,7 +66,7 @@ func (r *Repository) alone(change func() error) error {
 	}
 	defer gate.Close()
 	if busy(syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
-		return r.inUse()
+		return r.InUse()
 	}
 	return change()
 }
@@ -64,7 +85,7 @@ func (r *Repository) flock(how int) error {
 		if r.lock == nil {
 			f.Close()
 		}
-		return r.inUse()
+		return r.InUse()
 	}
 	r.lock = f
 	return nil
@@ -72,7 +93,8 @@ func (r *Repository) flock(how int) error {
 
 func busy(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
-func (r *Repository) inUse() error {
+// InUse says that others work in the work tree.
+func (r *Repository) InUse() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 

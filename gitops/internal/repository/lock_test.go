@@ -44,7 +44,7 @@ func TestShare(t *testing.T) {
 	r.Seed()
 	first, second, third := open(t, r.Dir, ""), open(t, r.Dir, ""), open(t, r.Dir, "")
 	for _, c := range []*repository.Repository{first, second} {
-		if err := c.Share(); err != nil {
+		if err := c.Share(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,13 +62,13 @@ func TestShare(t *testing.T) {
 	if err := first.Claim(); err != nil {
 		t.Fatalf("a claim of the only one that shares: %v", err)
 	}
-	if err := third.Share(); !inUse(err) {
+	if err := third.Share(t.Context()); !inUse(err) {
 		t.Errorf("sharing what is claimed: %v, want an InUseError", err)
 	}
-	if err := first.Share(); err != nil {
+	if err := first.Share(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := third.Share(); err != nil {
+	if err := third.Share(t.Context()); err != nil {
 		t.Errorf("sharing what is claimed no more: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestClaimAtOnce(t *testing.T) {
 	runs := []*repository.Repository{open(t, r.Dir, ""), open(t, r.Dir, "")}
 	stranger := open(t, r.Dir, "")
 	for _, c := range runs {
-		if err := c.Share(); err != nil {
+		if err := c.Share(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
