@@ -32,8 +32,6 @@ type Conversation struct {
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
-	// Text sees the agent's words as they come. It may be nil.
-	Text func(delta string)
 	// Warn is told of what a reader of the result should know. It may be nil,
 	// and is called from several goroutines.
 	Warn func(code, format string, args ...any)
@@ -188,7 +186,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	}
 	began := time.Now()
 	t := c.intake(ctx, settings.Speaking)
-	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text, Item: t.item, Broken: t.broken})
+	response, err := c.Model.Respond(ctx, request, model.Observer{Item: t.item, Broken: t.broken})
 	if err != nil {
 		err = c.brokeOff(t, err, time.Since(began))
 	} else {

@@ -178,7 +178,7 @@ func readChatStream(stream ssestream.Decoder, observe Observer, alive func()) (*
 		if bytes.Equal(data, []byte("[DONE]")) {
 			break
 		}
-		if err := a.take(data, observe); err != nil {
+		if err := a.take(data); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +197,7 @@ func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
 		return nil, requestFailure(err)
 	}
 	var a chatAnswer
-	if err := a.take(raw, observe); err != nil {
+	if err := a.take(raw); err != nil {
 		return nil, err
 	}
 	if a.finish == "" {
@@ -206,7 +206,7 @@ func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
 	return a.response(observe)
 }
 
-func (a *chatAnswer) take(data []byte, observe Observer) error {
+func (a *chatAnswer) take(data []byte) error {
 	if a.bytes += len(data); a.bytes > wholeLimit {
 		return malformed("the answer is too long", nil, data)
 	}
@@ -231,15 +231,12 @@ func (a *chatAnswer) take(data []byte, observe Observer) error {
 		a.finish = choice.Finish
 	}
 	for _, delta := range []chatDelta{choice.Delta, choice.Message} {
-		a.add(delta, observe)
+		a.add(delta)
 	}
 	return nil
 }
 
-func (a *chatAnswer) add(delta chatDelta, observe Observer) {
-	if delta.Content != "" {
-		observe.text(string(delta.Content))
-	}
+func (a *chatAnswer) add(delta chatDelta) {
 	a.thought.WriteString(delta.Thought)
 	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)

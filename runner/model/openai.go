@@ -190,7 +190,6 @@ var errSilent = errors.New("the API fell silent")
 // and so are events of kinds that are not known.
 type streamEvent struct {
 	Type     string          `json:"type"`
-	Delta    json.RawMessage `json:"delta"`
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
 	Code     looseText       `json:"code"`
@@ -216,8 +215,6 @@ func readStream(stream ssestream.Decoder, observe Observer, alive func()) (*Resp
 			return nil, apiFailure(0, event.Error.kind(), event.Error.Message)
 		}
 		switch event.Type {
-		case "response.output_text.delta":
-			observe.text(textOf(event.Delta))
 		case "response.output_item.done":
 			if len(event.Item) == 0 {
 				return nil, malformed("an event has no item", nil, data)
@@ -234,13 +231,6 @@ func readStream(stream ssestream.Decoder, observe Observer, alive func()) (*Resp
 		return nil, requestFailure(err)
 	}
 	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
-}
-
-// textOf is a delta that is text; those of other events are objects.
-func textOf(delta json.RawMessage) string {
-	var text string
-	_ = json.Unmarshal(delta, &text)
-	return text
 }
 
 // inOnePiece says whether an answer is one JSON object, as it was asked for, or
@@ -270,11 +260,7 @@ func readWhole(body io.Reader, observe Observer) (*Response, error) {
 	if len(raw) > wholeLimit {
 		return nil, malformed("the answer is too long", nil, raw)
 	}
-	answer, err := finish(raw, nil, observe)
-	if err == nil {
-		observe.text(answer.text())
-	}
-	return answer, err
+	return finish(raw, nil, observe)
 }
 
 // wireResponse has the fields of a response that are read.

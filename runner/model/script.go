@@ -32,7 +32,7 @@ type scriptFile struct {
 type scriptTurn struct {
 	Expect []string     `yaml:"expect"`
 	Output []scriptItem `yaml:"output"`
-	Usage  scriptUsage  `yaml:"usage"`
+	Usage  Usage        `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
 
 	items []json.RawMessage // the output in the API's form
@@ -48,8 +48,6 @@ type scriptItem struct {
 	Input     *string        `yaml:"input"`     // of a freeform call
 	Item      map[string]any `yaml:"item"`      // as the API would send it
 }
-
-type scriptUsage Usage
 
 type scriptFail struct {
 	Status  int    `yaml:"status"`
@@ -129,11 +127,10 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if turn.Fail != nil {
 		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	for i, item := range turn.Output {
-		observe.text(item.Say)
-		observe.item(turn.items[i])
+	for _, item := range turn.items {
+		observe.item(item)
 	}
-	return &Response{ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: turn.items, Usage: Usage(turn.Usage)}, nil
+	return &Response{ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
 func (s *Script) take() (int, bool) {
