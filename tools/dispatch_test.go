@@ -335,22 +335,6 @@ func TestACallThatCannotBeRecordedIsNotRun(t *testing.T) {
 	}
 }
 
-func TestStreak(t *testing.T) {
-	a, b := Call{ID: "1", Name: "x", Input: "1"}, Call{ID: "2", Name: "x", Input: "2"}
-	var s Streak
-	for i, step := range []struct {
-		call   Call
-		failed bool
-		want   int
-	}{
-		{a, true, 1}, {a, true, 2}, {b, true, 1}, {a, true, 1}, {a, true, 2}, {a, true, StuckWarning}, {a, false, 0}, {a, true, 1},
-	} {
-		if got := s.Add(step.call, step.failed); got != step.want {
-			t.Errorf("step %d: got %d, want %d", i, got, step.want)
-		}
-	}
-}
-
 func TestACallStartsBeforeTheResponseIsWhole(t *testing.T) {
 	looked := make(chan struct{})
 	d := dispatcher(fake{name: "look", run: func(context.Context, Call) (Result, error) {

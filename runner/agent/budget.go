@@ -71,22 +71,21 @@ func (c *Conversation) budgets() []budget {
 
 func (b budget) isLast() bool { return b.last || b.used >= lastAt*b.limit }
 
-func (b budget) exceeded() *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason,
-		"The agent was stopped before it was done: %s; raise %s or give a smaller task.", b.amount, b.key)
+// ends is the end of a run by the budget. happened ends in how much of it is used.
+func (b budget) ends(happened string) *outcome.Stop {
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.amount, b.key)
 }
 
 // nearlyExceeded is the end after a last turn in which the agent did not finish.
-func (b *budget) nearlyExceeded() *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason,
-		"The agent did not finish in its last turn, which it got when %s; raise %s or give a smaller task.", b.amount, b.key)
+func (b budget) nearlyExceeded() *outcome.Stop {
+	return b.ends("The agent did not finish in its last turn, which it got when")
 }
 
 // withinLimits is the hard stop.
 func (c *Conversation) withinLimits() error {
 	for _, b := range c.budgets() {
 		if b.used >= b.limit {
-			return b.exceeded()
+			return b.ends("The agent was stopped before it was done:")
 		}
 	}
 	return nil
@@ -114,8 +113,7 @@ func (c *Conversation) lastBudget() *budget {
 func (c *Conversation) NearlySpent() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastAt*b.limit {
-			return outcome.Stopf(outcome.BudgetExceeded, b.reason,
-				"The agent has ended and gets no further turn to mend what is left, since %s; raise %s or give a smaller task.", b.amount, b.key)
+			return b.ends("The agent has ended and gets no further turn to mend what is left, since")
 		}
 	}
 	return nil
@@ -145,9 +143,9 @@ func (c *Conversation) tellBudgets() (*budget, error) {
 			continue
 		}
 		left = append(left, fmt.Sprintf("%s (%s)", b.left, b.key))
-		if !c.told[b.reason] {
+		if !slices.Contains(c.told, b.reason) {
 			news = true
-			c.tell(b.reason)
+			c.told = append(c.told, b.reason)
 		}
 	}
 	if !news {
@@ -155,11 +153,4 @@ func (c *Conversation) tellBudgets() (*budget, error) {
 	}
 	return nil, c.Tell(budgetWords + strings.Join(left, ", ") +
 		". Finish what is begun, check it, and end with your summary; begin nothing new.")
-}
-
-func (c *Conversation) tell(reason string) {
-	if c.told == nil {
-		c.told = map[string]bool{}
-	}
-	c.told[reason] = true
 }

@@ -160,7 +160,7 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 		c.noOwn = true
 		return nil, nil
 	}
-	c.Charge(response.Usage)
+	c.charge(response.Usage)
 	items := slices.Clone(c.history[:c.pinned])
 	for _, item := range response.Output {
 		if !c.repeatsBeginning(item) {

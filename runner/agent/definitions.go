@@ -7,25 +7,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// functionTool, customTool and builtinTool are tool definitions in wire form.
-type functionTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Strict      bool            `json:"strict"`
-	Parameters  json.RawMessage `json:"parameters"`
-}
-
-type customTool struct {
-	Type        string       `json:"type"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Format      customFormat `json:"format"`
-}
-
-type builtinTool struct {
-	Type        string       `json:"type"`
-	Environment *environment `json:"environment,omitempty"`
+// definition is that of a tool in wire form.
+type definition struct {
+	Type        string          `json:"type"` // function, custom or that of a built-in tool
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`      // of a function
+	Parameters  json.RawMessage `json:"parameters,omitempty"`  // of a function
+	Format      *customFormat   `json:"format,omitempty"`      // of a custom tool
+	Environment *environment    `json:"environment,omitempty"` // of a built-in tool
 }
 
 // environment is where a shell runs.
@@ -46,7 +36,7 @@ type customFormat struct {
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	for _, spec := range specs {
-		raw, err := model.Encode(definition(spec))
+		raw, err := model.Encode(definitionOf(spec))
 		if err != nil {
 			return nil, err
 		}
@@ -55,12 +45,13 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	return definitions, nil
 }
 
-func definition(spec tools.Spec) any {
+func definitionOf(spec tools.Spec) definition {
 	switch {
 	case spec.Builtin != "":
-		return builtinTool{spec.Builtin, environments[spec.Builtin]}
+		return definition{Type: spec.Builtin, Environment: environments[spec.Builtin]}
 	case spec.Grammar != nil:
-		return customTool{"custom", spec.Name, spec.Description, customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}}
+		format := &customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}
+		return definition{Type: "custom", Name: spec.Name, Description: spec.Description, Format: format}
 	}
-	return functionTool{"function", spec.Name, spec.Description, false, spec.Parameters}
+	return definition{Type: "function", Name: spec.Name, Description: spec.Description, Strict: new(bool), Parameters: spec.Parameters}
 }

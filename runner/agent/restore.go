@@ -21,18 +21,13 @@ type Past struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
 
-	position
-	spent    Spent
-	numbered int
-	said     string
-	lastTold string // in the last request: that the turn is the last
-	ended    bool   // the model has said its last words, and nobody has answered
-	settings json.RawMessage
-	open     []tools.Call      // of the last answer, without an output in the history
-	handed   int               // of these, the first ones, which the tools were to run
-	unrun    string            // why those behind them were not
-	denials  []json.RawMessage // that the last answer is owed too
-	aside    []json.RawMessage // outputs of calls in an answer that was to be words alone
+	state
+	ended   bool              // the model has said its last words, and nobody has answered
+	open    []tools.Call      // of the last answer, without an output in the history
+	handed  int               // of these, the first ones, which the tools were to run
+	unrun   string            // why those behind them were not
+	denials []json.RawMessage // that the last answer is owed too
+	aside   []json.RawMessage // outputs of calls in an answer that was to be words alone
 	// beforeOrder is the conversation as it was when a summary was ordered, until that
 	// summary replaces it; nil where none was ordered.
 	beforeOrder *position
@@ -110,7 +105,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
 	if d.Settings != nil {
-		p.settings = d.Settings
+		p.recorded = d.Settings
 	}
 	p.ended = p.ended && d.Aside && p.beforeOrder == nil // a summary is asked for before a turn
 	p.lastTold = lastTold(d.Input)
@@ -231,13 +226,12 @@ func (p *Past) compaction(d transcript.Compaction) error {
 // used by then. begin is how many items at its start stay word for word. What its
 // last answer asked for is finished by Resume.
 func (c *Conversation) Restore(p *Past, used model.Usage, begin int) {
-	c.position, c.pinned = p.position, min(begin, len(p.history))
-	c.spent, c.numbered, c.said, c.recorded = p.spent, p.numbered, p.said, p.settings
+	c.state, c.pinned = p.state, min(begin, len(p.history))
 	c.spent.Usage = used
-	if len(p.open)+len(p.denials) > 0 { // the answer to it is there, and waits for outputs
-		c.lastTold = p.lastTold
+	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
+		c.lastTold = ""
 	}
-	c.Settings.Stored = c.Settings.Stored && stored(p.settings)
+	c.Settings.Stored = c.Settings.Stored && stored(p.recorded)
 	c.Add(p.aside...)
 }
 

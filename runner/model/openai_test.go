@@ -281,8 +281,8 @@ func TestRetrying(t *testing.T) {
 	server.Replace(1, status(503, `{"error":{"message":"busy"}}`))
 	server.Replace(2, sse(`{"type":"response.created","response":{}}`))
 	var retries []model.Kind
-	r := &model.Retrying{Next: client(t, server.BaseURL()), First: time.Microsecond, Report: func(r model.Retry) error {
-		retries = append(retries, r.Failure.Kind)
+	r := &model.Retrying{Next: client(t, server.BaseURL()), First: time.Microsecond, Report: func(f *model.Failure, _ time.Duration) error {
+		retries = append(retries, f.Kind)
 		return nil
 	}}
 	request := model.Request{Settings: model.Settings{Model: "m"}, History: []json.RawMessage{user("x")}}
