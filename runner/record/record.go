@@ -18,10 +18,10 @@ type Record struct {
 	*Directory
 	ID string // of the run
 
-	log       *transcript.Log
-	heartbeat *heartbeat // while the run lives
-	begun     bool       // run.started is written
-	redactor  *secrets.Redactor
+	log      *transcript.Log
+	rest     func() // ends what notes that the run lives; nil while nothing does
+	begun    bool   // run.started is written
+	redactor *secrets.Redactor
 
 	warned   sync.Mutex // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
@@ -70,20 +70,6 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 
 func (r *Record) options(sink func(transcript.Event)) transcript.Options {
 	return transcript.Options{Redact: r.Redact, Sink: sink} // the redactor may learn more
-}
-
-// Live begins to note, again and again, that the run lives.
-func (r *Record) Live() {
-	r.heartbeat = &heartbeat{make(chan struct{}), make(chan struct{})}
-	go r.heartbeat.beat(r.Directory)
-}
-
-// Rest ends what Live began, where it did.
-func (r *Record) Rest() {
-	if r.heartbeat != nil {
-		r.heartbeat.end()
-		r.heartbeat = nil
-	}
 }
 
 // Log is the transcript for who appends many events; nil where there is none.
