@@ -6,27 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// cut keeps the two ends of a text that is too long. head and tail are the
-// text's beginning and end, each at least as long as its share of limit.
-type cut struct {
-	head, tail string
-	limit      int    // bytes of text to keep
-	bytes      int64  // of the whole
-	lines      int    // newlines in the whole
-	kept       string // where the whole is, as words
-}
-
-// text has the warning and the marker of the reference implementation, which
-// models know, and after it where the whole is.
-func (c cut) text() string {
-	head := firstBytes(c.head, c.limit/2)
-	tail := lastBytes(c.tail, c.limit-c.limit/2)
-	missing := max(c.bytes-int64(len(head)+len(tail)), 1)
+// cut keeps the two ends of what was printed, in limit bytes of text. head and tail
+// are its beginning and end as text, each at least as long as its share of limit. It
+// has the warning and the marker of the reference implementation, which models know,
+// and after it where the whole is kept, in words.
+func (p *Printed) cut(head, tail string, limit int, kept string) string {
+	head = firstBytes(head, limit/2)
+	tail = lastBytes(tail, limit-limit/2)
+	missing := max(p.bytes-int64(len(head)+len(tail)), 1)
 	if !strings.HasSuffix(head, "\n") && head != "" {
 		head += "\n"
 	}
 	return fmt.Sprintf("Warning: truncated output (original token count: %d)\nTotal output lines: %d\n\n%s…%d tokens truncated; %s…\n%s",
-		Tokens(c.bytes), c.lines, head, Tokens(missing), c.kept, tail)
+		Tokens(p.bytes), p.lines, head, Tokens(missing), kept, tail)
 }
 
 // firstBytes is the beginning of text in at most n bytes. It ends with a line

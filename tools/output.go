@@ -25,21 +25,16 @@ const bytesPerToken = 4
 // whole where the model can read it. The zero value redacts and keeps nothing.
 // It is safe for concurrent use.
 type Outputs struct {
-	Store     Store                    // keeps what was cut; may be nil
+	// Create opens a new file of that name below the run directory, for what was cut.
+	// The name is "outputs/" and one plain file name, and is asked for once. path is
+	// what the model is told: read_file takes it. It may be nil.
+	Create    func(name string) (file io.WriteCloser, path string, err error)
 	Redact    func(text string) string // removes secrets; may be nil
 	Budget    int                      // tokens of one output; 0 means DefaultBudget
 	FileLimit int64                    // bytes kept of one output; 0 means DefaultFileLimit
 
 	mu   sync.Mutex
 	used map[string]int
-}
-
-// Store keeps whole outputs.
-type Store interface {
-	// Create opens a new file of that name below the run directory. The name is
-	// "outputs/" and one plain file name, and is asked for once. path is what
-	// the model is told: read_file takes it.
-	Create(name string) (file io.WriteCloser, path string, err error)
 }
 
 // Whole tells of an output before it was cut.
@@ -113,10 +108,7 @@ func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
 	whole.Truncated = true
 	whole.Err = file.close()
 	whole.File = file.name
-	return cut{
-		head: head, tail: tail, limit: limit,
-		bytes: p.bytes, lines: p.lines, kept: file.kept(),
-	}.text(), whole
+	return p.cut(head, tail, limit, file.kept()), whole
 }
 
 // clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.

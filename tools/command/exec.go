@@ -66,11 +66,7 @@ func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 
 // execCommand runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
-func (t *Tools) execCommand(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := t.execLaunches(call)
-	if err != nil {
-		return tools.Result{}, err
-	}
+func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
 	l := all[0]
 	if problem := misplacedPatch(l.argv); problem != "" {
 		return tools.Refuse(problem), nil

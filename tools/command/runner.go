@@ -69,21 +69,38 @@ func New(o Options) *Tools {
 // All returns the tools: exec_command, write_stdin, shell_command, shell.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
-		{Spec: execSpec, Run: t.execCommand, MutatesCall: t.patchesBy(t.execLaunches)},
+		t.tool(execSpec, t.execLaunches, t.execCommand),
 		{Spec: stdinSpec, Run: t.writeStdin},
-		{Spec: shellCommandSpec, Run: t.runShellCommand, MutatesCall: t.patchesBy(t.shellCommandLaunches)},
-		{Spec: shellSpec(t.options.Shell), Run: t.runShell, MutatesCall: t.patchesBy(t.shellLaunches)},
+		t.tool(shellCommandSpec, t.shellCommandLaunches, t.runShell),
+		t.tool(shellSpec(t.options.Shell), t.shellLaunches, t.runShell),
 	}
 }
 
-// patchesBy says of a call whether one of its commands only applies a patch.
-func (t *Tools) patchesBy(launches func(tools.Call) ([]launch, error)) func(tools.Call) bool {
-	return func(call tools.Call) bool {
-		all, err := launches(call)
-		return err == nil && slices.ContainsFunc(all, func(l launch) bool {
-			_, patches := t.patchIn(l.argv)
-			return patches
-		})
+// tool runs the commands that launches finds in a call. A call mutates if one of them
+// only applies a patch.
+func (t *Tools) tool(
+	spec tools.Spec, launches func(tools.Call) ([]launch, error), run func(context.Context, tools.Call, []launch) (tools.Result, error),
+) tools.Tool {
+	patches := func(l launch) bool {
+		_, patches := t.patchIn(l.argv)
+		return patches
+	}
+	return tools.Tool{
+		Spec: spec,
+		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			all, err := launches(call)
+			switch {
+			case err != nil && call.Form != tools.Function:
+				return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
+			case err != nil:
+				return tools.Result{}, err
+			}
+			return run(ctx, call, all)
+		},
+		MutatesCall: func(call tools.Call) bool {
+			all, err := launches(call)
+			return err == nil && slices.ContainsFunc(all, patches)
+		},
 	}
 }
 

@@ -87,26 +87,11 @@ func (t *Tools) shellLaunches(call tools.Call) ([]launch, error) {
 	return []launch{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
-// runShellCommand runs the command to its end or its time limit.
-func (t *Tools) runShellCommand(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := t.shellCommandLaunches(call)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return t.toTheEnd(ctx, call.Name, all[0])
-}
-
 // runShell runs the program, or the commands one after the other, each to its end or
 // its time limit.
-func (t *Tools) runShell(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := t.shellLaunches(call)
-	switch {
-	case call.Form == tools.Function && err == nil:
+func (t *Tools) runShell(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+	if call.Form == tools.Function {
 		return t.toTheEnd(ctx, call.Name, all[0])
-	case call.Form == tools.Function:
-		return tools.Result{}, err
-	case err != nil:
-		return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
 	}
 	return t.act(ctx, call, all)
 }
