@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,10 +48,10 @@ func (p *Past) Turns() int { return p.spent.Turns }
 // Ended says that the agent had ended by itself, with its last words.
 func (p *Past) Ended() (string, bool) { return p.said, p.ended }
 
-// Told says whether an item that the runner put into the conversation has these
-// words.
-func (p *Past) Told(is func(item json.RawMessage) bool) bool {
-	return slices.ContainsFunc(p.history, is)
+// Has says whether an item of the conversation has these words, of which none is
+// escaped in JSON.
+func (p *Past) Has(words string) bool {
+	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(words)) })
 }
 
 // Take adds the next event. Types that are not of the conversation are skipped.

@@ -260,7 +260,7 @@ func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 func (a *Agent) takePlan(p plan.Plan) error {
 	taken := transcript.Plan{Explanation: p.Explanation}
 	for _, step := range p.Steps {
-		taken.Steps = append(taken.Steps, transcript.PlanStep{Step: step.Step, Status: string(step.Status)})
+		taken.Steps = append(taken.Steps, transcript.PlanStep(step))
 	}
 	a.work.Plan = taken
 	return a.Record.Append(transcript.TypePlan, taken)

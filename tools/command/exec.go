@@ -17,12 +17,10 @@ const (
 	mostYield    = 30 * time.Second
 )
 
-const execDescription = `Runs a command in a shell and returns its output. A command that still runs after yield_time_ms gives a session ID: poll it with write_stdin until it has exited. ` +
-	`Standard input is empty unless tty is true.`
-
 var execSpec = tools.Spec{
-	Name:        "exec_command",
-	Description: execDescription,
+	Name: "exec_command",
+	Description: `Runs a command in a shell and returns its output. A command that still runs after yield_time_ms gives a session ID: poll it with write_stdin until it has exited. ` +
+		`Standard input is empty unless tty is true.`,
 	Parameters: json.RawMessage(`{"type":"object","properties":{` + execProperties +
 		`},"required":["cmd"],"additionalProperties":false}`),
 	// Published versions of the tool and other agents' tools have this too.
@@ -56,7 +54,7 @@ func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 	}
 	l := launch{
 		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.Limit),
-		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: a.MaxTokens,
+		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tokens(a.MaxTokens),
 	}
 	if a.Shell == "" {
 		l.script = a.Cmd

@@ -133,10 +133,10 @@ type launch struct {
 	env     []string // besides the one that all commands have
 	limit   time.Duration
 	tty     bool
-	// patience and budget are what exec_command waits for the end, and the tokens of
-	// output that it is asked for.
+	// patience is how long exec_command waits for the end, and budget how many tokens of
+	// output the call asks for; 0 for none.
 	patience time.Duration
-	budget   float64
+	budget   int
 }
 
 // denial is what the model gets for a command that may not start.

@@ -93,7 +93,7 @@ func (t *Tools) runShell(ctx context.Context, call tools.Call, all []launch) (to
 	if call.Form == tools.Function {
 		return t.toTheEnd(ctx, call.Name, all[0])
 	}
-	return t.act(ctx, call, all)
+	return t.act(ctx, all)
 }
 
 // toTheEnd has the layout that the reference implementation gave these tools.
