@@ -21,14 +21,14 @@ type fake struct {
 	name       string
 	parameters string
 	accepts    string // more than it tells of
-	grammar    *Grammar
+	grammar    string
 	mutates    bool
 	run        func(ctx context.Context, call Call) (Result, error)
 }
 
 func (f fake) tool() Tool {
 	spec := Spec{Name: f.name, Grammar: f.grammar}
-	if f.grammar == nil {
+	if f.grammar == "" {
 		spec.Parameters = json.RawMessage(`{"type":"object"}`)
 	}
 	if f.parameters != "" {

@@ -49,8 +49,8 @@ func definitionOf(spec tools.Spec) definition {
 	switch {
 	case spec.Builtin != "":
 		return definition{Type: spec.Builtin, Environment: environments[spec.Builtin]}
-	case spec.Grammar != nil:
-		format := &customFormat{"grammar", spec.Grammar.Syntax, spec.Grammar.Definition}
+	case spec.Grammar != "":
+		format := &customFormat{"grammar", "lark", spec.Grammar}
 		return definition{Type: "custom", Name: spec.Name, Description: spec.Description, Format: format}
 	}
 	return definition{Type: "function", Name: spec.Name, Description: spec.Description, Strict: new(bool), Parameters: spec.Parameters}

@@ -129,16 +129,11 @@ func (t *intake) drop() {
 func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer t.abort()
 	results = t.batch.Wait()
-	for i, call := range t.calls {
-		result := tools.Refuse(t.unrun)
-		if i < len(results) {
-			result = results[i]
+	items, err = outputsOf(t.calls, func(n int, _ tools.Call) tools.Result {
+		if n < len(results) {
+			return results[n]
 		}
-		raw, err := outputOf(call, result)
-		if err != nil {
-			return nil, nil, err
-		}
-		items = append(items, raw)
-	}
-	return append(items, t.denials...), results, nil
+		return tools.Refuse(t.unrun)
+	})
+	return append(items, t.denials...), results, err
 }

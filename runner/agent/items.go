@@ -84,6 +84,19 @@ type approvalResponse struct {
 	Reason  string `json:"reason"`
 }
 
+// outputsOf are what answers calls, in their order, each by its result.
+func outputsOf(calls []tools.Call, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, 0, len(calls))
+	for n, call := range calls {
+		raw, err := outputOf(call, result(n, call))
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, raw)
+	}
+	return items, nil
+}
+
 func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 	switch call.Form {
 	case tools.Operation:

@@ -161,7 +161,9 @@ func (p *Past) response(d transcript.ModelResponse) error {
 		return err
 	}
 	if d.Aside {
-		return p.refuse(said.calls)
+		refuse := func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) }
+		p.aside, err = outputsOf(said.calls, refuse)
+		return err
 	}
 	p.owe(said)
 	return nil
@@ -188,18 +190,6 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 		}
 	}
 	return said, nil
-}
-
-// refuse answers the calls of an answer that was to be words alone.
-func (p *Past) refuse(calls []tools.Call) error {
-	for _, call := range calls {
-		raw, err := outputOf(call, tools.Refuse(speakingWords))
-		if err != nil {
-			return err
-		}
-		p.aside = append(p.aside, raw)
-	}
-	return nil
 }
 
 // owe takes what an answer asks for and says.
@@ -291,14 +281,11 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for i, result := range c.Tools.Dispatch(ctx, fresh) {
 		results[fresh[i].Number] = result
 	}
-	for _, call := range p.open {
-		raw, err := outputOf(call, results[call.Number])
-		if err != nil {
-			return err
-		}
-		c.Add(raw)
+	outputs, err := outputsOf(p.open, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
+	if err != nil {
+		return err
 	}
-	c.Add(p.denials...)
+	c.Add(append(outputs, p.denials...)...)
 	p.open, p.denials = nil, nil
 	return ctx.Err()
 }
