@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -231,14 +232,9 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 }
 
 func foldersTo(dir string) []string {
-	folders := []string{"."}
-	if dir = path.Clean(dir); dir == "." {
-		return folders
-	}
-	for i, r := range dir + "/" {
-		if r == '/' {
-			folders = append(folders, (dir + "/")[:i])
-		}
+	folders := []string{path.Clean(dir)}
+	for folders[0] != "." {
+		folders = slices.Insert(folders, 0, path.Dir(folders[0]))
 	}
 	return folders
 }

@@ -13,6 +13,15 @@ type Responder interface {
 	Respond(context.Context, Request, Observer) (*Response, error)
 }
 
+// Compacter makes a conversation shorter by the provider's own means. The
+// output of its answer stands for the whole history of the request.
+type Compacter interface {
+	Compact(context.Context, Request) (*Response, error)
+}
+
+// ErrNoCompaction says that the endpoint has no means of its own.
+var ErrNoCompaction = errors.New("the endpoint does not compact conversations")
+
 // Retrying sends a request again when its failure can pass, the same bytes each
 // time. What came of an answer that the observer keeps is not asked for again:
 // Respond then returns the failure after the pause.
