@@ -190,19 +190,12 @@ func (a *chatAnswer) take(data []byte) error {
 	if chunk.Error != nil {
 		return apiFailure(0, chunk.Error.kind(), chunk.Error.Message)
 	}
-	if chunk.ID != "" {
-		a.id = chunk.ID
-	}
-	if u := chunk.Usage; u != nil {
-		a.usage = u
-	}
+	a.id, a.usage = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage)
 	if len(chunk.Choices) == 0 {
 		return nil
 	}
 	choice := chunk.Choices[0]
-	if choice.Finish != "" {
-		a.finish = choice.Finish
-	}
+	a.finish = cmp.Or(choice.Finish, a.finish)
 	for _, delta := range []chatDelta{choice.Delta, choice.Message} {
 		a.add(delta)
 	}
@@ -216,9 +209,7 @@ func (a *chatAnswer) add(delta chatDelta) {
 	for _, piece := range delta.Calls {
 		at := a.callOf(piece)
 		call := &a.calls[at]
-		if piece.ID != "" {
-			call.ID = piece.ID
-		}
+		call.ID = cmp.Or(piece.ID, call.ID)
 		if len(piece.Extra) > 0 {
 			call.Extra = piece.Extra
 		}

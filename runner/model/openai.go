@@ -158,7 +158,7 @@ func exchange(
 	return weighed(answer, err, raw)
 }
 
-// wholeLimit is how long an answer may be, in bytes.
+// wholeLimit is how long an answer may be that does not come item by item, in bytes.
 const wholeLimit = 64 << 20
 
 func readWhole(body io.Reader, read reader) (*Response, error) {
