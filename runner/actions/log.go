@@ -3,6 +3,8 @@ package actions
 import (
 	"io"
 	"maps"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/sethvargo/go-githubactions"
@@ -102,4 +104,32 @@ func (l *Log) Annotate(a Annotation) error {
 	properties := githubactions.CommandProperties{"col": positive(a.Column), "file": a.File, "line": positive(a.Line), "title": a.Title}
 	maps.DeleteFunc(properties, func(_, value string) bool { return value == "" })
 	return l.command(a.Level, properties, a.Message)
+}
+
+// command writes a workflow command on a line of its own. Of go-githubactions
+// the form and the escapes are taken, and nothing that writes: what it prints as
+// information is not escaped, and its outputs end at a delimiter that is known.
+func (l *Log) command(name string, properties githubactions.CommandProperties, message string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	command := githubactions.Command{Name: name, Message: message, Properties: properties}
+	line := command.String() + "\n"
+	if l.within {
+		line = "\n" + line
+	}
+	l.within, l.begun, l.hashes = false, false, 0
+	_, err := io.WriteString(l.w, line)
+	return err
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// lines are the lines of a value that have anything on them.
+func lines(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' })
 }
