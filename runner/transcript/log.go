@@ -56,12 +56,11 @@ type Log struct {
 	file   file
 	size   int64 // of the whole lines
 	seq    int64
-	head   string
 	closed bool
 	err    error // of the write or sync after which nothing can be relied on
 	synced int64 // the last event known to be on disk
 
-	last atomic.Pointer[string] // head, for who can't wait for mu
+	head atomic.Pointer[string] // written with mu held, and read without: somebody can't wait for it
 }
 
 // file is what a Log needs of an *os.File.
@@ -88,7 +87,9 @@ func newLog(f file, o Options) *Log {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Log{options: o, file: f, head: genesis}
+	l := &Log{options: o, file: f}
+	l.head.Store(&genesis)
+	return l
 }
 
 // Append writes an event of the run's own agent, in one write, and returns it
@@ -110,7 +111,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 		Agent: MainAgent,
 		Type:  t,
 		Data:  raw,
-		Prev:  l.head,
+		Prev:  l.Head(),
 	}
 	if err := l.write(e); err != nil {
 		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
@@ -136,20 +137,15 @@ func (l *Log) write(e Event) error {
 		}
 		return l.err
 	}
-	l.seq, l.head = e.Seq, digest(line)
-	head := l.head
-	l.last.Store(&head)
-	l.size += int64(len(line)) + 1
+	head := digest(line)
+	l.head.Store(&head)
+	l.seq, l.size = e.Seq, l.size+int64(len(line))+1
 	return nil
 }
 
 // Head is the SHA-256 in hex of the last event's line; 64 zeros before the
 // first event.
-func (l *Log) Head() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.head
-}
+func (l *Log) Head() string { return *l.head.Load() }
 
 // Sync returns when every event appended before the call is on disk. A failed
 // Sync fails the log: what the disk holds is then unknown.
@@ -194,10 +190,7 @@ func (l *Log) Abandon() (head string, err error) {
 		l.mu.Unlock()
 		err = l.Close()
 	}
-	if last := l.last.Load(); last != nil {
-		return *last, err
-	}
-	return genesis, err
+	return l.Head(), err
 }
 
 // Close makes the log durable and closes it. It returns the error of a write
@@ -280,24 +273,15 @@ func (l *Log) resume(f *os.File) (int, error) {
 		return 0, err
 	}
 	c, err := followChain(f)
-	torn, isTorn := errors.AsType[*TornError](err)
-	if err != nil && !isTorn {
-		return 0, err
+	cut := 0
+	if torn, isTorn := errors.AsType[*TornError](err); isTorn {
+		cut, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
+	} else if err == nil {
+		l.size, err = f.Seek(0, io.SeekEnd)
 	}
-	if isTorn {
-		if err := f.Truncate(torn.Offset); err != nil {
-			return 0, err
-		}
-		l.size = torn.Offset
-	} else if l.size, err = f.Seek(0, io.SeekEnd); err != nil {
-		return 0, err
-	}
-	l.seq, l.head = c.last.Seq, c.head
-	l.last.Store(&c.head)
-	if !isTorn {
-		return 0, nil
-	}
-	return torn.Bytes, nil
+	l.seq = c.last.Seq
+	l.head.Store(&c.head)
+	return cut, err
 }
 
 // Seq is the number of the last event.

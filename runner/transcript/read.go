@@ -73,13 +73,14 @@ func lines(r io.Reader) iter.Seq2[line, error] {
 			case errors.Is(err, io.EOF) && len(text) == 0:
 				return
 			case errors.Is(err, io.EOF):
-				yield(line{}, &TornError{Line: number, Offset: offset, Bytes: len(text)})
-				return
+				err = &TornError{Line: number, Offset: offset, Bytes: len(text)}
 			case errors.Is(err, ErrTooLarge):
-				yield(line{}, notEvent(number, err))
-				return
+				err = notEvent(number, err)
 			case err != nil:
-				yield(line{}, fmt.Errorf("read transcript line %d: %w", number, err))
+				err = fmt.Errorf("read transcript line %d: %w", number, err)
+			}
+			if err != nil {
+				yield(line{}, err)
 				return
 			}
 			offset += int64(len(text))
