@@ -165,13 +165,6 @@ func (o *overview) Run() []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-func (o *overview) Setup() []transcript.Setup {
-	return shownRows(o.View.Setup, func(s transcript.Setup) transcript.Setup {
-		s.Name, s.Run = field(s.Name), field(s.Run)
-		return s
-	})
-}
-
 func published(p transcript.Publish) fact {
 	f := fact{Name: field(strings.ReplaceAll(p.Step, "_", " ")), Link: link(p.URL)}
 	var parts []string

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"html/template"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,12 +18,6 @@ type fact struct {
 	Code              bool
 }
 
-type step struct{ Text, Status, Sign string }
-
-type check struct {
-	Name, Run, Before, After, Result, Tone, Time string
-}
-
 type file struct {
 	Path, Status, Added, Removed string
 	Calls                        []int64
@@ -35,16 +30,17 @@ func overviewProse(s string) []block { return prose(cutProse(limit(overviewBytes
 
 func (o *overview) Summary() []block  { return overviewProse(o.View.Summary()) }
 func (o *overview) Task() []block     { return overviewProse(o.View.Task.Text) }
-func (o *overview) Why() string       { return shownText(o.View.Plan.Explanation, 1000) }
-func (o *overview) Plan() []step      { return shownRows(o.View.Plan.Steps, planStep) }
-func (o *overview) Warnings() []fact  { return shownRows(o.View.Warnings, warning) }
 func (o *overview) Published() []fact { return shownRows(o.View.Publish, published) }
 
-func (o *overview) Checks() []check {
+func (o *overview) Plan() []transcript.PlanStep    { return shownOf(o.View.Plan.Steps) }
+func (o *overview) Warnings() []transcript.Warning { return shownOf(o.View.Warnings) }
+func (o *overview) Setup() []transcript.Setup      { return shownOf(o.View.Setup) }
+
+func (o *overview) Checks() []transcript.VerifyRow {
 	if o.View.Verify == nil {
 		return nil
 	}
-	return shownRows(o.View.Verify.Rows, checkRow)
+	return shownOf(o.View.Verify.Rows)
 }
 
 func (o *overview) Files() []file {
@@ -62,16 +58,19 @@ func (o *overview) Entries() string {
 // Long says that of the timeline only what can be seen is to be laid out.
 func (o *overview) Long() bool { return o.entries > 500 }
 
-// shownRows makes rows of a list that may be too long to show.
+// shownOf is what the page shows of a list that may be too long.
+func shownOf[T any](all []T) []T { return all[:min(len(all), mostRows)] }
+
+// shownRows makes rows of that.
 func shownRows[T, Row any](all []T, row func(T) Row) []Row {
 	var rows []Row
-	for _, one := range all[:min(len(all), mostRows)] {
+	for _, one := range shownOf(all) {
 		rows = append(rows, row(one))
 	}
 	return rows
 }
 
-// moreRows tells what shownRows leaves out of a list of so many; "" for nothing.
+// moreRows tells what shownOf leaves out of a list of so many; "" for nothing.
 func moreRows(name string, all int) string {
 	if all <= mostRows {
 		return ""
@@ -170,23 +169,16 @@ func (o *overview) Facts() []fact {
 	return all
 }
 
-func warning(w transcript.Warning) fact {
-	return fact{Name: field(w.Code), Value: shownText(w.Message, 2000)}
-}
+var (
+	stepState  = map[string]string{"completed": "done", "in_progress": "in progress"}
+	resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
+)
 
-var stepStatus = map[string]string{"completed": "done", "in_progress": "in progress"}
-
-func planStep(s transcript.PlanStep) step {
-	return step{shownText(s.Step, 500), cmp.Or(stepStatus[s.Status], "not done"), cmp.Or(stepSign[s.Status], "○")}
-}
-
-var resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
-
-func checkRow(r transcript.VerifyRow) check {
-	return check{
-		Name: field(r.Name), Run: field(r.Run), Before: field(r.Before), After: field(r.After),
-		Result: r.Result(), Tone: cmp.Or(resultTone[r.Result()], "open"), Time: transcript.Duration(r.Seconds),
-	}
+// pageWords are what the page makes of the values of a row.
+var pageWords = template.FuncMap{
+	"duration": transcript.Duration, "more": moreRows, "field": field, "text": shownText, "sign": signOf,
+	"state": func(status string) string { return cmp.Or(stepState[status], "not done") },
+	"tone":  func(result string) string { return cmp.Or(resultTone[result], "open") },
 }
 
 var statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}

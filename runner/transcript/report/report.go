@@ -114,7 +114,7 @@ var (
 // parse is called by the one command that needs the templates: at start-up it
 // would cost all of them time.
 func parse() (*template.Template, error) {
-	t, err := template.New("report").Funcs(template.FuncMap{"duration": transcript.Duration, "more": moreRows}).Parse(pageTemplate)
+	t, err := template.New("report").Funcs(pageWords).Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("parse the report's templates: %w", err)
 	}
