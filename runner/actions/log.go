@@ -73,7 +73,7 @@ func (l *Log) append(to []byte, c byte) []byte {
 // Mask keeps a value out of the log of this step and the ones after it. A value
 // of several lines is masked line by line, as the runner sees it.
 func (l *Log) Mask(value string) error {
-	for _, line := range lines(value) {
+	for line := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if err := l.command("add-mask", nil, line); err != nil {
 			return err
 		}
@@ -129,7 +129,3 @@ func positive(n int) string {
 	return strconv.Itoa(n)
 }
 
-// lines are the lines of a value that have anything on them.
-func lines(value string) []string {
-	return strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' })
-}

@@ -72,13 +72,7 @@ func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value
 		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, text: d.text,
 		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, length: d.length,
 	}[k.kind]
-	if !decode(k, path, node, into) {
-		return false
-	}
-	if k.unsupported && !reflect.DeepEqual(into.Interface(), k.defaultValue().Interface()) {
-		return d.complain(path, node, "is not supported yet; leave it out")
-	}
-	return true
+	return decode(k, path, node, into)
 }
 
 // unwanted names what YAML allows and a job file doesn't.
