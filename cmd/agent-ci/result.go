@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -67,7 +68,7 @@ func showChange(out io.Writer, r record.Result) {
 		}
 		fmt.Fprintln(out, "  "+statLine(f))
 	}
-	fmt.Fprintf(out, "  %s, +%d -%d\n", plural(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
+	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.Counted(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
 }
 
 func statLine(f transcript.ChangeFile) string {
@@ -75,11 +76,4 @@ func statLine(f transcript.ChangeFile) string {
 		return fmt.Sprintf("%s %s (binary)", f.Status, markdown.FileName(f.Path))
 	}
 	return fmt.Sprintf("%s %s +%d -%d", f.Status, markdown.FileName(f.Path), f.Insertions, f.Deletions)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -128,4 +128,3 @@ func positive(n int) string {
 	}
 	return strconv.Itoa(n)
 }
-
