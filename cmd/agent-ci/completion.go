@@ -81,7 +81,6 @@ func (v values) pick(files, folders, words, anything string) string {
 	return anything
 }
 
-// describeAll asks each command for its flags.
 func describeAll() []completed {
 	var all []completed
 	for _, c := range commands() {

@@ -24,7 +24,6 @@ type Log struct {
 	within bool // a line that has not ended
 }
 
-// NewLog makes a stream of the log of w.
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
 
 // Write writes text that does nothing.
@@ -84,7 +83,6 @@ func (l *Log) Mask(value string) error {
 // Group begins a part of the log that is folded.
 func (l *Log) Group(title string) error { return l.command("group", nil, title) }
 
-// EndGroup ends it.
 func (l *Log) EndGroup() error { return l.command("endgroup", nil, "") }
 
 // Annotation is a message that is shown beside the run, and at a line of a file

@@ -46,7 +46,6 @@ func (s *Step) SetOutput(name, value string) error {
 	return nil
 }
 
-// AddSummary adds Markdown to the summary of the job.
 func (s *Step) AddSummary(markdown string) error {
 	if s.SummaryFile == "" {
 		return nil

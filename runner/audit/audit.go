@@ -25,10 +25,8 @@ type Difference struct {
 	Replayed string
 }
 
-// Differences are those that were found.
 type Differences []Difference
 
-// note notes a point, if it differs.
 func (d *Differences) note(what, recorded, replayed string) {
 	if recorded != replayed {
 		*d = append(*d, Difference{What: what, Recorded: recorded, Replayed: replayed})

@@ -34,7 +34,6 @@ type Problem struct {
 	Remedy   string `json:"remedy,omitempty"`
 }
 
-// The severities.
 const (
 	severityError   = "error"
 	severityWarning = "warning"
@@ -53,7 +52,6 @@ func (d *Diagnosis) note(about, message, remedy string) {
 	d.Problems = append(d.Problems, Problem{about, severityWarning, message, remedy})
 }
 
-// Options say what is looked at.
 type Options struct {
 	Dir      string // the checkout, or a folder; empty is the current one
 	Environ  []string

@@ -69,7 +69,6 @@ type fetched struct {
 	err     error
 }
 
-// fetchImages gets the images side by side.
 func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetched {
 	ctx, cancel := context.WithTimeout(ctx, imagesTime)
 	defer cancel()

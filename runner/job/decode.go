@@ -53,7 +53,6 @@ func (d *decoder) complainAt(at place, path, message, suggestion string) {
 	d.report.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
 }
 
-// top merges a mapping of top-level keys.
 func (d *decoder) top(node *yaml.Node) {
 	d.value(root(), "", node, reflect.ValueOf(d.job).Elem())
 }
@@ -118,7 +117,6 @@ func (d *decoder) requireKeys(k *key, path string, node *yaml.Node, seen map[str
 	}
 }
 
-// entry merges one key of the group k.
 func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[string]*yaml.Node, into reflect.Value) {
 	if !d.fresh(path, name, node, seen) {
 		return

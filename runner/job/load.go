@@ -155,7 +155,6 @@ func load(layers []Layer, needsTask bool) (*Job, error) {
 	return d.job, nil
 }
 
-// file merges a layer that is YAML.
 func (d *decoder) file(layer Layer) {
 	d.name = layer.Name
 	if layer.Kind == File {
@@ -174,7 +173,6 @@ func (d *decoder) file(layer Layer) {
 	}
 }
 
-// assignments merges a layer of single keys.
 func (d *decoder) assignments(values []Assignment) {
 	for _, a := range values {
 		d.name = a.Origin

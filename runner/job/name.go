@@ -59,7 +59,6 @@ const (
 	repositoryPattern = ownerPattern + `/[A-Za-z0-9._-]{1,100}`
 )
 
-// ValidateRepository says what keeps name from being OWNER/REPO.
 func ValidateRepository(name string) error {
 	_, repository, _ := strings.Cut(name, "/")
 	if !whole(repositoryPattern).MatchString(name) || repository == "." || repository == ".." {

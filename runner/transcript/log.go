@@ -263,7 +263,6 @@ func Reopen(path string, o Options) (*Log, int, error) {
 	return l, torn, nil
 }
 
-// resume finds the end of the whole lines.
 func (l *Log) resume(f *os.File) (int, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() { // what may be a pipe has no end to wait for
@@ -284,7 +283,6 @@ func (l *Log) resume(f *os.File) (int, error) {
 	return cut, err
 }
 
-// Seq is the number of the last event.
 func (l *Log) Seq() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,13 +20,11 @@ type Removed struct {
 	Comments   int // of HTML, and link definitions that stand in for comments
 }
 
-// Add counts more.
 func (r *Removed) Add(more Removed) {
 	r.Characters += more.Characters
 	r.Comments += more.Comments
 }
 
-// Any says whether anything was removed.
 func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 
 // Text is text as somebody sees it who looks at its page. Characters go by

@@ -33,7 +33,6 @@ func Parts(parts []Part) (string, Removed) {
 	return marked(shown), removed
 }
 
-// aMark is what a mark looks like.
 var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note)[ \t\n]+id[ \t\n]*=`)
 
 // marked is the parts as one text, each between marks that carry its own digest: no

@@ -53,7 +53,6 @@ func startsBlock(s string) bool {
 	return s != "" && strings.IndexByte("#-+=:/", s[0]) >= 0
 }
 
-// isMarkup says whether s[i] means something in running text.
 func isMarkup(s string, i int) bool {
 	switch s[i] {
 	case '\\', '`', '*', '[', ']', '~':

@@ -9,7 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// diff is a patch as people read one.
 type diff struct {
 	Files  []fileDiff
 	Hidden string // how much is missing; empty when nothing is

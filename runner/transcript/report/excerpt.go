@@ -126,7 +126,6 @@ func (w *weights) cutEnds(c cutter, s string) excerpt {
 func (w *weights) first(s string, most int) string { return lineEnd(s[:w.reach(s, most*2/3)]) }
 func (w *weights) last(s string, most int) string  { return lineStart(s, w.backwards(s, most/3)) }
 
-// missing tells how much is not shown.
 func missing(parts ...string) string {
 	bytes, lines := 0, 0
 	for _, s := range parts {

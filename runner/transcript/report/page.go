@@ -150,7 +150,6 @@ func (o *overview) Notices() []string {
 	return all
 }
 
-// Facts are the figures at the top.
 func (o *overview) Facts() []fact {
 	v := o.View
 	took := o.lastEvent
