@@ -36,9 +36,10 @@ func newFlags(c command) *flagSet {
 	return f
 }
 
-func (f *flagSet) text(to *string, name, value, usage string) {
+// text is a flag whose value stands in a closed list, where there are choices.
+func (f *flagSet) text(to *string, name, value, usage string, choices ...string) {
 	f.StringVar(to, name, "", usage)
-	f.order, f.values[name] = append(f.order, name), value
+	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
 }
 
 func (f *flagSet) on(to *bool, name, usage string) {

@@ -162,7 +162,8 @@ func (d *decoder) file(layer Layer) {
 	}
 	node, unfit := parse(layer.Data)
 	if unfit != nil {
-		d.report.add(d.layer, Problem{File: d.name, Line: unfit.line, Column: unfit.column, Message: unfit.message})
+		unfit.File = d.name
+		d.report.add(d.layer, *unfit)
 	}
 	switch {
 	case unfit != nil && node == nil:
@@ -196,7 +197,7 @@ func (a Assignment) node(k *key) (*yaml.Node, error) {
 	}
 	node, unfit := parse([]byte(a.Value))
 	if unfit != nil {
-		return nil, errors.New("the value " + unfit.message)
+		return nil, errors.New("the value " + unfit.Message)
 	}
 	if node == nil {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}, nil
