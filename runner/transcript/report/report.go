@@ -44,14 +44,14 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	}
 	room := &scale{}
 	first := &overview{patches: map[string][]int64{}}
-	entries := newAssembler(room, nil, first.note)
+	entries := newAssembler(room.most, nil, first.note)
 	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
 	}
 	entries.end()
 	first.View = view
-	first.limit = room.limit(pageBytes)
+	first.limit = room.limit(pageBytes, first.entries)
 	first.endless = entries.waiting
 	return first, nil
 }
