@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -45,15 +44,9 @@ func visible(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
 	removed := 0
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		i += size
+	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
 		switch {
-		case r == '\r':
-			if !strings.HasPrefix(text[i:], "\n") {
-				b.WriteByte('\n')
-			}
-		case r == '\u2028' || r == '\u2029' || r == '\u0085':
+		case r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085':
 			b.WriteByte('\n')
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
