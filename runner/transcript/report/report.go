@@ -19,15 +19,11 @@ import (
 // page of up to 5,000 events has at most 6 MB. A torn last line is noted on the
 // page; other faults of the log are errors, as in transcript.Read.
 func Write(w io.Writer, log io.ReadSeeker) error {
-	templates, err := parse()
-	if err != nil {
-		return err
-	}
 	first, err := survey(log)
 	if err != nil {
 		return err
 	}
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: templates}
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: parseTemplates()}
 	p.print("head", first)
 	if err := p.timeline(log, first); err != nil {
 		return err
@@ -111,14 +107,10 @@ var (
 	script template.JS
 )
 
-// parse is called by the one command that needs the templates: at start-up it
+// parseTemplates is called by the one command that needs the templates: at start-up it
 // would cost all of them time.
-func parse() (*template.Template, error) {
-	t, err := template.New("report").Funcs(pageWords).Parse(pageTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("parse the report's templates: %w", err)
-	}
-	return t, nil
+func parseTemplates() *template.Template {
+	return template.Must(template.New("report").Funcs(pageWords).Parse(pageTemplate))
 }
 
 func (*overview) Style() template.CSS { return style }
