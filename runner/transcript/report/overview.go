@@ -21,11 +21,11 @@ type overview struct {
 
 	entries   int
 	Problems  int
-	refused   int         // calls and hosts
-	hosts     int         // of these
-	Refusals  []reference // the first ones
-	patches   map[string][]int64
-	thinking  float64 // seconds
+	refused   int                // calls and hosts
+	hosts     int                // of these
+	Refusals  []reference        // the first ones
+	Patches   map[string][]int64 // the events of calls, by path
+	thinking  float64            // seconds
 	working   float64
 	checking  float64
 	lastEvent string
@@ -76,8 +76,8 @@ func (o *overview) call(e *entry) {
 		return
 	}
 	for _, path := range e.paths {
-		if calls := o.patches[path]; len(calls) < mostPatches && len(o.patches) < 10*mostRows {
-			o.patches[path] = append(calls, e.Seq)
+		if calls := o.Patches[path]; len(calls) < mostPatches && len(o.Patches) < 10*mostRows {
+			o.Patches[path] = append(calls, e.Seq)
 		}
 	}
 }

@@ -18,23 +18,25 @@ type fact struct {
 	Code              bool
 }
 
-type file struct {
-	Path, Status, Added, Removed string
-	Calls                        []int64
-}
-
 // overviewBytes is the most of one text of the overview.
 const overviewBytes = 12_000
 
 func overviewProse(s string) []block { return prose(cutProse(limit(overviewBytes), s)) }
 
-func (o *overview) Summary() []block  { return overviewProse(o.View.Summary()) }
-func (o *overview) Task() []block     { return overviewProse(o.View.Task.Text) }
-func (o *overview) Published() []fact { return shownRows(o.View.Publish, published) }
+func (o *overview) Summary() []block { return overviewProse(o.View.Summary()) }
+func (o *overview) Task() []block    { return overviewProse(o.View.Task.Text) }
 
 func (o *overview) Plan() []transcript.PlanStep    { return shownOf(o.View.Plan.Steps) }
 func (o *overview) Warnings() []transcript.Warning { return shownOf(o.View.Warnings) }
 func (o *overview) Setup() []transcript.Setup      { return shownOf(o.View.Setup) }
+
+func (o *overview) Published() []fact {
+	var all []fact
+	for _, p := range shownOf(o.View.Publish) {
+		all = append(all, published(p))
+	}
+	return all
+}
 
 func (o *overview) Checks() []transcript.VerifyRow {
 	if o.View.Verify == nil {
@@ -43,11 +45,11 @@ func (o *overview) Checks() []transcript.VerifyRow {
 	return shownOf(o.View.Verify.Rows)
 }
 
-func (o *overview) Files() []file {
+func (o *overview) Files() []transcript.ChangeFile {
 	if o.View.Change == nil {
 		return nil
 	}
-	return shownRows(o.View.Change.Files, o.file)
+	return shownOf(o.View.Change.Files)
 }
 
 // Entries is how many the timeline has, in words.
@@ -60,15 +62,6 @@ func (o *overview) Long() bool { return o.entries > 500 }
 
 // shownOf is what the page shows of a list that may be too long.
 func shownOf[T any](all []T) []T { return all[:min(len(all), mostRows)] }
-
-// shownRows makes rows of that.
-func shownRows[T, Row any](all []T, row func(T) Row) []Row {
-	var rows []Row
-	for _, one := range shownOf(all) {
-		rows = append(rows, row(one))
-	}
-	return rows
-}
 
 // moreRows tells what shownOf leaves out of a list of so many; "" for nothing.
 func moreRows(name string, all int) string {
@@ -171,24 +164,14 @@ func (o *overview) Facts() []fact {
 var (
 	stepState  = map[string]string{"completed": "done", "in_progress": "in progress"}
 	resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
+	statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 )
 
 // pageWords are what the page makes of the values of a row.
 var pageWords = template.FuncMap{
-	"duration": transcript.Duration, "more": moreRows, "field": field, "text": shownText, "sign": signOf,
-	"state": func(status string) string { return cmp.Or(stepState[status], "not done") },
-	"tone":  func(result string) string { return cmp.Or(resultTone[result], "open") },
-}
-
-var statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
-
-func (o *overview) file(f transcript.ChangeFile) file {
-	row := file{
-		Path: field(markdown.FileName(f.Path)), Status: cmp.Or(statusName[f.Status], field(f.Status)), Calls: o.patches[f.Path],
-		Added: "+" + transcript.Thousands(int64(f.Insertions)), Removed: "−" + transcript.Thousands(int64(f.Deletions)),
-	}
-	if f.Binary {
-		row.Added, row.Removed = "binary", ""
-	}
-	return row
+	"duration": transcript.Duration, "more": moreRows, "field": field, "text": shownText, "sign": signOf, "fileName": markdown.FileName,
+	"state":  func(status string) string { return cmp.Or(stepState[status], "not done") },
+	"tone":   func(result string) string { return cmp.Or(resultTone[result], "open") },
+	"status": func(status string) string { return cmp.Or(statusName[status], field(status)) },
+	"count":  func(n int) string { return transcript.Thousands(int64(n)) },
 }

@@ -39,7 +39,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	room := &scale{}
-	first := &overview{patches: map[string][]int64{}}
+	first := &overview{Patches: map[string][]int64{}}
 	entries := newAssembler(room.most, nil, first.note)
 	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
