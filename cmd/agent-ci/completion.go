@@ -47,7 +47,6 @@ func completion(flags *flagSet) deed {
 	}
 }
 
-// completed is a command as a shell completes it.
 type completed struct {
 	Name, About string
 	Flags       []completedFlag

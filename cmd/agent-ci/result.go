@@ -45,7 +45,6 @@ func showResult(out, errs io.Writer, r record.Result) {
 	}
 }
 
-// confinement says under what the run's commands ran.
 func confinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"

@@ -63,7 +63,6 @@ func runSandboxed(flags *flagSet) deed {
 	}
 }
 
-// sandboxFailure tells why a command was not run.
 func sandboxFailure(p process, err error) int {
 	fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", strings.TrimSuffix(err.Error(), "."))
 	var stop *outcome.Stop

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// Step is the step of a job that agent-ci is.
 type Step struct {
 	Log *Log
 	// Masks says that the log is the runner's and nobody else's, so that values

@@ -40,7 +40,6 @@ type Record struct {
 	Job *job.Job // with the limits that it had last
 }
 
-// Replay is what a replay of a run came to.
 type Replay struct {
 	Stop   *outcome.Stop
 	Base   string // tree of the base commit

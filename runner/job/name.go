@@ -67,7 +67,6 @@ func ValidateRepository(name string) error {
 	return nil
 }
 
-// Issue is an issue of a repository on the forge.
 type Issue struct {
 	Repository string // OWNER/REPO; empty for the repository of the run
 	Number     int

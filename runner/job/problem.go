@@ -77,7 +77,6 @@ func (r report) mentions(name string) bool {
 	return false
 }
 
-// problems are those found so far, in order, cut to maxProblems.
 func (r report) problems() Problems {
 	var all Problems
 	for _, found := range r {

@@ -24,7 +24,6 @@ const defaultsFile = ".github/agent-ci.yml"
 // MaxFile is how long a configuration file or a prompt may be, in bytes.
 const MaxFile = job.MaxSize
 
-// File is a file that configures the run, from where it was taken.
 type File struct {
 	Name    string // as messages show it
 	Path    string // on disk, absolute

@@ -101,7 +101,6 @@ type Task struct {
 	AuthorID int64  `json:"author_id,omitempty"`
 }
 
-// Workspace says where the run works and on what.
 type Workspace struct {
 	Repository string `json:"repository,omitempty"` // OWNER/REPO
 	Base       string `json:"base,omitempty"`       // branch; empty when detached
@@ -112,7 +111,6 @@ type Workspace struct {
 	Cloned     bool   `json:"cloned"`           // into the run directory
 }
 
-// Policy says under which rules and confinement commands run.
 type Policy struct {
 	Approval string   `json:"approval"`
 	Sandbox  string   `json:"sandbox"`

@@ -36,7 +36,6 @@ type entry struct {
 	paths   []string // that its patch names
 }
 
-// part is a text of an entry under a title.
 type part struct {
 	Seq   int64 // of the event that it came with, where that is another than the entry's
 	Title string
