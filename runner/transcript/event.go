@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Version of the event format.
 const Version = 1
 
 // Event is one line of transcript.jsonl. Field order is the order on the line.
@@ -102,7 +101,6 @@ type Task struct {
 	AuthorID int64  `json:"author_id,omitempty"`
 }
 
-// Workspace says where the run works and on what.
 type Workspace struct {
 	Repository string `json:"repository,omitempty"` // OWNER/REPO
 	Base       string `json:"base,omitempty"`       // branch; empty when detached
@@ -113,7 +111,6 @@ type Workspace struct {
 	Cloned     bool   `json:"cloned"`           // into the run directory
 }
 
-// Policy says under which rules and confinement commands run.
 type Policy struct {
 	Approval string   `json:"approval"`
 	Sandbox  string   `json:"sandbox"`
@@ -122,7 +119,6 @@ type Policy struct {
 	Layers   []string `json:"layers"`
 }
 
-// Unconfined says that nothing confines a command.
 func (p Policy) Unconfined() bool { return p.Level == "none" }
 
 // Setup is one setup command, after it ran.
@@ -244,7 +240,6 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 }
 
-// Plan is the agent's plan after it changed.
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`
 	Steps       []PlanStep `json:"steps"`
@@ -369,7 +364,6 @@ type RunResumed struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// RunFinished is the last event of a run.
 type RunFinished struct {
 	Outcome  string `json:"outcome"`
 	Reason   string `json:"reason"`
