@@ -283,6 +283,7 @@ func (l *Log) resume(f *os.File) (int, error) {
 	return cut, err
 }
 
+// Seq is the number of the last event.
 func (l *Log) Seq() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
