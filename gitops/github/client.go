@@ -78,18 +78,13 @@ func New(o Options) (*Client, error) {
 		wait = waitFor
 	}
 	scopes := &atomic.Pointer[string]{}
-	retrying := &retryTransport{base: newTransport(api, token, scopes), wait: wait, now: time.Now}
+	replies := &replyTransport{base: defaultTransport(), limit: maxReply, scopes: scopes}
+	authorized := &tokenTransport{base: replies, token: token, may: isOfOrigin(api)}
+	retrying := &retryTransport{base: authorized, wait: wait, now: time.Now}
 	rest := gh.NewClient(&http.Client{Transport: retrying, CheckRedirect: checkRedirect, Timeout: callTimeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
 	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
-}
-
-// newTransport carries one attempt of a request.
-func newTransport(api *url.URL, token string, scopes *atomic.Pointer[string]) http.RoundTripper {
-	bounded := &boundedTransport{base: defaultTransport(), limit: maxReply}
-	authorized := &tokenTransport{base: bounded, token: token, may: isOfOrigin(api)}
-	return &scopesTransport{base: authorized, scopes: scopes}
 }
 
 func defaultTransport() *http.Transport {
