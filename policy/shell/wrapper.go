@@ -185,15 +185,6 @@ func contains(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }
 
-// shellScript is the script that a shell called with argv is given with -c.
-func shellScript(argv []string) (script string, ok bool) {
-	if !shells[base(argv[0])] {
-		return "", false
-	}
-	word, ok := scriptOption(literals(argv[1:]))
-	return word.Text, ok
-}
-
 // scriptOption finds the script among a shell's arguments: with -c, the first
 // word that is no option.
 func scriptOption(args []Word) (script Word, ok bool) {
