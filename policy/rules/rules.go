@@ -77,8 +77,6 @@ type Set struct {
 type Match struct {
 	Rule   *Rule
 	Prefix []string // the words that match
-
-	index int // of the rule
 }
 
 // Match gives the rules that a command begins with, in their order. prefix is
@@ -91,23 +89,15 @@ func (s *Set) Match(prefix []string) []Match {
 	if s == nil || len(prefix) == 0 {
 		return nil
 	}
-	matches := s.matchAs(prefix, prefix[0], func(Decision) bool { return true })
-	if name := path.Base(prefix[0]); name != prefix[0] {
-		byName := s.matchAs(prefix, name, func(d Decision) bool { return d != Allow || s.standsFor(prefix[0], name) })
-		matches = append(matches, byName...)
-		slices.SortStableFunc(matches, func(a, b Match) int { return a.index - b.index })
-		matches = slices.CompactFunc(matches, func(a, b Match) bool { return a.index == b.index })
-	}
-	return matches
-}
-
-// matchAs matches a command whose program counts as name.
-func (s *Set) matchAs(prefix []string, name string, counts func(Decision) bool) []Match {
+	program, name := prefix[0], path.Base(prefix[0])
+	indexes := slices.Concat(s.byProgram[program], s.byProgram[name])
+	slices.Sort(indexes)
 	var matches []Match
-	for _, i := range s.byProgram[name] {
+	for _, i := range slices.Compact(indexes) {
 		rule := &s.Rules[i]
-		if counts(rule.Decision) && rule.begins(prefix[1:]) {
-			matches = append(matches, Match{rule, prefix[:len(rule.Pattern)], i})
+		named := slices.Contains(rule.Pattern[0], program) || rule.Decision != Allow || s.standsFor(program, name)
+		if named && rule.begins(prefix[1:]) {
+			matches = append(matches, Match{rule, prefix[:len(rule.Pattern)]})
 		}
 	}
 	return matches
