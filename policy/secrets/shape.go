@@ -174,8 +174,7 @@ type candidate struct {
 }
 
 // anchors are the prefixes of all shapes, by their first three bytes.
-var anchors = func() *places[candidate] {
-	p := newPlaces[candidate]()
+var anchors = func() (p places[candidate]) {
 	for i := range shapes {
 		for _, prefix := range shapes[i].prefixes {
 			p.add(headOf(prefix, 0), candidate{prefix, &shapes[i]})
