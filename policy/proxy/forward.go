@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -103,9 +104,7 @@ var hopByHop = []string{
 
 // keepEndToEnd copies the headers that are for the other end.
 func keepEndToEnd(to, from http.Header) {
-	for name, values := range from {
-		to[name] = values
-	}
+	maps.Copy(to, from)
 	for _, listed := range from["Connection"] {
 		for name := range strings.SplitSeq(listed, ",") {
 			if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "Content-Length" {
