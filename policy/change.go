@@ -55,7 +55,6 @@ type ChangedFile struct {
 	Found []Concern
 }
 
-// Finding is a concern about a path.
 type Finding struct {
 	Path    string
 	Concern Concern

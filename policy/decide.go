@@ -26,7 +26,6 @@ type Request struct {
 	Dir    string   // where it starts, absolute
 }
 
-// Action is what becomes of a request.
 type Action string
 
 const (
@@ -35,7 +34,6 @@ const (
 	Refuse       Action = "refuse"
 )
 
-// Decision is what becomes of a request and why.
 type Decision struct {
 	Action  Action `json:"action"`
 	Command string `json:"command,omitempty"` // that was refused; it may be a part of the whole

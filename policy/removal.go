@@ -44,7 +44,6 @@ func (c Commands) danger(command shell.Command, in removing) (_ refusal, dangero
 	return refusal{}, false
 }
 
-// removal is what an rm does.
 type removal struct {
 	forced  bool
 	targets []shell.Word

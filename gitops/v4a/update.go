@@ -161,7 +161,6 @@ func (j *jointPlacer) clear(from, to int) bool {
 	return true
 }
 
-// note remembers what a hunk changes.
 func (j *jointPlacer) note(p placement) {
 	at, last, parted := p.at, j.text.line(p.at-1), false
 	next := func(line string, isNew bool) {

@@ -27,7 +27,6 @@ type File struct {
 	Data []byte
 }
 
-// Error is a mistake in a rules file.
 type Error struct {
 	File         string
 	Line, Column int

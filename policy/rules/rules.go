@@ -12,7 +12,6 @@ import (
 	"slices"
 )
 
-// Decision is what a rule says.
 type Decision int
 
 // The decisions, the strictest last.
@@ -29,7 +28,6 @@ func (d Decision) String() string { return decisionNames[d] }
 // MarshalText writes the decision as rules files do.
 func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Place is where a rule stands.
 type Place struct {
 	File string
 	Line int
@@ -149,7 +147,6 @@ func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	return rule, ok
 }
 
-// index makes the rules findable by their programs.
 func (s *Set) index() {
 	s.byProgram = make(map[string][]int)
 	for i, rule := range s.Rules {

@@ -97,7 +97,6 @@ func (g *grams) addFragments(v Value) {
 	}
 }
 
-// leastFragment is the least length of a fragment of a value.
 func leastFragment(secret string) int {
 	if len(secret) >= long {
 		return minOfLong

@@ -48,7 +48,6 @@ var shapes = []shape{
 	{"private key", []string{"-----BEGIN "}, privateKey},
 }
 
-// bytesOf is a set of bytes.
 type bytesOf [256]bool
 
 func setOf(chars string) *bytesOf {

@@ -24,7 +24,6 @@ func literals(argv []string) []Word {
 	return words
 }
 
-// textOf is the words as one line.
 func textOf(words []Word) string {
 	texts := make([]string, len(words))
 	for i, w := range words {

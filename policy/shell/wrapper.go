@@ -32,7 +32,6 @@ var shells = map[string]bool{
 	"fish": true, "csh": true, "tcsh": true, "elvish": true, "nu": true, "xonsh": true, "pwsh": true,
 }
 
-// wrappers are the known ones by their names.
 var wrappers = map[string]wrapper{
 	"env": {
 		flags: "i0v", valued: "uCa", script: "S", assigns: true,
