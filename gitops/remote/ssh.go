@@ -55,10 +55,7 @@ func dialSSH(ctx context.Context, service string, endpoint *transport.Endpoint) 
 }
 
 func sshAddress(endpoint *transport.Endpoint) string {
-	port := endpoint.Port
-	if port <= 0 {
-		port = defaultSSHPort
-	}
+	port := cmp.Or(max(endpoint.Port, 0), defaultSSHPort)
 	return net.JoinHostPort(strings.Trim(endpoint.Host, "[]"), strconv.Itoa(port))
 }
 

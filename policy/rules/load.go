@@ -100,12 +100,9 @@ func mistake(name string, err error) error {
 	var parse syntax.Error
 	var resolved resolve.ErrorList
 	var eval *starlark.EvalError
-	var ours *Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &ours):
-		return ours
 	case errors.As(err, &parse):
 		return errorAt(parse.Pos, parse.Msg)
 	case errors.As(err, &resolved):

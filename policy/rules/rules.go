@@ -132,11 +132,8 @@ func (s *Set) standsFor(program, name string) bool {
 // Reach gives the strictest network_rule for a host and a protocol. The host
 // may carry a port.
 func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
-	if s == nil {
-		return Network{}, false
-	}
 	host, err := normalHost(host)
-	if err != nil {
+	if s == nil || err != nil {
 		return Network{}, false
 	}
 	for _, n := range s.Network {
