@@ -129,17 +129,12 @@ func ansiC(s string) (text string, known bool) {
 	}
 	var b strings.Builder
 	for s != "" {
-		if rest, ok := strings.CutPrefix(s, `\'`); ok {
-			b.WriteByte('\'')
-			s = rest
-			continue
-		}
 		if rest, ok := strings.CutPrefix(s, `\e`); ok {
 			b.WriteByte('\x1b')
 			s = rest
 			continue
 		}
-		value, multibyte, rest, err := strconv.UnquoteChar(s, 0)
+		value, multibyte, rest, err := strconv.UnquoteChar(s, '\'')
 		if err != nil {
 			return b.String() + s, false
 		}
