@@ -125,11 +125,7 @@ func parseAPIURL(raw string) (*url.URL, error) {
 }
 
 func loopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // graphQLURL is where the server of a REST API has its GraphQL API:

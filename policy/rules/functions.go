@@ -130,7 +130,7 @@ func (l *loader) count(words int) error {
 	return nil
 }
 
-func (l *loader) hostExecutable(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var name string
 	var list *starlark.List
 	if err := starlark.UnpackArgs("host_executable", args, kwargs, "name", &name, "paths", &list); err != nil {
@@ -155,7 +155,7 @@ func (l *loader) hostExecutable(at Place, args starlark.Tuple, kwargs []starlark
 		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	slices.Sort(paths)
-	l.set.Hosts = append(l.set.Hosts, Host{at, name, slices.Compact(paths)})
+	l.set.Hosts = append(l.set.Hosts, Host{name, slices.Compact(paths)})
 	return nil
 }
 

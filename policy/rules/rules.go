@@ -47,7 +47,6 @@ type Rule struct {
 
 // Host is a host_executable: the paths that stand for a name.
 type Host struct {
-	At    Place
 	Name  string
 	Paths []string
 }
