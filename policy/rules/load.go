@@ -152,7 +152,7 @@ func tooNested(data []byte) (line int) {
 // numbers, lists, names, and loops over lists. Without operators and functions
 // of its own a file can neither run long nor make much out of little.
 func onlyData(file *syntax.File, functions starlark.StringDict) error {
-	var found *Error
+	var found error
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil || found != nil {
 			return false
@@ -163,10 +163,7 @@ func onlyData(file *syntax.File, functions starlark.StringDict) error {
 		}
 		return found == nil
 	})
-	if found != nil {
-		return found
-	}
-	return nil
+	return found
 }
 
 // refused names what a node is when it is no data.
