@@ -1,3 +1,7 @@
+// Package policy owns decisions about what a run may do: which commands may
+// start, which variables they see and which hosts they reach, and what a change
+// may touch. It knows patterns, rules and names; it starts nothing and reads no
+// file. How commands are confined is sandbox's, how secrets are found secrets'.
 package policy
 
 import (
@@ -26,7 +30,6 @@ type Request struct {
 	Dir    string   // where it starts, absolute
 }
 
-// Action is what becomes of a request.
 type Action string
 
 const (
@@ -35,7 +38,6 @@ const (
 	Refuse       Action = "refuse"
 )
 
-// Decision is what becomes of a request and why.
 type Decision struct {
 	Action  Action `json:"action"`
 	Command string `json:"command,omitempty"` // that was refused; it may be a part of the whole
@@ -84,7 +86,7 @@ func (c Commands) Decide(q Request) Decision {
 	case reading.Excess != "":
 		return d.refuse(refusal{
 			command: q.shown(), rule: ruleExcess,
-			reason: "what it runs cannot be told: " + reading.Excess,
+			reason: "What it runs cannot be told: " + reading.Excess,
 			remedy: "Run the inner command itself, or put a long script in a file and run that",
 		})
 	}
@@ -122,7 +124,7 @@ func (c Commands) allow(d *Decision, reading shell.Reading) []bool {
 		for _, m := range c.Rules.Match(argv) {
 			if m.Rule.Decision == rules.Allow {
 				allowed[i] = true
-				d.note(m, shell.Command{Words: []shell.Word{{Text: strings.Join(argv, " "), Known: true}}})
+				d.note(m, strings.Join(argv, " "), nil)
 			}
 		}
 	}
@@ -137,7 +139,7 @@ func (c Commands) match(d *Decision, reading shell.Reading) (strictest *Matched)
 			if m.Rule.Decision == rules.Allow {
 				continue
 			}
-			noted := d.note(m, command)
+			noted := d.note(m, command.String(), command.Via)
 			if strictest == nil || noted.Decision > strictest.Decision {
 				strictest = &noted
 			}
@@ -149,9 +151,9 @@ func (c Commands) match(d *Decision, reading shell.Reading) (strictest *Matched)
 // mostNoted is how many rules a decision tells of.
 const mostNoted = 100
 
-func (d *Decision) note(m rules.Match, command shell.Command) Matched {
+func (d *Decision) note(m rules.Match, command string, via []string) Matched {
 	noted := Matched{
-		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip(command.String()), Via: command.Via, Justification: m.Rule.Justification,
+		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip(command), Via: via, Justification: m.Rule.Justification,
 	}
 	if len(d.Matches) < mostNoted {
 		d.Matches = append(d.Matches, noted)
@@ -165,9 +167,9 @@ type refusal struct{ command, rule, reason, remedy string }
 func (m Matched) refusal() refusal {
 	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: keepGoing}
 	begin := strings.Join(m.Prefix, " ")
-	r.reason = fmt.Sprintf("the rules forbid commands that begin with `%s`", begin)
+	r.reason = fmt.Sprintf("The rules forbid commands that begin with `%s`", begin)
 	if m.Decision == rules.Prompt {
-		r.reason = fmt.Sprintf("the rules want a person to approve commands that begin with `%s`, and the approval policy is never", begin)
+		r.reason = fmt.Sprintf("The rules want a person to approve commands that begin with `%s`, and the approval policy is never", begin)
 	}
 	if m.Justification != "" {
 		r.reason += ": " + strings.TrimSuffix(m.Justification, ".")
@@ -177,7 +179,7 @@ func (m Matched) refusal() refusal {
 
 func (d Decision) refuse(r refusal) Decision {
 	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip(r.command), r.rule, false
-	d.Reason, d.Remedy = capital(r.reason)+".", r.remedy+"."
+	d.Reason, d.Remedy = r.reason+".", r.remedy+"."
 	return d
 }
 
@@ -194,11 +196,4 @@ func clip(command string) string {
 		return command
 	}
 	return strings.ToValidUTF8(command[:most], "") + "…"
-}
-
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

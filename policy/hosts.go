@@ -18,7 +18,6 @@ type Hosts struct {
 	Rules *rules.Set
 }
 
-// HostDecision is what becomes of a request and why.
 type HostDecision struct {
 	Allowed bool
 	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it

@@ -18,39 +18,32 @@ type removing struct {
 // danger gives the built-in refusal of a command: a forced removal outside of
 // what may be written in the sandbox, any forced removal where there is none,
 // and a removal of everything.
-func (c Commands) danger(command shell.Command, in removing) (refusal, bool) {
+func (c Commands) danger(command shell.Command, in removing) (_ refusal, dangerous bool) {
 	r, ok := removalOf(command.Words)
 	if !ok {
 		return refusal{}, false
+	}
+	refuse := func(rule, reason, remedy string) (refusal, bool) {
+		return refusal{command.String(), rule, reason, remedy}, true
 	}
 	for _, target := range r.targets {
 		place, known := c.place(target, in)
 		switch {
 		case known && c.isEverything(place):
-			return refusal{
-				command: command.String(), rule: ruleEverything,
-				reason: "it would remove " + target.Text + ", all that is in it included",
-				remedy: "Remove only the files that the task is about, each by its path below the working directory",
-			}, true
+			return refuse(ruleEverything, "It would remove "+target.Text+", all that is in it included",
+				"Remove only the files that the task is about, each by its path below the working directory")
 		case c.Confined && r.forced && known && !in.lifted && !c.mayWriteBelow(place):
-			return refusal{
-				command: command.String(), rule: ruleForced,
-				reason: "it removes by force what is outside of the writable folders: " + target.Text,
-				remedy: "Remove only what is below " + c.writableFolders(),
-			}, true
+			return refuse(ruleForced, "It removes by force what is outside of the writable folders: "+target.Text,
+				"Remove only what is below "+c.writableFolders())
 		}
 	}
 	if r.forced && !c.Confined && !in.lifted {
-		return refusal{
-			command: command.String(), rule: ruleForced,
-			reason: "forced removals are refused where commands are not confined",
-			remedy: "Use rm without -f (rm -r for a folder): it asks nothing here. Whoever runs this job can allow the command with a prefix_rule, or confine commands with policy.sandbox: workspace-write",
-		}, true
+		return refuse(ruleForced, "Forced removals are refused where commands are not confined",
+			"Use rm without -f (rm -r for a folder): it asks nothing here. Whoever runs this job can allow the command with a prefix_rule, or confine commands with policy.sandbox: workspace-write")
 	}
 	return refusal{}, false
 }
 
-// removal is what an rm does.
 type removal struct {
 	forced  bool
 	targets []shell.Word

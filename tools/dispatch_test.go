@@ -21,14 +21,14 @@ type fake struct {
 	name       string
 	parameters string
 	accepts    string // more than it tells of
-	grammar    *Grammar
+	grammar    string
 	mutates    bool
 	run        func(ctx context.Context, call Call) (Result, error)
 }
 
 func (f fake) tool() Tool {
 	spec := Spec{Name: f.name, Grammar: f.grammar}
-	if f.grammar == nil {
+	if f.grammar == "" {
 		spec.Parameters = json.RawMessage(`{"type":"object"}`)
 	}
 	if f.parameters != "" {
@@ -332,22 +332,6 @@ func TestACallThatCannotBeRecordedIsNotRun(t *testing.T) {
 	result := d.Dispatch(t.Context(), calls("change"))[0]
 	if ran || !result.Failed || !strings.Contains(result.Output, "disk full") {
 		t.Errorf("ran: %t, result: %+v", ran, result)
-	}
-}
-
-func TestStreak(t *testing.T) {
-	a, b := Call{ID: "1", Name: "x", Input: "1"}, Call{ID: "2", Name: "x", Input: "2"}
-	var s Streak
-	for i, step := range []struct {
-		call   Call
-		failed bool
-		want   int
-	}{
-		{a, true, 1}, {a, true, 2}, {b, true, 1}, {a, true, 1}, {a, true, 2}, {a, true, StuckWarning}, {a, false, 0}, {a, true, 1},
-	} {
-		if got := s.Add(step.call, step.failed); got != step.want {
-			t.Errorf("step %d: got %d, want %d", i, got, step.want)
-		}
 	}
 }
 

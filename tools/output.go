@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Limits of outputs where Outputs does not set its own.
@@ -25,21 +26,16 @@ const bytesPerToken = 4
 // whole where the model can read it. The zero value redacts and keeps nothing.
 // It is safe for concurrent use.
 type Outputs struct {
-	Store     Store                    // keeps what was cut; may be nil
+	// Create opens a new file of that name below the run directory, for what was cut.
+	// The name is "outputs/" and one plain file name, and is asked for once. path is
+	// what the model is told: read_file takes it. It may be nil.
+	Create    func(name string) (file io.WriteCloser, path string, err error)
 	Redact    func(text string) string // removes secrets; may be nil
 	Budget    int                      // tokens of one output; 0 means DefaultBudget
 	FileLimit int64                    // bytes kept of one output; 0 means DefaultFileLimit
 
 	mu   sync.Mutex
 	used map[string]int
-}
-
-// Store keeps whole outputs.
-type Store interface {
-	// Create opens a new file of that name below the run directory. The name is
-	// "outputs/" and one plain file name, and is asked for once. path is what
-	// the model is told: read_file takes it.
-	Create(name string) (file io.WriteCloser, path string, err error)
 }
 
 // Whole tells of an output before it was cut.
@@ -113,10 +109,7 @@ func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
 	whole.Truncated = true
 	whole.Err = file.close()
 	whole.File = file.name
-	return cut{
-		head: head, tail: tail, limit: limit,
-		bytes: p.bytes, lines: p.lines, kept: file.kept(),
-	}.text(), whole
+	return p.cut(head, tail, limit, file.kept()), whole
 }
 
 // clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.
@@ -133,4 +126,52 @@ func (o *Outputs) clean(text string) string {
 // Tokens estimates how many tokens some bytes of text are.
 func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))
+}
+
+// cut keeps the two ends of what was printed, in limit bytes of text. head and tail
+// are its beginning and end as text, each at least as long as its share of limit. It
+// has the warning and the marker of the reference implementation, which models know,
+// and after it where the whole is kept, in words.
+func (p *Printed) cut(head, tail string, limit int, kept string) string {
+	head = firstBytes(head, limit/2)
+	tail = lastBytes(tail, limit-limit/2)
+	missing := max(p.bytes-int64(len(head)+len(tail)), 1)
+	if !strings.HasSuffix(head, "\n") && head != "" {
+		head += "\n"
+	}
+	return fmt.Sprintf("Warning: truncated output (original token count: %d)\nTotal output lines: %d\n\n%s…%d tokens truncated; %s…\n%s",
+		Tokens(p.bytes), p.lines, head, Tokens(missing), kept, tail)
+}
+
+// firstBytes is the beginning of text in at most n bytes. It ends with a line
+// where that loses at most a quarter, else between two runes.
+func firstBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	if line := strings.LastIndexByte(text[:n], '\n') + 1; line >= n-n/4 && line > 0 {
+		return text[:line]
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// lastBytes is the end of text in at most n bytes, by the same rule.
+func lastBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	start := len(text) - n
+	if text[start-1] == '\n' {
+		return text[start:]
+	}
+	if line := strings.IndexByte(text[start:], '\n') + 1; line > 0 && line <= n/4 {
+		return text[start+line:]
+	}
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	return text[start:]
 }

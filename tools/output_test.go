@@ -50,7 +50,7 @@ func TestOutputsThatFit(t *testing.T) {
 		{"a secret", "the word is hunter2.", "the word is ***."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := &Outputs{Budget: 10, Redact: redactHunter, Store: folder(t.TempDir())}
+			o := &Outputs{Budget: 10, Redact: redactHunter, Create: folder(t.TempDir()).Create}
 			result, whole := finish(t, o, saying(test.text, 0))
 			if diff := cmp.Diff(Result{Output: test.want}, result); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -68,7 +68,7 @@ func TestALongOutputKeepsItsEndsAndAFile(t *testing.T) {
 		fmt.Fprintf(&text, "line %d hunter2\n", i)
 	}
 	dir := t.TempDir()
-	o := &Outputs{Budget: 100, Redact: redactHunter, Store: folder(dir)}
+	o := &Outputs{Budget: 100, Redact: redactHunter, Create: folder(dir).Create}
 	for _, tool := range []fake{saying(text.String(), 0), printing(o, func(w io.Writer) { io.WriteString(w, text.String()) })} {
 		t.Run(tool.name, func(t *testing.T) {
 			result, whole := finish(t, o, tool)
@@ -114,7 +114,7 @@ func TestACallMayAskForLessButNotForMore(t *testing.T) {
 	}
 }
 
-// folder is a Store in the folder of that path.
+// folder makes files in the folder of that path.
 type folder string
 
 func (f folder) Create(name string) (io.WriteCloser, string, error) {
@@ -126,7 +126,7 @@ func (f folder) Create(name string) (io.WriteCloser, string, error) {
 	return file, path, err
 }
 
-// failing is a Store whose files fail.
+// failing makes files that fail.
 type failing struct{ create, write error }
 
 func (f failing) Create(string) (io.WriteCloser, string, error) { return f, "/run/outputs/x", f.create }
@@ -143,7 +143,7 @@ func TestAnOutputThatCannotBeKept(t *testing.T) {
 		"not written": {failing{write: full}, "a part is in /run/outputs/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, whole := finish(t, &Outputs{Budget: 10, Store: test.store}, saying(strings.Repeat("x", 100), 0))
+			result, whole := finish(t, &Outputs{Budget: 10, Create: test.store.Create}, saying(strings.Repeat("x", 100), 0))
 			if !errors.Is(whole.Err, full) || !strings.Contains(result.Output, test.words) || result.Failed {
 				t.Errorf("result %+v, whole %+v", result, whole)
 			}
@@ -153,7 +153,7 @@ func TestAnOutputThatCannotBeKept(t *testing.T) {
 
 func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
 	dir := t.TempDir()
-	o := &Outputs{Store: folder(dir), FileLimit: 3 << 20}
+	o := &Outputs{Create: folder(dir).Create, FileLimit: 3 << 20}
 	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 4096)
 	result, whole := finish(t, o, printing(o, func(w io.Writer) {
 		for range 100 {
@@ -171,7 +171,7 @@ func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
 
 func TestASecretAcrossTheSpoolsWindowsIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	o := &Outputs{Store: folder(dir), Redact: redactHunter}
+	o := &Outputs{Create: folder(dir).Create, Redact: redactHunter}
 	line := strings.Repeat("x", 50) + "hunter2\n"
 	_, whole := finish(t, o, printing(o, func(w io.Writer) {
 		all := strings.Repeat(line, 40_000)
@@ -267,9 +267,9 @@ func (b *brim) Write(p []byte) (int, error) {
 
 func TestAnOutputThatCannotBeKeptGoesOn(t *testing.T) {
 	for name, o := range map[string]*Outputs{
-		"the disk is full":       {Store: &brim{left: 300 << 10}, Redact: strings.ToUpper},
-		"the limit is used up":   {Store: &brim{left: 64 << 20}, FileLimit: 300 << 10, Redact: strings.ToUpper},
-		"nothing can be written": {Store: &brim{}, Redact: strings.ToUpper},
+		"the disk is full":       {Create: (&brim{left: 300 << 10}).Create, Redact: strings.ToUpper},
+		"the limit is used up":   {Create: (&brim{left: 64 << 20}).Create, FileLimit: 300 << 10, Redact: strings.ToUpper},
+		"nothing can be written": {Create: (&brim{}).Create, Redact: strings.ToUpper},
 	} {
 		c := o.Capture("call")
 		for range 4000 {

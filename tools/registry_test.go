@@ -14,7 +14,7 @@ var (
 	}
 	shellFake = fake{name: "shell", parameters: `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"],"additionalProperties":false}`}
 	planFake  = fake{name: "update_plan", parameters: `{"type":"object","properties":{"plan":{"type":"array","items":{"type":"object","properties":{"step":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["step","status"],"additionalProperties":false}}},"required":["plan"],"additionalProperties":false}`}
-	patchFake = fake{name: "apply_patch", grammar: &Grammar{Syntax: "lark", Definition: "start: /x/"}}
+	patchFake = fake{name: "apply_patch", grammar: "start: /x/"}
 	readFake  = fake{name: "read_file", parameters: `{"type":"object","properties":{"file_path":{"type":"string"},"limit":{"type":"number"}},"required":["file_path"],"additionalProperties":false}`}
 	listFake  = fake{name: "list_dir", parameters: `{"type":"object","properties":{"dir_path":{"type":"string"}},"required":["dir_path"],"additionalProperties":false}`}
 	grepFake  = fake{name: "grep_files", parameters: `{"type":"object","properties":{"pattern":{"type":"string"},"include":{"type":"string"},"path":{"type":"string"},"limit":{"type":"number"},"ignore_case":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`}

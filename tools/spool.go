@@ -30,11 +30,11 @@ func (o *Outputs) spool(callID string) *spool {
 	if o.Redact != nil {
 		s.clean = &secrets.Stream{Redact: o.Redact, Put: s.writeClean}
 	}
-	if o.Store == nil {
+	if o.Create == nil {
 		return s
 	}
 	name := o.name(callID)
-	file, path, err := o.Store.Create(name)
+	file, path, err := o.Create(name)
 	if err != nil {
 		s.err = fmt.Errorf("keep the whole output: %w", err)
 		return s

@@ -24,14 +24,8 @@ type Spec struct {
 	// than it tells the model of: what other versions of it have, or a built-in one
 	// called as a function. nil means Parameters.
 	Accepts json.RawMessage
-	Grammar *Grammar
+	Grammar string // in Lark's notation, which constrains the input
 	Builtin string // the API's own type of tool
-}
-
-// Grammar constrains the input of a freeform tool.
-type Grammar struct {
-	Syntax     string // "lark" or "regex"
-	Definition string
 }
 
 // Call is one call that the model made.

@@ -36,7 +36,7 @@ func completion(flags *flagSet) deed {
 			return flags.wrong(p, wantShell)
 		}
 		var script strings.Builder
-		err := template.Must(template.New(rest[0]).Funcs(shellWords).Parse(text)).Execute(&script, describeAll())
+		err := template.Must(template.New(rest[0]).Funcs(shellWords).Parse(namesScript+text)).Execute(&script, describeAll())
 		if err == nil {
 			_, err = io.WriteString(p.stdout, script.String())
 		}
@@ -47,7 +47,6 @@ func completion(flags *flagSet) deed {
 	}
 }
 
-// completed is a command as a shell completes it.
 type completed struct {
 	Name, About string
 	Flags       []completedFlag
@@ -81,7 +80,6 @@ func (v values) pick(files, folders, words, anything string) string {
 	return anything
 }
 
-// describeAll asks each command for its flags.
 func describeAll() []completed {
 	var all []completed
 	for _, c := range commands() {
@@ -145,17 +143,12 @@ func firstClause(usage string) string {
 
 // shellWords are what the templates say in the language of a shell.
 var shellWords = template.FuncMap{
-	"names": names, "bashValues": bashValues, "zshText": zshText.Replace, "zshValues": zshValues,
+	"bashValues": bashValues, "zshText": zshText.Replace, "zshValues": zshValues,
 	"fishText": fishText.Replace, "fishValues": fishValues, "fishOnly": fishOnly,
 }
 
-func names(all []completed) string {
-	var list strings.Builder
-	for _, c := range all {
-		list.WriteString(c.Name + " ")
-	}
-	return list.String() + "help"
-}
+// namesScript is the part of a script that lists the commands.
+const namesScript = `{{define "names"}}{{range .}}{{.Name}} {{end}}help{{end}}`
 
 const bashScript = `# bash completion for agent-ci: source <(agent-ci completion bash)
 _agent_ci_files() { compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$1")); }
@@ -165,7 +158,7 @@ _agent_ci() {
 	local IFS=$' \t\n' current=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_agent_ci_words "$current" '{{names .}}'
+		_agent_ci_words "$current" '{{template "names" .}}'
 		return
 	fi
 	# readline takes --flag=value apart
@@ -188,7 +181,7 @@ _agent_ci() {
 	fi
 	case "${COMP_WORDS[1]}" in
 {{range .}}	{{.Name}}) {{bashValues .Argument}} ;;
-{{end}}	help) _agent_ci_words "$current" '{{names .}}' ;;
+{{end}}	help) _agent_ci_words "$current" '{{template "names" .}}' ;;
 	esac
 }
 complete -F _agent_ci agent-ci
@@ -246,7 +239,7 @@ complete -c agent-ci -n 'contains -- -- (commandline -opc)' -F -a '(complete -C 
 {{range $c := .}}complete -c agent-ci -n __agent_ci_first -a {{.Name}} -d '{{fishText .About}}'
 {{with fishValues .Argument}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' {{.}}
 {{end}}{{range .Flags}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' -l {{.Name}}{{if .Valued}} -r {{fishOnly .Values}}{{end}} -d '{{fishText .About}}'
-{{end}}{{end}}complete -c agent-ci -n '__agent_ci_is help' -a '{{names .}}'
+{{end}}{{end}}complete -c agent-ci -n '__agent_ci_is help' -a '{{template "names" .}}'
 `
 
 // fishText is a text in single quotes.

@@ -36,9 +36,10 @@ func newFlags(c command) *flagSet {
 	return f
 }
 
-func (f *flagSet) text(to *string, name, value, usage string) {
+// text is a flag whose value stands in a closed list, where there are choices.
+func (f *flagSet) text(to *string, name, value, usage string, choices ...string) {
 	f.StringVar(to, name, "", usage)
-	f.order, f.values[name] = append(f.order, name), value
+	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
 }
 
 func (f *flagSet) on(to *bool, name, usage string) {
@@ -57,7 +58,7 @@ func (f *flagSet) list(to *[]string, name, value, usage string) {
 func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
 	rest, err := f.intersperse(args)
 	if err == nil && f.variables {
-		err = f.fromEnvironment(p.environ)
+		err = f.fromEnvironment(p)
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -105,18 +106,16 @@ func (f *flagSet) explain(err error) error {
 }
 
 // fromEnvironment sets the flags that are not on the command line.
-func (f *flagSet) fromEnvironment(environ []string) error {
+func (f *flagSet) fromEnvironment(p process) error {
 	given := map[string]bool{}
 	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
-	for _, variable := range environ {
-		name, value, _ := strings.Cut(variable, "=")
-		for _, flagName := range f.order {
-			if name != variableOf(flagName) || value == "" || given[flagName] || slices.Contains(f.jobKeys, flagName) {
-				continue
-			}
-			if err := f.Set(flagName, value); err != nil {
-				return fmt.Errorf("%s=%s: %w", name, value, err)
-			}
+	for _, name := range f.order {
+		value := p.variable(variableOf(name))
+		if value == "" || given[name] || slices.Contains(f.jobKeys, name) {
+			continue
+		}
+		if err := f.Set(name, value); err != nil {
+			return fmt.Errorf("%s=%s: %w", variableOf(name), value, err)
 		}
 	}
 	return nil

@@ -51,8 +51,7 @@ func policyCheck(flags *flagSet) deed {
 	var files []string
 	var mode string
 	flags.list(&files, "rules", "FILE", "rules file; may be given several times")
-	flags.text(&mode, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access")
-	flags.choices["sandbox"] = sandboxModes
+	flags.text(&mode, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access", sandboxModes...)
 	return func(ctx context.Context, p process, rest []string) int {
 		switch {
 		case len(rest) == 0 || rest[0] != "check":

@@ -32,8 +32,7 @@ func publish(flags *flagSet) deed {
 	flags.text(&o.Dir, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
 	flags.text(&o.RunDir, "run-directory", "DIR", "the run directory, where it is not the argument")
-	flags.text(&failOn, "fail-on", "LIST", "as for agent-ci run")
-	flags.choices["fail-on"] = failOnWords()
+	flags.text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
 	flags.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	flags.on(&o.Quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {

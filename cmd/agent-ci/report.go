@@ -31,8 +31,7 @@ agent-ci report run --verify`,
 func report(flags *flagSet) deed {
 	var format string
 	var verify bool
-	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document")
-	flags.choices["format"] = []string{"html", "markdown"}
+	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document", "html", "markdown")
 	flags.on(&verify, "verify", "check the transcript's chain")
 	return func(ctx context.Context, p process, rest []string) int {
 		switch {

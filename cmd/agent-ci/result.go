@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -44,7 +45,6 @@ func showResult(out, errs io.Writer, r record.Result) {
 	}
 }
 
-// confinement says under what the run's commands ran.
 func confinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"
@@ -67,7 +67,7 @@ func showChange(out io.Writer, r record.Result) {
 		}
 		fmt.Fprintln(out, "  "+statLine(f))
 	}
-	fmt.Fprintf(out, "  %s, +%d -%d\n", plural(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
+	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.Counted(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
 }
 
 func statLine(f transcript.ChangeFile) string {
@@ -75,11 +75,4 @@ func statLine(f transcript.ChangeFile) string {
 		return fmt.Sprintf("%s %s (binary)", f.Status, markdown.FileName(f.Path))
 	}
 	return fmt.Sprintf("%s %s +%d -%d", f.Status, markdown.FileName(f.Path), f.Insertions, f.Deletions)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -45,10 +45,8 @@ agent-ci sandbox --mode read-only -- sh -c 'touch x'`,
 
 func runSandboxed(flags *flagSet) deed {
 	var o sandboxcommand.Options
-	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)")
-	flags.choices["mode"] = sandboxModes
-	flags.text(&o.Network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)")
-	flags.choices["network"] = sandboxNetworks
+	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)", sandboxModes...)
+	flags.text(&o.Network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)", sandboxNetworks...)
 	flags.text(&o.Dir, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
 	return func(ctx context.Context, p process, argv []string) int {
 		signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
@@ -65,7 +63,6 @@ func runSandboxed(flags *flagSet) deed {
 	}
 }
 
-// sandboxFailure tells why a command was not run.
 func sandboxFailure(p process, err error) int {
 	fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", strings.TrimSuffix(err.Error(), "."))
 	var stop *outcome.Stop

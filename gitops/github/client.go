@@ -67,7 +67,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	token := strings.TrimSpace(o.Token)
-	if !headerSafe(token) {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, &forge.Error{
 			Kind: forge.Unauthorized, Message: "the GitHub token holds a space, a line break or a control character",
 			Remedy: "set GITHUB_TOKEN to the token alone",
@@ -78,18 +78,13 @@ func New(o Options) (*Client, error) {
 		wait = waitFor
 	}
 	scopes := &atomic.Pointer[string]{}
-	retrying := &retryTransport{base: newTransport(api, token, scopes), wait: wait, now: time.Now}
+	replies := &replyTransport{base: defaultTransport(), limit: maxReply, scopes: scopes}
+	authorized := &tokenTransport{base: replies, token: token, may: isOfOrigin(api)}
+	retrying := &retryTransport{base: authorized, wait: wait, now: time.Now}
 	rest := gh.NewClient(&http.Client{Transport: retrying, CheckRedirect: checkRedirect, Timeout: callTimeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
 	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
-}
-
-// newTransport carries one attempt of a request.
-func newTransport(api *url.URL, token string, scopes *atomic.Pointer[string]) http.RoundTripper {
-	bounded := &boundedTransport{base: defaultTransport(), limit: maxReply}
-	authorized := &tokenTransport{base: bounded, token: token, may: isOfOrigin(api)}
-	return &scopesTransport{base: authorized, scopes: scopes}
 }
 
 func defaultTransport() *http.Transport {
@@ -109,33 +104,28 @@ func defaultTransport() *http.Transport {
 // wants it.
 func parseAPIURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(cmp.Or(raw, DefaultAPIURL))
-	if err != nil || u.Host == "" {
-		return nil, invalidAPIURL("is not a URL")
+	wrong := ""
+	switch {
+	case err != nil || u.Host == "":
+		wrong = "is not a URL"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		wrong = "must hold no user, query or fragment"
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		wrong = fmt.Sprintf("%s://%s would send the token in the clear", u.Scheme, u.Host)
 	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, invalidAPIURL("must hold no user, query or fragment")
-	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return nil, invalidAPIURL(fmt.Sprintf("%s://%s would send the token in the clear", u.Scheme, u.Host))
+	if wrong != "" {
+		return nil, &forge.Error{
+			Kind: forge.Invalid, Message: "the GitHub API URL " + wrong,
+			Remedy: "set it to https://api.github.com, or to https://HOST/api/v3 for GitHub Enterprise Server",
+		}
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
 	u.RawPath = ""
 	return u, nil
 }
 
-func invalidAPIURL(why string) error {
-	return &forge.Error{
-		Kind: forge.Invalid, Message: "the GitHub API URL " + why,
-		Remedy: "set it to https://api.github.com, or to https://HOST/api/v3 for GitHub Enterprise Server",
-	}
-}
-
 func loopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // graphQLURL is where the server of a REST API has its GraphQL API:
@@ -149,10 +139,6 @@ func graphQLURL(api *url.URL) string {
 		u.Path += "graphql"
 	}
 	return u.String()
-}
-
-func headerSafe(token string) bool {
-	return !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 // Addresses say where the API is, and where its web pages and repositories are, by

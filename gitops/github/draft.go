@@ -27,31 +27,22 @@ func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draf
 		what.doing = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
 		mutation = convertToDraft
 	}
-	if err := r.query(ctx, what, graphQLRequest{mutation, map[string]string{"id": pull.NodeID}}, nil); err != nil {
+	if err := r.query(ctx, what, mutation, map[string]string{"id": pull.NodeID}, nil); err != nil {
 		return err
 	}
 	pull.Draft = draft
 	return nil
 }
 
-type graphQLRequest struct {
-	Query     string            `json:"query"`
-	Variables map[string]string `json:"variables"`
-}
+type graphQLError struct{ Type, Message string }
 
-type graphQLReply struct {
-	Data   any            `json:"data"`
-	Errors []graphQLError `json:"errors"`
-}
-
-type graphQLError struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-func (c *Client) query(ctx context.Context, what call, query graphQLRequest, data any) error {
-	reply := graphQLReply{Data: data}
-	if err := c.send(ctx, http.MethodPost, c.graphQL, query, &reply); err != nil {
+func (c *Client) query(ctx context.Context, what call, query string, variables map[string]string, data any) error {
+	var reply struct {
+		Data   any
+		Errors []graphQLError
+	}
+	reply.Data = data
+	if err := c.send(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply); err != nil {
 		return c.failed(ctx, what, err)
 	}
 	if len(reply.Errors) > 0 {

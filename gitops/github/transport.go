@@ -65,18 +65,25 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// boundedTransport makes reading a reply beyond limit fail.
-type boundedTransport struct {
-	base  http.RoundTripper
-	limit int64
+// replyTransport makes reading a reply beyond limit fail, and notes what replies
+// tell of the token: classic tokens have scopes, the others have none and say
+// nothing.
+type replyTransport struct {
+	base   http.RoundTripper
+	limit  int64
+	scopes *atomic.Pointer[string]
 }
 
-func (t *boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *replyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
 	resp.Body = http.MaxBytesReader(nil, resp.Body, t.limit)
+	if values := resp.Header.Values("X-OAuth-Scopes"); len(values) > 0 && resp.StatusCode < http.StatusBadRequest {
+		scopes := strings.Join(values, ",")
+		t.scopes.Store(&scopes)
+	}
 	return resp, nil
 }
 
@@ -106,25 +113,6 @@ func TokenKind(token string) string {
 	return "of a kind that is not known"
 }
 
-// scopesTransport notes what replies tell of the token: classic tokens have
-// scopes, the others have none and say nothing.
-type scopesTransport struct {
-	base   http.RoundTripper
-	scopes *atomic.Pointer[string]
-}
-
-func (t *scopesTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.base.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if values := resp.Header.Values("X-OAuth-Scopes"); len(values) > 0 && resp.StatusCode < http.StatusBadRequest {
-		scopes := strings.Join(values, ",")
-		t.scopes.Store(&scopes)
-	}
-	return resp, nil
-}
-
 func (c *Client) LacksScope(scope string) bool {
 	scopes := c.scopes.Load()
 	if scopes == nil {
@@ -149,6 +137,6 @@ func (c *Client) HasWorkflowToken(ctx context.Context) (bool, error) {
 func (c *Client) ActingAs(ctx context.Context) (string, error) {
 	what := call{doing: "ask whose token it is", permission: "metadata: read"}
 	var data struct{ Viewer struct{ Login string } }
-	err := c.query(ctx, what, graphQLRequest{Query: `query { viewer { login } }`, Variables: map[string]string{}}, &data)
+	err := c.query(ctx, what, `query { viewer { login } }`, map[string]string{}, &data)
 	return data.Viewer.Login, err
 }

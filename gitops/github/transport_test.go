@@ -152,7 +152,7 @@ func TestBoundedBody(t *testing.T) {
 			ten := roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{Body: io.NopCloser(strings.NewReader("0123456789"))}, nil
 			})
-			resp, err := (&boundedTransport{base: ten, limit: c.limit}).RoundTrip(nil)
+			resp, err := (&replyTransport{base: ten, limit: c.limit}).RoundTrip(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

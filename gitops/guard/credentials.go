@@ -227,7 +227,6 @@ func holdsCredential(section string, o *config.Option) bool {
 // credentialWords give away a key whose value is a credential.
 var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
 
-// withoutUserinfo takes name and password out of a URL.
 func withoutUserinfo(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil || u.Host == "" {

@@ -73,7 +73,7 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: mostInflated}
-	err := eachObject(ctx, m.Store, c.look(ctx))
+	err := eachObject(ctx, m.Store, func(path, below string) error { return c.look(ctx, path, below) })
 	if errors.Is(err, fs.ErrPermission) { // as it was not when the run began
 		c.tell(m.Store, "can't be read")
 		return c.changed, nil
@@ -105,37 +105,35 @@ func (c *objectComparison) tell(path, how string) {
 	c.changed = append(c.changed, c.mark.shown(path)+" "+how)
 }
 
-func (c *objectComparison) look(ctx context.Context) func(path, below string) error {
-	return func(path, below string) error {
-		c.seen[path] = true
-		is, err := lookAtObject(path, below)
-		if err != nil {
-			return err
-		}
-		was, known := c.mark.Objects[path]
-		switch {
-		case !known && !looseName.MatchString(below):
-			c.tell(path, "is new")
-			return nil
-		case known && (is.Link != was.Link || is.Sum != was.Sum):
-			c.tell(path, "was changed")
-			return nil
-		case known && was.Stat != "" && is.Stat == was.Stat:
-			return nil
-		}
-		err = c.isWhole(ctx, path, below, is.Sum)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.As(err, new(*fs.PathError)):
-			return err
-		case err != nil:
-			c.tell(path, "was changed: "+err.Error())
-		case known:
-			c.mark.Objects[path] = is.trusted(c.now)
-		}
+func (c *objectComparison) look(ctx context.Context, path, below string) error {
+	c.seen[path] = true
+	is, err := lookAtObject(path, below)
+	if err != nil {
+		return err
+	}
+	was, known := c.mark.Objects[path]
+	switch {
+	case !known && !looseName.MatchString(below):
+		c.tell(path, "is new")
+		return nil
+	case known && (is.Link != was.Link || is.Sum != was.Sum):
+		c.tell(path, "was changed")
+		return nil
+	case known && was.Stat != "" && is.Stat == was.Stat:
 		return nil
 	}
+	err = c.isWhole(ctx, path, below, is.Sum)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, new(*fs.PathError)):
+		return err
+	case err != nil:
+		c.tell(path, "was changed: "+err.Error())
+	case known:
+		c.mark.Objects[path] = is.trusted(c.now)
+	}
+	return nil
 }
 
 // isWhole reads a file of objects and compares it with what it says of itself.

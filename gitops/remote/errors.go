@@ -104,10 +104,11 @@ type failure struct {
 
 func (e *failure) Error() string {
 	text := e.doing
-	for _, part := range []string{sentence(e.kind), e.detail} {
-		if part != "" {
-			text += ": " + part
-		}
+	if e.kind != nil {
+		text += ": " + e.kind.Error()
+	}
+	if e.detail != "" {
+		text += ": " + e.detail
 	}
 	if e.remedy != "" {
 		text += "; " + e.remedy
@@ -116,13 +117,6 @@ func (e *failure) Error() string {
 }
 
 func (e *failure) Unwrap() error { return errors.Join(e.kind, e.cause) }
-
-func sentence(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
 
 var remedyByKind = map[error]string{
 	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push (ssh: load a key into the agent)",
@@ -137,26 +131,20 @@ func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	}
-	if errors.As(err, new(*failure)) {
-		return err
-	}
 	kind := kindOf(err)
-	return &failure{doing: doing, kind: kind, detail: r.detail(kind, err), remedy: remedyByKind[kind], cause: err}
+	return &failure{doing: doing, kind: kind, detail: r.detail(err), remedy: remedyByKind[kind], cause: err}
 }
 
 // minSecret keeps a password of a few letters from being looked for in
 // ordinary words.
 const minSecret = 6
 
-func (r Remote) detail(kind, err error) string {
+func (r Remote) detail(err error) string {
 	text := printable(err.Error())
 	for _, secret := range []string{r.Token, passwordIn(r.URL)} {
 		if len(secret) >= minSecret {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
-	}
-	if text == sentence(kind) {
-		return ""
 	}
 	return text
 }

@@ -111,16 +111,16 @@ func updateRequest(advertised *packp.AdvRefs, command *packp.Command, pack io.Re
 // refused is the remote's reason not to take the push, "" when it took it or
 // did not say.
 func refused(report *packp.ReportStatus) string {
-	if report == nil {
+	switch {
+	case report == nil:
 		return ""
+	case report.UnpackStatus != "ok":
+		return report.UnpackStatus
 	}
 	for _, command := range report.CommandStatuses {
-		if command.Error() != nil && report.UnpackStatus == "ok" {
+		if command.Error() != nil {
 			return command.Status
 		}
-	}
-	if report.UnpackStatus != "ok" {
-		return report.UnpackStatus
 	}
 	return ""
 }

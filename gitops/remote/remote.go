@@ -104,8 +104,7 @@ func (r Remote) checkProtocol(endpoint *transport.Endpoint) error {
 
 func loopback(host string) bool {
 	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // credentials are the token, else what the URL holds.

@@ -26,7 +26,7 @@ func dialSSH(ctx context.Context, service string, endpoint *transport.Endpoint) 
 	address := sshAddress(endpoint)
 	config, err := sshConfig(endpoint.User, address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %v", ErrAuth, err)
 	}
 	dialer := net.Dialer{Timeout: connectTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -55,10 +55,7 @@ func dialSSH(ctx context.Context, service string, endpoint *transport.Endpoint) 
 }
 
 func sshAddress(endpoint *transport.Endpoint) string {
-	port := endpoint.Port
-	if port <= 0 {
-		port = defaultSSHPort
-	}
+	port := cmp.Or(max(endpoint.Port, 0), defaultSSHPort)
 	return net.JoinHostPort(strings.Trim(endpoint.Host, "[]"), strconv.Itoa(port))
 }
 
@@ -114,7 +111,7 @@ func shellQuoted(text string) string {
 func sshConfig(user, address string) (*ssh.ClientConfig, error) {
 	known, err := gitssh.NewKnownHostsDb()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v; add the server to ~/.ssh/known_hosts", ErrAuth, err)
+		return nil, fmt.Errorf("%v; add the server to ~/.ssh/known_hosts", err)
 	}
 	user = cmp.Or(user, gitssh.DefaultUsername)
 	keys, err := sshKeys(user)
@@ -123,7 +120,7 @@ func sshConfig(user, address string) (*ssh.ClientConfig, error) {
 	}
 	config, err := keys.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrAuth, err)
+		return nil, err
 	}
 	config.HostKeyCallback = known.HostKeyCallback()
 	config.HostKeyAlgorithms = known.HostKeyAlgorithms(address)
@@ -134,15 +131,11 @@ func sshConfig(user, address string) (*ssh.ClientConfig, error) {
 // default key.
 func sshKeys(user string) (gitssh.AuthMethod, error) {
 	if os.Getenv("SSH_AUTH_SOCK") != "" {
-		agent, err := gitssh.NewSSHAgentAuth(user)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %v", ErrAuth, err)
-		}
-		return agent, nil
+		return gitssh.NewSSHAgentAuth(user)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrAuth, err)
+		return nil, err
 	}
 	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
 		keys, err := gitssh.NewPublicKeysFromFile(user, filepath.Join(home, ".ssh", name), "")
@@ -150,5 +143,5 @@ func sshKeys(user string) (gitssh.AuthMethod, error) {
 			return keys, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no ssh agent (SSH_AUTH_SOCK) and no key without passphrase in ~/.ssh", ErrAuth)
+	return nil, errors.New("no ssh agent (SSH_AUTH_SOCK) and no key without passphrase in ~/.ssh")
 }

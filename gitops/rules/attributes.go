@@ -32,9 +32,7 @@ func (v Value) IsUnset() bool { return v.state == unset }
 // Text returns the value of "name=value", else "".
 func (v Value) Text() string { return v.text }
 
-type Attributes struct {
-	lines []attributeLine
-}
+type Attributes []attributeLine
 
 type attributeLine struct {
 	pattern pattern
@@ -60,7 +58,7 @@ func ParseAttributes(data []byte, base string) Attributes {
 			continue
 		}
 		if parsed, ok := parseAttributeLine(line, base); ok {
-			list.lines = append(list.lines, parsed)
+			list = append(list, parsed)
 		}
 	}
 	return list
@@ -173,7 +171,7 @@ func validName(name string) bool {
 
 // Names lists the attributes that any line of the file assigns.
 func (l Attributes) Names(yield func(name string, v Value) bool) {
-	for _, line := range l.lines {
+	for _, line := range l {
 		for _, a := range line.assigns {
 			if !yield(a.name, a.value) {
 				return
@@ -186,12 +184,12 @@ func (l Attributes) Names(yield func(name string, v Value) bool) {
 type Resolved map[string]Value
 
 // builtin is the one macro that git knows by itself.
-var builtin = Attributes{lines: []attributeLine{{
+var builtin = Attributes{{
 	macro: "binary",
 	assigns: []assignment{
 		{"diff", Value{state: unset}}, {"merge", Value{state: unset}}, {"text", Value{state: unset}},
 	},
-}}}
+}}
 
 // Resolve returns the attributes of a file by lists, the weakest first: what
 // git reads from the system's and the user's file, .gitattributes from the
@@ -199,7 +197,7 @@ var builtin = Attributes{lines: []attributeLine{{
 func Resolve(path string, fold bool, lists ...Attributes) Resolved {
 	r := resolver{values: Resolved{}, lists: append([]Attributes{builtin}, lists...)}
 	for _, list := range slices.Backward(lists) {
-		for _, line := range slices.Backward(list.lines) {
+		for _, line := range slices.Backward(list) {
 			if line.macro == "" && line.pattern.matches(path, false, fold) {
 				r.assign(line.assigns)
 			}
@@ -229,7 +227,7 @@ func (r *resolver) assign(assigns []assignment) {
 
 func (r *resolver) macro(name string) []assignment {
 	for _, list := range slices.Backward(r.lists) {
-		for _, line := range slices.Backward(list.lines) {
+		for _, line := range slices.Backward(list) {
 			if line.macro == name {
 				return line.assigns
 			}

@@ -4,6 +4,7 @@ package rules
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -88,9 +89,7 @@ func equal(a, b string, fold bool) bool {
 	return len(a) == len(b) && lower(a) == lower(b)
 }
 
-type Ignore struct {
-	patterns []pattern
-}
+type Ignore []pattern
 
 // ParseIgnore reads an ignore file that stands in the folder base, which is ""
 // for the root and for files outside of the checkout, else ends with a slash.
@@ -102,13 +101,13 @@ func ParseIgnore(data []byte, base string) Ignore {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		list.patterns = append(list.patterns, parsePattern(line, base))
+		list = append(list, parsePattern(line, base))
 	}
 	return list
 }
 
 // Empty says that the file decides nothing.
-func (l Ignore) Empty() bool { return len(l.patterns) == 0 }
+func (l Ignore) Empty() bool { return len(l) == 0 }
 
 // trimSpaces cuts trailing spaces that no backslash stands before.
 func trimSpaces(line string) string {
@@ -128,9 +127,9 @@ func trimSpaces(line string) string {
 // Decide returns whether path is ignored by this file and whether the file
 // says anything of it at all. The last pattern that matches decides.
 func (l Ignore) Decide(path string, isDir, fold bool) (ignored, decided bool) {
-	for i := len(l.patterns) - 1; i >= 0; i-- {
-		if l.patterns[i].matches(path, isDir, fold) {
-			return !l.patterns[i].negated, true
+	for _, p := range slices.Backward(l) {
+		if p.matches(path, isDir, fold) {
+			return !p.negated, true
 		}
 	}
 	return false, false

@@ -20,7 +20,6 @@ type piece struct {
 	text string
 }
 
-// slice returns a part of a piece.
 func (p piece) slice(from, to int) piece {
 	if p.at >= 0 {
 		p.at += from

@@ -55,7 +55,6 @@ type hunkWriter struct {
 	shift     int // how many lines further down the new text is behind it
 }
 
-// hunk writes ranges with their context.
 func (h *hunkWriter) hunk(ranges []lineRange) {
 	start := contextBefore(h.old, ranges[0].oldFrom)
 	end := contextAfter(h.old, ranges[len(ranges)-1].oldTo)

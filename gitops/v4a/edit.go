@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// edit replaces a range of bytes of a text.
 type edit struct {
 	from, to int
 	text     string

@@ -56,7 +56,27 @@ func (c *Content) updatedAlone(ctx context.Context, s *Section) (*Content, []str
 // one then shows. None of them is of a bare diff, which has one section.
 func (c *Content) updatedTogether(ctx context.Context, sections []Section) (*Content, int) {
 	t := newText(c.text)
-	placed, done := placeTogether(newFinder(ctx, t), sections)
+	f := newFinder(ctx, t)
+	j := &jointPlacer{finder: f, near: map[int]bool{}, added: map[string]bool{}, pairs: map[[2]string]bool{}}
+	placers := make([]*placer, len(sections))
+	for i := range sections {
+		placers[i] = newPlacer(f, &sections[i])
+	}
+	f.index(exact)
+	var placed []placement
+	done := 0
+	for _, pl := range placers {
+		of, ok := j.place(pl)
+		if !ok {
+			break
+		}
+		for _, p := range of {
+			j.note(p)
+		}
+		placed = append(placed, of...)
+		done++
+	}
+	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
 	return c.edited(edits(t, placed, false)), done
 }
 
@@ -76,29 +96,6 @@ type jointPlacer struct {
 	near  map[int]bool       // the lines that earlier hunks touch
 	added map[string]bool    // the lines that they add
 	pairs map[[2]string]bool // the lines that they bring next to each other
-}
-
-// placeTogether places as many sections as can be, sorted by place.
-func placeTogether(f *finder, sections []Section) (placed []placement, done int) {
-	j := &jointPlacer{finder: f, near: map[int]bool{}, added: map[string]bool{}, pairs: map[[2]string]bool{}}
-	placers := make([]*placer, len(sections))
-	for i := range sections {
-		placers[i] = newPlacer(f, &sections[i])
-	}
-	f.index(exact)
-	for _, pl := range placers {
-		of, ok := j.place(pl)
-		if !ok {
-			break
-		}
-		for _, p := range of {
-			j.note(p)
-		}
-		placed = append(placed, of...)
-		done++
-	}
-	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
-	return placed, done
 }
 
 func (j *jointPlacer) place(pl *placer) ([]placement, bool) {
@@ -161,7 +158,6 @@ func (j *jointPlacer) clear(from, to int) bool {
 	return true
 }
 
-// note remembers what a hunk changes.
 func (j *jointPlacer) note(p placement) {
 	at, last, parted := p.at, j.text.line(p.at-1), false
 	next := func(line string, isNew bool) {

@@ -76,13 +76,10 @@ func splitPort(authority string) (host string, port uint16, err error) {
 	host, digits, named := authority, "", false
 	switch end := strings.LastIndexByte(authority, ']'); {
 	case strings.HasPrefix(authority, "["):
-		if end < 0 || end+1 < len(authority) && authority[end+1] != ':' {
+		if end < 0 || end+1 < len(authority) && authority[end+1] != ':' || !strings.Contains(authority[1:end], ":") {
 			return "", 0, errors.New("has brackets that are no address")
 		}
 		host, digits, named = authority[1:end], strings.TrimPrefix(authority[end+1:], ":"), end+1 < len(authority)
-		if !strings.Contains(host, ":") {
-			return "", 0, errors.New("has brackets that are no address")
-		}
 	case strings.Count(authority, ":") == 1:
 		host, digits, named = strings.Cut(authority, ":")
 	}
@@ -122,13 +119,12 @@ func checkName(name string) error {
 	if name == "" || len(name) > longestName {
 		return errors.New("has no host, or one that is too long")
 	}
-	last := ""
 	for label := range strings.SplitSeq(name, ".") {
 		if err := checkLabel(label); err != nil {
 			return err
 		}
-		last = label
 	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "" {
 		return errors.New("ends in a number, as an address in an unusual form does; write it with four decimal numbers")
 	}

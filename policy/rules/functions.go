@@ -11,7 +11,6 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// functions are what a file can call.
 func (l *loader) functions() starlark.StringDict {
 	bind := func(name string, f func(Place, starlark.Tuple, []starlark.Tuple) error) *starlark.Builtin {
 		return starlark.NewBuiltin(name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -131,7 +130,7 @@ func (l *loader) count(words int) error {
 	return nil
 }
 
-func (l *loader) hostExecutable(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var name string
 	var list *starlark.List
 	if err := starlark.UnpackArgs("host_executable", args, kwargs, "name", &name, "paths", &list); err != nil {
@@ -156,7 +155,7 @@ func (l *loader) hostExecutable(at Place, args starlark.Tuple, kwargs []starlark
 		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	slices.Sort(paths)
-	l.set.Hosts = append(l.set.Hosts, Host{at, name, slices.Compact(paths)})
+	l.set.Hosts = append(l.set.Hosts, Host{name, slices.Compact(paths)})
 	return nil
 }
 

@@ -3,11 +3,14 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/agent-ci/agent-ci/policy/shell"
 )
 
 // The limits of a rules file. Rules are data: what needs more is a mistake.
@@ -24,7 +27,6 @@ type File struct {
 	Data []byte
 }
 
-// Error is a mistake in a rules file.
 type Error struct {
 	File         string
 	Line, Column int
@@ -98,12 +100,9 @@ func mistake(name string, err error) error {
 	var parse syntax.Error
 	var resolved resolve.ErrorList
 	var eval *starlark.EvalError
-	var ours *Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &ours):
-		return ours
 	case errors.As(err, &parse):
 		return errorAt(parse.Pos, parse.Msg)
 	case errors.As(err, &resolved):
@@ -153,7 +152,7 @@ func tooNested(data []byte) (line int) {
 // numbers, lists, names, and loops over lists. Without operators and functions
 // of its own a file can neither run long nor make much out of little.
 func onlyData(file *syntax.File, functions starlark.StringDict) error {
-	var found *Error
+	var found error
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil || found != nil {
 			return false
@@ -164,10 +163,7 @@ func onlyData(file *syntax.File, functions starlark.StringDict) error {
 		}
 		return found == nil
 	})
-	if found != nil {
-		return found
-	}
-	return nil
+	return found
 }
 
 // refused names what a node is when it is no data.
@@ -206,4 +202,59 @@ func refusedOperator(op syntax.Token) string {
 		return ""
 	}
 	return "the operator " + op.String()
+}
+
+// example is a command that a rule must match, or must not.
+type example struct {
+	rule int
+	argv []string
+	want bool
+}
+
+// addExamples reads match or not_match: commands, each a line or a list of
+// words.
+func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
+	if list == nil {
+		return nil
+	}
+	for i := range list.Len() {
+		argv, err := l.exampleOf(list.Index(i))
+		if err != nil {
+			return fmt.Errorf("%s[%d] %w", key, i, err)
+		}
+		l.examples = append(l.examples, example{rule, argv, key == "match"})
+	}
+	return nil
+}
+
+func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
+	if line, ok := starlark.AsString(value); ok {
+		reading := shell.ReadScript(line)
+		if len(reading.Plain) != 1 {
+			return nil, fmt.Errorf("must be one plain command, as text or as a list of words, not %s", shown(value))
+		}
+		return reading.Plain[0], l.count(len(reading.Plain[0]))
+	}
+	list, ok := value.(*starlark.List)
+	if !ok || list.Len() == 0 {
+		return nil, errors.New("must be a command, as text or as a list of words")
+	}
+	return l.texts(list)
+}
+
+// test runs the examples, each against its own rule alone.
+func (l *loader) test() []error {
+	var mistakes []error
+	for _, e := range l.examples {
+		rule := l.set.Rules[e.rule]
+		alone := &Set{Rules: []Rule{rule}, Hosts: l.set.Hosts}
+		alone.index()
+		switch matches := len(alone.Match(e.argv)) > 0; {
+		case e.want && !matches:
+			mistakes = append(mistakes, &Error{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule does not match its example %q (match)", strings.Join(e.argv, " "))})
+		case !e.want && matches:
+			mistakes = append(mistakes, &Error{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule matches the example %q (not_match)", strings.Join(e.argv, " "))})
+		}
+	}
+	return mistakes
 }

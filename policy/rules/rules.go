@@ -12,7 +12,6 @@ import (
 	"slices"
 )
 
-// Decision is what a rule says.
 type Decision int
 
 // The decisions, the strictest last.
@@ -29,7 +28,6 @@ func (d Decision) String() string { return decisionNames[d] }
 // MarshalText writes the decision as rules files do.
 func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Place is where a rule stands.
 type Place struct {
 	File string
 	Line int
@@ -49,7 +47,6 @@ type Rule struct {
 
 // Host is a host_executable: the paths that stand for a name.
 type Host struct {
-	At    Place
 	Name  string
 	Paths []string
 }
@@ -77,8 +74,6 @@ type Set struct {
 type Match struct {
 	Rule   *Rule
 	Prefix []string // the words that match
-
-	index int // of the rule
 }
 
 // Match gives the rules that a command begins with, in their order. prefix is
@@ -91,23 +86,15 @@ func (s *Set) Match(prefix []string) []Match {
 	if s == nil || len(prefix) == 0 {
 		return nil
 	}
-	matches := s.matchAs(prefix, prefix[0], func(Decision) bool { return true })
-	if name := path.Base(prefix[0]); name != prefix[0] {
-		byName := s.matchAs(prefix, name, func(d Decision) bool { return d != Allow || s.standsFor(prefix[0], name) })
-		matches = append(matches, byName...)
-		slices.SortStableFunc(matches, func(a, b Match) int { return a.index - b.index })
-		matches = slices.CompactFunc(matches, func(a, b Match) bool { return a.index == b.index })
-	}
-	return matches
-}
-
-// matchAs matches a command whose program counts as name.
-func (s *Set) matchAs(prefix []string, name string, counts func(Decision) bool) []Match {
+	program, name := prefix[0], path.Base(prefix[0])
+	indexes := slices.Concat(s.byProgram[program], s.byProgram[name])
+	slices.Sort(indexes)
 	var matches []Match
-	for _, i := range s.byProgram[name] {
+	for _, i := range slices.Compact(indexes) {
 		rule := &s.Rules[i]
-		if counts(rule.Decision) && rule.begins(prefix[1:]) {
-			matches = append(matches, Match{rule, prefix[:len(rule.Pattern)], i})
+		named := slices.Contains(rule.Pattern[0], program) || rule.Decision != Allow || s.standsFor(program, name)
+		if named && rule.begins(prefix[1:]) {
+			matches = append(matches, Match{rule, prefix[:len(rule.Pattern)]})
 		}
 	}
 	return matches
@@ -144,11 +131,8 @@ func (s *Set) standsFor(program, name string) bool {
 // Reach gives the strictest network_rule for a host and a protocol. The host
 // may carry a port.
 func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
-	if s == nil {
-		return Network{}, false
-	}
 	host, err := normalHost(host)
-	if err != nil {
+	if s == nil || err != nil {
 		return Network{}, false
 	}
 	for _, n := range s.Network {
@@ -159,7 +143,6 @@ func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	return rule, ok
 }
 
-// index makes the rules findable by their programs.
 func (s *Set) index() {
 	s.byProgram = make(map[string][]int)
 	for i, rule := range s.Rules {

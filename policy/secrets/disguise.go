@@ -41,7 +41,6 @@ func (p *letterPlace) gram() uint64 {
 	return binary.LittleEndian.Uint64([]byte(p.letters[p.offset : p.offset+letterGram]))
 }
 
-// newDisguises makes values findable.
 func newDisguises(values []Value) *disguises {
 	d := &disguises{overlap: shapeOverlap}
 	for _, v := range values {

@@ -25,22 +25,16 @@ const (
 // grams find where in a text a known value may begin, without looking at every
 // byte of it.
 type grams struct {
-	forms     *places[formPlace]  // of 4 bytes at the beginning of each form; nil for none
-	fragments *places[valuePlace] // of 8 bytes at each place of each value; nil for none
+	forms     places[gramPlace] // of 4 bytes at the beginning of each form
+	fragments places[gramPlace] // of 8 bytes at each place of each value
 }
 
-// formPlace is where in a form a gram stands.
-type formPlace struct {
+// gramPlace is where in a form or a value a gram stands.
+type gramPlace struct {
 	text   string
 	offset int
-}
-
-// valuePlace is where in a value a gram stands.
-type valuePlace struct {
-	name   string
-	text   string
-	offset int
-	least  int
+	name   string // of the value
+	least  int    // the length of a fragment of the value
 }
 
 // filter says of most numbers that were not put in that they were not.
@@ -68,20 +62,18 @@ type places[P any] struct {
 	of     map[uint64][]P
 }
 
-func newPlaces[P any]() *places[P] { return &places[P]{of: map[uint64][]P{}} }
-
 func (p *places[P]) add(gram uint64, place P) {
+	if p.of == nil {
+		p.of = map[uint64][]P{}
+	}
 	p.filter.add(gram)
 	p.of[gram] = append(p.of[gram], place)
 }
 
 func (g *grams) addForm(text string) {
-	if g.forms == nil {
-		g.forms = newPlaces[formPlace]()
-	}
 	for offset := range step {
 		gram := binary.LittleEndian.Uint32([]byte(text[offset : offset+formGram]))
-		g.forms.add(uint64(gram), formPlace{text, offset})
+		g.forms.add(uint64(gram), gramPlace{text: text, offset: offset})
 	}
 }
 
@@ -97,18 +89,14 @@ func (g *grams) addFragments(v Value) {
 	if len(text) < least {
 		return
 	}
-	if g.fragments == nil {
-		g.fragments = newPlaces[valuePlace]()
-	}
 	for offset := 0; offset+fragmentGram <= len(text); offset++ {
 		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
 		if len(g.fragments.of[gram]) < 4 { // a value that repeats itself needs no more
-			g.fragments.add(gram, valuePlace{v.Name, text, offset, least})
+			g.fragments.add(gram, gramPlace{text, offset, v.Name, least})
 		}
 	}
 }
 
-// leastFragment is the least length of a fragment of a value.
 func leastFragment(secret string) int {
 	if len(secret) >= long {
 		return minOfLong
@@ -118,9 +106,6 @@ func leastFragment(secret string) int {
 
 // mayHoldForm says whether a form stands in text.
 func (g *grams) mayHoldForm(text string) bool {
-	if g.forms == nil {
-		return false
-	}
 	for at := 0; at+formGram <= len(text); at += step {
 		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
 		if !g.forms.filter.has(gram) {
@@ -138,7 +123,7 @@ func (g *grams) mayHoldForm(text string) bool {
 // fragments adds to spans the parts of text that are fragments of values.
 func (r *Redactor) fragments(text string, spans []span) []span {
 	g := &r.grams
-	if g.fragments == nil {
+	if len(g.fragments.of) == 0 {
 		return spans
 	}
 	for at := 0; at+fragmentGram <= len(text); at += step {
@@ -167,6 +152,6 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 
 // extent is the part of text around at that is the same as the value around
 // the place.
-func (p valuePlace) extent(text string, at int) (start, end int) {
+func (p gramPlace) extent(text string, at int) (start, end int) {
 	return at - len(commonEnd(text[:at], p.text[:p.offset])), at + len(commonStart(text[at:], p.text[p.offset:]))
 }

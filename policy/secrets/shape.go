@@ -48,7 +48,6 @@ var shapes = []shape{
 	{"private key", []string{"-----BEGIN "}, privateKey},
 }
 
-// bytesOf is a set of bytes.
 type bytesOf [256]bool
 
 func setOf(chars string) *bytesOf {
@@ -174,8 +173,7 @@ type candidate struct {
 }
 
 // anchors are the prefixes of all shapes, by their first three bytes.
-var anchors = func() *places[candidate] {
-	p := newPlaces[candidate]()
+var anchors = func() (p places[candidate]) {
 	for i := range shapes {
 		for _, prefix := range shapes[i].prefixes {
 			p.add(headOf(prefix, 0), candidate{prefix, &shapes[i]})

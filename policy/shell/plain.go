@@ -53,7 +53,7 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 		return nil, "an assignment"
 	}
 	for _, arg := range call.Args {
-		text, unclear := plainWord(arg)
+		text, unclear := plainText(arg.Parts, false)
 		if unclear != "" {
 			return nil, unclear
 		}
@@ -62,13 +62,17 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	return argv, ""
 }
 
-func plainWord(w *syntax.Word) (text, unclear string) {
+// plainText is the text of a word's parts, or of those between double quotes.
+func plainText(parts []syntax.WordPart, quoted bool) (text, unclear string) {
 	var b strings.Builder
-	for _, part := range w.Parts {
+	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
+			switch {
+			case quoted && strings.Contains(p.Value, `\`):
+				return "", "a quotation with escapes"
 			// A single [ is a command, not a glob.
-			if strings.ContainsAny(p.Value, `\*?~{`) || strings.Contains(p.Value, "[") && p.Value != "[" {
+			case !quoted && (strings.ContainsAny(p.Value, `\*?~{`) || strings.Contains(p.Value, "[") && p.Value != "["):
 				return "", "an unquoted glob, brace, tilde or backslash"
 			}
 			b.WriteString(p.Value)
@@ -78,7 +82,10 @@ func plainWord(w *syntax.Word) (text, unclear string) {
 			}
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			text, unclear := plainQuoted(p)
+			if p.Dollar && len(p.Parts) > 0 {
+				return "", "an expansion or a substitution"
+			}
+			text, unclear := plainText(p.Parts, true)
 			if unclear != "" {
 				return "", unclear
 			}
@@ -86,21 +93,6 @@ func plainWord(w *syntax.Word) (text, unclear string) {
 		default:
 			return "", "an expansion or a substitution"
 		}
-	}
-	return b.String(), ""
-}
-
-func plainQuoted(q *syntax.DblQuoted) (text, unclear string) {
-	var b strings.Builder
-	for _, part := range q.Parts {
-		lit, ok := part.(*syntax.Lit)
-		if !ok || q.Dollar {
-			return "", "an expansion or a substitution"
-		}
-		if strings.Contains(lit.Value, `\`) {
-			return "", "a quotation with escapes"
-		}
-		b.WriteString(lit.Value)
 	}
 	return b.String(), ""
 }

@@ -72,13 +72,14 @@ func ReadArgv(argv []string) Reading {
 		return Reading{Unclear: "there is no command"}
 	}
 	r := newReader()
-	if script, ok := shellScript(argv); ok {
-		r.record(literals(argv), origin{top: -1})
-		r.top(script, origin{via: []string{base(argv[0])}, top: -1})
+	words := literals(argv)
+	if script, ok := scriptOption(words[1:]); ok && shells[base(argv[0])] {
+		r.record(words, origin{top: -1})
+		r.top(script.Text, origin{via: []string{base(argv[0])}, top: -1})
 		return r.reading
 	}
 	r.reading.Plain = [][]string{argv}
-	r.command(literals(argv), origin{top: 0})
+	r.command(words, origin{top: 0})
 	return r.reading
 }
 

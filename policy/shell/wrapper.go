@@ -32,7 +32,6 @@ var shells = map[string]bool{
 	"fish": true, "csh": true, "tcsh": true, "elvish": true, "nu": true, "xonsh": true, "pwsh": true,
 }
 
-// wrappers are the known ones by their names.
 var wrappers = map[string]wrapper{
 	"env": {
 		flags: "i0v", valued: "uCa", script: "S", assigns: true,
@@ -183,15 +182,6 @@ func (s *start) takeScript(args []Word, attached string) {
 // contains says whether a word is in a list separated by spaces.
 func contains(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
-}
-
-// shellScript is the script that a shell called with argv is given with -c.
-func shellScript(argv []string) (script string, ok bool) {
-	if !shells[base(argv[0])] {
-		return "", false
-	}
-	word, ok := scriptOption(literals(argv[1:]))
-	return word.Text, ok
 }
 
 // scriptOption finds the script among a shell's arguments: with -c, the first

@@ -42,7 +42,6 @@ type Account struct {
 // Bot says whether it is the account of an App.
 func (a Account) Bot() bool { return a.Type == "Bot" }
 
-// Label is a label that was added.
 type Label struct {
 	Name string `json:"name"`
 }
@@ -72,7 +71,6 @@ type Comment struct {
 	DiffHunk  string    `json:"diff_hunk"` // likewise
 }
 
-// Review is a review of a pull request.
 type Review struct {
 	ID          int64     `json:"id"`
 	Body        string    `json:"body"`
@@ -81,7 +79,6 @@ type Review struct {
 	SubmittedAt time.Time `json:"submitted_at"`
 }
 
-// PullRequest is a pull request.
 type PullRequest struct {
 	Number int    `json:"number"`
 	Title  string `json:"title"`

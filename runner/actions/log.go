@@ -3,6 +3,8 @@ package actions
 import (
 	"io"
 	"maps"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/sethvargo/go-githubactions"
@@ -22,7 +24,6 @@ type Log struct {
 	within bool // a line that has not ended
 }
 
-// NewLog makes a stream of the log of w.
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
 
 // Write writes text that does nothing.
@@ -71,7 +72,7 @@ func (l *Log) append(to []byte, c byte) []byte {
 // Mask keeps a value out of the log of this step and the ones after it. A value
 // of several lines is masked line by line, as the runner sees it.
 func (l *Log) Mask(value string) error {
-	for _, line := range lines(value) {
+	for line := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if err := l.command("add-mask", nil, line); err != nil {
 			return err
 		}
@@ -82,7 +83,6 @@ func (l *Log) Mask(value string) error {
 // Group begins a part of the log that is folded.
 func (l *Log) Group(title string) error { return l.command("group", nil, title) }
 
-// EndGroup ends it.
 func (l *Log) EndGroup() error { return l.command("endgroup", nil, "") }
 
 // Annotation is a message that is shown beside the run, and at a line of a file
@@ -102,4 +102,27 @@ func (l *Log) Annotate(a Annotation) error {
 	properties := githubactions.CommandProperties{"col": positive(a.Column), "file": a.File, "line": positive(a.Line), "title": a.Title}
 	maps.DeleteFunc(properties, func(_, value string) bool { return value == "" })
 	return l.command(a.Level, properties, a.Message)
+}
+
+// command writes a workflow command on a line of its own. Of go-githubactions
+// the form and the escapes are taken, and nothing that writes: what it prints as
+// information is not escaped, and its outputs end at a delimiter that is known.
+func (l *Log) command(name string, properties githubactions.CommandProperties, message string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	command := githubactions.Command{Name: name, Message: message, Properties: properties}
+	line := command.String() + "\n"
+	if l.within {
+		line = "\n" + line
+	}
+	l.within, l.begun, l.hashes = false, false, 0
+	_, err := io.WriteString(l.w, line)
+	return err
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Triggers say which events ask for work.
 type Triggers struct {
 	Labels    []string
 	Assignees []string

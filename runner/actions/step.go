@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// Step is the step of a job that agent-ci is.
 type Step struct {
 	Log *Log
 	// Masks says that the log is the runner's and nobody else's, so that values
@@ -46,7 +45,6 @@ func (s *Step) SetOutput(name, value string) error {
 	return nil
 }
 
-// AddSummary adds Markdown to the summary of the job.
 func (s *Step) AddSummary(markdown string) error {
 	if s.SummaryFile == "" {
 		return nil

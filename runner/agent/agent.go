@@ -32,25 +32,28 @@ type Conversation struct {
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
-	// Text sees the agent's words as they come. It may be nil.
-	Text func(delta string)
 	// Warn is told of what a reader of the result should know. It may be nil,
 	// and is called from several goroutines.
 	Warn func(code, format string, args ...any)
 
-	position
-	pinned   int    // items at the start that stay word for word
-	recorded []byte // settings as the transcript last saw them
-	settled  int64  // tokens after the last compaction
-	spent    Spent
-	told     map[string]bool // budgets that the model knows to be nearly used up
-	numbered int             // calls that got a number
+	state
+	pinned   int      // items at the start that stay word for word
+	settled  int64    // tokens after the last compaction
+	told     []string // budgets that the model knows to be nearly used up
 	repeats  repeats
-	empty    int    // answers in a row without calls that do not end it either
-	said     string // the last words
-	overflow int    // requests in a row that were too long
-	noOwn    bool   // the endpoint does not compact conversations
-	lastTold string // what the answer that a killed run had last was told of its last turn
+	empty    int  // answers in a row without calls that do not end it either
+	overflow int  // requests in a row that were too long
+	noOwn    bool // the endpoint does not compact conversations
+}
+
+// state is what a conversation has come to, which its transcript tells, too.
+type state struct {
+	position
+	spent    Spent
+	numbered int             // calls that got a number
+	said     string          // the last words
+	recorded json.RawMessage // settings as the transcript last saw them
+	lastTold string          // that its turn is the last, in the request whose answer a killed run had last
 }
 
 // position is how far a conversation is.
@@ -73,8 +76,7 @@ type Spent struct {
 // Spent tells what was used so far, also after an error.
 func (c *Conversation) Spent() Spent { return c.spent }
 
-// Charge counts tokens of an answer that failed.
-func (c *Conversation) Charge(u model.Usage) { c.spent.Usage = c.spent.Usage.Add(u) }
+func (c *Conversation) charge(u model.Usage) { c.spent.Usage = c.spent.Usage.Add(u) }
 
 // Cost is what was spent, in US dollars; false when no price is known.
 func (c *Conversation) Cost() (float64, bool) {
@@ -188,7 +190,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	}
 	began := time.Now()
 	t := c.intake(ctx, settings.Speaking)
-	response, err := c.Model.Respond(ctx, request, model.Observer{Text: c.Text, Item: t.item, Broken: t.broken})
+	response, err := c.Model.Respond(ctx, request, model.Observer{Item: t.item, Broken: t.broken})
 	if err != nil {
 		err = c.brokeOff(t, err, time.Since(began))
 	} else {
@@ -206,7 +208,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 // take takes a whole answer. It is on record before a call that changes
 // something starts.
 func (c *Conversation) take(t *intake, response *model.Response, took time.Duration) error {
-	c.Charge(response.Usage)
+	c.charge(response.Usage)
 	if t.cutDown {
 		response.Output = t.items
 	}
@@ -235,7 +237,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error {
 	var failure *model.Failure
 	if errors.As(err, &failure) {
-		c.Charge(failure.Usage)
+		c.charge(failure.Usage)
 	}
 	if !t.broken() {
 		t.drop()
@@ -249,7 +251,7 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 	t.settle()
 	recorded := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: t.items}, took, t.speaking)
 	if recorded == nil && failure != nil && failure.Temporary() {
-		if recorded = c.recordBreak(failure); recorded == nil {
+		if recorded = c.recordRetry(failure, 0); recorded == nil {
 			return nil
 		}
 	}
@@ -314,15 +316,22 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	return c.notStuck()
 }
 
+// How often in a row a call may fail before that is pointed out, and before it ends
+// the run.
+const (
+	stuckWarning = 3
+	stuckEnd     = 5
+)
+
 func (c *Conversation) notStuck() error {
 	switch {
-	case c.repeats.count >= tools.StuckEnd:
+	case c.repeats.count >= stuckEnd:
 		return outcome.Stopf(outcome.ModelFailed, "stuck_loop",
 			"The model made the same failing call of %s %d times in a row; see the transcript for why it failed.", c.repeats.call.Name, c.repeats.count)
-	case c.repeats.count >= tools.StuckWarning && !c.repeats.told:
+	case c.repeats.count >= stuckWarning && !c.repeats.told:
 		c.repeats.told = true
 		return c.Tell(fmt.Sprintf("You have made the same call of %s %d times in a row, and it failed each time in the same way. "+
-			"Read its output again and do something different; after %d the run is ended.", c.repeats.call.Name, c.repeats.count, tools.StuckEnd))
+			"Read its output again and do something different; after %d the run is ended.", c.repeats.call.Name, c.repeats.count, stuckEnd))
 	}
 	return nil
 }
@@ -330,7 +339,6 @@ func (c *Conversation) notStuck() error {
 // repeats follows the same failing call from answer to answer: a model can
 // learn only from one to the next, so that one answer counts once.
 type repeats struct {
-	tools.Streak
 	call  tools.Call // the last one
 	count int        // how often in a row it failed
 	told  bool
@@ -342,8 +350,15 @@ func (r *repeats) see(calls []tools.Call, results []tools.Result) {
 		if failed && i > 0 && results[i-1].Failed && sameCall(calls[i-1], call) {
 			continue
 		}
-		r.call, r.count = call, r.Add(call, failed)
-		r.told = r.told && r.count > 1
+		switch {
+		case !failed:
+			r.count = 0
+		case sameCall(r.call, call):
+			r.count++
+		default:
+			r.count = 1
+		}
+		r.call, r.told = call, r.told && r.count > 1
 	}
 }
 

@@ -40,7 +40,7 @@ func (b *toolbox) dispatcher(observer tools.Observer) *tools.Dispatcher {
 		b.tool(tools.Spec{Name: "read_file", Parameters: object}),
 		b.tool(tools.Spec{Name: "broken", Parameters: object}),
 		b.tool(tools.Spec{Name: "view_image", Parameters: object}),
-		b.tool(tools.Spec{Name: "apply", Grammar: new(tools.Grammar)}),
+		b.tool(tools.Spec{Name: "apply", Grammar: "start: /x/"}),
 		b.tool(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}),
 		b.tool(tools.Spec{Name: "shell", Builtin: "shell"}),
 	)}
@@ -264,7 +264,7 @@ turns:
 func TestDefinitions(t *testing.T) {
 	definitions, err := agent.Definitions([]tools.Spec{
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
-		{Name: "write", Description: "Writes.", Grammar: &tools.Grammar{Syntax: "lark", Definition: "start: /<x>/"}},
+		{Name: "write", Description: "Writes.", Grammar: "start: /<x>/"},
 		{Name: "apply_patch", Builtin: "apply_patch"},
 		{Name: "shell", Builtin: "shell"},
 		{Name: "shell", Builtin: "local_shell"},

@@ -43,50 +43,46 @@ func (c *Conversation) budgets() []budget {
 	if l.Time > 0 {
 		elapsed = time.Since(l.Began)
 	}
-	tokens := spent.Usage.Total()
 	all := []budget{
-		{
-			reason: "turns", key: "limits.turns", used: float64(spent.Turns), limit: float64(l.Turns), last: l.Turns-spent.Turns <= 1,
-			amount: fmt.Sprintf("%d of %d turns are used", spent.Turns, l.Turns), left: fmt.Sprintf("%d turns", l.Turns-spent.Turns),
-		},
-		{
-			reason: "tool_calls", key: "limits.tool_calls", used: float64(spent.Calls), limit: float64(l.Calls),
-			amount: fmt.Sprintf("%d of %d tool calls are used", spent.Calls, l.Calls), left: fmt.Sprintf("%d tool calls", l.Calls-spent.Calls),
-		},
-		{
-			reason: "tokens", key: "limits.tokens", used: float64(tokens), limit: float64(l.Tokens),
-			amount: fmt.Sprintf("%d of %d tokens are used", tokens, l.Tokens), left: fmt.Sprintf("%d tokens", l.Tokens-tokens),
-		},
-		{
-			reason: "cost", key: "limits.cost_usd", used: cost, limit: l.CostUSD,
-			amount: fmt.Sprintf("%.4f of %.4f US dollars are used", cost, l.CostUSD), left: fmt.Sprintf("%.4f US dollars", l.CostUSD-cost),
-		},
+		budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, l.Turns),
+		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, l.Calls),
+		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), l.Tokens),
+		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, l.CostUSD),
 		{
 			reason: "time", key: "limits.time", used: float64(elapsed), limit: float64(l.Time),
 			amount: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), left: (l.Time - elapsed).Round(time.Second).String(),
 		},
 	}
+	all[0].last = l.Turns-spent.Turns <= 1
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
+}
+
+// budgetOf is a limit on how many of a unit there are; verb is how fmt writes a number
+// of them.
+func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, limit N) budget {
+	return budget{
+		reason: reason, key: key, used: float64(used), limit: float64(limit),
+		amount: fmt.Sprintf(verb+" of "+verb+" "+unit+" are used", used, limit), left: fmt.Sprintf(verb+" "+unit, limit-used),
+	}
 }
 
 func (b budget) isLast() bool { return b.last || b.used >= lastAt*b.limit }
 
-func (b budget) exceeded() *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason,
-		"The agent was stopped before it was done: %s; raise %s or give a smaller task.", b.amount, b.key)
+// ends is the end of a run by the budget. happened ends in how much of it is used.
+func (b budget) ends(happened string) *outcome.Stop {
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.amount, b.key)
 }
 
 // nearlyExceeded is the end after a last turn in which the agent did not finish.
-func (b *budget) nearlyExceeded() *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason,
-		"The agent did not finish in its last turn, which it got when %s; raise %s or give a smaller task.", b.amount, b.key)
+func (b budget) nearlyExceeded() *outcome.Stop {
+	return b.ends("The agent did not finish in its last turn, which it got when")
 }
 
 // withinLimits is the hard stop.
 func (c *Conversation) withinLimits() error {
 	for _, b := range c.budgets() {
 		if b.used >= b.limit {
-			return b.exceeded()
+			return b.ends("The agent was stopped before it was done:")
 		}
 	}
 	return nil
@@ -114,8 +110,7 @@ func (c *Conversation) lastBudget() *budget {
 func (c *Conversation) NearlySpent() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastAt*b.limit {
-			return outcome.Stopf(outcome.BudgetExceeded, b.reason,
-				"The agent has ended and gets no further turn to mend what is left, since %s; raise %s or give a smaller task.", b.amount, b.key)
+			return b.ends("The agent has ended and gets no further turn to mend what is left, since")
 		}
 	}
 	return nil
@@ -145,9 +140,9 @@ func (c *Conversation) tellBudgets() (*budget, error) {
 			continue
 		}
 		left = append(left, fmt.Sprintf("%s (%s)", b.left, b.key))
-		if !c.told[b.reason] {
+		if !slices.Contains(c.told, b.reason) {
 			news = true
-			c.tell(b.reason)
+			c.told = append(c.told, b.reason)
 		}
 	}
 	if !news {
@@ -155,11 +150,4 @@ func (c *Conversation) tellBudgets() (*budget, error) {
 	}
 	return nil, c.Tell(budgetWords + strings.Join(left, ", ") +
 		". Finish what is begun, check it, and end with your summary; begin nothing new.")
-}
-
-func (c *Conversation) tell(reason string) {
-	if c.told == nil {
-		c.told = map[string]bool{}
-	}
-	c.told[reason] = true
 }

@@ -73,7 +73,8 @@ func (c *Conversation) fit(ctx context.Context) error {
 	if c.Window <= 0 || len(c.history) == c.pinned || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
 		return nil
 	}
-	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary} {
+	trim := func(context.Context) (*compaction, error) { return c.byTrimming(int64(trimTo * float64(c.Window))) }
+	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary, trim} {
 		found, err := compact(ctx)
 		if err != nil {
 			return err
@@ -82,14 +83,8 @@ func (c *Conversation) fit(ctx context.Context) error {
 			return c.adopt(found, reasonWindow)
 		}
 	}
-	found, err := c.byTrimming(int64(trimTo * float64(c.Window)))
-	if err != nil {
-		return err
-	}
-	if found == nil { // sent as it is; if the API refuses it, shrink is next
-		found = &compaction{method: "trimming", items: c.history, before: c.tokens()}
-	}
-	return c.adopt(found, reasonWindow)
+	// It is sent as it is; if the API refuses it, shrink is next.
+	return c.adopt(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
 // overflowLimit is how often in a row a request that is too long is made
@@ -160,7 +155,7 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 		c.noOwn = true
 		return nil, nil
 	}
-	c.Charge(response.Usage)
+	c.charge(response.Usage)
 	items := slices.Clone(c.history[:c.pinned])
 	for _, item := range response.Output {
 		if !c.repeatsBeginning(item) {

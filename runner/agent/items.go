@@ -84,6 +84,19 @@ type approvalResponse struct {
 	Reason  string `json:"reason"`
 }
 
+// outputsOf are what answers calls, in their order, each by its result.
+func outputsOf(calls []tools.Call, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, 0, len(calls))
+	for n, call := range calls {
+		raw, err := outputOf(call, result(n, call))
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, raw)
+	}
+	return items, nil
+}
+
 func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 	switch call.Form {
 	case tools.Operation:
@@ -154,4 +167,53 @@ func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, 
 		return nil, err
 	}
 	return model.Encode(callOutput{call.ID, "local_shell_call_output", call.ID, string(written), status})
+}
+
+// definition is that of a tool in wire form.
+type definition struct {
+	Type        string          `json:"type"` // function, custom or that of a built-in tool
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`      // of a function
+	Parameters  json.RawMessage `json:"parameters,omitempty"`  // of a function
+	Format      *customFormat   `json:"format,omitempty"`      // of a custom tool
+	Environment *environment    `json:"environment,omitempty"` // of a built-in tool
+}
+
+// environment is where a shell runs.
+type environment struct {
+	Type string `json:"type"`
+}
+
+// environments are of the built-in tools that need to be told that they run here.
+var environments = map[string]*environment{"shell": {"local"}}
+
+type customFormat struct {
+	Type       string `json:"type"`
+	Syntax     string `json:"syntax"`
+	Definition string `json:"definition"`
+}
+
+// Definitions are the specs in the form in which a request carries them.
+func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
+	definitions := make([]json.RawMessage, 0, len(specs))
+	for _, spec := range specs {
+		raw, err := model.Encode(definitionOf(spec))
+		if err != nil {
+			return nil, err
+		}
+		definitions = append(definitions, raw)
+	}
+	return definitions, nil
+}
+
+func definitionOf(spec tools.Spec) definition {
+	switch {
+	case spec.Builtin != "":
+		return definition{Type: spec.Builtin, Environment: environments[spec.Builtin]}
+	case spec.Grammar != "":
+		format := &customFormat{"grammar", "lark", spec.Grammar}
+		return definition{Type: "custom", Name: spec.Name, Description: spec.Description, Format: format}
+	}
+	return definition{Type: "function", Name: spec.Name, Description: spec.Description, Strict: new(bool), Parameters: spec.Parameters}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -138,24 +139,18 @@ func (b Briefing) limits() string {
 }
 
 func (b Briefing) guides() string {
-	var s strings.Builder
-	s.WriteString("The repository's own instructions for agents, as they stand in the base commit:\n\n")
-	for i, guide := range b.Guides {
-		if i > 0 {
-			s.WriteString("\n\n")
-		}
-		s.WriteString(fence("file", guide.Path, guide.Text))
+	parts := []string{"The repository's own instructions for agents, as they stand in the base commit:"}
+	for _, guide := range b.Guides {
+		part := fence("file", guide.Path, guide.Text)
 		if guide.Left > 0 {
-			fmt.Fprintf(&s, "\n%d more bytes of %s are left out here; read the file for them.", guide.Left, guide.Path)
+			part += fmt.Sprintf("\n%d more bytes of %s are left out here; read the file for them.", guide.Left, guide.Path)
 		}
+		parts = append(parts, part)
 	}
 	if len(b.Further) > 0 {
-		if len(b.Guides) > 0 {
-			s.WriteString("\n\n")
-		}
-		fmt.Fprintf(&s, "These hold for the folders that they are in; read one before you change files there:%s", list(b.Further))
+		parts = append(parts, "These hold for the folders that they are in; read one before you change files there:"+list(b.Further))
 	}
-	return s.String()
+	return strings.Join(parts, "\n\n")
 }
 
 func (b Briefing) task() string {
@@ -237,14 +232,9 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 }
 
 func foldersTo(dir string) []string {
-	folders := []string{"."}
-	if dir = path.Clean(dir); dir == "." {
-		return folders
-	}
-	for i, r := range dir + "/" {
-		if r == '/' {
-			folders = append(folders, (dir + "/")[:i])
-		}
+	folders := []string{path.Clean(dir)}
+	for folders[0] != "." {
+		folders = slices.Insert(folders, 0, path.Dir(folders[0]))
 	}
 	return folders
 }

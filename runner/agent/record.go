@@ -109,11 +109,20 @@ func usageOf(f *model.Failure) *transcript.Usage {
 	return &usage
 }
 
-// recordBreak writes that an answer broke off and the run goes on from what
-// stays of it.
-func (c *Conversation) recordBreak(f *model.Failure) error {
+// Retried counts and writes that a request failed and is sent again after a pause.
+func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
+	c.charge(f.Usage)
+	if err := c.recordRetry(f, wait); err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	return nil
+}
+
+// recordRetry writes that a request is sent again after a pause, or that an answer
+// broke off and the run goes on from what stays of it.
+func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 	_, err := c.Log.Append(transcript.TypeModelRetry, transcript.ModelRetry{
-		Turn: c.spent.Turns, Attempt: max(f.Attempts, 1), Error: f.Error(), Data: string(f.Data), Usage: usageOf(f),
+		Turn: c.spent.Turns, Attempt: max(f.Attempts, 1), Error: f.Error(), Wait: wait.Seconds(), Data: string(f.Data), Usage: usageOf(f),
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,18 +22,13 @@ type Past struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
 
-	position
-	spent    Spent
-	numbered int
-	said     string
-	lastTold string // in the last request: that the turn is the last
-	ended    bool   // the model has said its last words, and nobody has answered
-	settings json.RawMessage
-	open     []tools.Call      // of the last answer, without an output in the history
-	handed   int               // of these, the first ones, which the tools were to run
-	unrun    string            // why those behind them were not
-	denials  []json.RawMessage // that the last answer is owed too
-	aside    []json.RawMessage // outputs of calls in an answer that was to be words alone
+	state
+	ended   bool              // the model has said its last words, and nobody has answered
+	open    []tools.Call      // of the last answer, without an output in the history
+	handed  int               // of these, the first ones, which the tools were to run
+	unrun   string            // why those behind them were not
+	denials []json.RawMessage // that the last answer is owed too
+	aside   []json.RawMessage // outputs of calls in an answer that was to be words alone
 	// beforeOrder is the conversation as it was when a summary was ordered, until that
 	// summary replaces it; nil where none was ordered.
 	beforeOrder *position
@@ -52,10 +48,10 @@ func (p *Past) Turns() int { return p.spent.Turns }
 // Ended says that the agent had ended by itself, with its last words.
 func (p *Past) Ended() (string, bool) { return p.said, p.ended }
 
-// Told says whether an item that the runner put into the conversation has these
-// words.
-func (p *Past) Told(is func(item json.RawMessage) bool) bool {
-	return slices.ContainsFunc(p.history, is)
+// Has says whether an item of the conversation has these words, of which none is
+// escaped in JSON.
+func (p *Past) Has(words string) bool {
+	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(words)) })
 }
 
 // Take adds the next event. Types that are not of the conversation are skipped.
@@ -110,7 +106,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
 	if d.Settings != nil {
-		p.settings = d.Settings
+		p.recorded = d.Settings
 	}
 	p.ended = p.ended && d.Aside && p.beforeOrder == nil // a summary is asked for before a turn
 	p.lastTold = lastTold(d.Input)
@@ -165,7 +161,9 @@ func (p *Past) response(d transcript.ModelResponse) error {
 		return err
 	}
 	if d.Aside {
-		return p.refuse(said.calls)
+		refuse := func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) }
+		p.aside, err = outputsOf(said.calls, refuse)
+		return err
 	}
 	p.owe(said)
 	return nil
@@ -194,18 +192,6 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 	return said, nil
 }
 
-// refuse answers the calls of an answer that was to be words alone.
-func (p *Past) refuse(calls []tools.Call) error {
-	for _, call := range calls {
-		raw, err := outputOf(call, tools.Refuse(speakingWords))
-		if err != nil {
-			return err
-		}
-		p.aside = append(p.aside, raw)
-	}
-	return nil
-}
-
 // owe takes what an answer asks for and says.
 func (p *Past) owe(said answer) {
 	if text := said.text(); text != "" {
@@ -231,13 +217,12 @@ func (p *Past) compaction(d transcript.Compaction) error {
 // used by then. begin is how many items at its start stay word for word. What its
 // last answer asked for is finished by Resume.
 func (c *Conversation) Restore(p *Past, used model.Usage, begin int) {
-	c.position, c.pinned = p.position, min(begin, len(p.history))
-	c.spent, c.numbered, c.said, c.recorded = p.spent, p.numbered, p.said, p.settings
+	c.state, c.pinned = p.state, min(begin, len(p.history))
 	c.spent.Usage = used
-	if len(p.open)+len(p.denials) > 0 { // the answer to it is there, and waits for outputs
-		c.lastTold = p.lastTold
+	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
+		c.lastTold = ""
 	}
-	c.Settings.Stored = c.Settings.Stored && stored(p.settings)
+	c.Settings.Stored = c.Settings.Stored && stored(p.recorded)
 	c.Add(p.aside...)
 }
 
@@ -296,14 +281,11 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for i, result := range c.Tools.Dispatch(ctx, fresh) {
 		results[fresh[i].Number] = result
 	}
-	for _, call := range p.open {
-		raw, err := outputOf(call, results[call.Number])
-		if err != nil {
-			return err
-		}
-		c.Add(raw)
+	outputs, err := outputsOf(p.open, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
+	if err != nil {
+		return err
 	}
-	c.Add(p.denials...)
+	c.Add(append(outputs, p.denials...)...)
 	p.open, p.denials = nil, nil
 	return ctx.Err()
 }

@@ -12,7 +12,6 @@ import (
 // itemKind is what trimming must know of an item.
 type itemKind struct {
 	Type   string `json:"type"`
-	Role   string `json:"role"`
 	CallID string `json:"call_id"`
 }
 

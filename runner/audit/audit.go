@@ -25,10 +25,8 @@ type Difference struct {
 	Replayed string
 }
 
-// Differences are those that were found.
 type Differences []Difference
 
-// note notes a point, if it differs.
 func (d *Differences) note(what, recorded, replayed string) {
 	if recorded != replayed {
 		*d = append(*d, Difference{What: what, Recorded: recorded, Replayed: replayed})
@@ -42,7 +40,6 @@ type Record struct {
 	Job *job.Job // with the limits that it had last
 }
 
-// Replay is what a replay of a run came to.
 type Replay struct {
 	Stop   *outcome.Stop
 	Base   string // tree of the base commit

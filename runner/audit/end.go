@@ -16,14 +16,11 @@ var (
 // workEnd is how a recorded run ended, where publishing it is left out, which no
 // replay does.
 func (r Record) workEnd() string {
-	end := outcome.Outcome(r.Finished.Outcome)
-	switch {
-	case end == outcome.Changed, end == outcome.VerifyFailed:
-		return string(end)
-	case end == outcome.NoChanges && slices.Contains(publishedBefore, r.Finished.Reason) && r.hasChange():
+	end := outcome.Stop{Outcome: outcome.Outcome(r.Finished.Outcome), Reason: r.Finished.Reason}
+	if end.Outcome == outcome.NoChanges && slices.Contains(publishedBefore, end.Reason) && r.hasChange() {
 		return string(r.outcomeOfWork())
 	}
-	return r.Finished.Outcome + "/" + r.Finished.Reason
+	return endInWords(&end)
 }
 
 // outcomeOfWork is the outcome that the recorded change and checks make.
@@ -80,7 +77,7 @@ func (r Record) follows() outcome.Outcome {
 	return end
 }
 
-// endInWords is an end as workEnd tells it.
+// endInWords leaves out of an end how a change was published.
 func endInWords(stop *outcome.Stop) string {
 	if stop.Outcome == outcome.Changed || stop.Outcome == outcome.VerifyFailed {
 		return string(stop.Outcome)

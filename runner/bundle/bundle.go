@@ -128,7 +128,6 @@ func (b Bundle) draftOnBudget() bool {
 	return made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentBudgets, b.View.Finished.Reason)
 }
 
-// base is the commit that the change is on.
 func (b Bundle) base() string {
 	if b.View.Change != nil && b.View.Change.BaseSHA != "" {
 		return b.View.Change.BaseSHA

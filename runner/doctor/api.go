@@ -66,7 +66,6 @@ func withoutPassword(address string) string {
 	return u.String()
 }
 
-// Model says how the model would be asked.
 type Model struct {
 	Name    string `json:"name"`
 	BaseURL string `json:"base_url"`

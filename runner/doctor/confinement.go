@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
-// Confinement says how commands would be confined.
 type Confinement struct {
 	Sandbox   string            `json:"sandbox"` // policy.sandbox as it is configured
 	Network   string            `json:"network"`

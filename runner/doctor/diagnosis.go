@@ -34,7 +34,6 @@ type Problem struct {
 	Remedy   string `json:"remedy,omitempty"`
 }
 
-// The severities.
 const (
 	severityError   = "error"
 	severityWarning = "warning"
@@ -53,7 +52,6 @@ func (d *Diagnosis) note(about, message, remedy string) {
 	d.Problems = append(d.Problems, Problem{about, severityWarning, message, remedy})
 }
 
-// Options say what is looked at.
 type Options struct {
 	Dir      string // the checkout, or a folder; empty is the current one
 	Environ  []string
@@ -66,7 +64,8 @@ type Options struct {
 
 // Diagnose looks at this machine as a run in the folder would.
 func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
-	d := &Diagnosis{Version: 1, AgentCI: o.Version, System: systemName(), Problems: []Problem{}}
+	system := strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + sandbox.Kernel())
+	d := &Diagnosis{Version: 1, AgentCI: o.Version, System: system, Problems: []Problem{}}
 	p, err := d.prepare(ctx, sandboxcommand.Options{Dir: o.Dir, Environ: o.Environ, Reserved: o.Reserved})
 	if err != nil {
 		return nil, err
@@ -96,8 +95,4 @@ func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*san
 		return sandboxcommand.Prepare(ctx, o.BuiltIn())
 	}
 	return p, err
-}
-
-func systemName() string {
-	return strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + sandbox.Kernel())
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
-// Git is what there is of git and of a checkout.
 type Git struct {
 	Path        string   `json:"path,omitempty"`
 	Version     string   `json:"version,omitempty"`

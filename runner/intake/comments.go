@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
@@ -61,13 +62,13 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 
 func (s *Source) warnOfComments(ref job.Issue, more, untrusted, late int) {
 	if more > 0 {
-		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", counted(more, "comment"), ref, forge.MaxComments)
+		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.Counted(more, "comment"), ref, forge.MaxComments)
 	}
 	if untrusted > 0 {
-		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", counted(untrusted, "comment"), ref)
+		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", outcome.Counted(untrusted, "comment"), ref)
 	}
 	if late > 0 {
-		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after it was asked for.", counted(late, "comment"), ref)
+		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after it was asked for.", outcome.Counted(late, "comment"), ref)
 	}
 }
 

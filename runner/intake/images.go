@@ -50,8 +50,8 @@ func (s *Source) Images(ctx context.Context, t Task) (images []agent.Image, miss
 		images = append(images, image)
 	}
 	if left > 0 {
-		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", counted(left, "image"), mostImages)
-		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", counted(left, "image"), mostImages))
+		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.Counted(left, "image"), mostImages)
+		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.Counted(left, "image"), mostImages))
 	}
 	return images, missing
 }
@@ -69,7 +69,6 @@ type fetched struct {
 	err     error
 }
 
-// fetchImages gets the images side by side.
 func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetched {
 	ctx, cancel := context.WithTimeout(ctx, imagesTime)
 	defer cancel()

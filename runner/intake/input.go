@@ -54,16 +54,9 @@ func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 	t.Text = text
 	if removed.Add(more); removed.Any() {
 		s.Record.Warn("hidden_text", "%s held what its page does not show, which was removed: %s, %s.", where,
-			counted(removed.Characters, "invisible character"), counted(removed.Comments, "HTML comment"))
+			outcome.Counted(removed.Characters, "invisible character"), outcome.Counted(removed.Comments, "HTML comment"))
 	}
 	return t, nil
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // readIssue reads an issue that can be worked on, what who counts wrote below it,

@@ -71,7 +71,6 @@ func FindPullRequest(ctx context.Context, in forge.Repository, branch, base stri
 	return pull, ForgeFailure("The pull requests of "+in.Name()+" cannot be listed", err)
 }
 
-// ReadPullRequest reads a pull request by its number.
 func ReadPullRequest(ctx context.Context, in forge.Repository, number int) (*forge.PullRequest, error) {
 	pull, err := in.PullRequest(ctx, number)
 	return pull, ForgeFailure(fmt.Sprintf("Pull request #%d cannot be read", number), err)

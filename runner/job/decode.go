@@ -53,7 +53,6 @@ func (d *decoder) complainAt(at place, path, message, suggestion string) {
 	d.report.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
 }
 
-// top merges a mapping of top-level keys.
 func (d *decoder) top(node *yaml.Node) {
 	d.value(root(), "", node, reflect.ValueOf(d.job).Elem())
 }
@@ -72,13 +71,7 @@ func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value
 		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, text: d.text,
 		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, length: d.length,
 	}[k.kind]
-	if !decode(k, path, node, into) {
-		return false
-	}
-	if k.unsupported && !reflect.DeepEqual(into.Interface(), k.defaultValue().Interface()) {
-		return d.complain(path, node, "is not supported yet; leave it out")
-	}
-	return true
+	return decode(k, path, node, into)
 }
 
 // unwanted names what YAML allows and a job file doesn't.
@@ -124,7 +117,6 @@ func (d *decoder) requireKeys(k *key, path string, node *yaml.Node, seen map[str
 	}
 }
 
-// entry merges one key of the group k.
 func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[string]*yaml.Node, into reflect.Value) {
 	if !d.fresh(path, name, node, seen) {
 		return

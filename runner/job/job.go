@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"time"
 )
 
 // Job is a job after all layers were merged and defaults filled in. It marshals
@@ -192,4 +193,21 @@ func (j *Job) Key(prompt string) string {
 	}
 	sum := sha256.Sum256([]byte(prompt))
 	return "prompt-" + hex.EncodeToString(sum[:4])
+}
+
+// Duration is a length of time, written as text: "90s", "10m", "1h30m".
+type Duration time.Duration
+
+// String is the duration as the time package writes it, "10m0s".
+func (d Duration) String() string { return time.Duration(d).String() }
+
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("parse duration %q: %w", text, err)
+	}
+	*d = Duration(parsed)
+	return nil
 }

@@ -96,7 +96,6 @@ func kindOf(typ reflect.Type) kind {
 	}[typ.Kind()]
 }
 
-// join is the path of the key name below path.
 func join(path, name string) string {
 	if path == "" {
 		return name

@@ -20,7 +20,7 @@ func ValidateBranch(name string) error {
 		return errors.New("must not begin with -")
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
 		return errors.New("must be a branch's short name")
-	case isObjectID(name):
+	case whole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub refuses what reads as a SHA-1 or SHA-256
 		return errors.New("must not look like a commit's SHA")
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return errors.New("must not contain .. or @{")
@@ -41,15 +41,6 @@ func isForbiddenInRef(r rune) bool {
 	return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
 }
 
-// isObjectID tells the names that GitHub refuses because they read as a SHA-1
-// or SHA-256.
-func isObjectID(name string) bool {
-	if len(name) != 40 && len(name) != 64 {
-		return false
-	}
-	return strings.Trim(strings.ToLower(name), "0123456789abcdef") == ""
-}
-
 // ValidateKey says what keeps name from being a task key: one part of a branch
 // name, at most 100 bytes, so that it can name files as well.
 func ValidateKey(name string) error {
@@ -68,7 +59,6 @@ const (
 	repositoryPattern = ownerPattern + `/[A-Za-z0-9._-]{1,100}`
 )
 
-// ValidateRepository says what keeps name from being OWNER/REPO.
 func ValidateRepository(name string) error {
 	_, repository, _ := strings.Cut(name, "/")
 	if !whole(repositoryPattern).MatchString(name) || repository == "." || repository == ".." {
@@ -77,7 +67,6 @@ func ValidateRepository(name string) error {
 	return nil
 }
 
-// Issue is an issue of a repository on the forge.
 type Issue struct {
 	Repository string // OWNER/REPO; empty for the repository of the run
 	Number     int

@@ -18,15 +18,10 @@ import (
 // bounds depth itself, and what is no known key is not walked.
 const MaxSize = 1 << 20
 
-// syntaxError is what keeps data from being one YAML document, and where.
-type syntaxError struct {
-	line, column int
-	message      string
-}
-
-// parse reads the one document in data. It is nil for a file without any. With
-// a second document the error comes beside the first.
-func parse(data []byte) (*yaml.Node, *syntaxError) {
+// parse reads the one document in data. It is nil for a file without any. What keeps
+// data from being one is a problem without a file; with a second document it comes
+// beside the first.
+func parse(data []byte) (*yaml.Node, *Problem) {
 	if unfit := checkText(data); unfit != nil {
 		return nil, unfit
 	}
@@ -35,7 +30,7 @@ func parse(data []byte) (*yaml.Node, *syntaxError) {
 		return nil, locate(data, err)
 	}
 	if second != nil {
-		return first.Content[0], &syntaxError{second.Line, second.Column, "holds a second document from here on; a job is one document"}
+		return first.Content[0], &Problem{Line: second.Line, Column: second.Column, Message: "holds a second document from here on; a job is one document"}
 	}
 	if first == nil {
 		return nil, nil
@@ -59,21 +54,21 @@ func documents(data []byte) (first, second *yaml.Node, err error) {
 }
 
 // checkText refuses what is no text, before a parser sees it.
-func checkText(data []byte) *syntaxError {
+func checkText(data []byte) *Problem {
 	if len(data) > MaxSize {
-		return &syntaxError{1, 1, fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
+		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
 	}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
-		return &syntaxError{1, 1, "begins with a byte order mark; save it as UTF-8 without one"}
+		return &Problem{Line: 1, Column: 1, Message: "begins with a byte order mark; save it as UTF-8 without one"}
 	}
 	line, column := 1, 1
 	for rest := data; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size == 1 {
-			return &syntaxError{line, column, "is not UTF-8 from here on"}
+			return &Problem{Line: line, Column: column, Message: "is not UTF-8 from here on"}
 		}
 		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
-			return &syntaxError{line, column, fmt.Sprintf("holds the control character %U; write it as an escape in double quotes", r)}
+			return &Problem{Line: line, Column: column, Message: fmt.Sprintf("holds the control character %U; write it as an escape in double quotes", r)}
 		}
 		column++
 		if r == '\n' {
@@ -92,7 +87,7 @@ var (
 // locate finds the place of a syntax error. The parser gives a line at best,
 // and often that of the construct around it; the first line without which the
 // text parses is nearer.
-func locate(data []byte, err error) *syntaxError {
+func locate(data []byte, err error) *Problem {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	said := parserPrefix.FindStringSubmatch(err.Error())
 	line := firstFailing(data)
@@ -102,13 +97,13 @@ func locate(data []byte, err error) *syntaxError {
 	line = min(max(line, 1), len(lines))
 	at := lines[line-1]
 	if tabIndent.Match(at) {
-		return &syntaxError{line, bytes.IndexByte(at, '\t') + 1, "is not YAML: a tab indents this line; use blanks"}
+		return &Problem{Line: line, Column: bytes.IndexByte(at, '\t') + 1, Message: "is not YAML: a tab indents this line; use blanks"}
 	}
 	column := len(at) - len(bytes.TrimLeft(at, " ")) + 1
 	if begin := bytes.Index(at, []byte("*.")); begin >= 0 && (begin == 0 || bytes.IndexByte([]byte(" [,\t"), at[begin-1]) >= 0) {
-		return &syntaxError{line, begin + 1, "is not YAML: what begins with * has to be in quotes"}
+		return &Problem{Line: line, Column: begin + 1, Message: "is not YAML: what begins with * has to be in quotes"}
 	}
-	return &syntaxError{line, column, "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
+	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
 }
 
 // firstFailing is the number of the line that follows the longest run of lines

@@ -43,7 +43,6 @@ func (p Problem) String() string {
 // lines. It is the error of [Load].
 type Problems []Problem
 
-// Error is one problem on a line.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -78,7 +77,6 @@ func (r report) mentions(name string) bool {
 	return false
 }
 
-// problems are those found so far, in order, cut to maxProblems.
 func (r report) problems() Problems {
 	var all Problems
 	for _, found := range r {
@@ -108,7 +106,6 @@ func printable(text string) string {
 	return cut
 }
 
-// shorten cuts text to at most limit characters.
 func shorten(text string, limit int) string {
 	count := 0
 	for i := range text {

@@ -18,7 +18,7 @@ type rule struct {
 	required    bool // must be written wherever its group is
 	filled      bool // may not be empty text
 	scalars     bool // numbers and truth values count as text, as they are written
-	unsupported bool // only the default may be written
+	unsupported bool // a mapping of which only the empty one may be written
 }
 
 // span is what a number may be, both ends included.

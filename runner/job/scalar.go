@@ -42,7 +42,6 @@ func describeNode(node *yaml.Node) string {
 	}
 }
 
-// wrongType complains that node is no value for k.
 func (d *decoder) wrongType(k *key, path string, node *yaml.Node) bool {
 	message := "must be " + k.kind.describe()
 	if k.example != "" {

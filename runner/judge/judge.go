@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Case is a change that is judged, and by what.
 type Case struct {
 	Record *record.Record // which has the change as a patch, and knows the secrets
 	Job    *job.Job
@@ -68,7 +67,6 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
 }
 
-// Verdict is the policy's judgement of what a change touches.
 func Verdict(p job.Policy, change *gitops.ChangeSet) (policy.Verdict, error) {
 	treat := map[policy.Concern]policy.Treatment{}
 	for concern, treatment := range map[policy.Concern]string{

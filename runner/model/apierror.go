@@ -136,27 +136,23 @@ var statusKinds = map[int]Kind{
 var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
 func apiFailure(status int, code, message string) *Failure {
-	f := &Failure{Status: status, Code: code, Message: message, Kind: InvalidRequest, RetryAfter: tryAgainIn(message)}
-	if kind, known := codeKinds[code]; known {
-		f.Kind = kind
-		return f
+	return &Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: tryAgainIn(message)}
+}
+
+func kindOf(status int, code, message string) Kind {
+	switch {
+	case codeKinds[code] != "":
+		return codeKinds[code]
+	case (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id"):
+		return HistoryGone
+	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):
+		return ContextLength
+	case statusKinds[status] != "":
+		return statusKinds[status]
+	case status >= 500 || status == 0:
+		return ServerError
 	}
-	if (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id") {
-		f.Kind = HistoryGone
-		return f
-	}
-	if (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message) {
-		f.Kind = ContextLength
-		return f
-	}
-	if kind, known := statusKinds[status]; known {
-		f.Kind = kind
-		return f
-	}
-	if status >= 500 || status == 0 {
-		f.Kind = ServerError
-	}
-	return f
+	return InvalidRequest
 }
 
 // retryAfter reads Retry-After in seconds or as a date (RFC 9110, section

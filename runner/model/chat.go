@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
 // Chat is the Chat Completions API, for endpoints that have nothing else. The
@@ -66,15 +63,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange(ctx, c.idle,
-		func(ctx context.Context) (*http.Response, error) { return c.send(ctx, raw) },
-		func(sent *http.Response, alive func()) (*Response, error) {
-			if inOnePiece(r, sent) {
-				return readWholeChat(sent.Body, observe)
-			}
-			return readChatStream(ssestream.NewDecoder(sent), observe, alive)
-		})
-	return weighed(answer, err, raw)
+	return exchange(ctx, c.idle, c.send, raw, r.Settings.Whole, &chatAnswer{observe: observe})
 }
 
 func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
@@ -156,8 +145,9 @@ type chatFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// chatAnswer grows by chunks.
+// chatAnswer grows by chunks, which it reads.
 type chatAnswer struct {
+	observe Observer
 	id      string
 	thought strings.Builder
 	text    strings.Builder
@@ -170,43 +160,26 @@ type chatAnswer struct {
 	usage   *wireUsage
 }
 
-func readChatStream(stream ssestream.Decoder, observe Observer, alive func()) (*Response, error) {
-	var a chatAnswer
-	for stream.Next() {
-		alive()
-		data := bytes.TrimSpace(stream.Event().Data)
-		if bytes.Equal(data, []byte("[DONE]")) {
-			break
-		}
-		if err := a.take(data, observe); err != nil {
-			return nil, err
-		}
-	}
-	if err := stream.Err(); err != nil {
-		return nil, requestFailure(err)
-	}
+func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
+
+func (a *chatAnswer) end() (*Response, error) {
 	if a.finish == "" {
 		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
 	}
-	return a.response(observe)
+	return a.response()
 }
 
-func readWholeChat(body io.Reader, observe Observer) (*Response, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, wholeLimit))
-	if err != nil {
-		return nil, requestFailure(err)
-	}
-	var a chatAnswer
-	if err := a.take(raw, observe); err != nil {
+func (a *chatAnswer) whole(raw []byte) (*Response, error) {
+	if err := a.take(raw); err != nil {
 		return nil, err
 	}
 	if a.finish == "" {
 		return nil, malformed("the answer has no finish_reason", nil, raw)
 	}
-	return a.response(observe)
+	return a.response()
 }
 
-func (a *chatAnswer) take(data []byte, observe Observer) error {
+func (a *chatAnswer) take(data []byte) error {
 	if a.bytes += len(data); a.bytes > wholeLimit {
 		return malformed("the answer is too long", nil, data)
 	}
@@ -217,38 +190,26 @@ func (a *chatAnswer) take(data []byte, observe Observer) error {
 	if chunk.Error != nil {
 		return apiFailure(0, chunk.Error.kind(), chunk.Error.Message)
 	}
-	if chunk.ID != "" {
-		a.id = chunk.ID
-	}
-	if u := chunk.Usage; u != nil {
-		a.usage = u
-	}
+	a.id, a.usage = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage)
 	if len(chunk.Choices) == 0 {
 		return nil
 	}
 	choice := chunk.Choices[0]
-	if choice.Finish != "" {
-		a.finish = choice.Finish
-	}
+	a.finish = cmp.Or(choice.Finish, a.finish)
 	for _, delta := range []chatDelta{choice.Delta, choice.Message} {
-		a.add(delta, observe)
+		a.add(delta)
 	}
 	return nil
 }
 
-func (a *chatAnswer) add(delta chatDelta, observe Observer) {
-	if delta.Content != "" {
-		observe.text(string(delta.Content))
-	}
+func (a *chatAnswer) add(delta chatDelta) {
 	a.thought.WriteString(delta.Thought)
 	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
 		at := a.callOf(piece)
 		call := &a.calls[at]
-		if piece.ID != "" {
-			call.ID = piece.ID
-		}
+		call.ID = cmp.Or(piece.ID, call.ID)
 		if len(piece.Extra) > 0 {
 			call.Extra = piece.Extra
 		}
@@ -278,7 +239,7 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 }
 
 // response is the answer as items of the Responses API.
-func (a *chatAnswer) response(observe Observer) (*Response, error) {
+func (a *chatAnswer) response() (*Response, error) {
 	if reason, cut := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[a.finish]; cut {
 		f := incomplete(reason)
 		f.Usage = a.usage.usage()
@@ -312,7 +273,7 @@ func (a *chatAnswer) response(observe Observer) (*Response, error) {
 			return nil, err
 		}
 		answer.Output = append(answer.Output, raw)
-		observe.item(raw)
+		a.observe.item(raw)
 	}
 	return answer, nil
 }

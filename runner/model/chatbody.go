@@ -31,12 +31,7 @@ type chatTool struct {
 
 type chatFormat struct {
 	Type   string         `json:"type"`
-	Schema chatJSONSchema `json:"json_schema"`
-}
-
-type chatJSONSchema struct {
-	Name   string          `json:"name"`
-	Schema json.RawMessage `json:"schema"`
+	Schema map[string]any `json:"json_schema"`
 }
 
 // chatMessage has text as its content or, for images, a list of chatPart.
@@ -49,13 +44,13 @@ type chatMessage struct {
 }
 
 type chatPart struct {
-	Type  string     `json:"type"`
-	Text  string     `json:"text,omitempty"`
-	Image *chatImage `json:"image_url,omitempty"`
+	Type  string            `json:"type"`
+	Text  string            `json:"text,omitempty"`
+	Image map[string]string `json:"image_url,omitempty"` // its url
 }
 
-type chatImage struct {
-	URL string `json:"url"`
+func imagePart(url string) chatPart {
+	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
 // chatRequest is the JSON of a request whose body for the Responses API would have
@@ -85,7 +80,7 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	if s.Text != nil {
 		b.Verbosity = s.Text.Verbosity
 		if s.Text.Format != nil {
-			b.Format = &chatFormat{"json_schema", chatJSONSchema{"output", s.Text.Format.Schema}}
+			b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 		}
 	}
 	return Encode(b)
@@ -205,7 +200,7 @@ func (i chatItem) output() (text string, images []chatPart) {
 	for _, part := range parts {
 		text += part.Text
 		if part.Image != "" {
-			images = append(images, chatPart{Type: "image_url", Image: &chatImage{part.Image}})
+			images = append(images, imagePart(part.Image))
 		}
 	}
 	if len(images) > 0 {
@@ -230,7 +225,7 @@ func (i chatItem) shown() any {
 	parts := make([]chatPart, 0, len(i.Content))
 	for _, part := range i.Content {
 		if part.Image != "" {
-			parts = append(parts, chatPart{Type: "image_url", Image: &chatImage{part.Image}})
+			parts = append(parts, imagePart(part.Image))
 			continue
 		}
 		parts = append(parts, chatPart{Type: "text", Text: part.Text})

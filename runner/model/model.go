@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // Settings are the parts of a request that stay the same for a whole run, so
@@ -79,7 +78,6 @@ func (u Usage) Total() int64 { return u.Input + u.Output }
 
 // Observer sees an answer while it comes. Each function may be nil.
 type Observer struct {
-	Text func(delta string) // a piece of the message to the user
 	// Item gets each output item as soon as it is whole, as it was sent; all of
 	// them in their order before the answer is returned.
 	Item func(item json.RawMessage)
@@ -97,31 +95,6 @@ func (o Observer) item(item json.RawMessage) {
 }
 
 func (o Observer) broken() bool { return o.Broken != nil && o.Broken() }
-
-func (o Observer) text(delta string) {
-	if o.Text != nil {
-		o.Text(delta)
-	}
-}
-
-// text is what the response says to the user.
-func (r *Response) text() string {
-	var text strings.Builder
-	for _, raw := range r.Output {
-		var item struct {
-			Content []struct {
-				Text string `json:"text"`
-			} `json:"content"`
-		}
-		if json.Unmarshal(raw, &item) != nil {
-			continue // items of other kinds have other contents
-		}
-		for _, part := range item.Content {
-			text.WriteString(part.Text)
-		}
-	}
-	return text.String()
-}
 
 // body is the JSON of a request; the order of its fields is the order on the
 // wire.

@@ -108,15 +108,7 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange(ctx, o.idle,
-		func(ctx context.Context) (*http.Response, error) { return o.send(ctx, raw) },
-		func(sent *http.Response, alive func()) (*Response, error) {
-			if inOnePiece(r, sent) {
-				return readWhole(sent.Body, observe)
-			}
-			return readStream(ssestream.NewDecoder(sent), observe, alive)
-		})
-	return weighed(answer, err, raw)
+	return exchange(ctx, o.idle, o.send, raw, r.Settings.Whole, &itemReader{observe: observe})
 }
 
 // send posts the bytes of a request and gives the answer unread.
@@ -129,29 +121,84 @@ func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	return sent, nil
 }
 
+// reader makes a response of an answer in the form of one of the APIs.
+type reader interface {
+	// event takes the next event of a stream. The last one may give the response.
+	event(data []byte) (*Response, error)
+	// end is what a stream comes to that ended without a response. A clean end of the
+	// connection says nothing of the answer.
+	end() (*Response, error)
+	// whole takes an answer that came in one piece.
+	whole(raw []byte) (*Response, error)
+}
+
 // exchange sends a request and reads its answer, as long as something comes
-// within idle.
+// within idle. whole says that the answer is asked for in one piece.
 func exchange(
 	ctx context.Context, idle time.Duration,
-	send func(context.Context) (*http.Response, error), read func(sent *http.Response, alive func()) (*Response, error),
+	send func(context.Context, []byte) (*http.Response, error), raw []byte, whole bool, read reader,
 ) (*Response, error) {
 	var answer *Response
 	err := watched(ctx, idle, func(ctx context.Context, alive func()) error {
-		sent, err := send(ctx)
+		sent, err := send(ctx, raw)
 		if err != nil {
 			return err
 		}
 		defer sent.Body.Close()
-		if page := pageIn(sent); page != nil {
+		switch page := pageIn(sent); {
+		case page != nil:
 			return page
+		case whole || beginsObject(sent):
+			answer, err = readWhole(sent.Body, read)
+		default:
+			answer, err = readStream(ssestream.NewDecoder(sent), read, alive)
 		}
-		answer, err = read(sent, alive)
 		return err
 	})
+	return weighed(answer, err, raw)
+}
+
+// wholeLimit is how long an answer may be that does not come item by item, in bytes.
+const wholeLimit = 64 << 20
+
+func readWhole(body io.Reader, read reader) (*Response, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, wholeLimit+1))
 	if err != nil {
-		return nil, err
+		return nil, requestFailure(err)
 	}
-	return answer, nil
+	if len(raw) > wholeLimit {
+		return nil, malformed("the answer is too long", nil, raw)
+	}
+	return read.whole(raw)
+}
+
+func readStream(stream ssestream.Decoder, read reader, alive func()) (*Response, error) {
+	for stream.Next() {
+		alive()
+		data := bytes.TrimSpace(stream.Event().Data)
+		if bytes.Equal(data, []byte("[DONE]")) {
+			break
+		}
+		if answer, err := read.event(data); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, requestFailure(err)
+	}
+	return read.end()
+}
+
+// beginsObject says that an answer is one JSON object, as an endpoint gives it that
+// knows no streams.
+func beginsObject(sent *http.Response) bool {
+	ahead := bufio.NewReader(sent.Body)
+	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
+	sent.Body = struct {
+		io.Reader
+		io.Closer
+	}{ahead, sent.Body}
+	return string(first) == "{"
 }
 
 // pageIn is the failure that a web page stands for: something between here and
@@ -190,7 +237,6 @@ var errSilent = errors.New("the API fell silent")
 // and so are events of kinds that are not known.
 type streamEvent struct {
 	Type     string          `json:"type"`
-	Delta    json.RawMessage `json:"delta"`
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
 	Code     looseText       `json:"code"`
@@ -198,83 +244,37 @@ type streamEvent struct {
 	Error    *apiError       `json:"error"`
 }
 
-// readStream takes the events of one answer. A stream that ends without a last
-// event is a failure: a clean end of the connection says nothing.
-func readStream(stream ssestream.Decoder, observe Observer, alive func()) (*Response, error) {
-	var items []json.RawMessage
-	for stream.Next() {
-		alive()
-		data := bytes.TrimSpace(stream.Event().Data)
-		if bytes.Equal(data, []byte("[DONE]")) {
-			break
-		}
-		var event streamEvent
-		if err := json.Unmarshal(data, &event); err != nil {
-			return nil, malformed("an event is not what the API describes", err, data)
-		}
-		if event.Error != nil {
-			return nil, apiFailure(0, event.Error.kind(), event.Error.Message)
-		}
-		switch event.Type {
-		case "response.output_text.delta":
-			observe.text(textOf(event.Delta))
-		case "response.output_item.done":
-			if len(event.Item) == 0 {
-				return nil, malformed("an event has no item", nil, data)
-			}
-			items = append(items, event.Item)
-			observe.item(event.Item)
-		case "response.completed", "response.incomplete", "response.failed":
-			return finish(event.Response, items, observe)
-		case "error":
-			return nil, apiFailure(0, string(event.Code), string(event.Message))
-		}
+// itemReader reads an answer of the Responses API.
+type itemReader struct {
+	observe Observer
+	items   []json.RawMessage // that came one by one
+}
+
+func (r *itemReader) event(data []byte) (*Response, error) {
+	var event streamEvent
+	if err := json.Unmarshal(data, &event); err != nil {
+		return nil, malformed("an event is not what the API describes", err, data)
 	}
-	if err := stream.Err(); err != nil {
-		return nil, requestFailure(err)
+	if event.Error != nil {
+		return nil, apiFailure(0, event.Error.kind(), event.Error.Message)
 	}
+	switch event.Type {
+	case "response.output_item.done":
+		if len(event.Item) == 0 {
+			return nil, malformed("an event has no item", nil, data)
+		}
+		r.items = append(r.items, event.Item)
+		r.observe.item(event.Item)
+	case "response.completed", "response.incomplete", "response.failed":
+		return r.whole(event.Response)
+	case "error":
+		return nil, apiFailure(0, string(event.Code), string(event.Message))
+	}
+	return nil, nil
+}
+
+func (r *itemReader) end() (*Response, error) {
 	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
-}
-
-// textOf is a delta that is text; those of other events are objects.
-func textOf(delta json.RawMessage) string {
-	var text string
-	_ = json.Unmarshal(delta, &text)
-	return text
-}
-
-// inOnePiece says whether an answer is one JSON object, as it was asked for, or
-// as an endpoint gives it that knows no streams.
-func inOnePiece(r Request, sent *http.Response) bool {
-	if r.Settings.Whole {
-		return true
-	}
-	ahead := bufio.NewReader(sent.Body)
-	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
-	sent.Body = struct {
-		io.Reader
-		io.Closer
-	}{ahead, sent.Body}
-	return string(first) == "{"
-}
-
-// wholeLimit is how long an answer that is not streamed may be, in bytes.
-const wholeLimit = 64 << 20
-
-// readWhole reads an answer that comes in one piece.
-func readWhole(body io.Reader, observe Observer) (*Response, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, wholeLimit+1))
-	if err != nil {
-		return nil, requestFailure(err)
-	}
-	if len(raw) > wholeLimit {
-		return nil, malformed("the answer is too long", nil, raw)
-	}
-	answer, err := finish(raw, nil, observe)
-	if err == nil {
-		observe.text(answer.text())
-	}
-	return answer, err
 }
 
 // wireResponse has the fields of a response that are read.
@@ -289,24 +289,24 @@ type wireResponse struct {
 	Usage *wireUsage `json:"usage"`
 }
 
-// finish joins the items that came one by one with the last event. Endpoints
+// whole joins the items that came one by one with the last event. Endpoints
 // that send none by themselves give them all in the last event.
-func finish(raw json.RawMessage, items []json.RawMessage, observe Observer) (*Response, error) {
-	var r wireResponse
-	if err := json.Unmarshal(raw, &r); err != nil {
+func (r *itemReader) whole(raw []byte) (*Response, error) {
+	var wire wireResponse
+	if err := json.Unmarshal(raw, &wire); err != nil {
 		return nil, malformed("the response is not what the API describes", err, raw)
 	}
-	if failure := r.failure(raw); failure != nil {
-		failure.Usage = r.Usage.usage()
+	if failure := wire.failure(raw); failure != nil {
+		failure.Usage = wire.Usage.usage()
 		return nil, failure
 	}
-	if len(items) == 0 {
-		items = r.Output
-		for _, item := range items {
-			observe.item(item)
+	if len(r.items) == 0 {
+		r.items = wire.Output
+		for _, item := range r.items {
+			r.observe.item(item)
 		}
 	}
-	return &Response{ID: r.ID, Status: r.Status, Output: items, Usage: r.Usage.usage()}, nil
+	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage()}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {
@@ -347,4 +347,41 @@ func incomplete(reason string) *Failure {
 		return &Failure{Kind: Refused, Message: "the answer was stopped by the provider's content filter"}
 	}
 	return &Failure{Kind: Incomplete, Message: "the answer is incomplete: " + reason}
+}
+
+// compactBody is the JSON of POST /responses/compact.
+type compactBody struct {
+	Model          string            `json:"model"`
+	Instructions   string            `json:"instructions,omitempty"`
+	PromptCacheKey string            `json:"prompt_cache_key,omitempty"`
+	Input          []json.RawMessage `json:"input"`
+}
+
+// Compact asks POST /responses/compact. An endpoint that lacks it answers as
+// ErrNoCompaction.
+func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
+	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, r.History})
+	if err != nil {
+		return nil, err
+	}
+	var answer []byte
+	err = watched(ctx, o.idle, func(ctx context.Context, _ func()) error {
+		_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
+		if err != nil {
+			return requestFailure(err)
+		}
+		return nil
+	})
+	var failure *Failure
+	if errors.As(err, &failure) && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
+		return nil, ErrNoCompaction
+	}
+	if err != nil {
+		return nil, err
+	}
+	var compacted wireResponse
+	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
+		return nil, malformed("the compacted conversation is not what the API describes", err, answer)
+	}
+	return weighed(&Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage()}, nil, raw)
 }

@@ -94,13 +94,12 @@ func TestTwoTurnsOverHTTP(t *testing.T) {
 	request.History = append(request.History, first.Output[0], first.Output[2], first.Output[3],
 		output("function_call_output", "call_1_3", "hi\n"), output("custom_tool_call_output", "call_1_4", "refused"))
 	request.New = 4
-	var said strings.Builder
-	second, err := c.Respond(t.Context(), request, model.Observer{Text: func(s string) { said.WriteString(s) }})
+	second, err := c.Respond(t.Context(), request, model.Observer{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said.String() != "All done." || second.Status != "completed" {
-		t.Errorf("said %q with status %q", said.String(), second.Status)
+	if said := texts(t, second.Output); len(said) != 1 || !strings.Contains(said[0], `"text":"All done."`) || second.Status != "completed" {
+		t.Errorf("said %q with status %q", said, second.Status)
 	}
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Errorf("the server found: %s", strings.Join(faults, "\n"))
@@ -282,8 +281,8 @@ func TestRetrying(t *testing.T) {
 	server.Replace(1, status(503, `{"error":{"message":"busy"}}`))
 	server.Replace(2, sse(`{"type":"response.created","response":{}}`))
 	var retries []model.Kind
-	r := &model.Retrying{Next: client(t, server.BaseURL()), First: time.Microsecond, Report: func(r model.Retry) error {
-		retries = append(retries, r.Failure.Kind)
+	r := &model.Retrying{Next: client(t, server.BaseURL()), First: time.Microsecond, Report: func(f *model.Failure, _ time.Duration) error {
+		retries = append(retries, f.Kind)
 		return nil
 	}}
 	request := model.Request{Settings: model.Settings{Model: "m"}, History: []json.RawMessage{user("x")}}

@@ -13,12 +13,14 @@ type Responder interface {
 	Respond(context.Context, Request, Observer) (*Response, error)
 }
 
-// Retry is one decision to send a request again.
-type Retry struct {
-	Attempt int // the attempt that failed, from 1
-	Failure *Failure
-	Wait    time.Duration
+// Compacter makes a conversation shorter by the provider's own means. The
+// output of its answer stands for the whole history of the request.
+type Compacter interface {
+	Compact(context.Context, Request) (*Response, error)
 }
+
+// ErrNoCompaction says that the endpoint has no means of its own.
+var ErrNoCompaction = errors.New("the endpoint does not compact conversations")
 
 // Retrying sends a request again when its failure can pass, the same bytes each
 // time. What came of an answer that the observer keeps is not asked for again:
@@ -31,8 +33,8 @@ type Retrying struct {
 	// Outage is how long pauses and further attempts that fail may take, all
 	// requests together; 0 means 10 minutes.
 	Outage time.Duration
-	// Report is called before each pause. It may be nil.
-	Report func(Retry) error
+	// Report is told before each pause of the attempt that failed. It may be nil.
+	Report func(failed *Failure, wait time.Duration) error
 
 	lost time.Duration // of Outage: pauses, and further attempts that failed
 }
@@ -70,7 +72,7 @@ func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Re
 			return nil, err
 		}
 		if !stays && r.Report != nil {
-			if err := r.Report(Retry{Attempt: attempt, Failure: failure, Wait: wait}); err != nil {
+			if err := r.Report(failure, wait); err != nil {
 				return nil, err
 			}
 		}

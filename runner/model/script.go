@@ -8,19 +8,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"gopkg.in/yaml.v3"
 )
 
 // Script is a scripted session: the answers of a model, written down. It takes
 // the place of the API in demonstrations and tests; docs/scripted-session.md
-// describes the format. A Script serves one run.
+// describes the format. A Script serves one run, in one goroutine.
 type Script struct {
 	turns []scriptTurn
-
-	mu   sync.Mutex
-	next int
+	asked int // for how many of them
 }
 
 type scriptFile struct {
@@ -32,7 +29,7 @@ type scriptFile struct {
 type scriptTurn struct {
 	Expect []string     `yaml:"expect"`
 	Output []scriptItem `yaml:"output"`
-	Usage  scriptUsage  `yaml:"usage"`
+	Usage  Usage        `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
 
 	items []json.RawMessage // the output in the API's form
@@ -48,8 +45,6 @@ type scriptItem struct {
 	Input     *string        `yaml:"input"`     // of a freeform call
 	Item      map[string]any `yaml:"item"`      // as the API would send it
 }
-
-type scriptUsage Usage
 
 type scriptFail struct {
 	Status  int    `yaml:"status"`
@@ -106,11 +101,7 @@ func (t *scriptTurn) read(number int) error {
 }
 
 // Left is how many answers have not been asked for.
-func (s *Script) Left() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.turns) - s.next
-}
+func (s *Script) Left() int { return len(s.turns) - s.asked }
 
 // Respond gives the next answer. A request that lacks what the turn expects,
 // or comes after the last turn, is a ScriptMismatch.
@@ -118,33 +109,21 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	index, ok := s.take()
-	if !ok {
-		return nil, mismatch("the run asks for answer %d, the session has %d", index+1, len(s.turns))
+	if s.Left() == 0 {
+		return nil, mismatch("the run asks for answer %d, the session has %d", s.asked+1, len(s.turns))
 	}
-	turn := s.turns[index]
+	turn := s.turns[s.asked]
+	s.asked++
 	if missing, ok := lacks(r.History[r.New:], turn.Expect); ok {
-		return nil, mismatch("turn %d expects %q in what is new to the model, and it is not there", index+1, missing)
+		return nil, mismatch("turn %d expects %q in what is new to the model, and it is not there", s.asked, missing)
 	}
 	if turn.Fail != nil {
 		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	for i, item := range turn.Output {
-		observe.text(item.Say)
-		observe.item(turn.items[i])
+	for _, item := range turn.items {
+		observe.item(item)
 	}
-	return &Response{ID: fmt.Sprintf("resp_script_%d", index+1), Status: "completed", Output: turn.items, Usage: Usage(turn.Usage)}, nil
-}
-
-func (s *Script) take() (int, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	index := s.next
-	if index >= len(s.turns) {
-		return index, false
-	}
-	s.next++
-	return index, true
+	return &Response{ID: fmt.Sprintf("resp_script_%d", s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
 func mismatch(format string, args ...any) *Failure {

@@ -5,6 +5,7 @@ package outcome
 
 import (
 	"fmt"
+	"maps"
 )
 
 // Outcome is how a run ended. The list is closed and part of the public API.
@@ -56,13 +57,7 @@ func (o Outcome) ExitCode() int {
 }
 
 // All lists every outcome with its exit code.
-func All() map[Outcome]int {
-	all := make(map[Outcome]int, len(exitCodes))
-	for o, code := range exitCodes {
-		all[o] = code
-	}
-	return all
-}
+func All() map[Outcome]int { return maps.Clone(exitCodes) }
 
 // Stop is an error that ends the run with an outcome. Message is one sentence
 // for a person: what happened and what to do.

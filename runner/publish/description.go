@@ -18,7 +18,6 @@ import (
 // a draft ready: one that a person wants stays one.
 const draftMark = "<!-- agent-ci: draft -->\n"
 
-// description is what a pull request says.
 type description struct {
 	title string
 	body.Posts

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
-// Destination is where changes are published: Local or Forge.
 type Destination interface {
 	// Ready ends a run that could not publish a change of base on branch there, as
 	// far as asking tells.

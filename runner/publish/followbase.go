@@ -122,7 +122,6 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 	return base, moved, err
 }
 
-// mostNamed is how many files a message names.
 const mostNamed = 10
 
 func conflictsIn(conflict *gitops.MergeError) string {

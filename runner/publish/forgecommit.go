@@ -146,30 +146,19 @@ func foldersOf(path string) []string {
 // pointBranch points the branch to a commit that the forge has: a branch that is
 // not there is made, one that is there moves under the same lease as in a push.
 func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
-	branch := p.Task.Branch
-	point := f.moveBranch
+	branch, to := p.Task.Branch, f.Remote()
 	if before == nil {
-		point = f.makeBranch
+		err := f.repository().CreateBranch(ctx, branch, commit)
+		if err == nil {
+			return f.pushed(branch, commit, to, out)
+		}
+		if forge.KindOf(err) != forge.Invalid { // else the lease says why
+			return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
+		}
 	}
-	if err := point(ctx, branch, commit, before); err != nil {
-		return err
-	}
-	return f.pushed(branch, commit, f.Remote(), out)
-}
-
-func (f Forge) makeBranch(ctx context.Context, branch, commit string, before *tip) error {
-	err := f.repository().CreateBranch(ctx, branch, commit)
-	if forge.KindOf(err) == forge.Invalid { // the lease says why
-		return f.moveBranch(ctx, branch, commit, before)
-	}
-	return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
-}
-
-func (f Forge) moveBranch(ctx context.Context, branch, commit string, before *tip) error {
-	to := f.Remote()
 	options := remote.PushOptions{Branch: branch, Commit: commit, Expected: before.lease()}
 	if err := workspace.Patiently(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
 	}
-	return nil
+	return f.pushed(branch, commit, to, out)
 }

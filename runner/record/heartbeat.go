@@ -1,7 +1,9 @@
 package record
 
 import (
+	"context"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -15,21 +17,35 @@ const (
 	aliveLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// heartbeat writes aliveFile again and again until it is stopped. Nothing is synced:
-// after a loss of power the time since the last event may be missing.
-type heartbeat struct {
-	stop, done chan struct{}
+// Live begins to note, again and again, that the run lives.
+func (r *Record) Live() {
+	living, stop := context.WithCancel(context.Background())
+	var beats sync.WaitGroup
+	beats.Go(func() { r.beat(living) })
+	r.rest = func() {
+		stop()
+		beats.Wait()
+	}
 }
 
-func (h *heartbeat) beat(d *Directory) {
-	defer close(h.done)
+// Rest ends what Live began, where it did.
+func (r *Record) Rest() {
+	if r.rest != nil {
+		r.rest()
+		r.rest = nil
+	}
+}
+
+// beat writes aliveFile again and again while the run lives. Nothing is synced:
+// after a loss of power the time since the last event may be missing.
+func (d *Directory) beat(living context.Context) {
 	ticks := time.NewTicker(aliveEvery)
 	defer ticks.Stop()
 	var f *os.File // made by the first beat: a short run pays nothing
 	defer func() { _ = f.Close() }()
 	for {
 		select {
-		case <-h.stop:
+		case <-living.Done():
 			return
 		case now := <-ticks.C:
 			if f == nil {
@@ -38,11 +54,6 @@ func (h *heartbeat) beat(d *Directory) {
 			_, _ = f.WriteAt([]byte(now.UTC().Format(aliveLayout)), 0) // without it the time counts up to the last event
 		}
 	}
-}
-
-func (h *heartbeat) end() {
-	close(h.stop)
-	<-h.done
 }
 
 // LastAlive is the time in aliveFile; zero where there is none.

@@ -1,9 +1,11 @@
 package record
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -18,10 +20,10 @@ type Record struct {
 	*Directory
 	ID string // of the run
 
-	log       *transcript.Log
-	heartbeat *heartbeat // while the run lives
-	begun     bool       // run.started is written
-	redactor  *secrets.Redactor
+	log      *transcript.Log
+	rest     func() // ends what notes that the run lives; nil while nothing does
+	begun    bool   // run.started is written
+	redactor *secrets.Redactor
 
 	warned   sync.Mutex // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
@@ -70,20 +72,6 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 
 func (r *Record) options(sink func(transcript.Event)) transcript.Options {
 	return transcript.Options{Redact: r.Redact, Sink: sink} // the redactor may learn more
-}
-
-// Live begins to note, again and again, that the run lives.
-func (r *Record) Live() {
-	r.heartbeat = &heartbeat{make(chan struct{}), make(chan struct{})}
-	go r.heartbeat.beat(r.Directory)
-}
-
-// Rest ends what Live began, where it did.
-func (r *Record) Rest() {
-	if r.heartbeat != nil {
-		r.heartbeat.end()
-		r.heartbeat = nil
-	}
 }
 
 // Log is the transcript for who appends many events; nil where there is none.
@@ -210,5 +198,37 @@ func (r *Record) Close() {
 	}
 	if r.Directory != nil {
 		r.Directory.Close()
+	}
+}
+
+const (
+	// mostSpared is how many fragments of secrets are looked up in the base: who
+	// prints parts of one on purpose shall not keep the run busy.
+	mostSpared = 50
+	spareTime  = 10 * time.Second
+)
+
+// SpareBase keeps text of the repository from being taken for a part of a
+// secret that happens to hold it. holds looks a text up in the base commit.
+func (r *Record) SpareBase(ctx context.Context, holds func(ctx context.Context, text string) (bool, error)) {
+	r.redactor.Except(remembered(func(fragment string) bool {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), spareTime)
+		defer cancel()
+		holds, err := holds(ctx, fragment)
+		return err == nil && holds // what can't be looked up is removed
+	}))
+}
+
+// remembered looks each fragment up once, and mostSpared of them.
+func remembered(holds func(fragment string) bool) func(fragment string) bool {
+	var mu sync.Mutex
+	known := map[string]bool{}
+	return func(fragment string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, looked := known[fragment]; !looked && len(known) < mostSpared {
+			known[fragment] = holds(fragment)
+		}
+		return known[fragment]
 	}
 }

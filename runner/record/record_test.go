@@ -123,7 +123,7 @@ func TestARunDirectoryIsMadeForOneRun(t *testing.T) {
 	wantStop(t, New("r2", nil).Make(rec.Path(), nil), "run_directory", "is not empty")
 	other := &Directory{path: rec.Path()}
 	wantStop(t, other.Lock(), "run_directory", "Another agent-ci works in")
-	if !rec.Has(reserveFile) || rec.heartbeat == nil {
+	if !rec.Has(reserveFile) || rec.rest == nil {
 		t.Error("no room is kept, or nothing notes that it lives")
 	}
 }
@@ -311,21 +311,21 @@ func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
 
 func TestFragmentsAreLookedUpOnceAndNotForever(t *testing.T) {
 	var looked []string
-	s := &spared{known: map[string]bool{}, holds: func(fragment string) bool {
+	stands := remembered(func(fragment string) bool {
 		looked = append(looked, fragment)
 		return strings.HasPrefix(fragment, "in base")
-	}}
+	})
 	for range 2 {
 		for i := range mostSpared - 1 {
-			if got := s.stands(fmt.Sprintf("in base %d", i)); !got {
+			if got := stands(fmt.Sprintf("in base %d", i)); !got {
 				t.Errorf("fragment %d is removed", i)
 			}
 		}
 	}
-	if s.stands("elsewhere") || s.stands("in base, but too late") {
+	if stands("elsewhere") || stands("in base, but too late") {
 		t.Error("a fragment is spared that was not found")
 	}
-	if !s.stands("in base 1") {
+	if !stands("in base 1") {
 		t.Error("what was found is forgotten")
 	}
 	if len(looked) != mostSpared || looked[len(looked)-1] != "elsewhere" {

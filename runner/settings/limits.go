@@ -8,7 +8,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// TimeReason is why a run ends at limits.time.
 const TimeReason = "time"
 
 // AgentBudgets are the reasons of a run whose agent a limit ended.

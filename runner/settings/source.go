@@ -24,13 +24,34 @@ const defaultsFile = ".github/agent-ci.yml"
 // MaxFile is how long a configuration file or a prompt may be, in bytes.
 const MaxFile = job.MaxSize
 
-// File is a file that configures the run, from where it was taken.
 type File struct {
 	Name    string // as messages show it
 	Path    string // on disk, absolute
 	Content []byte
 
 	inside string // slash-separated path in the checkout; empty when outside of it
+}
+
+// Settings are what a run goes by once they are read. They are not changed: what
+// makes them stricter gives new ones.
+type Settings struct {
+	Job  job.Job
+	File File // of the job; the zero value is none
+}
+
+// OnBranch are the settings of a run whose change goes to that branch.
+func (s *Settings) OnBranch(name string) *Settings {
+	on := *s
+	on.Job.PullRequest.Branch = name
+	return &on
+}
+
+// ForPerson are the settings of a run that goes on with a person's branch, which gets
+// what is done and passes, and nothing else.
+func (s *Settings) ForPerson() *Settings {
+	careful := *s
+	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
+	return &careful
 }
 
 // Given is what the surroundings of a run say of its settings.
@@ -344,11 +365,7 @@ func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	if s.resolved, err = schema.Resolve(nil); err != nil {
 		return s, err
 	}
-	var compact json.RawMessage
-	if err := json.Unmarshal(content, &compact); err != nil {
-		return s, err
-	}
-	s.Source, err = json.Marshal(compact)
+	s.Source, err = json.Marshal(json.RawMessage(content)) // on one line
 	return s, err
 }
 

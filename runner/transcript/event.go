@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Version of the event format.
 const Version = 1
 
 // Event is one line of transcript.jsonl. Field order is the order on the line.
@@ -102,7 +101,6 @@ type Task struct {
 	AuthorID int64  `json:"author_id,omitempty"`
 }
 
-// Workspace says where the run works and on what.
 type Workspace struct {
 	Repository string `json:"repository,omitempty"` // OWNER/REPO
 	Base       string `json:"base,omitempty"`       // branch; empty when detached
@@ -113,7 +111,6 @@ type Workspace struct {
 	Cloned     bool   `json:"cloned"`           // into the run directory
 }
 
-// Policy says under which rules and confinement commands run.
 type Policy struct {
 	Approval string   `json:"approval"`
 	Sandbox  string   `json:"sandbox"`
@@ -123,7 +120,6 @@ type Policy struct {
 	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, checkout
 }
 
-// Unconfined says that nothing confines a command.
 func (p Policy) Unconfined() bool { return p.Level == "none" }
 
 // Setup is one setup command, after it ran.
@@ -245,7 +241,6 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 }
 
-// Plan is the agent's plan after it changed.
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`
 	Steps       []PlanStep `json:"steps"`
@@ -370,7 +365,6 @@ type RunResumed struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// RunFinished is the last event of a run.
 type RunFinished struct {
 	Outcome  string `json:"outcome"`
 	Reason   string `json:"reason"`

@@ -14,24 +14,17 @@ import (
 // messages, inputs and outputs, so that a long run takes little memory. A torn last
 // line is noted in the view.
 func Project(r io.Reader, c Cut) (*View, error) {
-	f := newFold()
-	f.entries, f.cut = true, c
-	return f.all(r)
+	return foldAll(r, fold{entries: true, cut: c})
 }
 
 // Survey is Project without Entries. visit, which may be nil, gets each event after
 // it was folded, with the view so far; an error of visit ends the survey.
 func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
-	f := newFold()
-	f.visit = visit
-	return f.all(r)
+	return foldAll(r, fold{visit: visit})
 }
 
-func newFold() *fold {
-	return &fold{view: &View{Head: genesis}, open: map[callKey][]*Call{}}
-}
-
-func (f *fold) all(r io.Reader) (*View, error) {
+func foldAll(r io.Reader, f fold) (*View, error) {
+	f.view, f.open = &View{Head: genesis}, map[callKey][]*Call{}
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -54,12 +56,11 @@ type Log struct {
 	file   file
 	size   int64 // of the whole lines
 	seq    int64
-	head   string
 	closed bool
 	err    error // of the write or sync after which nothing can be relied on
 	synced int64 // the last event known to be on disk
 
-	last atomic.Pointer[string] // head, for who can't wait for mu
+	head atomic.Pointer[string] // written with mu held, and read without: somebody can't wait for it
 }
 
 // file is what a Log needs of an *os.File.
@@ -86,7 +87,9 @@ func newLog(f file, o Options) *Log {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Log{options: o, file: f, head: genesis}
+	l := &Log{options: o, file: f}
+	l.head.Store(&genesis)
+	return l
 }
 
 // Append writes an event of the run's own agent, in one write, and returns it
@@ -108,7 +111,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 		Agent: MainAgent,
 		Type:  t,
 		Data:  raw,
-		Prev:  l.head,
+		Prev:  l.Head(),
 	}
 	if err := l.write(e); err != nil {
 		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
@@ -134,20 +137,15 @@ func (l *Log) write(e Event) error {
 		}
 		return l.err
 	}
-	l.seq, l.head = e.Seq, digest(line)
-	head := l.head
-	l.last.Store(&head)
-	l.size += int64(len(line)) + 1
+	head := digest(line)
+	l.head.Store(&head)
+	l.seq, l.size = e.Seq, l.size+int64(len(line))+1
 	return nil
 }
 
 // Head is the SHA-256 in hex of the last event's line; 64 zeros before the
 // first event.
-func (l *Log) Head() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.head
-}
+func (l *Log) Head() string { return *l.head.Load() }
 
 // Sync returns when every event appended before the call is on disk. A failed
 // Sync fails the log: what the disk holds is then unknown.
@@ -192,10 +190,7 @@ func (l *Log) Abandon() (head string, err error) {
 		l.mu.Unlock()
 		err = l.Close()
 	}
-	if last := l.last.Load(); last != nil {
-		return *last, err
-	}
-	return genesis, err
+	return l.Head(), err
 }
 
 // Close makes the log durable and closes it. It returns the error of a write
@@ -248,4 +243,49 @@ func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
 func digest(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
+}
+
+// Reopen goes on with the log of a run that was killed. A torn last line is cut
+// off; how long it was is the second result. The chain before it is checked:
+// events are not added to a log that was altered.
+func Reopen(path string, o Options) (*Log, int, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
+	}
+	l := newLog(f, o)
+	l.dir = filepath.Dir(path)
+	torn, err := l.resume(f)
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
+	}
+	return l, torn, nil
+}
+
+func (l *Log) resume(f *os.File) (int, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() { // what may be a pipe has no end to wait for
+		err = fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	if err != nil {
+		return 0, err
+	}
+	c, err := followChain(f)
+	cut := 0
+	if torn, isTorn := errors.AsType[*TornError](err); isTorn {
+		cut, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
+	} else if err == nil {
+		l.size, err = f.Seek(0, io.SeekEnd)
+	}
+	l.seq = c.last.Seq
+	l.head.Store(&c.head)
+	return cut, err
+}
+
+// Seq is the number of the last event.
+func (l *Log) Seq() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
 }

@@ -91,21 +91,9 @@ func (a *Agent) patient() model.Responder {
 	m := a.Job.Model
 	return &model.Retrying{
 		Next: a.Model.Responder, Attempts: m.Attempts, First: a.Model.firstPause, Longest: time.Duration(m.LongestPause),
-		Outage: time.Duration(m.Outage), Report: a.recordRetry,
+		Outage: time.Duration(m.Outage),
+		Report: func(failed *model.Failure, wait time.Duration) error { return a.conversation.Retried(failed, wait) },
 	}
-}
-
-func (a *Agent) recordRetry(retry model.Retry) error {
-	failure := retry.Failure
-	event := transcript.ModelRetry{
-		Turn: a.conversation.Spent().Turns, Attempt: retry.Attempt, Error: failure.Error(), Wait: retry.Wait.Seconds(), Data: string(failure.Data),
-	}
-	if failure.Usage != (model.Usage{}) {
-		usage := transcript.Usage(failure.Usage)
-		event.Usage = &usage
-		a.conversation.Charge(failure.Usage)
-	}
-	return a.Record.Append(transcript.TypeModelRetry, event)
 }
 
 // settle sets the parts of every request that stay the same. Until the agent is
@@ -272,7 +260,7 @@ func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 func (a *Agent) takePlan(p plan.Plan) error {
 	taken := transcript.Plan{Explanation: p.Explanation}
 	for _, step := range p.Steps {
-		taken.Steps = append(taken.Steps, transcript.PlanStep{Step: step.Step, Status: string(step.Status)})
+		taken.Steps = append(taken.Steps, transcript.PlanStep(step))
 	}
 	a.work.Plan = taken
 	return a.Record.Append(transcript.TypePlan, taken)

@@ -90,16 +90,11 @@ func (e *Earlier) words() []string {
 	case workspace.InPatches:
 		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
 	default:
-		if e.Past.Told(leftRunning) {
+		if e.Past.Has("Process running with session ID ") {
 			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 		}
 	}
 	return words
-}
-
-// leftRunning says whether an item tells of a command that went on running.
-func leftRunning(item json.RawMessage) bool {
-	return bytes.Contains(item, []byte("Process running with session ID "))
 }
 
 // interrupted tells the model of a call that was broken off; began is the number of

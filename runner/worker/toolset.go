@@ -122,7 +122,7 @@ func (a *Agent) equip(ctx context.Context) error {
 }
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
-	outputs := &tools.Outputs{Store: outputStore{a.Record.Directory}, Redact: a.Record.Redact}
+	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
 	registry := tools.New(a.allTools(ctx, box, outputs)...)
 	if err := registry.Restrict(a.Job.Tools.Allow, a.Job.Tools.Deny); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
@@ -174,13 +174,8 @@ func (t *toolbox) close() error {
 	return err
 }
 
-// outputStore keeps whole outputs in the run directory.
-type outputStore struct{ dir *record.Directory }
-
-func (s outputStore) Create(name string) (io.WriteCloser, string, error) {
-	f, err := s.dir.Create(name)
-	if err != nil {
-		return nil, "", err
-	}
-	return f, s.dir.Join(name), nil
+// createOutput makes a file of the run directory for a whole output.
+func (a *Agent) createOutput(name string) (io.WriteCloser, string, error) {
+	f, err := a.Record.Create(name)
+	return f, a.Record.Join(name), err
 }

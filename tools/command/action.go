@@ -15,44 +15,44 @@ import (
 // refused, as of a shell.
 const exitNotStarted = 126
 
-// shellAction is what a shell_call of the Responses API asks for
-// (FunctionShellAction). Numbers may be null.
-type shellAction struct {
-	Commands        []string `json:"commands"`
-	TimeoutMS       float64  `json:"timeout_ms"`        // of each
-	MaxOutputLength float64  `json:"max_output_length"` // characters, of all together
-}
+// mostCharacters is more than any call is given.
+const mostCharacters = 1 << 40
 
-// shellAction are the commands of a shell_call, each for a shell of its own.
+// shellAction are the commands of a shell_call of the Responses API
+// (FunctionShellAction), each for a shell of its own. Numbers may be null.
 func (t *Tools) shellAction(call tools.Call) ([]launch, error) {
-	var a shellAction
+	var a struct {
+		Commands        []string `json:"commands"`
+		TimeoutMS       float64  `json:"timeout_ms"`        // of each
+		MaxOutputLength float64  `json:"max_output_length"` // characters, of all together
+	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
 	}
 	if len(a.Commands) == 0 {
 		return nil, errors.New("it has no commands")
 	}
+	budget := tokens(float64(tools.Tokens(int64(min(max(a.MaxOutputLength, 0), mostCharacters)))))
 	all := make([]launch, len(a.Commands))
 	for i, command := range a.Commands {
-		all[i] = launch{callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.limit(a.TimeoutMS, defaultTimeout)}
+		all[i] = launch{
+			callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.limit(a.TimeoutMS, defaultTimeout), budget: budget,
+		}
 	}
 	return all, nil
 }
 
-// localShellAction is what a local_shell_call of the Responses API asks for
+// localShellAction is the one command of a local_shell_call of the Responses API
 // (LocalShellExecAction).
-type localShellAction struct {
-	Type             string            `json:"type"`
-	Command          []string          `json:"command"`
-	Env              map[string]string `json:"env"`
-	TimeoutMS        float64           `json:"timeout_ms"`
-	User             string            `json:"user"`
-	WorkingDirectory string            `json:"working_directory"`
-}
-
-// localShellAction is the one command of a local_shell_call.
 func (t *Tools) localShellAction(call tools.Call) ([]launch, error) {
-	var a localShellAction
+	var a struct {
+		Type             string            `json:"type"`
+		Command          []string          `json:"command"`
+		Env              map[string]string `json:"env"`
+		TimeoutMS        float64           `json:"timeout_ms"`
+		User             string            `json:"user"`
+		WorkingDirectory string            `json:"working_directory"`
+	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
 	}
@@ -76,8 +76,8 @@ func (t *Tools) localShellAction(call tools.Call) ([]launch, error) {
 }
 
 // act runs the commands of an action, whatever comes of those before.
-func (t *Tools) act(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
-	result := tools.Result{Budget: actionBudget(call)}
+func (t *Tools) act(ctx context.Context, all []launch) (tools.Result, error) {
+	result := tools.Result{Budget: all[0].budget}
 	var details []map[string]any
 	for _, l := range all {
 		ran, err := t.run(ctx, l)
@@ -98,16 +98,6 @@ func (t *Tools) act(ctx context.Context, call tools.Call, all []launch) (tools.R
 		result.Detail = map[string]any{"commands": details}
 	}
 	return result, nil
-}
-
-// actionBudget is the budget that the action asks for, in tokens.
-func actionBudget(call tools.Call) int {
-	var a shellAction
-	if json.Unmarshal([]byte(call.Input), &a) != nil || a.MaxOutputLength <= 0 {
-		return 0
-	}
-	const most = 1 << 40
-	return tokens(float64(tools.Tokens(int64(min(a.MaxOutputLength, most)))))
 }
 
 // closePrinted lets go of outputs that go to nobody.

@@ -47,7 +47,7 @@ func (j *journal) Started(s tools.Started) error {
 func (j *journal) Finished(f tools.Finished)    { j.last = f }
 func (b *bench) pipe(name string) (path string) { return mustPipe(b.T, filepath.Join(b.dir, name)) }
 
-// outputs is a Store in the folder of that path.
+// outputs makes files in the folder of that path.
 type outputs string
 
 func (dir outputs) Create(name string) (io.WriteCloser, string, error) {
@@ -62,7 +62,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	box := new(sandbox.Sandbox)
 	o := Options{
 		Sandbox: box, Dir: toolstest.Folder(t, dir),
-		Outputs: &tools.Outputs{Store: outputs(t.TempDir())},
+		Outputs: &tools.Outputs{Create: outputs(t.TempDir()).Create},
 		Env:     []string{"PATH=" + os.Getenv("PATH"), "MARK=seen", "LC_ALL=de_DE.UTF-8"},
 	}
 	for _, c := range change {
@@ -237,7 +237,7 @@ func TestCloseEndsSessions(t *testing.T) {
 		_, err := os.ReadFile(held) // ends when no process holds the pipe
 		gone <- err
 	}()
-	result, err := all.execCommand(t.Context(), tools.Call{ID: "1", Input: `{"cmd":"exec 3>held; sleep 3600 & wait","yield_time_ms":1}`})
+	result, err := all.All()[0].Run(t.Context(), tools.Call{ID: "1", Input: `{"cmd":"exec 3>held; sleep 3600 & wait","yield_time_ms":1}`})
 	if err != nil || result.Failed {
 		t.Fatalf("%+v, %v", result, err)
 	}

@@ -17,12 +17,10 @@ const (
 	mostYield    = 30 * time.Second
 )
 
-const execDescription = `Runs a command in a shell and returns its output. A command that still runs after yield_time_ms gives a session ID: poll it with write_stdin until it has exited. ` +
-	`Standard input is empty unless tty is true.`
-
 var execSpec = tools.Spec{
-	Name:        "exec_command",
-	Description: execDescription,
+	Name: "exec_command",
+	Description: `Runs a command in a shell and returns its output. A command that still runs after yield_time_ms gives a session ID: poll it with write_stdin until it has exited. ` +
+		`Standard input is empty unless tty is true.`,
 	Parameters: json.RawMessage(`{"type":"object","properties":{` + execProperties +
 		`},"required":["cmd"],"additionalProperties":false}`),
 	// Published versions of the tool and other agents' tools have this too.
@@ -56,7 +54,7 @@ func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 	}
 	l := launch{
 		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.Limit),
-		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: a.MaxTokens,
+		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tokens(a.MaxTokens),
 	}
 	if a.Shell == "" {
 		l.script = a.Cmd
@@ -66,11 +64,7 @@ func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 
 // execCommand runs the command until it has exited or the yield time is over, after
 // which it goes on as a session. When ctx ends first the command is killed.
-func (t *Tools) execCommand(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := t.execLaunches(call)
-	if err != nil {
-		return tools.Result{}, err
-	}
+func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
 	l := all[0]
 	if problem := misplacedPatch(l.argv); problem != "" {
 		return tools.Refuse(problem), nil

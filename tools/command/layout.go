@@ -19,7 +19,7 @@ const exitTimedOut = 124
 type part struct {
 	callID string
 	took   time.Duration
-	budget float64
+	budget int // tokens of output
 }
 
 // last tells of a command that has ended.
@@ -49,7 +49,7 @@ func (p part) result(state, warning string, printed *tools.Printed) tools.Result
 	fmt.Fprintf(&header, "%s\n", state)
 	fmt.Fprintf(&header, "Original token count: %d\n", tools.Tokens(printed.Bytes()))
 	fmt.Fprintf(&header, "Output:\n%s", warning)
-	return tools.Result{Output: header.String(), Printed: printed, Budget: tokens(p.budget)}
+	return tools.Result{Output: header.String(), Printed: printed, Budget: p.budget}
 }
 
 // chunkID is made of the call's id and not of chance, so that a recorded
@@ -59,6 +59,7 @@ func (p part) chunkID() string {
 	return hex.EncodeToString(sum[:3])
 }
 
+// tokens is what a call asked for, which may be any number.
 func tokens(asked float64) int {
 	const most = 1 << 30
 	return int(min(max(asked, 0), most))

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,21 +69,38 @@ func New(o Options) *Tools {
 // All returns the tools: exec_command, write_stdin, shell_command, shell.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
-		{Spec: execSpec, Run: t.execCommand, MutatesCall: t.patchesBy(t.execLaunches)},
+		t.tool(execSpec, t.execLaunches, t.execCommand),
 		{Spec: stdinSpec, Run: t.writeStdin},
-		{Spec: shellCommandSpec, Run: t.runShellCommand, MutatesCall: t.patchesBy(t.shellCommandLaunches)},
-		{Spec: shellSpec(t.options.Shell), Run: t.runShell, MutatesCall: t.patchesBy(t.shellLaunches)},
+		t.tool(shellCommandSpec, t.shellCommandLaunches, t.runShell),
+		t.tool(shellSpec(t.options.Shell), t.shellLaunches, t.runShell),
 	}
 }
 
-// patchesBy says of a call whether one of its commands only applies a patch.
-func (t *Tools) patchesBy(launches func(tools.Call) ([]launch, error)) func(tools.Call) bool {
-	return func(call tools.Call) bool {
-		all, err := launches(call)
-		return err == nil && slices.ContainsFunc(all, func(l launch) bool {
-			_, patches := t.patchIn(l.argv)
-			return patches
-		})
+// tool runs the commands that launches finds in a call. A call mutates if one of them
+// only applies a patch.
+func (t *Tools) tool(
+	spec tools.Spec, launches func(tools.Call) ([]launch, error), run func(context.Context, tools.Call, []launch) (tools.Result, error),
+) tools.Tool {
+	patches := func(l launch) bool {
+		_, patches := t.patchIn(l.argv)
+		return patches
+	}
+	return tools.Tool{
+		Spec: spec,
+		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			all, err := launches(call)
+			switch {
+			case err != nil && call.Form != tools.Function:
+				return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
+			case err != nil:
+				return tools.Result{}, err
+			}
+			return run(ctx, call, all)
+		},
+		MutatesCall: func(call tools.Call) bool {
+			all, err := launches(call)
+			return err == nil && slices.ContainsFunc(all, patches)
+		},
 	}
 }
 
@@ -115,10 +133,10 @@ type launch struct {
 	env     []string // besides the one that all commands have
 	limit   time.Duration
 	tty     bool
-	// patience and budget are what exec_command waits for the end, and the tokens of
-	// output that it is asked for.
+	// patience is how long exec_command waits for the end, and budget how many tokens of
+	// output the call asks for; 0 for none.
 	patience time.Duration
-	budget   float64
+	budget   int
 }
 
 // denial is what the model gets for a command that may not start.
@@ -204,4 +222,34 @@ func clampMS(ms float64, least, most time.Duration) time.Duration {
 		return most
 	}
 	return time.Duration(ms * float64(time.Millisecond))
+}
+
+// window is the terminal of a command that asks for one, as the reference
+// implementation has it.
+var window = sandbox.Window{Rows: 24, Columns: 80}
+
+// plainLines takes away the carriage returns that a terminal puts before each
+// newline. Elsewhere they stay, as progress bars live on them, but several in a
+// row become one.
+type plainLines struct {
+	to   io.Writer
+	held bool // a carriage return of which it is not known yet what follows
+}
+
+func (l *plainLines) Write(p []byte) (int, error) {
+	text := make([]byte, 0, len(p)+1)
+	for _, c := range p {
+		if c == '\r' {
+			l.held = true
+			continue
+		}
+		if l.held && c != '\n' {
+			text = append(text, '\r')
+		}
+		text, l.held = append(text, c), false
+	}
+	if _, err := l.to.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -87,28 +90,13 @@ func (t *Tools) shellLaunches(call tools.Call) ([]launch, error) {
 	return []launch{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
-// runShellCommand runs the command to its end or its time limit.
-func (t *Tools) runShellCommand(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := t.shellCommandLaunches(call)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return t.toTheEnd(ctx, call.Name, all[0])
-}
-
 // runShell runs the program, or the commands one after the other, each to its end or
 // its time limit.
-func (t *Tools) runShell(ctx context.Context, call tools.Call) (tools.Result, error) {
-	all, err := t.shellLaunches(call)
-	switch {
-	case call.Form == tools.Function && err == nil:
+func (t *Tools) runShell(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+	if call.Form == tools.Function {
 		return t.toTheEnd(ctx, call.Name, all[0])
-	case call.Form == tools.Function:
-		return tools.Result{}, err
-	case err != nil:
-		return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
 	}
-	return t.act(ctx, call, all)
+	return t.act(ctx, all)
 }
 
 // toTheEnd has the layout that the reference implementation gave these tools.
@@ -168,4 +156,43 @@ func exitCode(r tools.Result) int {
 		return 1
 	}
 	return 0
+}
+
+// loginShells are the shells whose login files may set PATH anew, as
+// /etc/profile of most systems does.
+var loginShells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh"}
+
+// withPrograms lets the script of a login shell find the programs of folder at
+// the end of its PATH, as other commands do: what the shell's own files set
+// comes first. Other commands stay as they are.
+func withPrograms(argv []string, folder string) []string {
+	i := loginScript(argv)
+	if folder == "" || i < 0 {
+		return argv
+	}
+	argv = slices.Clone(argv)
+	argv[i] = "PATH=\"$PATH\":'" + strings.ReplaceAll(folder, "'", `'\''`) + "'; " + argv[i]
+	return argv
+}
+
+// loginScript is the index of the script that a login shell is to run, or -1.
+func loginScript(argv []string) int {
+	if len(argv) == 0 || !slices.Contains(loginShells, filepath.Base(argv[0])) {
+		return -1
+	}
+	login := false
+	for i, arg := range argv[1:] {
+		switch {
+		case arg == "--login":
+			login = true
+		case !strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "--"):
+			return -1
+		default:
+			login = login || strings.Contains(arg, "l")
+			if strings.Contains(arg, "c") && login && i+2 < len(argv) {
+				return i + 2
+			}
+		}
+	}
+	return -1
 }

@@ -68,7 +68,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, 
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}
-	p := part{callID: call.ID, took: time.Since(began), budget: a.MaxTokens}
+	p := part{callID: call.ID, took: time.Since(began), budget: tokens(a.MaxTokens)}
 	switch {
 	case ended:
 	case unwritten != nil:

@@ -62,7 +62,7 @@ func spec(offer tools.Form) tools.Spec {
 		return tools.Spec{
 			Name:        name,
 			Description: "Edits files. This is a freeform tool: write the patch itself, not JSON around it.",
-			Grammar:     &tools.Grammar{Syntax: "lark", Definition: v4a.Grammar},
+			Grammar:     v4a.Grammar,
 		}
 	}
 	return tools.Spec{

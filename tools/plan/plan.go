@@ -12,20 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Status is how far a step is.
-type Status string
-
-// The three states of a step.
-const (
-	Pending    Status = "pending"
-	InProgress Status = "in_progress"
-	Completed  Status = "completed"
-)
-
 // Step is one step of a plan.
 type Step struct {
 	Step   string `json:"step"`
-	Status Status `json:"status"`
+	Status string `json:"status"` // pending, in_progress, completed
 }
 
 // Plan is a whole plan; it takes the place of the one before.
@@ -75,7 +65,7 @@ func (p Plan) problem() string {
 		if strings.TrimSpace(step.Step) == "" {
 			return fmt.Sprintf("plan[%d].step is empty; say in a few words what is done in it", i)
 		}
-		if step.Status == InProgress {
+		if step.Status == "in_progress" {
 			open = append(open, fmt.Sprintf("%q", step.Step))
 		}
 	}

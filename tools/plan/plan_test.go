@@ -25,11 +25,11 @@ func TestUpdatePlan(t *testing.T) {
 		{
 			"all states", "update_plan",
 			`{"explanation":"why","plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}`,
-			plan.Plan{Explanation: "why", Steps: []plan.Step{{"a", plan.Completed}, {"b", plan.InProgress}, {"c", plan.Pending}}},
+			plan.Plan{Explanation: "why", Steps: []plan.Step{{"a", "completed"}, {"b", "in_progress"}, {"c", "pending"}}},
 		},
 		{
 			"another agent's", "TodoWrite", `{"todos":[{"content":"a","status":"pending","activeForm":"doing a"}]}`,
-			plan.Plan{Steps: []plan.Step{{"a", plan.Pending}}},
+			plan.Plan{Steps: []plan.Step{{"a", "pending"}}},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -101,9 +101,6 @@ func (r *Repository) changesBetween(base, head string) changes {
 	var size changes
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
-		if len(fields) < 3 {
-			continue
-		}
 		added, _ := strconv.Atoi(fields[0]) // "-" for a binary file
 		deleted, _ := strconv.Atoi(fields[1])
 		size.files, size.additions, size.deletions = size.files+1, size.additions+added, size.deletions+deleted

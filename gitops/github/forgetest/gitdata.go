@@ -119,13 +119,7 @@ func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
 		}
 	}
 	// A file takes the place of a folder and the other way round.
-	if t.SHA != nil {
-		parts := strings.Split(t.Path, "/")
-		for i := 1; i < len(parts); i++ {
-			_, _ = r.runGitWith(index, "0 "+strings.Repeat("0", 40)+"\t"+strings.Join(parts[:i], "/")+"\x00", "update-index", "-z", "--index-info")
-		}
-	}
-	if _, err := r.runGitWith(index, line+"\x00", "update-index", "-z", "--index-info"); err != nil {
+	if _, err := r.runGitWith(index, line+"\x00", "update-index", "-z", "--replace", "--index-info"); err != nil {
 		return unprocessable(err.Error()), true
 	}
 	return answer{}, false

@@ -79,7 +79,11 @@ func (f *Forge) answered(handle handler) http.HandlerFunc {
 	}
 }
 
-func getRepository(f *Forge, c *call) answer { return ok(f.showFullRepository(c.repository)) }
+func getRepository(f *Forge, c *call) answer {
+	shown := f.showRepository(c.repository)
+	shown["network_count"], shown["subscribers_count"] = 0, 0
+	return ok(shown)
+}
 
 // admit finds the repository of a call and says why the call is refused.
 func (f *Forge) admit(c *call) (answer, bool) {
@@ -245,8 +249,7 @@ func reading[T any](handle func(*Forge, *call, T) answer) handler {
 
 // page answers with the part of a list that the query asks for.
 func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
-	size := queryNumber(c, "per_page", defaultPage)
-	size = min(size, maxPage)
+	size := min(queryNumber(c, "per_page", defaultPage), maxPage)
 	number := queryNumber(c, "page", 1)
 	last := max((len(list)+size-1)/size, 1)
 	from := min((number-1)*size, len(list))

@@ -39,13 +39,6 @@ var repositoryConstants = object{
 	"forks": 0, "forks_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0,
 }
 
-// showFullRepository is a repository as it is answered alone.
-func (f *Forge) showFullRepository(r *Repository) object {
-	shown := f.showRepository(r)
-	shown["network_count"], shown["subscribers_count"] = 0, 0
-	return shown
-}
-
 // showRepository is a repository as it stands within a pull request.
 func (f *Forge) showRepository(r *Repository) object {
 	shown := object{

@@ -12,39 +12,34 @@ import (
 // OnRoot is the tree below a root. Directories are held open while a plan is
 // made or committed, so that nothing that happens in the tree meanwhile leads a
 // write to another place. The root stays the caller's to close.
-func OnRoot(root *os.Root) Dir { return rootDir{root: root} }
+func OnRoot(root *os.Root) Dir { return rootDir{Root: root} }
 
 type rootDir struct {
-	root *os.Root
+	*os.Root
 	ours bool // opened by Sub
 }
 
-func (d rootDir) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
-func (d rootDir) Readlink(name string) (string, error)   { return d.root.Readlink(name) }
-func (d rootDir) Mkdir(name string) error                { return d.root.Mkdir(name, 0o777) }
-func (d rootDir) Link(name, second string) error         { return d.root.Link(name, second) }
-func (d rootDir) Rename(name, to string) error           { return d.root.Rename(name, to) }
-func (d rootDir) Remove(name string) error               { return d.root.Remove(name) }
+func (d rootDir) Mkdir(name string) error { return d.Root.Mkdir(name, 0o777) }
 
 func (d rootDir) Close() error {
 	if !d.ours {
 		return nil
 	}
-	return d.root.Close()
+	return d.Root.Close()
 }
 
 // Open compares what it opened with what it saw before, since the file may be
 // replaced by a link or a FIFO in between.
 func (d rootDir) Open(name string) (*os.File, error) {
 	wrong := &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
-	seen, err := d.root.Lstat(name)
+	seen, err := d.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !seen.Mode().IsRegular() {
 		return nil, wrong
 	}
-	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +55,14 @@ func (d rootDir) Open(name string) (*os.File, error) {
 
 func (d rootDir) Sub(name string) (Dir, error) {
 	wrong := &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
-	seen, err := d.root.Lstat(name)
+	seen, err := d.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !seen.IsDir() {
 		return nil, wrong
 	}
-	sub, err := d.root.OpenRoot(name + "/") // which waits for no pipe that has come in its place
+	sub, err := d.OpenRoot(name + "/") // which waits for no pipe that has come in its place
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +73,7 @@ func (d rootDir) Sub(name string) (Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, sub.Close())
 	}
-	return rootDir{root: sub, ours: true}, nil
+	return rootDir{Root: sub, ours: true}, nil
 }
 
 func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
@@ -86,7 +81,7 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 	if like != nil {
 		perm = 0o600
 	}
-	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +89,7 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 		return f, nil
 	}
 	if err := resemble(f, like); err != nil {
-		return nil, errors.Join(err, f.Close(), d.root.Remove(name))
+		return nil, errors.Join(err, f.Close(), d.Remove(name))
 	}
 	return f, nil
 }

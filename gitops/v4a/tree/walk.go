@@ -37,14 +37,10 @@ func (p *planner) find(name string, follow bool) (*file, error) {
 	}
 	w := &walk{planner: p, name: name, pending: parts, dirs: []Dir{p.tree}}
 	defer w.leave(0)
-	return w.toTheEnd(follow)
-}
-
-func (w *walk) toTheEnd(followLast bool) (*file, error) {
 	for len(w.pending) > 0 {
 		next := w.pending[0]
 		w.pending = w.pending[1:]
-		f, err := w.step(next, followLast)
+		f, err := w.step(next, follow)
 		if f != nil || err != nil {
 			return f, err
 		}

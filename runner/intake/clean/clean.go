@@ -2,10 +2,16 @@ package clean
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -16,13 +22,11 @@ type Removed struct {
 	Comments   int // of HTML, and link definitions that stand in for comments
 }
 
-// Add counts more.
 func (r *Removed) Add(more Removed) {
 	r.Characters += more.Characters
 	r.Comments += more.Comments
 }
 
-// Any says whether anything was removed.
 func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 
 // Text is text as somebody sees it who looks at its page. Characters go by
@@ -43,15 +47,9 @@ func visible(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
 	removed := 0
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		i += size
+	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
 		switch {
-		case r == '\r':
-			if !strings.HasPrefix(text[i:], "\n") {
-				b.WriteByte('\n')
-			}
-		case r == '\u2028' || r == '\u2029' || r == '\u0085':
+		case r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085':
 			b.WriteByte('\n')
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
@@ -198,4 +196,62 @@ func (r *remarkEnds) after(from int, mark byte) int {
 	}
 	r.known[mark] = min(end, len(r.text))
 	return r.known[mark]
+}
+
+// imageMark is an image in Markdown, or the HTML that GitHub writes for one
+// whose size was changed.
+var imageMark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`!\[[^\]\n]*\]\([ \t]*<?([^\s<>()"']+)>?[^)\n]*\)|(?i:<img[ \t\n][^<>]*?\bsrc[ \t]*=[ \t]*["']?([^\s"'<>]+))`)
+})
+
+// Images are the addresses of the images in a cleaned text, each once, in their
+// order.
+func Images(text string) []string {
+	var all []string
+	for _, m := range imageMark().FindAllStringSubmatch(text, -1) {
+		if address := cmp.Or(m[1], html.UnescapeString(m[2])); !slices.Contains(all, address) {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+// Part is one piece of text with who wrote it.
+type Part struct {
+	Kind   string // issue, pull_request, question, comment, request, note
+	Author string
+	Text   string
+}
+
+// Parts is what can be seen of the parts, as one text, each between marks. An issue
+// alone needs none, where its text has nothing that looks like one.
+func Parts(parts []Part) (string, Removed) {
+	var shown []Part
+	var removed Removed
+	for _, p := range parts {
+		text, more := Text(p.Text)
+		removed.Add(more)
+		if text != "" {
+			shown = append(shown, Part{Kind: p.Kind, Author: p.Author, Text: text})
+		}
+	}
+	if len(shown) == 1 && shown[0].Kind == "issue" && !aMark.MatchString(shown[0].Text) {
+		return shown[0].Text, removed
+	}
+	return marked(shown), removed
+}
+
+var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note)[ \t\n]+id[ \t\n]*=`)
+
+// marked is the parts as one text, each between marks that carry its own digest: no
+// text can hold the mark that ends it, so none can pass for what somebody else
+// wrote.
+func marked(parts []Part) string {
+	var all []string
+	for _, p := range parts {
+		sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Author + "\x00" + p.Text))
+		id := hex.EncodeToString(sum[:8])
+		all = append(all, fmt.Sprintf("<%s id=%q by=%q>\n%s\n</%s id=%q>", p.Kind, id, p.Author, p.Text, p.Kind, id))
+	}
+	return strings.Join(all, "\n\n")
 }

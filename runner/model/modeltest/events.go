@@ -26,13 +26,7 @@ func (e *eventWriter) send(kind string, fields map[string]any) {
 	fields["type"] = kind
 	fields["sequence_number"] = e.next
 	e.next++
-	fmt.Fprintf(e.w, "event: %s\ndata: ", kind)
-	encoder := json.NewEncoder(e.w)
-	encoder.SetEscapeHTML(false) // items reach the client as the script gave them
-	if err := encoder.Encode(fields); err != nil {
-		panic(fmt.Sprintf("encode event %s: %v", kind, err))
-	}
-	fmt.Fprint(e.w, "\n")
+	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, encoded(fields))
 	if f, ok := e.w.(http.Flusher); ok {
 		f.Flush()
 	}
@@ -52,14 +46,20 @@ func writeEvents(w http.ResponseWriter, answer *model.Response, cut int, hold <-
 	e.send("response."+answer.Status, map[string]any{"response": response(answer, answer.Status, answer.Output)})
 }
 
-// writeWhole gives an answer in one piece.
-func writeWhole(w http.ResponseWriter, answer *model.Response) {
+// writeJSON gives an answer in one piece.
+func writeJSON(w http.ResponseWriter, status int, answer map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(response(answer, answer.Status, answer.Output)); err != nil {
-		panic(fmt.Sprintf("encode answer: %v", err))
+	w.WriteHeader(status)
+	_, _ = w.Write(encoded(answer)) // to a client that may have left
+}
+
+// encoded is JSON in which items reach the client as the script gave them.
+func encoded(fields map[string]any) json.RawMessage {
+	raw, err := model.Encode(fields)
+	if err != nil {
+		panic(err)
 	}
+	return raw
 }
 
 // pieces is into how many parts a text is cut.
@@ -94,13 +94,16 @@ func response(answer *model.Response, status string, output []json.RawMessage) m
 		"id": answer.ID, "object": "response", "created_at": 1, "status": status,
 		"model": "scripted", "output": output, "error": nil, "incomplete_details": nil,
 	}
-	if output != nil && status != "in_progress" {
-		u := answer.Usage
-		r["usage"] = map[string]any{
-			"input_tokens": u.Input, "input_tokens_details": map[string]any{"cached_tokens": u.Cached},
-			"output_tokens": u.Output, "output_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
-			"total_tokens": u.Input + u.Output,
-		}
+	if status != "in_progress" {
+		r["usage"] = usage(answer.Usage)
 	}
 	return r
+}
+
+func usage(u model.Usage) map[string]any {
+	return map[string]any{
+		"input_tokens": u.Input, "input_tokens_details": map[string]any{"cached_tokens": u.Cached},
+		"output_tokens": u.Output, "output_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
+		"total_tokens": u.Total(),
+	}
 }

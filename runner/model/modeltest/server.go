@@ -37,7 +37,6 @@ type Server struct {
 
 	mu       sync.Mutex
 	script   *model.Script
-	schema   *requestSchema
 	requests []Request
 	faults   []string
 	replace  map[int]http.HandlerFunc
@@ -69,11 +68,8 @@ func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, err := compiled()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{options: o, script: script, schema: schema, replace: map[int]http.HandlerFunc{}, cut: map[int]int{}}
+	createSchema() // now, and not in the time of the first request
+	s := &Server{options: o, script: script, replace: map[int]http.HandlerFunc{}, cut: map[int]int{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s, nil
 }
@@ -164,7 +160,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.refuse(w, number, err)
 	case request.Settings.Whole:
-		writeWhole(w, answer)
+		writeJSON(w, http.StatusOK, response(answer, answer.Status, answer.Output))
 	default:
 		s.stream(w, r, answer, cut)
 	}
@@ -231,10 +227,7 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 		_, err = pair(body.Input, false)
 	}
 	if err == nil && !s.options.Trusting {
-		var schema *requestSchema
-		if schema, err = compiledCompact(); err == nil {
-			err = schema.validate(raw)
-		}
+		err = compactSchema().validate(raw)
 	}
 	if err != nil {
 		s.fault(fmt.Sprintf("compaction: %v", err))
@@ -249,14 +242,10 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	s.compact++
 	number := s.compact
 	s.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{
+	writeJSON(w, http.StatusOK, map[string]any{
 		"id": fmt.Sprintf("cmp_%d", number), "object": "response.compaction", "created_at": 1,
 		"output": append(messagesIn(body.Input), map[string]any{"type": "compaction", "id": fmt.Sprintf("cmpi_%d", number), "encrypted_content": "opaque"}),
-		"usage": map[string]any{
-			"input_tokens": 10, "input_tokens_details": map[string]any{"cached_tokens": 0},
-			"output_tokens": 5, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": 15,
-		},
+		"usage":  usage(model.Usage{Input: 10, Output: 5}),
 	})
 }
 
@@ -298,9 +287,7 @@ func (s *Server) refuse(w http.ResponseWriter, number int, err error) {
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{
+	writeJSON(w, status, map[string]any{"error": map[string]any{
 		"message": message, "type": "invalid_request_error", "code": code, "param": nil,
 	}})
 }
@@ -312,7 +299,7 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 		return model.Request{}, fmt.Errorf("%s %s is not a request for a response", r.Method, r.URL.Path)
 	}
 	if !s.options.Trusting {
-		if err := s.schema.validate(raw); err != nil {
+		if err := createSchema().validate(raw); err != nil {
 			return model.Request{}, err
 		}
 	}

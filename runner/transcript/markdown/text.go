@@ -1,6 +1,9 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf16"
+)
 
 // apart is put between two characters that GitHub would take together.
 const apart = "&#8203;" // zero width space
@@ -50,7 +53,6 @@ func startsBlock(s string) bool {
 	return s != "" && strings.IndexByte("#-+=:/", s[0]) >= 0
 }
 
-// isMarkup says whether s[i] means something in running text.
 func isMarkup(s string, i int) bool {
 	switch s[i] {
 	case '\\', '`', '*', '[', ']', '~':
@@ -123,4 +125,31 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isWord(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// Units is the length of s in UTF-16 code units, in which GitHub counts.
+func Units(s string) int {
+	units := 0
+	for _, r := range s {
+		units += utf16.RuneLen(r)
+	}
+	return units
+}
+
+// Cut shortens s to at most limit UTF-16 units, at least 1, the last of which is
+// "…" if anything was cut. No character is cut in half.
+func Cut(s string, limit int) string {
+	if len(s) <= limit { // no character has more units than bytes
+		return s
+	}
+	units, keep := 0, 0
+	for i, r := range s {
+		if units < limit {
+			keep = i
+		}
+		if units += utf16.RuneLen(r); units > limit {
+			return s[:keep] + "…"
+		}
+	}
+	return s
 }

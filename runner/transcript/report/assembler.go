@@ -66,7 +66,6 @@ func (a *assembler) end() {
 }
 
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
-	a.cut.mark()
 	n := &entry{Seq: e.Seq, At: clock(a.start, e.Time), Kind: kind, Name: field(name)}
 	if e.Agent != transcript.MainAgent {
 		n.Agent = field(e.Agent)

@@ -9,7 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// diff is a patch as people read one.
 type diff struct {
 	Files  []fileDiff
 	Hidden string // how much is missing; empty when nothing is
@@ -122,7 +121,7 @@ func operation(input string) *v4a.Patch {
 // newDiff shows as much of a patch as c allows.
 func newDiff(c cutter, p *v4a.Patch) *diff {
 	weight, all := patchSize(p)
-	b := diffBuilder{left: c.most(weight)}
+	b := diffBuilder{left: c(weight)}
 	d := &diff{paths: v4a.Paths(p)}
 	for _, s := range p.Sections {
 		d.Files = append(d.Files, b.file(s))

@@ -24,37 +24,24 @@ type excerpt struct {
 	Tail   string
 }
 
-// cutter says how much of a text is shown. Its first use is to find that out.
-type cutter interface {
-	// most is what a text may take on the page, in bytes, when all of it would
-	// take so much.
-	most(bytes int) int
-	// mark counts an entry.
-	mark()
-}
+// cutter says what a text may take on the page, in bytes, when all of it would take
+// so much. Its first use is to find that out.
+type cutter func(bytes int) int
 
 // limit is the same for all texts.
-type limit int
-
-func (l limit) most(int) int { return int(l) }
-func (limit) mark()          {}
+func limit(bytes int) cutter { return func(int) int { return bytes } }
 
 // scale finds the limit under which all texts fit on a page: short ones whole,
 // long ones cut to the same length.
-type scale struct {
-	lengths []int
-	entries int
-}
+type scale struct{ lengths []int }
 
 func (s *scale) most(bytes int) int {
 	s.lengths = append(s.lengths, min(bytes, textBytes))
 	return 0
 }
 
-func (s *scale) mark() { s.entries++ }
-
-func (s *scale) limit(page int) int {
-	left := max(0, page-fixedBytes-s.entries*entryBytes)
+func (s *scale) limit(page, entries int) int {
+	left := max(0, page-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
 	for i, length := range s.lengths {
 		share := left / (len(s.lengths) - i)
@@ -104,7 +91,7 @@ func (w *weights) cut(c cutter, s string) excerpt {
 	}
 	s = markdown.Show(s)
 	size := w.weigh(s)
-	most := c.most(size)
+	most := c(size)
 	if size <= most {
 		return excerpt{Head: s}
 	}
@@ -115,7 +102,7 @@ func (w *weights) cut(c cutter, s string) excerpt {
 
 // cutEnds is cut for a text so long that its middle need not be looked at.
 func (w *weights) cutEnds(c cutter, s string) excerpt {
-	most := c.most(textBytes)
+	most := c(textBytes)
 	start := markdown.Show(strings.ToValidUTF8(s[:textBytes], ""))
 	end := markdown.Show(strings.ToValidUTF8(s[len(s)-textBytes:], ""))
 	head, tail := w.first(start, most), w.last(end, most)
@@ -126,7 +113,6 @@ func (w *weights) cutEnds(c cutter, s string) excerpt {
 func (w *weights) first(s string, most int) string { return lineEnd(s[:w.reach(s, most*2/3)]) }
 func (w *weights) last(s string, most int) string  { return lineStart(s, w.backwards(s, most/3)) }
 
-// missing tells how much is not shown.
 func missing(parts ...string) string {
 	bytes, lines := 0, 0
 	for _, s := range parts {

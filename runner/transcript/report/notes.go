@@ -136,6 +136,8 @@ func (a *assembler) compaction(n *entry, d transcript.Compaction) {
 
 var stepSign = map[string]string{"completed": "✓", "in_progress": "◐"}
 
+func signOf(status string) string { return cmp.Or(stepSign[status], "○") }
+
 func (a *assembler) plan(n *entry, d transcript.Plan) {
 	done := 0
 	var b strings.Builder
@@ -143,7 +145,7 @@ func (a *assembler) plan(n *entry, d transcript.Plan) {
 		if step.Status == "completed" {
 			done++
 		}
-		b.WriteString(cmp.Or(stepSign[step.Status], "○") + " " + step.Step + "\n")
+		b.WriteString(signOf(step.Status) + " " + step.Step + "\n")
 	}
 	n.Topic = fmt.Sprintf("%d of %s done", done, transcript.Count(len(d.Steps), "step"))
 	a.part(n, "Why", d.Explanation)

@@ -1,6 +1,13 @@
 package report
 
-import "github.com/agent-ci/agent-ci/runner/transcript"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
 
 // mostRows is the most that a list or table of the overview shows.
 const mostRows = 200
@@ -14,11 +21,11 @@ type overview struct {
 
 	entries   int
 	Problems  int
-	refused   int         // calls and hosts
-	hosts     int         // of these
-	Refusals  []reference // the first ones
-	patches   map[string][]int64
-	thinking  float64 // seconds
+	refused   int                // calls and hosts
+	hosts     int                // of these
+	Refusals  []reference        // the first ones
+	Patches   map[string][]int64 // the events of calls, by path
+	thinking  float64            // seconds
 	working   float64
 	checking  float64
 	lastEvent string
@@ -69,8 +76,103 @@ func (o *overview) call(e *entry) {
 		return
 	}
 	for _, path := range e.paths {
-		if calls := o.patches[path]; len(calls) < mostPatches && len(o.patches) < 10*mostRows {
-			o.patches[path] = append(calls, e.Seq)
+		if calls := o.Patches[path]; len(calls) < mostPatches && len(o.Patches) < 10*mostRows {
+			o.Patches[path] = append(calls, e.Seq)
 		}
 	}
+}
+
+func (o *overview) Confinement() []fact {
+	p := o.View.Policy
+	if p.Level == "" {
+		return nil
+	}
+	reached := field(p.Level)
+	if p.Unconfined() {
+		reached = "none: commands ran with all rights of the user"
+	}
+	return []fact{
+		{Name: "Reached", Value: reached},
+		{Name: "Layers", Value: cmp.Or(layerNames(p.Layers), "none")},
+		{Name: "Asked for", Value: field(p.Sandbox)},
+		{Name: "Network", Value: field(p.Network)},
+		{Name: "Approval", Value: field(p.Approval)},
+	}
+}
+
+// layerNames are the layers whole: each is a short field, all of them are not.
+func layerNames(layers []string) string {
+	const most = 20
+	var names []string
+	for _, layer := range layers[:min(len(layers), most)] {
+		names = append(names, field(layer))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (o *overview) Refused() string {
+	var what []string
+	if calls := o.refused - o.hosts; calls > 0 {
+		what = append(what, transcript.Count(calls, "call"))
+	}
+	if o.hosts > 0 {
+		what = append(what, transcript.Count(o.hosts, "host"))
+	}
+	words := "The policy refused " + cmp.Or(strings.Join(what, " and "), "no call")
+	if o.refused > len(o.Refusals) {
+		words += fmt.Sprintf(", of which the first %d are shown", len(o.Refusals))
+	}
+	return words + "."
+}
+
+func (o *overview) Usage() []fact {
+	v := o.View
+	model := field(v.Model)
+	if v.Started.Scripted != "" {
+		model = "scripted answers"
+	}
+	all := []fact{
+		{Name: "Model", Value: model},
+		{Name: "Input", Value: fmt.Sprintf("%s tokens, %s of them cached", transcript.Thousands(v.Usage.Input), transcript.Thousands(v.Usage.Cached))},
+		{Name: "Output", Value: fmt.Sprintf("%s tokens, %s of them reasoning", transcript.Thousands(v.Usage.Output), transcript.Thousands(v.Usage.Reasoning))},
+		{Name: "Cost", Value: "not known: no price is recorded"},
+		{Name: "Model's time", Value: transcript.Duration(o.thinking)},
+		{Name: "Calls' time", Value: transcript.Duration(o.working)},
+		{Name: "Checks' time", Value: transcript.Duration(o.checking)},
+	}
+	if v.Retries > 0 {
+		all = append(all, fact{Name: "Repeated requests", Value: transcript.Thousands(int64(v.Retries))})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+func (o *overview) Run() []fact {
+	v := o.View
+	all := []fact{
+		{Name: "Run", Value: field(v.Started.RunID), Link: link(v.Started.Link), Code: true},
+		{Name: "agent-ci", Value: field(v.Started.Version)},
+		{Name: "Task key", Value: field(v.Started.Key), Code: true},
+		{Name: "Repository", Value: field(v.Workspace.Repository), Code: true},
+		{Name: "Base", Value: field(v.Workspace.Base + " " + short(v.Workspace.BaseSHA)), Code: true},
+		{Name: "Branch", Value: field(v.Workspace.Branch), Code: true},
+		{Name: "Publish", Value: field(v.Started.Publish)},
+		{Name: "Events", Value: transcript.Thousands(v.Events)},
+		{Name: "Chain's end", Value: v.Head, Code: true},
+	}
+	if !v.StartedAt.IsZero() {
+		all = slices.Insert(all, 1, fact{Name: "Started", Value: v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+func published(p transcript.Publish) fact {
+	f := fact{Name: field(strings.ReplaceAll(p.Step, "_", " ")), Link: link(p.URL)}
+	var parts []string
+	for _, s := range []string{p.Operation, p.URL, p.Branch, short(p.HeadSHA), p.Remote} {
+		if s != "" {
+			parts = append(parts, field(s))
+		}
+	}
+	f.Value = strings.Join(parts, " · ")
+	return f
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"html/template"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,41 +18,38 @@ type fact struct {
 	Code              bool
 }
 
-type step struct{ Text, Status, Sign string }
-
-type check struct {
-	Name, Run, Before, After, Result, Tone, Time string
-}
-
-type file struct {
-	Path, Status, Added, Removed string
-	Calls                        []int64
-}
-
 // overviewBytes is the most of one text of the overview.
 const overviewBytes = 12_000
 
 func overviewProse(s string) []block { return prose(cutProse(limit(overviewBytes), s)) }
 
-func (o *overview) Summary() []block  { return overviewProse(o.View.Summary()) }
-func (o *overview) Task() []block     { return overviewProse(o.View.Task.Text) }
-func (o *overview) Why() string       { return shownText(o.View.Plan.Explanation, 1000) }
-func (o *overview) Plan() []step      { return shownRows(o.View.Plan.Steps, planStep) }
-func (o *overview) Warnings() []fact  { return shownRows(o.View.Warnings, warning) }
-func (o *overview) Published() []fact { return shownRows(o.View.Publish, published) }
+func (o *overview) Summary() []block { return overviewProse(o.View.Summary()) }
+func (o *overview) Task() []block    { return overviewProse(o.View.Task.Text) }
 
-func (o *overview) Checks() []check {
+func (o *overview) Plan() []transcript.PlanStep    { return shownOf(o.View.Plan.Steps) }
+func (o *overview) Warnings() []transcript.Warning { return shownOf(o.View.Warnings) }
+func (o *overview) Setup() []transcript.Setup      { return shownOf(o.View.Setup) }
+
+func (o *overview) Published() []fact {
+	var all []fact
+	for _, p := range shownOf(o.View.Publish) {
+		all = append(all, published(p))
+	}
+	return all
+}
+
+func (o *overview) Checks() []transcript.VerifyRow {
 	if o.View.Verify == nil {
 		return nil
 	}
-	return shownRows(o.View.Verify.Rows, checkRow)
+	return shownOf(o.View.Verify.Rows)
 }
 
-func (o *overview) Files() []file {
+func (o *overview) Files() []transcript.ChangeFile {
 	if o.View.Change == nil {
 		return nil
 	}
-	return shownRows(o.View.Change.Files, o.file)
+	return shownOf(o.View.Change.Files)
 }
 
 // Entries is how many the timeline has, in words.
@@ -62,16 +60,10 @@ func (o *overview) Entries() string {
 // Long says that of the timeline only what can be seen is to be laid out.
 func (o *overview) Long() bool { return o.entries > 500 }
 
-// shownRows makes rows of a list that may be too long to show.
-func shownRows[T, Row any](all []T, row func(T) Row) []Row {
-	var rows []Row
-	for _, one := range all[:min(len(all), mostRows)] {
-		rows = append(rows, row(one))
-	}
-	return rows
-}
+// shownOf is what the page shows of a list that may be too long.
+func shownOf[T any](all []T) []T { return all[:min(len(all), mostRows)] }
 
-// moreRows tells what shownRows leaves out of a list of so many; "" for nothing.
+// moreRows tells what shownOf leaves out of a list of so many; "" for nothing.
 func moreRows(name string, all int) string {
 	if all <= mostRows {
 		return ""
@@ -151,7 +143,6 @@ func (o *overview) Notices() []string {
 	return all
 }
 
-// Facts are the figures at the top.
 func (o *overview) Facts() []fact {
 	v := o.View
 	took := o.lastEvent
@@ -170,34 +161,17 @@ func (o *overview) Facts() []fact {
 	return all
 }
 
-func warning(w transcript.Warning) fact {
-	return fact{Name: field(w.Code), Value: shownText(w.Message, 2000)}
-}
+var (
+	stepState  = map[string]string{"completed": "done", "in_progress": "in progress"}
+	resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
+	statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
+)
 
-var stepStatus = map[string]string{"completed": "done", "in_progress": "in progress"}
-
-func planStep(s transcript.PlanStep) step {
-	return step{shownText(s.Step, 500), cmp.Or(stepStatus[s.Status], "not done"), cmp.Or(stepSign[s.Status], "○")}
-}
-
-var resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
-
-func checkRow(r transcript.VerifyRow) check {
-	return check{
-		Name: field(r.Name), Run: field(r.Run), Before: field(r.Before), After: field(r.After),
-		Result: r.Result(), Tone: cmp.Or(resultTone[r.Result()], "open"), Time: transcript.Duration(r.Seconds),
-	}
-}
-
-var statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
-
-func (o *overview) file(f transcript.ChangeFile) file {
-	row := file{
-		Path: field(markdown.FileName(f.Path)), Status: cmp.Or(statusName[f.Status], field(f.Status)), Calls: o.patches[f.Path],
-		Added: "+" + transcript.Thousands(int64(f.Insertions)), Removed: "−" + transcript.Thousands(int64(f.Deletions)),
-	}
-	if f.Binary {
-		row.Added, row.Removed = "binary", ""
-	}
-	return row
+// pageWords are what the page makes of the values of a row.
+var pageWords = template.FuncMap{
+	"duration": transcript.Duration, "more": moreRows, "field": field, "text": shownText, "sign": signOf, "fileName": markdown.FileName,
+	"state":  func(status string) string { return cmp.Or(stepState[status], "not done") },
+	"tone":   func(result string) string { return cmp.Or(resultTone[result], "open") },
+	"status": func(status string) string { return cmp.Or(statusName[status], field(status)) },
+	"count":  func(n int) string { return transcript.Thousands(int64(n)) },
 }

@@ -163,7 +163,7 @@ func TestScaleFillsThePage(t *testing.T) {
 			s.most(length)
 			sum += length
 		}
-		most := s.limit(room + fixedBytes)
+		most := s.limit(room+fixedBytes, 0)
 		taken := 0
 		for _, length := range lengths {
 			taken += min(length, most)

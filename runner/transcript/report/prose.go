@@ -121,7 +121,6 @@ func (p *layout) fence(mark string) {
 	p.rest = p.rest[min(n+1, len(p.rest)):]
 }
 
-// spans finds code and bold text in running text.
 func spans(s string) []span {
 	var all []span
 	done := 0

@@ -2,6 +2,9 @@ package report
 
 import (
 	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
@@ -16,15 +19,11 @@ import (
 // page of up to 5,000 events has at most 6 MB. A torn last line is noted on the
 // page; other faults of the log are errors, as in transcript.Read.
 func Write(w io.Writer, log io.ReadSeeker) error {
-	templates, err := parse()
-	if err != nil {
-		return err
-	}
 	first, err := survey(log)
 	if err != nil {
 		return err
 	}
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: templates}
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: parseTemplates()}
 	p.print("head", first)
 	if err := p.timeline(log, first); err != nil {
 		return err
@@ -40,15 +39,15 @@ func survey(log io.ReadSeeker) (*overview, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	room := &scale{}
-	first := &overview{patches: map[string][]int64{}}
-	entries := newAssembler(room, nil, first.note)
+	first := &overview{Patches: map[string][]int64{}}
+	entries := newAssembler(room.most, nil, first.note)
 	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
 	}
 	entries.end()
 	first.View = view
-	first.limit = room.limit(pageBytes)
+	first.limit = room.limit(pageBytes, first.entries)
 	first.endless = entries.waiting
 	return first, nil
 }
@@ -97,4 +96,34 @@ func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
 	}
 	entries.end()
 	return nil
+}
+
+var (
+	//go:embed page.tmpl
+	pageTemplate string
+	//go:embed style.css
+	style template.CSS
+	//go:embed script.js
+	script template.JS
+)
+
+// parseTemplates is called by the one command that needs the templates: at start-up it
+// would cost all of them time.
+func parseTemplates() *template.Template {
+	return template.Must(template.New("report").Funcs(pageWords).Parse(pageTemplate))
+}
+
+func (*overview) Style() template.CSS { return style }
+
+// Policy is the page's Content-Security-Policy (CSP Level 3): nothing is
+// loaded, nothing is sent, and of style and script only those two run that
+// stand here.
+func (*overview) Policy() string {
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
+		digest(string(style)), digest(string(script)))
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// Happening is one event that a test records.
 type Happening struct {
 	Kind transcript.Type
 	Data any
@@ -73,7 +72,6 @@ func Said(turn int, text string) Happening {
 	}}
 }
 
-// Called is the start of a call.
 func Called(turn int, id, tool, input string) Happening {
 	return Happening{transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, CallID: id, Tool: tool, Input: input, Offered: true}}
 }
@@ -134,14 +132,12 @@ func Greeting() []Happening {
 	}
 }
 
-// Finished is the end of Greeting.
 func Finished(seconds float64) Happening {
 	return Happening{transcript.TypeRunFinished, transcript.RunFinished{
 		Outcome: "changed", Reason: "pull_request", Message: "Pull request #8 was created.", Turns: 4, Calls: 3, Seconds: seconds,
 	}}
 }
 
-// Numbered is a text of so many lines.
 func Numbered(lines int) string {
 	var b strings.Builder
 	for i := range lines {

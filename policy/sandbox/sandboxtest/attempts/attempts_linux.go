@@ -45,7 +45,6 @@ const (
 	notSignals        = "Landlock covers signals only; priorities of the user's other processes can be changed"
 )
 
-// All are the attempts of every kind.
 func All() []Attempt {
 	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }

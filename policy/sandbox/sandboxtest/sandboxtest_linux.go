@@ -4,8 +4,10 @@
 package sandboxtest
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -67,4 +69,58 @@ func landlock() int {
 		return 0
 	}
 	return int(version)
+}
+
+// Nobody is a user who owns nothing else.
+const Nobody = 65534
+
+// Users are those as whom a test can do what it does, by name: root and somebody
+// else, where root runs it.
+func Users(t testing.TB) map[string]int {
+	t.Helper()
+	if os.Getuid() == 0 && os.Lchown(t.TempDir(), Nobody, Nobody) == nil { // a namespace of users may have this one alone
+		return map[string]int{"root": 0, "nobody": Nobody}
+	}
+	return map[string]int{"user": os.Getuid()}
+}
+
+// Give makes all below base the user's.
+func Give(t testing.TB, base string, user int) {
+	t.Helper()
+	if user == os.Getuid() {
+		return
+	}
+	err := filepath.WalkDir(base, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, user, user)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Place is a folder that commands see as it is: not below /tmp.
+func Place(t testing.TB, remove func(string) error) string {
+	t.Helper()
+	home, _ := os.UserHomeDir()
+	work, _ := os.Getwd()
+	for _, parent := range []string{"/srv", "/var/lib", home, work} {
+		dir, err := os.MkdirTemp(parent, "agent-ci-sandbox-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			if err := remove(dir); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	t.Skip("needs a folder to write to that is not below /tmp")
+	return ""
 }
