@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -47,6 +48,26 @@ func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) error {
 	}
 	if err != nil {
 		return fmt.Errorf("put the change into a layer: %w", err)
+	}
+	return nil
+}
+
+// UnlinkSubmodules removes from a layer the files by which submodules find their
+// repositories in the git folder of the checkout: one of MakeGitFolder has none.
+func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer) error {
+	paths, err := c.Submodules(ctx)
+	if err != nil {
+		return err
+	}
+	for _, submodule := range paths {
+		link := path.Join(submodule, ".git")
+		info, err := l.Tree.Lstat(link)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if err := l.Tree.Remove(link); err != nil {
+			return fmt.Errorf("part a submodule from its repository: %w", err)
+		}
 	}
 	return nil
 }
@@ -138,15 +159,36 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	if filter != "" {
 		return fmt.Sprintf("git runs the filter %q on files of it, in the checkout alone", filter), nil
 	}
-	info, err := os.Stat(c.repo.Root)
+	other, err := c.ofOthers(ix, uid, gid)
 	if err != nil {
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
+	}
+	return other, nil
+}
+
+// ofOthers says what of the checkout belongs to another user or group; empty for
+// nothing. The index may tell of owners that files had before.
+func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err error) {
+	root, err := os.OpenRoot(c.repo.Root)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	info, err := root.Stat(".")
+	if err != nil {
+		return "", err
 	}
 	if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
 		return fmt.Sprintf("it belongs to user %d and group %d, not to %d and %d", stat.UID, stat.GID, uid, gid), nil
 	}
-	if path := ix.OfOthers(uid, gid); path != "" {
-		return fmt.Sprintf("%q belongs to another user or group than %d and %d", path, uid, gid), nil
+	for path := range ix.OfOthers(uid, gid) {
+		info, err := root.Lstat(path)
+		if err != nil {
+			continue // it is gone, or nobody's to see
+		}
+		if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
+			return fmt.Sprintf("%q belongs to user %d and group %d, not to %d and %d", path, stat.UID, stat.GID, uid, gid), nil
+		}
 	}
 	return "", nil
 }

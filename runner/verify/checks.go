@@ -101,7 +101,12 @@ func (c Checks) lay(ctx context.Context, script *confine.Script, base gitops.Bas
 	}
 	script.Place.Git = c.Sandboxes.GitFolder(script.Place)
 	script.Place.Lent = checkout.LentObjects(c.Workspace.Root())
-	script.Fill = func(ctx context.Context, layer gitops.Layer) error { return checkout.In(layer).Overwrite(ctx, change) }
+	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
+		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
+			return err
+		}
+		return checkout.In(layer).Overwrite(ctx, change)
+	}
 	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, base, tree)
 }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"sort"
 	"syscall"
@@ -332,17 +333,20 @@ func (f *File) Named(path string, lo, hi int) (first, end int) {
 	return first, end
 }
 
-// OfOthers is the path of a file that belonged to another user or group when its
-// stat data was taken; empty for none. Some programs note no owner.
-func (f *File) OfOthers(uid, gid uint32) string {
-	for i := range f.Len() {
-		b := f.data[f.offsets[i]:]
-		u, g := binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint32(b[32:])
-		if (u != uid || g != gid) && (u != 0 || g != 0 || binary.BigEndian.Uint32(b[20:]) != 0) {
-			return string(f.Path(i))
+// OfOthers gives the paths of files that belonged to another user or group when their
+// stat data was taken. Some programs note no owner.
+func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range f.Len() {
+			b := f.data[f.offsets[i]:]
+			u, g := binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint32(b[32:])
+			noted := u != 0 || g != 0 || binary.BigEndian.Uint32(b[20:]) != 0
+			if noted && (u != uid || g != gid) && !yield(string(f.Path(i))) {
+				return
+			}
 		}
 	}
-	return ""
 }
 
+// Equal says that two files have the same bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }
