@@ -48,41 +48,49 @@ func (c *Clues) find(text []byte) {
 }
 
 // refusals are the words in which programs tell of refused calls, and what in a
-// sandbox probably refused them. The network's are told where there is none.
+// sandbox probably refused them. The network's are told where there is none, the
+// overlay's where there is one.
 var refusals = []struct {
 	words   []string // of libc and of runtimes
 	layer   string
 	network bool
+	overlay bool // another way to the same helps there
 	why     string
 }{
 	{
 		[]string{"Read-only file system", "read-only file system", "EROFS"},
-		"mounts", false,
+		"mounts", false, false,
 		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder only; .git is read-only, and the runner commits; files of credentials are empty and stay so; nothing of /dev, /proc and /sys is changed",
 	},
 	{
 		[]string{"Device or resource busy", "device or resource busy", "EBUSY"},
-		"mounts", false,
+		"mounts", false, false,
 		".git, what is kept from commands and the folders above it can't be moved, replaced or removed; leave them where they are",
 	},
 	{
 		[]string{"Permission denied", "permission denied", "EACCES"},
-		"Landlock, or the file's own mode", false,
+		"Landlock, or the file's own mode", false, false,
 		"what is outside of the workspace and $TMPDIR can't be changed, and credentials can't be read",
 	},
 	{
 		[]string{"Operation not permitted", "operation not permitted", "EPERM", "Bad system call", "bad system call"},
-		"seccomp, or a right that commands don't have", false,
+		"seccomp, or a right that commands don't have", false, false,
 		"tracing, mounts, new namespaces and user 0's rights are not there, and no file is made setuid or setgid: leave these bits out (tar --no-same-permissions, cp --no-preserve=mode)",
 	},
 	{
 		[]string{"Resource temporarily unavailable", "resource temporarily unavailable", "can't start new thread", "Cannot fork"},
-		"the limit of processes", false,
+		"the limit of processes", false, false,
 		"start fewer at once",
 	},
 	{
 		[]string{"Could not resolve", "could not resolve", "Temporary failure in name resolution", "Name or service not known", "no such host", "Network is unreachable", "network is unreachable", "ENOTFOUND", "EAI_AGAIN"},
-		"the network", true, "the job says what commands reach (policy.network), and what has to be fetched is for its setup commands",
+		"the network", true, false,
+		"the job says what commands reach (policy.network), and what has to be fetched is for its setup commands",
+	},
+	{
+		[]string{"Invalid cross-device link", "invalid cross-device link", "EXDEV"},
+		"the overlay of the workspace", false, true,
+		"a folder that was there before can't be renamed in one step; mv copies it, and else make the new folder, move what is in it and remove the old one",
 	},
 }
 
@@ -98,10 +106,14 @@ func (s *Sandbox) Explain(c *Clues, failed Status) string {
 	}
 	var notes strings.Builder
 	for _, r := range refusals {
-		if !c.seen[r.words[0]] || r.network && s.reachesOut {
+		if !c.seen[r.words[0]] || r.network && s.reachesOut || r.overlay && s.tree == "" {
 			continue
 		}
-		notes.WriteString("Note: \"" + r.words[0] + "\" was probably the sandbox (" + r.layer + "): " + r.why + ". Trying other ways to the same will not help.\n")
+		notes.WriteString("Note: \"" + r.words[0] + "\" was probably the sandbox (" + r.layer + "): " + r.why + ".")
+		if !r.overlay {
+			notes.WriteString(" Trying other ways to the same will not help.")
+		}
+		notes.WriteString("\n")
 	}
 	return notes.String()
 }

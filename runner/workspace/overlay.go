@@ -114,10 +114,10 @@ func (w *Workspace) land(ctx context.Context, do func() error) error {
 	if w.overlay == nil {
 		return do()
 	}
-	if err := w.KeepAlone(); err != nil {
+	if err := w.warnOfOthers(ctx); err != nil {
 		return err
 	}
-	if err := w.warnOfOthers(ctx); err != nil {
+	if err := w.KeepAlone(); err != nil {
 		return err
 	}
 	if err := w.rec.Write(landingFile, nil); err != nil {
@@ -147,9 +147,13 @@ func (w *Workspace) takeBackLanding(ctx context.Context) error {
 	return nil
 }
 
-// warnOfOthers tells of what somebody else changed in the checkout while the run
-// worked in its overlay.
+// warnOfOthers tells, once, of what somebody else changed in the checkout while the run
+// worked in its overlay. This process has changed nothing there before.
 func (w *Workspace) warnOfOthers(ctx context.Context) error {
+	if w.overlay == nil || w.compared {
+		return nil
+	}
+	w.compared = true
 	changed, err := w.changedByOthers(ctx)
 	if err != nil || changed == "" {
 		return err

@@ -48,6 +48,9 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	if err := w.checkout.DropLocks(); err != nil {
 		w.rec.Warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
 	}
+	if err := w.warnOfOthers(ctx); err != nil {
+		w.rec.Warn("checkout_not_compared", "What others changed in the checkout while the run worked could not be found: %v", err)
+	}
 	switch {
 	case w.moving:
 		return w.moveOut(ctx)

@@ -30,6 +30,7 @@ type Workspace struct {
 	base     gitops.Base      // zero until one is set
 	begunAt  gitops.Base      // where the checkout stood before the run
 	shared   bool             // others may work in the checkout, too
+	compared bool             // the checkout was looked at for what others changed below the overlay
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
 	kept     bool             // the run directory has the work as it is
 
