@@ -57,9 +57,13 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// workIn is where commands of scripts work, as the key work_in has it; empty for what
+// workIn is where commands of tests work, as the key work_in has it; empty for what
 // a job begins with.
 var workIn = os.Getenv("AGENT_CI_WORK_IN")
+
+// overlaid says whether commands of tests work in an overlay, where nothing of the job
+// keeps them from it.
+func overlaid() bool { return probed().Overlay && workIn != confine.InCheckout }
 
 // confines says how far commands can be confined on this machine.
 func confines() sandbox.Level { return probed().Level }
@@ -103,7 +107,7 @@ var conditions = map[string]sandbox.Level{"confined": sandbox.LevelFull, "landlo
 
 func condition(name string) (bool, error) {
 	if name == "overlay" {
-		return probed().Overlay && workIn != confine.InCheckout, nil
+		return overlaid(), nil
 	}
 	level, ok := conditions[name]
 	if !ok {
