@@ -120,8 +120,8 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 	}}}
-	if workIn != "" {
-		s.env = append(s.env, "AGENT_CI_WORK_IN="+workIn)
+	if way := workIn(); way != "" {
+		s.env = append(s.env, "AGENT_CI_WORK_IN="+way)
 	}
 	s.checkout()
 	if s.overlaid() {

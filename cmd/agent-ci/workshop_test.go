@@ -25,8 +25,8 @@ func newWorkshop(t *testing.T, env ...string) workshop {
 	if confines() == sandbox.LevelNone {
 		env = append(env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 	}
-	if workIn != "" {
-		env = append(env, "AGENT_CI_WORK_IN="+workIn)
+	if way := workIn(); way != "" {
+		env = append(env, "AGENT_CI_WORK_IN="+way)
 	}
 	return workshop{t, dir, append([]string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
