@@ -36,6 +36,7 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 		defer context.AfterFunc(in.hurry, cancel)()
 	}
 	note := in.salvage(late, so, stop)
+	stop = so.keptOut(late, stop)
 	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
 	in.concludeProgress(late, so, stop)
 	result := so.result(in.rec, stop, err)
@@ -128,6 +129,16 @@ func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.St
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
 	return p.Sentence(so.workspace.Name())
+}
+
+// keptOut is the end of a run whose change was to stay in the checkout and could not be
+// put there.
+func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
+	if so.workspace == nil || so.workspace.KeptOut() == nil || stop.Outcome != outcome.Changed {
+		return stop
+	}
+	instead := *outcome.Of(ctx, so.workspace.KeptOut())
+	return &instead
 }
 
 // concludeProgress says how the run ended where a comment shows it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/runner/confine"
 )
 
 // TestNothingGetsOutOfARun makes every attempt in the setup, in a command of the
@@ -32,6 +33,9 @@ func TestNothingGetsOutOfARun(t *testing.T) {
 				result, err := s.result()
 				if err != nil || result.Outcome != "changed" {
 					t.Errorf("the run ended as %+v, %v:\n%s", result, err, s.printed)
+				}
+				if want := (map[bool]string{true: confine.InOverlay, false: confine.InCheckout})[s.overlaid()]; result.Sandbox.WorkTree != want {
+					t.Errorf("commands worked in %q, not in %q", result.Sandbox.WorkTree, want)
 				}
 				for _, breach := range s.breaches() {
 					t.Error(breach)

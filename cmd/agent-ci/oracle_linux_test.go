@@ -312,14 +312,17 @@ func (s *siege) published(branch string) []string {
 	return all
 }
 
-// rights are the programs in the checkout that give whoever runs them another's.
+// rights are the programs in the checkout, and in what the run left, that give whoever
+// runs them another's.
 func (s *siege) rights() []string {
 	var all []string
-	s.walk(s.world.Workspace, func(path string, info fs.FileInfo) {
-		if info.Mode().IsRegular() && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
-			all = append(all, "rights: "+path+" is "+info.Mode().String())
-		}
-	})
+	for _, top := range []string{s.world.Workspace, s.out()} {
+		s.walk(top, func(path string, info fs.FileInfo) {
+			if info.Mode().IsRegular() && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+				all = append(all, "rights: "+path+" is "+info.Mode().String())
+			}
+		})
+	}
 	return all
 }
 

@@ -57,9 +57,13 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// workIn is where commands of scripts work, as the key work_in has it; empty for what
-// a job begins with.
-var workIn = os.Getenv("AGENT_CI_WORK_IN")
+// workIn is where commands of tests work, as the key work_in has it; empty for what
+// a job begins with. A result is kept for the variable that a test asks for.
+func workIn() string { return os.Getenv("AGENT_CI_WORK_IN") }
+
+// overlaid says whether commands of tests work in an overlay, where nothing of the job
+// keeps them from it.
+func overlaid() bool { return probed().Overlay && workIn() != confine.InCheckout }
 
 // confines says how far commands can be confined on this machine.
 func confines() sandbox.Level { return probed().Level }
@@ -103,7 +107,7 @@ var conditions = map[string]sandbox.Level{"confined": sandbox.LevelFull, "landlo
 
 func condition(name string) (bool, error) {
 	if name == "overlay" {
-		return probed().Overlay && workIn != confine.InCheckout, nil
+		return overlaid(), nil
 	}
 	level, ok := conditions[name]
 	if !ok {
@@ -163,8 +167,8 @@ func setUp(t *testing.T, env *testscript.Env) error {
 	} {
 		env.Setenv(name, value)
 	}
-	if workIn != "" {
-		env.Setenv("AGENT_CI_WORK_IN", workIn)
+	if way := workIn(); way != "" {
+		env.Setenv("AGENT_CI_WORK_IN", way)
 	}
 	if confines() == sandbox.LevelNone {
 		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(grants.DangerFullAccess))

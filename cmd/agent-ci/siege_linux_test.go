@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
@@ -73,6 +74,9 @@ func canaries() []string {
 // hides says whether something of the workspace is hidden: Landlock alone can't.
 func (s *siege) hides() bool { return s.tier != "landlock" }
 
+// overlaid says whether commands that may write work in an overlay of the workspace.
+func (s *siege) overlaid() bool { return s.tier != "landlock" && s.tier != unconfined && overlaid() }
+
 // besiegers are the programs of a siege where every user finds them.
 func besiegers(t *testing.T) (folder string) {
 	t.Helper()
@@ -116,8 +120,14 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 	}}}
+	if way := workIn(); way != "" {
+		s.env = append(s.env, "AGENT_CI_WORK_IN="+way)
+	}
 	s.checkout()
-	raw, err := json.Marshal(world)
+	if s.overlaid() {
+		s.world.Changes = filepath.Join(s.out(), confine.ScratchFolder, confine.AgentScratch, "tree")
+	}
+	raw, err := json.Marshal(s.world)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +268,10 @@ func (s *siege) run() {
 type besiegedResult struct {
 	Outcome, Reason, Branch string
 	Verify                  []struct{ Name, Before, After string }
-	Sandbox                 struct{ Level string }
+	Sandbox                 struct {
+		Level    string
+		WorkTree string `json:"work_tree"`
+	}
 }
 
 // result reads what the run says of itself, and skips where the machine does not

@@ -25,6 +25,9 @@ func newWorkshop(t *testing.T, env ...string) workshop {
 	if confines() == sandbox.LevelNone {
 		env = append(env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 	}
+	if way := workIn(); way != "" {
+		env = append(env, "AGENT_CI_WORK_IN="+way)
+	}
 	return workshop{t, dir, append([]string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",

@@ -94,7 +94,7 @@ func runOuter() {
 	o.Options.without = o.Without
 	o.Options.Environ = os.Environ()
 	o.Options.Held = heldOfGit(o.Options.Folders)
-	all := attempts.All()
+	all := attempts.On(o.World)
 	if o.Proxied {
 		all = append(all, proxyAttempts()...)
 		o.Options.Network, o.Options.Serve = NetworkProxied, serveProxy(o.World)
@@ -103,9 +103,6 @@ func runOuter() {
 	fmt.Fprintln(os.Stderr, box.Level())
 	out := json.NewEncoder(os.Stdout)
 	for _, a := range all {
-		if o.Bare && a.Unproven {
-			continue
-		}
 		v, mistaken := try(box, o, a)
 		for range 5 {
 			if !mistaken {
@@ -273,24 +270,51 @@ func TestNothingGetsOut(t *testing.T) {
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)
-				level, verdicts := attack(t, newWorld(t, tier, user), user)
-				if level != tier {
-					t.Errorf("the level is %s", level)
-				}
-				for i, v := range verdicts {
-					a := attempts.All()[i]
-					why, open := a.Open[tier]
-					open = open && (user == 0 || !a.Roots)
-					switch {
-					case v.Escaped && !open:
-						t.Errorf("%s: %s", v.Name, v.Why)
-					case !v.Escaped && open && user != 0: // against user 0's processes it takes capabilities
-						t.Errorf("%s is held here (%s); it is listed as open: %s", v.Name, v.Why, why)
-					case testing.Verbose():
-						t.Logf("%-50s %s", v.Name, v.Why)
-					}
-				}
+				nothingGetsOut(t, newWorld(t, tier, user), tier, user)
 			})
+			if tier != "landlock" {
+				t.Run(tier+"/"+name+"/overlay", func(t *testing.T) {
+					requireTier(t, tier)
+					o := newWorld(t, tier, user)
+					o.inOverlay(t, user)
+					nothingGetsOut(t, o, tier, user)
+				})
+			}
+		}
+	}
+}
+
+// inOverlay has commands work in an overlay of the workspace.
+func (o *outer) inOverlay(t *testing.T, user int) {
+	t.Helper()
+	base := filepath.Dir(o.World.Workspace)
+	o.World.Changes = filepath.Join(base, "changes")
+	put(t, grants.Upper(o.World.Changes)+"/made", "", 0o644)
+	put(t, filepath.Join(o.World.Changes, "work/.keep"), "", 0o644)
+	sandboxtest.Give(t, base, user)
+	if !o.Bare {
+		o.Options.Overlay, o.Options.DenyRead = o.World.Changes, append(o.Options.DenyRead, o.World.Changes)
+	}
+}
+
+func nothingGetsOut(t *testing.T, o outer, tier string, user int) {
+	t.Helper()
+	level, verdicts := attack(t, o, user)
+	if level != tier {
+		t.Errorf("the level is %s", level)
+	}
+	all := attempts.All()
+	for _, v := range verdicts {
+		a := all[slices.IndexFunc(all, func(a attempts.Attempt) bool { return a.Name == v.Name })]
+		why, open := a.Open[tier]
+		open = open && (user == 0 || !a.Roots)
+		switch {
+		case v.Escaped && !open:
+			t.Errorf("%s: %s", v.Name, v.Why)
+		case !v.Escaped && open && user != 0: // against user 0's processes it takes capabilities
+			t.Errorf("%s is held here (%s); it is listed as open: %s", v.Name, v.Why, why)
+		case testing.Verbose():
+			t.Logf("%-50s %s", v.Name, v.Why)
 		}
 	}
 }
@@ -317,6 +341,7 @@ func TestAttemptsSucceedWithoutASandbox(t *testing.T) {
 	requireTier(t, "full")
 	o := newWorld(t, "none", 0)
 	o.Bare = true
+	o.inOverlay(t, 0)
 	_, verdicts := attack(t, o, 0)
 	for _, v := range verdicts {
 		if !v.Escaped || strings.Contains(v.Why, "failed") {

@@ -216,7 +216,7 @@ func TestNothingGetsOutByTheProxy(t *testing.T) {
 				if level != tier {
 					t.Errorf("the level is %s", level)
 				}
-				if n := len(attempts.All()) + len(proxyAttempts()); len(verdicts) != n {
+				if n := len(attempts.On(o.World)) + len(proxyAttempts()); len(verdicts) != n {
 					t.Errorf("%d of %d attempts were made", len(verdicts), n)
 				}
 				for _, v := range verdicts {

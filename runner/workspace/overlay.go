@@ -108,8 +108,8 @@ func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.B
 	return w.checkout.MakeGitFolder(ctx, gitops.GitFolder{Dir: dir, Tree: tree, Base: base, Snapshot: w.snapshot})
 }
 
-// land does what puts a change into the checkout. A run that is killed meanwhile takes
-// out first what is there of it when it goes on.
+// land does what puts a change into the checkout, whole or not at all. A run that is
+// killed meanwhile takes out first what is there of it when it goes on.
 func (w *Workspace) land(ctx context.Context, do func() error) error {
 	if w.overlay == nil {
 		return do()
@@ -124,7 +124,7 @@ func (w *Workspace) land(ctx context.Context, do func() error) error {
 		return err
 	}
 	if err := do(); err != nil {
-		return err
+		return errors.Join(err, w.takeBackLanding(context.WithoutCancel(ctx)))
 	}
 	w.rec.Remove(landingFile)
 	return nil

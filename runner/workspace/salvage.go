@@ -87,11 +87,19 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 func (w *Workspace) putIntoCheckout(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
 	err := w.land(ctx, func() error { return w.checkout.LayOver(ctx, change) })
 	if err != nil {
+		w.keptOut = err
+		if errors.As(err, new(*gitops.ObstructedError)) {
+			w.keptOut = CheckoutFailure(err)
+		}
 		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout (%v); apply %s there.", err, w.rec.Join(record.PatchFile))
 		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 	}
 	return w.settle(ctx, e.Changed)
 }
+
+// KeptOut is why a change that is meant to stay in the checkout is not there; nil where
+// it is.
+func (w *Workspace) KeptOut() error { return w.keptOut }
 
 // giveBack undoes a switch to the base commit when nothing was committed.
 func (w *Workspace) giveBack(ctx context.Context) string {
@@ -201,19 +209,33 @@ func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error
 }
 
 // Switch puts the checkout on a branch, at a commit that has the tree of the
-// change. Where other runs work in the checkout, only the branch moves.
-func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (switched bool, err error) {
+// change. Where other runs work in the checkout, or something of the user's is in the
+// way of what came from an overlay, only the branch moves; aside says why, in a sentence.
+func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	if err := w.endGitMark(ctx); err != nil {
-		return false, err
+		return "", err
 	}
 	if err := w.checkout.DropLocks(); err != nil {
-		return false, fmt.Errorf("remove the locks that the run's commands left: %w", err)
+		return "", fmt.Errorf("remove the locks that the run's commands left: %w", err)
 	}
 	err = w.land(ctx, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if switched = !inUse(err); !switched {
+	if aside = w.aside(branch, err); aside != "" {
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
-	return switched, cannotSwitch(branch, err)
+	return aside, cannotSwitch(branch, err)
+}
+
+// aside says why the checkout is not switched to a branch, which may move alone then;
+// empty where it was, or has to be.
+func (w *Workspace) aside(branch string, err error) string {
+	obstructed := (*gitops.ObstructedError)(nil)
+	switch {
+	case inUse(err):
+		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
+	case w.overlay != nil && branch != w.begunAt.Branch && errors.As(err, &obstructed):
+		return fmt.Sprintf("%s stays as it was, since untracked files there are in the way (%s); move them away and switch to %s.", outcome.Sentence(w.Name()), named(obstructed.Paths), branch)
+	}
+	return ""
 }
 
 func cannotSwitch(branch string, err error) error {
@@ -221,6 +243,8 @@ func cannotSwitch(branch string, err error) error {
 	switch {
 	case errors.As(err, &foreign):
 		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", outcome.Sentence(err.Error())).Because(err)
+	case errors.As(err, new(*gitops.ObstructedError)):
+		return CheckoutFailure(err)
 	case err != nil:
 		return fmt.Errorf("switch the checkout to %s: %w", branch, err)
 	}

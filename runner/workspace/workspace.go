@@ -35,6 +35,7 @@ type Workspace struct {
 	kept     bool             // the run directory has the work as it is
 
 	overlay *Overlay // nil where commands work in the checkout itself
+	keptOut error    // what KeptOut says
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here

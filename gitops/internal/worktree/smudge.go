@@ -68,14 +68,64 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 		if d.Old.Mode != 0 || d.New.Mode == 0 {
 			continue
 		}
-		if _, err := w.dir.Lstat(d.Path); err == nil && !w.tracks(ix, d.Path) {
-			paths = append(paths, d.Path)
+		obstacle, err := w.obstacle(ix, d)
+		if err != nil {
+			return err
+		}
+		if obstacle != "" && !slices.Contains(paths, obstacle) {
+			paths = append(paths, obstacle)
 		}
 	}
 	if len(paths) > 0 {
 		return &ObstructedError{Paths: paths}
 	}
 	return nil
+}
+
+// obstacle is what is not tracked and stands where a new file belongs, or a folder
+// above it; empty for nothing.
+func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
+	if above := (&smudger{dir: w.dir}).obstacleAt(path.Dir(d.Path)); above != "" {
+		if w.tracks(ix, above) {
+			return "", nil
+		}
+		return above, nil
+	}
+	info, err := w.dir.Lstat(d.Path)
+	switch {
+	case err != nil:
+		return "", nil //nolint:nilerr // nothing is there
+	case !w.tracks(ix, d.Path):
+		return d.Path, nil
+	case !info.IsDir() || d.New.Mode == index.Gitlink:
+		return "", nil
+	}
+	return w.untrackedBelow(ix, d.Path)
+}
+
+// untrackedBelow is something in a folder that is not tracked; empty for nothing.
+func (w *Worktree) untrackedBelow(ix *index.File, folder string) (found string, err error) {
+	dir, err := w.dir.Open(folder)
+	if err != nil {
+		return "", err
+	}
+	entries, err := dir.ReadDir(-1)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		switch {
+		case e.IsDir():
+			found, err = w.untrackedBelow(ix, name)
+		case !w.tracks(ix, name):
+			found = name
+		}
+		if found != "" || err != nil {
+			return found, err
+		}
+	}
+	return "", nil
 }
 
 // tracks says whether the index has the path or something below it.

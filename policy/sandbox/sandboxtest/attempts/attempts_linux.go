@@ -31,6 +31,8 @@ type Attempt struct {
 	Roots bool
 	// Hidden is true where it is what Hidden of the world names that is attacked.
 	Hidden bool
+	// Overlaid is true where it is an overlay of the workspace that is attacked.
+	Overlaid bool
 }
 
 // ErrNothing says that what an attempt reached holds nothing worth it.
@@ -46,7 +48,12 @@ const (
 )
 
 func All() []Attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
+	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
+}
+
+// On are the attempts for which there is something in a world.
+func On(w World) []Attempt {
+	return slices.DeleteFunc(All(), func(a Attempt) bool { return a.Overlaid && w.Changes == "" || a.Unproven && w.Bare })
 }
 
 func inLandlock(why string) map[string]string { return map[string]string{"landlock": why} }
@@ -151,9 +158,6 @@ func secretAttempts() []Attempt {
 
 // hiddenAttempts are on what is hidden in folders that commands may write to.
 func hiddenAttempts() []Attempt {
-	swap := func(path, other string) error {
-		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
-	}
 	hidden := []Attempt{
 		{Name: "read a hidden file of the workspace", Do: func(w World) error { return readSecret(w.workspace("conf/deep/cred")) }},
 		{Name: "read a hidden file of a writable folder", Do: func(w World) error { return readSecret(w.extra("a/cred")) }},
@@ -165,7 +169,7 @@ func hiddenAttempts() []Attempt {
 		}},
 		{Name: "move the folder of a hidden file in a writable folder", Do: func(w World) error { return moveAway(w.extra("a")) }},
 		{Name: "exchange a folder above a hidden file", Do: func(w World) error {
-			return errors.Join(swap(w.workspace("conf"), w.workspace("mnt")), swap(w.workspace("conf"), w.workspace("mnt")))
+			return swapAndBack(w.workspace("conf"), w.workspace("mnt"))
 		}},
 		{Name: "hard link a hidden file", Do: func(w World) error {
 			return errors.Join(os.Link(w.workspace("conf/deep/cred"), w.workspace("linked")), os.Remove(w.workspace("linked")))
@@ -197,6 +201,12 @@ func gitAttempts() []Attempt {
 		{Name: "delete git's index", Do: git(func(dir string) error { return os.Remove(dir + "/description") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "change the mode of a hook", Do: git(func(dir string) error { return os.Chmod(dir+"/hooks/kept", 0o755) }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "move .git away", Do: git(moveAway), Open: inLandlock(CheckedAfterwards)},
+		{Name: "exchange .git with a folder", Do: func(w World) error {
+			return swapAndBack(w.workspace(".git"), w.workspace("mnt"))
+		}, Open: inLandlock(CheckedAfterwards)},
+		{Name: "put a folder into the place of .git", Do: func(w World) error {
+			return errors.Join(os.Mkdir(w.workspace("git"), 0o755), os.Rename(w.workspace("git"), w.workspace(".git")))
+		}, Unproven: true},
 	}
 }
 
@@ -414,6 +424,14 @@ func openFor(path string, flags int) error {
 func moveAway(path string) error { return moveAndBack(path, path+"-gone") }
 
 func moveAndBack(path, to string) error { return errors.Join(os.Rename(path, to), os.Rename(to, path)) }
+
+// swapAndBack has two names change places.
+func swapAndBack(path, other string) error {
+	swap := func() error {
+		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+	}
+	return errors.Join(swap(), swap())
+}
 
 func putInPlace(path, to string) error { return errors.Join(create(path), os.Rename(path, to)) }
 

@@ -32,12 +32,14 @@ type World struct {
 	SharedKey  int    // of a System V segment
 	Shared     string // file in /dev/shm
 	Bare       bool   // nothing is confined
+	Changes    string // what an overlay of the workspace keeps its changes in; empty where there is none
 }
 
 func (w World) outside(name string) string   { return filepath.Join(w.Outside, name) }
 func (w World) workspace(name string) string { return filepath.Join(w.Workspace, name) }
 func (w World) home(name string) string      { return filepath.Join(w.Home, name) }
 func (w World) extra(name string) string     { return filepath.Join(w.Extra, name) }
+func (w World) changes(name string) string   { return filepath.Join(w.Changes, name) }
 
 // of is what the kernel tells of a process.
 func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", process, name) }

@@ -38,7 +38,7 @@ func attack(args []string) error {
 	_, err = os.Stat(w.Hidden()[0])
 	hides := err == nil // a check's tree has nothing of it
 	tried := 0
-	for _, a := range attempts.All() {
+	for _, a := range attempts.On(w) {
 		if a.Open[args[1]] == attempts.CheckedAfterwards || args[1] == "none" && a.Unproven || a.Hidden && !hides {
 			continue
 		}

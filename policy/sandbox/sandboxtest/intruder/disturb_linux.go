@@ -42,7 +42,10 @@ var operations = map[string]operation{
 	"sparse":  one(func(a string) error { return os.Truncate(a, 15<<40) }),
 	"times":   one(ofSiege(func(path string) error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) })),
 	"xattr":   one(ofSiege(func(path string) error { return unix.Setxattr(path, "user.intruder", []byte("x"), 0) })),
-	"deep":    one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
+	"mark": {2, []int{0}, func(a, mark string) error {
+		return ofSiege(func(path string) error { return unix.Setxattr(path, "user.overlay."+mark, []byte("y"), 0) })(a)
+	}},
+	"deep": one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
 }
 
 func one(do func(a string) error) operation {

@@ -1,0 +1,31 @@
+package workspace
+
+import (
+	"errors"
+	"testing"
+)
+
+// What can't be put into the checkout to its end is taken out again.
+func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("mine", "untracked\n")
+	w := working(t, repo.Dir)
+	w.UseOverlay(new(Overlay))
+	before := repo.Files()
+	broken := errors.New("the disk is full")
+	err := w.land(t.Context(), func() error {
+		repo.Write("README", "half\n")
+		repo.Write("new", "half\n")
+		repo.Remove("gone")
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if after := repo.Files(); len(after) != len(before) || after["README"] != before["README"] || after["gone"] != before["gone"] {
+		t.Errorf("the checkout has %q", after)
+	}
+	if got := repo.Git("status", "--porcelain"); got != "?? mine" || w.rec.Has(landingFile) {
+		t.Errorf("git tells %q", got)
+	}
+}
