@@ -264,7 +264,8 @@ func (in *invocation) begin(so *reached) error {
 	}
 	confined := so.confined()
 	return in.rec.Append(transcript.TypePolicy, transcript.Policy{
-		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers, WorkTree: confined.WorkTree,
+		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
+		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(),
 	})
 }
 

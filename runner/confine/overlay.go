@@ -55,10 +55,14 @@ func (s *Sandboxes) frozen(p Place) []string {
 // confined then. The job may want neither.
 func (s *Sandboxes) tryOverlay(ctx context.Context) error {
 	s.reached.WorkTree = InCheckout
-	if s.WorkIn == InCheckout || s.NoOverlay == nil || s.unconfined() {
+	switch {
+	case s.WorkIn == InCheckout || s.NoOverlay == nil:
 		return nil
-	}
-	if s.Job.Policy.Sandbox == string(grants.ReadOnly) {
+	case s.unconfined() && s.WorkIn != InOverlay: // that they are is told
+		return nil
+	case s.unconfined():
+		return s.withoutOverlay("policy.sandbox is danger-full-access, which mounts nothing")
+	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return s.withoutOverlay("policy.sandbox is read-only, where patches alone change files")
 	}
 	why, err := s.NoOverlay(ctx)
@@ -82,12 +86,17 @@ func (s *Sandboxes) withoutOverlay(why string) error {
 	if s.WorkIn != InOverlay {
 		return nil
 	}
+	remedy := "set work_in to auto or checkout"
+	if s.Job.WorkIn != InOverlay { // the run worked in one before it was stopped
+		remedy = "start a new run"
+	}
 	return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
-		"Commands can't work in an overlay of the checkout here (%s); mend that, or set work_in to auto or checkout.", why)
+		"Commands can't work in an overlay of the checkout here (%s); mend that, or %s.", why, remedy)
 }
 
-// confineOverlay finds out how commands are confined, in an overlay if that can be.
-func (s *Sandboxes) confineOverlay(ctx context.Context) error {
+// FindWorkTree finds out how commands are confined, and whether they work in an
+// overlay.
+func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.tryOverlay(ctx); err != nil {
 		return err
 	}
@@ -95,7 +104,7 @@ func (s *Sandboxes) confineOverlay(ctx context.Context) error {
 	var refused *sandbox.OverlayError
 	switch {
 	case errors.As(err, &refused):
-		err = s.withoutOverlay(refused.Why)
+		err = s.withoutOverlay("the kernel gives none with its changes in the run directory: " + refused.Why)
 		if err == nil {
 			reached, _, err = s.probe(ctx, s.Job.Policy.Network)
 		}
