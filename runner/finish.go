@@ -123,6 +123,9 @@ func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.St
 			return so.change, err
 		},
 	})
+	if so.workspace.NotLanded() && stop.Outcome == outcome.Changed {
+		stop.Message = "" // which says that the change is there
+	}
 	if note != "" || p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
 		return note // the message tells where the commit is already
 	}
@@ -205,11 +208,12 @@ func (in *invocation) conclude(so *reached, result *record.Result, files []trans
 		failed(err)
 		result.File = ""
 	}
-	if result.File != "" {
+	ws := so.workspaceOr(in.rec)
+	if result.File != "" && !ws.KeepsOverlay(unrecorded == nil) {
 		in.rec.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
-		so.workspaceOr(in.rec).DropState(in.canGoOn(so, result.Outcome) && so.project.publish == publishNone && !so.change.Empty())
+		ws.DropState(in.canGoOn(so, result.Outcome) && so.project.publish == publishNone && !so.change.Empty())
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"

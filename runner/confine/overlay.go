@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // The ways in which commands work on the checkout: in an overlay, which leaves it as
@@ -31,8 +32,11 @@ func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
 
 // overlay is the folder that the changes of a place go to.
 func (s *Sandboxes) overlay(p Place) string {
-	return s.Record.Join(ScratchFolder, p.changes(), "tree")
+	return s.Record.Join(ScratchFolder, p.changes(), overlayFolder)
 }
+
+// overlayFolder of a scratch folder has the changes of an overlay.
+const overlayFolder = "tree"
 
 // changes names the place whose changes of the checkout commands see and add to.
 func (p Place) changes() string {
@@ -40,6 +44,14 @@ func (p Place) changes() string {
 		return p.Changes
 	}
 	return p.Scratch
+}
+
+// ChangesOf is the folder in which the kernel keeps what commands of a place changed.
+func (s *Sandboxes) ChangesOf(p Place) string { return grants.Upper(s.overlay(p)) }
+
+// LeftOverlay says whether a run that was left has an overlay with what its agent did.
+func LeftOverlay(d *record.Directory) bool {
+	return d.Has(ScratchFolder + "/" + AgentScratch + "/" + overlayFolder)
 }
 
 // frozen are the changes that setup commands made, which every later place sees.
@@ -163,7 +175,7 @@ func (s *Sandboxes) layerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	if err != nil {
 		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", err)
 	}
-	upper, err := os.OpenRoot(grants.Upper(s.overlay(p)))
+	upper, err := os.OpenRoot(s.ChangesOf(p))
 	if err != nil {
 		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", errors.Join(err, tree.Close()))
 	}
@@ -180,6 +192,6 @@ func (s *Sandboxes) DropChanges(p Place) error { return sandbox.RemoveScratch(s.
 
 // Changed says whether the overlay of a place has any changes.
 func (s *Sandboxes) Changed(p Place) bool {
-	entries, err := os.ReadDir(grants.Upper(s.overlay(p)))
+	entries, err := os.ReadDir(s.ChangesOf(p))
 	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }

@@ -151,12 +151,10 @@ func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string,
 	if p.InCheckout != p.Change {
 		return f.putBack(ctx, p)
 	}
-	switched := true
 	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
 	if err == nil {
-		switched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
+		out.Aside, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}
-	out.Aside = !switched
 	if err != nil {
 		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", p.Task.Branch, err)
 	}

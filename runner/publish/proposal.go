@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -77,7 +78,7 @@ type Publication struct {
 	Commit    string // on Branch; empty when nothing was committed
 	Branch    string
 	Unchanged bool   // the branch held the same change already
-	Aside     bool   // another run works in the checkout, which stays as it was
+	Aside     string // why the checkout stays as it was, as a sentence; empty where it was switched
 	Remote    string // where the commit was pushed, for people; empty: nowhere
 	NotPushed string // why not
 	Pull      *forge.PullRequest
@@ -100,10 +101,7 @@ func (p *Publication) Reason() string {
 
 // Sentence tells where the change is. where is the checkout, for a person.
 func (p *Publication) Sentence(where string) string {
-	if p.Aside {
-		return fmt.Sprintf("%s Another run works in %s, which stays as it was; switch to %s when that has ended.", p.published(where), where, p.Branch)
-	}
-	return p.published(where)
+	return strings.TrimSpace(p.published(where) + " " + p.Aside)
 }
 
 func (p *Publication) published(where string) string {

@@ -62,6 +62,10 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	change, err := w.collect(ctx, e)
 	switch {
+	case err != nil && w.overlay != nil && w.overlay.Any(OfAgent):
+		w.left = true
+		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it lies in %s as it was made.", err, w.overlay.Folder)
+		return "The checkout is as it was; what the agent changed lies in " + w.overlay.Folder + "."
 	case err != nil:
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, w.root)
 		return "The checkout was left as the agent left it."
@@ -73,6 +77,10 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 		return w.settle(ctx, e.Changed)
 	}
 	if err := w.Restore(ctx, change); err != nil {
+		if w.overlay != nil {
+			w.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+		}
 		w.rec.Warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", w.rec.Join(record.PatchFile))
 	}
@@ -82,10 +90,11 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 // putIntoCheckout lays a change that is meant to stay in the checkout there, once the
 // run is done.
 func (w *Workspace) putIntoCheckout(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
-	err := w.land(ctx, func() error { return w.checkout.LayOver(ctx, change) })
+	err := w.land(ctx, change, func() error { return w.checkout.LayOver(ctx, change) })
 	if err != nil {
-		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout (%v); apply %s there.", err, w.rec.Join(record.PatchFile))
-		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+		w.notLanded = true
+		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
+		return fmt.Sprintf("The change is in %s, and could not be put into the checkout (%v); apply it there.", w.rec.Join(record.PatchFile), err)
 	}
 	return w.settle(ctx, e.Changed)
 }
@@ -198,19 +207,27 @@ func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error
 }
 
 // Switch puts the checkout on a branch, at a commit that has the tree of the
-// change. Where other runs work in the checkout, only the branch moves.
-func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (switched bool, err error) {
+// change. Where other runs work in the checkout, or others changed there what the
+// change touches, only the branch moves: aside says so, for a person.
+func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	if err := w.endGitMark(ctx); err != nil {
-		return false, err
+		return "", err
 	}
 	if err := w.checkout.DropLocks(); err != nil {
-		return false, fmt.Errorf("remove the locks that the run's commands left: %w", err)
+		return "", fmt.Errorf("remove the locks that the run's commands left: %w", err)
 	}
-	err = w.land(ctx, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if switched = !inUse(err); !switched {
+	err = w.land(ctx, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	changed, over := errors.AsType[*changedByOthersError](err)
+	switch {
+	case over:
+		aside = fmt.Sprintf("%s stays as it was, since %v; switch to %s when that is safe.", outcome.Sentence(w.Name()), changed, branch)
+	case inUse(err):
+		aside = fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
+	}
+	if aside != "" {
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
-	return switched, cannotSwitch(branch, err)
+	return aside, cannotSwitch(branch, err)
 }
 
 func cannotSwitch(branch string, err error) error {

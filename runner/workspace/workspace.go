@@ -34,6 +34,9 @@ type Workspace struct {
 	kept     bool             // the run directory has the work as it is
 
 	overlay *Overlay // nil where commands work in the checkout itself
+	left    bool     // it alone has the work
+
+	notLanded bool // the change was to stand in the checkout and does not
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here
