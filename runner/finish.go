@@ -216,11 +216,12 @@ func (in *invocation) conclude(so *reached, result *record.Result, files []trans
 		failed(err)
 		result.File = ""
 	}
-	if result.File != "" {
+	ws := so.workspaceOr(in.rec)
+	if result.File != "" && !ws.KeepsOverlay(unrecorded == nil) {
 		in.rec.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
-		so.workspaceOr(in.rec).DropState(in.canGoOn(so, result.Outcome) && so.project.publish == publishNone && !so.change.Empty())
+		ws.DropState(in.canGoOn(so, result.Outcome) && so.project.publish == publishNone && !so.change.Empty())
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
@@ -275,7 +276,8 @@ func (in *invocation) begin(so *reached) error {
 	}
 	confined := so.confined()
 	return in.rec.Append(transcript.TypePolicy, transcript.Policy{
-		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers, WorkTree: confined.WorkTree,
+		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
+		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(),
 	})
 }
 

@@ -28,11 +28,12 @@ type history struct {
 	elapsed      time.Duration // while the run lived
 	torn         int           // bytes that were cut off the transcript
 	raised       []string      // limits that the run is given to go on: KEY=VALUE
+	left         bool          // it ended, and its overlay alone has its work, as of a run that was killed
 }
 
 // readHistory folds the events of a run directory.
 func readHistory(rec *record.Record) (*history, error) {
-	h := &history{}
+	h := &history{left: workspace.LeftInOverlay(rec.Directory)}
 	view, err := rec.Survey(h.take)
 	if err != nil {
 		return nil, err
@@ -71,6 +72,9 @@ func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
 // worked says that the agent had begun.
 func (h *history) worked() bool { return h.conversation.Turns() > 0 }
 
+// ended says that the run ended and that the end put its work aside.
+func (h *history) ended() bool { return h.Finished != nil && !h.left }
+
 // onPull says that the run goes on with a pull request, whose change was in the
 // checkout before the agent began.
 func (h *history) onPull() bool {
@@ -104,7 +108,7 @@ func (h *history) assignment() assignment {
 // earlier is the run for the workspace. publish is where its change goes.
 func (h *history) earlier(publish string) workspace.Earlier {
 	return workspace.Earlier{
-		Workspace: h.Workspace, Worked: h.worked(), Ended: h.Finished != nil, Stays: publish == publishNone, OnPull: h.onPull(),
+		Workspace: h.Workspace, Worked: h.worked(), Ended: h.ended(), Stays: publish == publishNone, OnPull: h.onPull(),
 		InOverlay: h.Policy.WorkTree == confine.InOverlay,
 	}
 }
@@ -115,7 +119,7 @@ func (h *history) workTree(found workspace.Found) string {
 	switch {
 	case !h.worked():
 		return ""
-	case h.Policy.WorkTree == confine.InOverlay && (h.Finished == nil || found.Away != ""):
+	case h.Policy.WorkTree == confine.InOverlay && (!h.ended() || found.Away != ""):
 		return confine.InOverlay
 	}
 	return confine.InCheckout

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 
@@ -102,6 +103,9 @@ func (d *departure) result(ctx context.Context) record.Result {
 	result.Message = "The run was cancelled, and again before it had put its work aside: the checkout is as the agent left it."
 	if d.rec == nil {
 		return result
+	}
+	if confine.LeftOverlay(d.rec.Directory) {
+		result.Message = "The run was cancelled, and again before it had put its work aside: the checkout is as it was, the work is in the run directory."
 	}
 	result.RunID = d.rec.ID
 	result.Message += " It can go on: agent-ci resume " + d.rec.Path() + "."

@@ -74,6 +74,8 @@ func (so *reached) useOverlay(ctx context.Context) error {
 		},
 		Any:  func(of workspace.Changes) bool { return so.boxes.Changed(place(of)) },
 		Drop: func(of workspace.Changes) error { return so.boxes.DropChanges(place(of)) },
+
+		Folder: so.boxes.ChangesOf(place(workspace.OfAgent)),
 	})
 	if so.project.publish == publishNone {
 		return nil

@@ -119,6 +119,9 @@ func (in *invocation) recordResumed(h *history, so *reached, left *departure) er
 	event := transcript.RunResumed{
 		Version: in.version, Torn: h.torn, Undone: so.found.Undone, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
 	}
+	if now := so.confined().WorkTree; now != h.Policy.WorkTree {
+		event.WorkTree = now
+	}
 	if end := h.Finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
 	}

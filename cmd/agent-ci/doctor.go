@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 func doctorCommand() command {
@@ -82,6 +83,9 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	}
 	for _, s := range c.Settings {
 		line("", "%s = %s", s.Name, s.Value)
+	}
+	if tree := (transcript.Policy{WorkTree: c.WorkTree, NoOverlay: c.NoOverlay}).WorkTreeWords(); tree != "" {
+		line("work tree", "%s, with work_in: %s", progress.Printable(tree), c.WorkIn)
 	}
 	showAccess(line, d)
 	showFindings(to, d.Problems)

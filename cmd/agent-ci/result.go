@@ -49,7 +49,7 @@ func confinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"
 	}
-	return "were confined: " + c.Level + " (" + strings.Join(c.Layers, ", ") + ")"
+	return "were confined: " + c.Level + " (" + strings.Join(c.Layers, ", ") + "); work tree: " + c.WorkTree
 }
 
 func showChange(out io.Writer, r record.Result) {

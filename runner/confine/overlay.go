@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // The ways in which commands work on the checkout: in an overlay, which leaves it as
@@ -31,8 +32,11 @@ func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
 
 // overlay is the folder that the changes of a place go to.
 func (s *Sandboxes) overlay(p Place) string {
-	return s.Record.Join(ScratchFolder, p.changes(), "tree")
+	return s.Record.Join(ScratchFolder, p.changes(), overlayFolder)
 }
+
+// overlayFolder of a scratch folder has the changes of an overlay.
+const overlayFolder = "tree"
 
 // changes names the place whose changes of the checkout commands see and add to.
 func (p Place) changes() string {
@@ -40,6 +44,14 @@ func (p Place) changes() string {
 		return p.Changes
 	}
 	return p.Scratch
+}
+
+// ChangesOf is the folder in which the kernel keeps what commands of a place changed.
+func (s *Sandboxes) ChangesOf(p Place) string { return grants.Upper(s.overlay(p)) }
+
+// LeftOverlay says whether a run that was left has an overlay with what its agent did.
+func LeftOverlay(d *record.Directory) bool {
+	return d.Has(ScratchFolder + "/" + AgentScratch + "/" + overlayFolder)
 }
 
 // frozen are the changes that setup commands made, which every later place sees.
@@ -55,10 +67,14 @@ func (s *Sandboxes) frozen(p Place) []string {
 // confined then. The job may want neither.
 func (s *Sandboxes) tryOverlay(ctx context.Context) error {
 	s.reached.WorkTree = InCheckout
-	if s.WorkIn == InCheckout || s.NoOverlay == nil || s.unconfined() {
+	switch {
+	case s.WorkIn == InCheckout || s.NoOverlay == nil:
 		return nil
-	}
-	if s.Job.Policy.Sandbox == string(grants.ReadOnly) {
+	case s.unconfined() && s.WorkIn != InOverlay: // that they are is told
+		return nil
+	case s.unconfined():
+		return s.withoutOverlay("policy.sandbox is danger-full-access, which mounts nothing")
+	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return s.withoutOverlay("policy.sandbox is read-only, where patches alone change files")
 	}
 	why, err := s.NoOverlay(ctx)
@@ -82,12 +98,17 @@ func (s *Sandboxes) withoutOverlay(why string) error {
 	if s.WorkIn != InOverlay {
 		return nil
 	}
+	remedy := "set work_in to auto or checkout"
+	if s.Job.WorkIn != InOverlay { // the run worked in one before it was stopped
+		remedy = "start a new run"
+	}
 	return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
-		"Commands can't work in an overlay of the checkout here (%s); mend that, or set work_in to auto or checkout.", why)
+		"Commands can't work in an overlay of the checkout here (%s); mend that, or %s.", why, remedy)
 }
 
-// confineOverlay finds out how commands are confined, in an overlay if that can be.
-func (s *Sandboxes) confineOverlay(ctx context.Context) error {
+// FindWorkTree finds out how commands are confined, and whether they work in an
+// overlay.
+func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.tryOverlay(ctx); err != nil {
 		return err
 	}
@@ -95,7 +116,7 @@ func (s *Sandboxes) confineOverlay(ctx context.Context) error {
 	var refused *sandbox.OverlayError
 	switch {
 	case errors.As(err, &refused):
-		err = s.withoutOverlay(refused.Why)
+		err = s.withoutOverlay("the kernel gives none with its changes in the run directory: " + refused.Why)
 		if err == nil {
 			reached, _, err = s.probe(ctx, s.Job.Policy.Network)
 		}
@@ -154,7 +175,7 @@ func (s *Sandboxes) layerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	if err != nil {
 		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", err)
 	}
-	upper, err := os.OpenRoot(grants.Upper(s.overlay(p)))
+	upper, err := os.OpenRoot(s.ChangesOf(p))
 	if err != nil {
 		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", errors.Join(err, tree.Close()))
 	}
@@ -171,6 +192,6 @@ func (s *Sandboxes) DropChanges(p Place) error { return sandbox.RemoveScratch(s.
 
 // Changed says whether the overlay of a place has any changes.
 func (s *Sandboxes) Changed(p Place) bool {
-	entries, err := os.ReadDir(grants.Upper(s.overlay(p)))
+	entries, err := os.ReadDir(s.ChangesOf(p))
 	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }

@@ -91,7 +91,7 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.Hide(ctx); err != nil {
 		return err
 	}
-	return s.confineOverlay(ctx)
+	return s.FindWorkTree(ctx)
 }
 
 // MakeFolders makes the folders of the run directory that commands see. A sandbox

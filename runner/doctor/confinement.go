@@ -19,6 +19,9 @@ type Confinement struct {
 	Require   string            `json:"require,omitempty"`
 	Level     string            `json:"level"` // that a run reaches
 	Layers    []string          `json:"layers"`
+	WorkIn    string            `json:"work_in"`              // as it is configured
+	WorkTree  string            `json:"work_tree,omitempty"`  // what commands would work in; empty where there is no checkout
+	NoOverlay string            `json:"no_overlay,omitempty"` // why that is not an overlay, though it may be one
 	Trials    []sandbox.Trial   `json:"trials"`
 	Settings  []sandbox.Setting `json:"settings"`
 	Processes string            `json:"processes"` // what limits them
@@ -35,12 +38,13 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	p := prepared.Job.Policy
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
-	c.Settings, c.Layers = sandbox.Settings(), []string{}
+	c.Settings, c.Layers, c.WorkIn = sandbox.Settings(), []string{}, prepared.Job.WorkIn
 	found, err := sandbox.Probe(ctx, options)
 	if err != nil {
 		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
 	} else {
 		c.Level, c.Layers = string(found.Level), found.Layers
+		d.examineWorkTree(ctx, boxes)
 	}
 	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {
@@ -50,6 +54,17 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	c.Trials = sandbox.Trials(ctx, options)
 	d.judgeConfinement()
 	return nil
+}
+
+// examineWorkTree finds out whether commands would work in an overlay of the checkout.
+func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxes) {
+	if boxes.NoOverlay == nil { // there is no checkout
+		return
+	}
+	if err := boxes.FindWorkTree(ctx); err != nil {
+		d.fault("confinement", outcome.Of(ctx, err).Message, "")
+	}
+	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Reached().WorkTree, boxes.WhyNoOverlay()
 }
 
 // ProcessLimit is the layer that limits processes; empty where none does.

@@ -77,7 +77,11 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		if len(d.Layers) == 0 {
 			return "WARNING: commands run unconfined, with all rights of this user"
 		}
-		return fmt.Sprintf("commands are confined: %s (%s)", d.Level, strings.Join(d.Layers, ", "))
+		line := fmt.Sprintf("commands are confined: %s (%s)", d.Level, strings.Join(d.Layers, ", "))
+		if tree := d.WorkTreeWords(); tree != "" {
+			line += "; work tree: " + tree
+		}
+		return line
 	}),
 	transcript.TypeSetup: words(func(d transcript.Setup) string {
 		return fmt.Sprintf("setup %s: exit %d after %.1f s", d.Name, d.ExitCode, d.Seconds)

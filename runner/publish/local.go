@@ -43,11 +43,9 @@ func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 	if err != nil {
 		return err
 	}
-	aside, err := l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
-	if err != nil {
+	if out.Aside, err = l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
 		return err
 	}
-	out.Aside = aside
 	out.Commit, out.Branch = commit, p.Task.Branch
 	return l.pushToOrigin(ctx, p, commit, before, out)
 }

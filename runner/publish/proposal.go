@@ -78,7 +78,7 @@ type Publication struct {
 	Commit    string // on Branch; empty when nothing was committed
 	Branch    string
 	Unchanged bool   // the branch held the same change already
-	Aside     string // why the checkout stays as it was, in a sentence; empty: it is on Branch
+	Aside     string // why the checkout stays as it was, as a sentence; empty where it was switched
 	Remote    string // where the commit was pushed, for people; empty: nowhere
 	NotPushed string // why not
 	Pull      *forge.PullRequest

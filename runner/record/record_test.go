@@ -347,7 +347,7 @@ func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
 			t.Errorf("%s is %v", list, result[list])
 		}
 	}
-	want := map[string]any{"level": "none", "layers": []any{}}
+	want := map[string]any{"level": "none", "layers": []any{}, "work_tree": "checkout"}
 	if diff := cmp.Diff(want, result["sandbox"]); diff != "" || result["exit_code"] != 2.0 || result["version"] != 1.0 {
 		t.Errorf("%s %s", raw, diff)
 	}

@@ -144,9 +144,9 @@ func (o Options) keys() []string {
 
 // Sandboxes are those of commands that go by these rules.
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
-	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
+	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir, WorkIn: p.Job.WorkIn}
 	if p.Workspace.Checkout() != nil {
-		boxes.LeaveOut = p.Workspace.LeaveOut
+		boxes.LeaveOut, boxes.NoOverlay = p.Workspace.LeaveOut, p.Workspace.NoOverlay
 	}
 	return boxes, boxes.MakeFolders()
 }

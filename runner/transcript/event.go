@@ -118,9 +118,21 @@ type Policy struct {
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
 	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, checkout
+	// NoOverlay says why they work in the checkout itself though the job lets them work in
+	// an overlay of it; empty where neither is so.
+	NoOverlay string `json:"no_overlay,omitempty"`
 }
 
 func (p Policy) Unconfined() bool { return p.Level == "none" }
+
+// WorkTreeWords say what commands work in, and why in no overlay; empty where that is
+// not recorded.
+func (p Policy) WorkTreeWords() string {
+	if p.NoOverlay == "" {
+		return p.WorkTree
+	}
+	return p.WorkTree + " (no overlay: " + p.NoOverlay + ")"
+}
 
 // Setup is one setup command, after it ran.
 type Setup struct {
@@ -359,6 +371,8 @@ type RunResumed struct {
 	// After is how the run had ended, as outcome/reason; empty when it was
 	// killed.
 	After string `json:"after,omitempty"`
+	// WorkTree is what commands work in from here on, where that is not as before.
+	WorkTree string `json:"work_tree,omitempty"`
 	// Limits are those that are not as before, as KEY=VALUE.
 	Limits []string `json:"limits,omitempty"`
 	// Seconds is how long the run had lived by then, also without events.

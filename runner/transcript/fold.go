@@ -144,6 +144,9 @@ func (f *fold) runStarted(e Event, d RunStarted) { f.view.StartedAt, f.view.Star
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
+	if d.WorkTree != "" {
+		v.Policy.WorkTree, v.Policy.NoOverlay = d.WorkTree, ""
+	}
 	v.Lived = max(v.Lived+v.Until.Sub(v.Since), time.Duration(d.Seconds*float64(time.Second)))
 	v.Since, v.Until = e.Time, e.Time
 }

@@ -145,6 +145,12 @@ func TestSurveyOfARunThatWentOn(t *testing.T) {
 	if view.Finished == nil || view.Finished.Outcome != "cancelled" {
 		t.Errorf("ended again: %+v", view.Finished)
 	}
+	confined := happening{Kind: transcript.TypePolicy, Data: transcript.Policy{WorkTree: "checkout", NoOverlay: "it takes namespaces"}}
+	elsewhere := happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{WorkTree: "overlay"}}
+	view = surveyed(t, transcripttest.Recorded(t, []happening{started, confined, placed, elsewhere, resumed}))
+	if words := view.Policy.WorkTreeWords(); words != "overlay" {
+		t.Errorf("it works in the work tree %q", words)
+	}
 }
 
 func TestOnlyARunWithAWorkspaceHasBegun(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -23,6 +25,8 @@ type Overlay struct {
 	Any func(of Changes) bool
 	// Drop forgets what commands changed.
 	Drop func(of Changes) error
+	// Folder has what the agent changed, as the kernel keeps it.
+	Folder string
 }
 
 // Changes says whose changes an overlay has.
@@ -37,6 +41,19 @@ const (
 // landingFile stands in the run directory while the change is being put into the
 // checkout, which the run left as it was until then.
 const landingFile = record.StateFolder + "/landing"
+
+// leftFile stands in the run directory of a run that has ended and whose overlay alone
+// has its work.
+const leftFile = record.StateFolder + "/left"
+
+// LeftInOverlay says whether a run that has ended left its work in its overlay alone.
+func LeftInOverlay(d *record.Directory) bool { return d.Has(leftFile) }
+
+// KeepsOverlay says whether the overlay outlasts the end of the run: it alone has the
+// work, or the end is not recorded and the run goes on as one that was killed.
+func (w *Workspace) KeepsOverlay(recorded bool) bool {
+	return w.overlay != nil && (w.left || !recorded)
+}
 
 // UseOverlay says that commands work in an overlay.
 func (w *Workspace) UseOverlay(o *Overlay) { w.overlay = o }
@@ -109,12 +126,16 @@ func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.B
 }
 
 // land does what puts a change into the checkout, whole or not at all. A run that is
-// killed meanwhile takes out first what is there of it when it goes on.
-func (w *Workspace) land(ctx context.Context, do func() error) error {
+// killed meanwhile takes out first what is there of it when it goes on. It is a
+// *changedByOthersError where the change would go over what others changed.
+func (w *Workspace) land(ctx context.Context, change *gitops.ChangeSet, do func() error) error {
 	if w.overlay == nil {
 		return do()
 	}
 	if err := w.warnOfOthers(ctx); err != nil {
+		return err
+	}
+	if err := w.giveWay(change); err != nil {
 		return err
 	}
 	if err := w.KeepAlone(); err != nil {
@@ -147,40 +168,63 @@ func (w *Workspace) takeBackLanding(ctx context.Context) error {
 	return nil
 }
 
+// changedByOthersError says that others changed files of the checkout that the change
+// touches, too.
+type changedByOthersError struct{ paths []string }
+
+func (e *changedByOthersError) Error() string {
+	return fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(e.paths))
+}
+
 // warnOfOthers tells, once, of what somebody else changed in the checkout while the run
 // worked in its overlay. This process has changed nothing there before.
-func (w *Workspace) warnOfOthers(ctx context.Context) error {
+func (w *Workspace) warnOfOthers(ctx context.Context) (err error) {
 	if w.overlay == nil || w.compared {
 		return nil
 	}
 	w.compared = true
-	changed, err := w.changedByOthers(ctx)
-	if err != nil || changed == "" {
+	w.byOthers, err = w.changedByOthers(ctx)
+	if err != nil || len(w.byOthers) == 0 {
 		return err
 	}
-	w.rec.Warn("checkout_changed", "Others changed the checkout while the run worked (%s); what commands of the run saw of these files may be either.", changed)
+	w.rec.Warn("checkout_changed", "Others changed the checkout while the run worked (%s); what commands of the run saw of these files may be either.", markdown.SomeFiles(w.byOthers))
 	return nil
 }
 
-func (w *Workspace) changedByOthers(ctx context.Context) (string, error) {
+// giveWay is a *changedByOthersError where what others changed is in the way of a change.
+func (w *Workspace) giveWay(change *gitops.ChangeSet) error {
+	paths := slices.DeleteFunc(slices.Clone(w.byOthers), func(path string) bool {
+		return !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return sameOrAbove(f.Path, path) || sameOrAbove(path, f.Path) })
+	})
+	if len(paths) == 0 {
+		return nil
+	}
+	return &changedByOthersError{paths}
+}
+
+func sameOrAbove(above, path string) bool {
+	return path == above || strings.HasPrefix(path, above+"/")
+}
+
+func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
 	if w.snapshot == nil {
-		return "", nil
+		return nil, nil
 	}
 	paths, err := w.checkout.ChangedSince(ctx, w.snapshot)
 	if err != nil {
-		return "", fmt.Errorf("look for what others changed in the checkout: %w", err)
+		return nil, fmt.Errorf("look for what others changed in the checkout: %w", err)
 	}
-	return markdown.SomeFiles(paths), nil
+	return paths, nil
 }
 
 // unchangedBelow makes sure that the checkout is what it was when the run worked in an
 // overlay of it: what was changed below an overlay shows in it, or does not.
 func (w *Workspace) unchangedBelow(ctx context.Context) error {
 	changed, err := w.changedByOthers(ctx)
-	if err != nil || changed == "" {
+	if err != nil || len(changed) == 0 {
 		return err
 	}
-	return CannotResume("the checkout, which its work lies above, was changed since (%s); put it back as it was, or start a new run", changed)
+	return CannotResume("the checkout, which its work lies above, was changed since (%s); put it back as it was, or start a new run", markdown.SomeFiles(changed))
 }
 
 // inUse says whether an error is that other runs work in the checkout.

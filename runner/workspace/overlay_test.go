@@ -3,6 +3,8 @@ package workspace
 import (
 	"errors"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
 )
 
 // What can't be put into the checkout to its end is taken out again.
@@ -13,7 +15,7 @@ func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
 	w.UseOverlay(new(Overlay))
 	before := repo.Files()
 	broken := errors.New("the disk is full")
-	err := w.land(t.Context(), func() error {
+	err := w.land(t.Context(), new(gitops.ChangeSet), func() error {
 		repo.Write("README", "half\n")
 		repo.Write("new", "half\n")
 		repo.Remove("gone")

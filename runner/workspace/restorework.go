@@ -293,15 +293,18 @@ func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *t
 // DropState removes the working files of a run that has ended. A run whose work
 // stays in the checkout, to go on there, leaves the mark by which the work is known,
 // and what was hidden there; one whose work was not in the checkout yet leaves what
-// has the work.
+// has the work; one whose overlay alone has it leaves all.
 func (w *Workspace) DropState(stays bool) {
+	if w.left && w.rec.Write(leftFile, nil) == nil {
+		return
+	}
 	name := markFile
 	if w.moving {
 		name = awayFile
 	}
 	left, err := w.rec.Read(name)
 	w.rec.Remove(record.StateFolder)
-	if err != nil || !w.moving && !stays {
+	if err != nil || !w.moving && (!stays || w.keptOut != nil) {
 		return
 	}
 	if stays {

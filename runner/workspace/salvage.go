@@ -65,6 +65,10 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	change, err := w.collect(ctx, e)
 	switch {
+	case err != nil && w.overlay != nil && w.overlay.Any(OfAgent):
+		w.left = true
+		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it lies in %s as it was made.", err, w.overlay.Folder)
+		return "The checkout is as it was; what the agent changed lies in " + w.overlay.Folder + "."
 	case err != nil:
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, w.root)
 		return "The checkout was left as the agent left it."
@@ -76,6 +80,10 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 		return w.settle(ctx, e.Changed)
 	}
 	if err := w.Restore(ctx, change); err != nil {
+		if w.overlay != nil {
+			w.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+		}
 		w.rec.Warn("checkout_not_restored", "The checkout is not as it was (%v); what the agent changed still stands in it.", err)
 		return fmt.Sprintf("The work so far is in %s and still stands in the checkout.", w.rec.Join(record.PatchFile))
 	}
@@ -85,16 +93,30 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 // putIntoCheckout lays a change that is meant to stay in the checkout there, once the
 // run is done.
 func (w *Workspace) putIntoCheckout(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
-	err := w.land(ctx, func() error { return w.checkout.LayOver(ctx, change) })
+	err := w.land(ctx, change, func() error { return w.checkout.LayOver(ctx, change) })
 	if err != nil {
-		w.keptOut = err
-		if errors.As(err, new(*gitops.ObstructedError)) {
-			w.keptOut = CheckoutFailure(err)
-		}
-		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout (%v); apply %s there.", err, w.rec.Join(record.PatchFile))
+		w.keptOut = keptOut(err)
+		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
 		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 	}
 	return w.settle(ctx, e.Changed)
+}
+
+// keptOut is the outcome of a run whose change belongs into the checkout and can't be put
+// there.
+func keptOut(err error) error {
+	changed, obstructed := (*changedByOthersError)(nil), (*gitops.ObstructedError)(nil)
+	why := ""
+	switch {
+	case errors.As(err, &changed):
+		why = changed.Error()
+	case errors.As(err, &obstructed):
+		why = fmt.Sprintf("untracked files are in the way (%s)", named(obstructed.Paths))
+	default:
+		return CheckoutFailure(err)
+	}
+	return outcome.Stopf(outcome.Conflict, "not_in_checkout",
+		"The change could not be put into the checkout, where %s; put that aside, and apply the change.", why).Because(err)
 }
 
 // KeptOut is why a change that is meant to stay in the checkout is not there; nil where
@@ -209,8 +231,8 @@ func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error
 }
 
 // Switch puts the checkout on a branch, at a commit that has the tree of the
-// change. Where other runs work in the checkout, or something of the user's is in the
-// way of what came from an overlay, only the branch moves; aside says why, in a sentence.
+// change. Where other runs work in the checkout, or something of others is in the way of
+// what came from an overlay, only the branch moves; aside says why, in a sentence.
 func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	if err := w.endGitMark(ctx); err != nil {
 		return "", err
@@ -218,7 +240,7 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	if err := w.checkout.DropLocks(); err != nil {
 		return "", fmt.Errorf("remove the locks that the run's commands left: %w", err)
 	}
-	err = w.land(ctx, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	err = w.land(ctx, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
 	if aside = w.aside(branch, err); aside != "" {
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
@@ -228,12 +250,15 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 // aside says why the checkout is not switched to a branch, which may move alone then;
 // empty where it was, or has to be.
 func (w *Workspace) aside(branch string, err error) string {
-	obstructed := (*gitops.ObstructedError)(nil)
+	obstructed, changed := (*gitops.ObstructedError)(nil), (*changedByOthersError)(nil)
+	stays := outcome.Sentence(w.Name()) + " stays as it was, since "
 	switch {
 	case inUse(err):
 		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
+	case errors.As(err, &changed):
+		return fmt.Sprintf("%s%v; switch to %s when that is safe.", stays, changed, branch)
 	case w.overlay != nil && branch != w.begunAt.Branch && errors.As(err, &obstructed):
-		return fmt.Sprintf("%s stays as it was, since untracked files there are in the way (%s); move them away and switch to %s.", outcome.Sentence(w.Name()), named(obstructed.Paths), branch)
+		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, named(obstructed.Paths), branch)
 	}
 	return ""
 }

@@ -446,7 +446,7 @@ func FuzzCompose(f *testing.F) {
 		run := []transcripttest.Happening{
 			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Scripted: s, Link: s}},
 			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Base: s, BaseSHA: s}},
-			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}}},
+			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 			{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}}}},
 		}
 		for i := range 4 {

@@ -74,7 +74,7 @@ func hostile() []transcripttest.Happening {
 		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Scripted: evil, Link: "javascript:alert(1)"}},
 		{Kind: transcript.TypeTask, Data: transcript.Task{Source: "issue", Title: evil, Text: block, URL: "https://evil.example/" + evil}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Path: evil}},
-		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}, WorkTree: evil, NoOverlay: evil}},
 		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: evil, Run: evil}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: evil}},
 		transcripttest.Said(1, block+evil),

@@ -171,7 +171,7 @@ func everywhere(s string) []transcripttest.Happening {
 		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
 		{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s, Branch: s, Path: s}},
-		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: s, Sandbox: s, Network: s, Level: s, Layers: []string{s}}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: s, Sandbox: s, Network: s, Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: s, Run: s, Log: s}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: s}},
 		{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}, {Step: s, Status: s}}}},

@@ -219,7 +219,11 @@ func confinement(p transcript.Policy) string {
 	if len(p.Layers) > 0 {
 		level += " (" + text(strings.Join(p.Layers, ", ")) + ")"
 	}
-	return fmt.Sprintf("%s; sandbox %s, network %s, approval %s", level, text(p.Sandbox), text(p.Network), text(p.Approval))
+	words := fmt.Sprintf("%s; sandbox %s, network %s, approval %s", level, text(p.Sandbox), text(p.Network), text(p.Approval))
+	if tree := p.WorkTreeWords(); tree != "" {
+		words += ", work tree " + text(tree)
+	}
+	return words
 }
 
 // runPage is the address of a run of GitHub Actions, the only link that is made

@@ -62,6 +62,7 @@ func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
 func (a *assembler) runResumed(n *entry, d transcript.RunResumed) {
 	n.Topic = field("after " + cmp.Or(d.After, "it was killed") + ", by agent-ci " + d.Version)
 	a.part(n, "Limits from here on", strings.Join(d.Limits, "\n"))
+	a.part(n, "Work tree from here on", d.WorkTree)
 	var found []string
 	if d.Torn > 0 {
 		found = append(found, fmt.Sprintf("A last line of %s that was not whole was cut off the transcript.", transcript.Count(d.Torn, "byte")))
@@ -90,6 +91,7 @@ func (a *assembler) policy(n *entry, d transcript.Policy) {
 		n.Topic = field(d.Level + " (" + strings.Join(d.Layers, ", ") + ")")
 	}
 	n.Bad = d.Unconfined()
+	a.part(n, "Work tree", d.WorkTreeWords())
 }
 
 func (a *assembler) setup(n *entry, d transcript.Setup) {

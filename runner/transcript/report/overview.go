@@ -91,13 +91,17 @@ func (o *overview) Confinement() []fact {
 	if p.Unconfined() {
 		reached = "none: commands ran with all rights of the user"
 	}
-	return []fact{
+	all := []fact{
 		{Name: "Reached", Value: reached},
 		{Name: "Layers", Value: cmp.Or(layerNames(p.Layers), "none")},
 		{Name: "Asked for", Value: field(p.Sandbox)},
 		{Name: "Network", Value: field(p.Network)},
 		{Name: "Approval", Value: field(p.Approval)},
 	}
+	if tree := p.WorkTreeWords(); tree != "" {
+		all = append(all, fact{Name: "Work tree", Value: field(tree)})
+	}
+	return all
 }
 
 // layerNames are the layers whole: each is a short field, all of them are not.

@@ -367,7 +367,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 		run := []happening{
 			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
 			{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
-			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}}},
+			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 			asked(1, json.RawMessage(`{"role":`+quoted(s)+`,"content":`+quoted(s)+`}`)),
 			answered(1, said(s), json.RawMessage(`{"type":`+quoted(s)+`}`)),
 			{Kind: transcript.TypePlan, Data: transcript.Plan{Explanation: s, Steps: []transcript.PlanStep{{Step: s, Status: s}}}},
