@@ -17,6 +17,11 @@ type PauseError struct{ Why string }
 
 func (e *PauseError) Error() string { return "commands can't be stopped for a moment: " + e.Why }
 
+// ForkError says that a workspace in an overlay can't be had once more, and why.
+type ForkError struct{ Why string }
+
+func (e *ForkError) Error() string { return "the workspace can't be forked: " + e.Why }
+
 // Paused does something while all that was started stands still. What is to start
 // meanwhile waits, so do must not wait for that. The error is a PauseError where not all
 // can be stopped: what is in a call of the kernel that does not end, and what runs

@@ -22,6 +22,11 @@ func (*confinement) stop() (resume func() error, err error) {
 	return nil, errors.New("this system has nothing to stop them with")
 }
 
+// CopyOverlay fails: there are no overlays here.
+func CopyOverlay(context.Context, string, string) error {
+	return &ForkError{"this system has no overlays"}
+}
+
 // processGroup stands for the cgroup that there is on Linux.
 type processGroup struct{}
 
