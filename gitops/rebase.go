@@ -15,15 +15,16 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/merge"
 )
 
-// MergeConflict is a path that a change set and a newer base changed so that no
-// merge of the two can be made without a person.
+// MergeConflict is a path that a change set and a newer base, or two change sets, changed
+// so that no merge of the two can be made without a person.
 type MergeConflict struct {
 	Path string
 	Why  string // "both changed the same lines"
 }
 
-// MergeError is a change set that doesn't go onto another base.
+// MergeError is a change set that doesn't go onto another base, or another change.
 type MergeError struct {
+	With      string          // what it conflicts with: "the new base"
 	Conflicts []MergeConflict // sorted by path
 }
 
@@ -36,7 +37,7 @@ func (e *MergeError) Error() string {
 	if more := len(e.Conflicts) - shown; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return "the change conflicts with the new base: " + strings.Join(parts, ", ")
+	return "the change conflicts with " + e.With + ": " + strings.Join(parts, ", ")
 }
 
 // Rebase makes the change set that cs is on another base, by merging each file
@@ -44,33 +45,52 @@ func (e *MergeError) Error() string {
 // The objects of base must be here. The work tree is not touched, and does not
 // hold the new change set.
 func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*ChangeSet, error) {
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
-	if err != nil {
-		return nil, fmt.Errorf("rebase the change: %w", err)
-	}
-	m := treeMerge{Checkout: c, old: cs.Base.Tree.hash(), onto: base.Tree.hash(), gone: map[string]bool{}}
-	for _, d := range changes {
-		m.gone[d.Path] = d.New.Mode == 0
-	}
-	for _, d := range changes {
-		if err := m.take(ctx, d); err != nil {
-			return nil, fmt.Errorf("rebase the change of %q: %w", d.Path, err)
-		}
-	}
-	if len(m.conflicts) > 0 {
-		slices.SortFunc(m.conflicts, func(a, b MergeConflict) int { return strings.Compare(a.Path, b.Path) })
-		return nil, &MergeError{Conflicts: m.conflicts}
-	}
-	tree, err := c.objects.Apply(m.onto, m.edits)
-	if err != nil {
-		return nil, fmt.Errorf("rebase the change: %w", err)
-	}
-	moved, err := c.changeSet(ctx, base, Tree(tree.String()))
+	moved, err := c.merge(ctx, cs.Base.Tree, cs.Tree, base, "the new base")
 	if err != nil {
 		return nil, fmt.Errorf("rebase the change: %w", err)
 	}
 	moved.keepProblems(cs.Problems)
 	return moved, nil
+}
+
+// Merge makes the change set that a parent takes over from its fork: from the parent's
+// tree to one that also has what the fork changed of base, the tree that it began with.
+// Each file that the fork touched is merged three ways. Where one conflicts the error is a
+// *MergeError, and nothing is to be taken over. The objects of the trees must be here.
+// LayOver puts the change set into the parent's layer; no commit has its base.
+func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeSet, error) {
+	merged, err := c.merge(ctx, base, fork, Base{Tree: parent}, "the parent's side")
+	if err != nil {
+		return nil, fmt.Errorf("merge a fork: %w", err)
+	}
+	return merged, nil
+}
+
+// merge makes the change set from onto, which is told by a name, to a tree with what
+// differs between two others.
+func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {
+	changes, err := c.objects.Differences(ctx, old.hash(), now.hash())
+	if err != nil {
+		return nil, err
+	}
+	m := treeMerge{Checkout: c, old: old.hash(), onto: onto.Tree.hash(), name: name, gone: map[string]bool{}}
+	for _, d := range changes {
+		m.gone[d.Path] = d.New.Mode == 0
+	}
+	for _, d := range changes {
+		if err := m.take(ctx, d); err != nil {
+			return nil, fmt.Errorf("%q: %w", d.Path, err)
+		}
+	}
+	if len(m.conflicts) > 0 {
+		slices.SortFunc(m.conflicts, func(a, b MergeConflict) int { return strings.Compare(a.Path, b.Path) })
+		return nil, &MergeError{With: name, Conflicts: m.conflicts}
+	}
+	tree, err := c.objects.Apply(m.onto, m.edits)
+	if err != nil {
+		return nil, err
+	}
+	return c.changeSet(ctx, onto, Tree(tree.String()))
 }
 
 // keepProblems adds what only a look at the work tree could find.
@@ -87,6 +107,7 @@ func (cs *ChangeSet) keepProblems(problems []Problem) {
 type treeMerge struct {
 	*Checkout
 	old, onto plumbing.Hash
+	name      string          // of onto
 	gone      map[string]bool // paths of the change; true where it deletes them
 	edits     []objects.Edit
 	conflicts []MergeConflict
@@ -121,16 +142,16 @@ func (m *treeMerge) take(ctx context.Context, d objects.Difference) error {
 	case there.IsTree():
 		return m.overFolder(ctx, d, there)
 	case blocker != "" && d.New.Mode != 0 && !m.gone[blocker]:
-		m.conflict(d.Path, "%q is a file on the new base", blocker)
+		m.conflict(d.Path, "%q is a file on %s", blocker, m.name)
 	case same(there, d.Old):
 		m.edit(d.Path, d.New)
 	case same(there, d.New): // the base has it already
 	case there.Mode == 0:
 		return m.missing(ctx, d)
 	case d.New.Mode == 0:
-		m.conflict(d.Path, "deleted here and changed on the new base")
+		m.conflict(d.Path, "deleted here and changed on %s", m.name)
 	case d.Old.Mode == 0:
-		m.conflict(d.Path, "added here and on the new base, each in another way")
+		m.conflict(d.Path, "added here and on %s, each in another way", m.name)
 	default:
 		return m.both(d, there)
 	}
@@ -159,7 +180,7 @@ func (m *treeMerge) fileAbove(path string) (string, error) {
 func (m *treeMerge) overFolder(ctx context.Context, d objects.Difference, there objects.Entry) error {
 	if d.New.Mode == 0 {
 		if d.Old.Mode != 0 {
-			m.conflict(d.Path, "deleted here and a folder on the new base")
+			m.conflict(d.Path, "deleted here and a folder on %s", m.name)
 		}
 		return nil
 	}
@@ -168,7 +189,7 @@ func (m *treeMerge) overFolder(ctx context.Context, d objects.Difference, there 
 		return err
 	}
 	if slices.ContainsFunc(inFolder, func(below objects.Difference) bool { return !m.gone[d.Path+"/"+below.Path] }) {
-		m.conflict(d.Path, "it is a folder on the new base")
+		m.conflict(d.Path, "it is a folder on %s", m.name)
 		return nil
 	}
 	m.edit(d.Path, d.New)
@@ -182,10 +203,10 @@ func (m *treeMerge) missing(ctx context.Context, d objects.Difference) error {
 		return err
 	}
 	if to != "" {
-		m.conflict(d.Path, "changed here and renamed to %q on the new base", to)
+		m.conflict(d.Path, "changed here and renamed to %q on %s", to, m.name)
 		return nil
 	}
-	m.conflict(d.Path, "changed here and deleted on the new base")
+	m.conflict(d.Path, "changed here and deleted on %s", m.name)
 	return nil
 }
 

@@ -1,12 +1,18 @@
 package sandbox
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // processGroup is a cgroup of a sandbox's own that limits how many processes
@@ -45,12 +51,7 @@ func limitedGroup(parent string, most int) *processGroup {
 		return nil
 	}
 	g := &processGroup{path: path}
-	limit, err := os.OpenFile(filepath.Join(path, "pids.max"), os.O_WRONLY, 0)
-	if err == nil {
-		_, err = limit.WriteString(strconv.Itoa(most))
-		_ = limit.Close()
-	}
-	if err == nil {
+	if err = g.set("pids.max", strconv.Itoa(most)); err == nil {
 		g.dir, err = os.Open(path)
 	}
 	if err != nil {
@@ -59,6 +60,58 @@ func limitedGroup(parent string, most int) *processGroup {
 	}
 	return g
 }
+
+// freeze stops all that is in the cgroup, as nothing in it notices. The error is
+// fs.ErrNotExist where the kernel can't (before Linux 5.2).
+func (g *processGroup) freeze() error {
+	if err := g.set("cgroup.freeze", "1"); err != nil {
+		return err
+	}
+	err := g.awaitFrozen()
+	if err != nil {
+		err = errors.Join(err, g.thaw())
+	}
+	return err
+}
+
+func (g *processGroup) thaw() error { return g.set("cgroup.freeze", "0") }
+
+// set writes one of the cgroup's files, which the kernel makes.
+func (g *processGroup) set(name, value string) error {
+	f, err := os.OpenFile(filepath.Join(g.path, name), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// awaitFrozen waits for the kernel to say that everything has stopped.
+func (g *processGroup) awaitFrozen() error {
+	f, err := os.Open(filepath.Join(g.path, "cgroup.events"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for deadline := time.Now().Add(freezeWait); time.Now().Before(deadline); {
+		events := make([]byte, 256)
+		n, err := f.ReadAt(events, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if bytes.Contains(events[:n], []byte("frozen 1")) {
+			return nil
+		}
+		changed := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
+		if _, err := unix.Poll(changed, int(freezeWait/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+	return errors.New("a process is in a call of the kernel that does not end")
+}
+
+// freezeWait bounds how long the kernel may take to stop everything.
+const freezeWait = 5 * time.Second
 
 // remove takes the cgroup away, which the kernel does once it is empty.
 func (g *processGroup) remove() {

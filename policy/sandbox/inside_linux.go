@@ -35,6 +35,7 @@ type inside struct {
 	socket     *net.UnixConn
 	gone       chan struct{} // closed when nothing more comes from inside
 	empty      chan struct{} // closed when the supervisor says that nothing lives
+	paused     chan error    // its answer to who wants all stopped
 	proxy      net.Listener  // that the spec asked for; nil without
 	shown      *os.File      // the folder that the spec asked for; nil without
 	startWait  time.Duration
@@ -65,7 +66,7 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 		return nil, err
 	}
 	defer theirs.Close()
-	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), startWait: startWait, children: make(map[uint64]*insideChild)}
+	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), paused: make(chan error, 1), startWait: startWait, children: make(map[uint64]*insideChild)}
 	err = starter.start(func() (err error) {
 		in.supervisor, err = startSupervisor(theirs, attributes)
 		return err
@@ -270,6 +271,10 @@ func (in *inside) listen() {
 }
 
 func (in *inside) hear(e stage.Event) {
+	if e.Paused {
+		in.paused <- errorOf(e)
+		return
+	}
 	in.mu.Lock()
 	c := in.children[e.ID]
 	if e.Exited || e.Error != "" {

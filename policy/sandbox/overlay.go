@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 )
 
@@ -9,6 +10,42 @@ type OverlayError struct{ Why string }
 
 func (e *OverlayError) Error() string {
 	return "the workspace can't be in an overlay: " + e.Why
+}
+
+// PauseError says that commands can't be stopped, and why.
+type PauseError struct{ Why string }
+
+func (e *PauseError) Error() string { return "commands can't be stopped for a moment: " + e.Why }
+
+// ForkError says that a workspace in an overlay can't be had once more, and why.
+type ForkError struct{ Why string }
+
+func (e *ForkError) Error() string { return "the workspace can't be forked: " + e.Why }
+
+// Paused does something while all that was started stands still. What is to start
+// meanwhile waits, so do must not wait for that. The error is a PauseError where not all
+// can be stopped: what is in a call of the kernel that does not end, and what runs
+// outside of namespaces.
+//
+// In a cgroup of their own the commands don't notice (cgroup.freeze). Else they are sent
+// SIGSTOP and then SIGCONT: who handles the one learns of it, and a shell that waits
+// for a job may tell that it stopped. What the kernel writes for a process, such as
+// pages of a mapped file or a request of io_submit(2), is not stopped by either.
+func (s *Sandbox) Paused(do func() error) (err error) {
+	s.pausing.Lock()
+	defer s.pausing.Unlock()
+	s.mu.Lock()
+	started := s.live != nil
+	s.mu.Unlock()
+	if !started {
+		return do()
+	}
+	resume, err := s.stop()
+	if err != nil {
+		return &PauseError{err.Error()}
+	}
+	defer func() { err = errors.Join(err, resume()) }()
+	return do()
 }
 
 // Tree is where this process finds a workspace in an overlay as commands see it: a

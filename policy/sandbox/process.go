@@ -43,6 +43,8 @@ type child interface {
 // Start starts c. The caller ends it with Kill or Close and sees its end
 // through Done.
 func (s *Sandbox) Start(c Command) (*Process, error) {
+	s.pausing.RLock()
+	defer s.pausing.RUnlock()
 	if s.opened != nil {
 		if err := s.opened(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)

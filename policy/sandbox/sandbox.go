@@ -38,6 +38,8 @@ type Sandbox struct {
 	opened func() error // opens a sandbox of Later, once; nil for others
 	confinement
 
+	pausing sync.RWMutex // held while commands are stopped; to read, while one starts
+
 	mu       sync.Mutex
 	live     map[*Process]struct{} // nil until the first start
 	closed   bool

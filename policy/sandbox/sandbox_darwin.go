@@ -18,6 +18,15 @@ func (*inside) child(Command) child { return nil }
 func (*inside) drain() bool         { return true }
 func (*inside) close()              {}
 
+func (*confinement) stop() (resume func() error, err error) {
+	return nil, errors.New("this system has nothing to stop them with")
+}
+
+// CopyOverlay fails: there are no overlays here.
+func CopyOverlay(context.Context, string, string) error {
+	return &ForkError{"this system has no overlays"}
+}
+
 // processGroup stands for the cgroup that there is on Linux.
 type processGroup struct{}
 

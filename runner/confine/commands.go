@@ -89,7 +89,7 @@ func (s *Sandboxes) fill(ctx context.Context, box *sandbox.Sandbox, script Scrip
 	if script.Fill == nil {
 		return nil
 	}
-	layer, err := s.layerOf(box, script.Place)
+	layer, err := s.LayerOf(box, script.Place)
 	if err != nil {
 		return err
 	}

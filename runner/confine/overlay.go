@@ -161,12 +161,40 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 	if err != nil {
 		return gitops.Layer{}, err
 	}
-	layer, err := s.layerOf(box, p)
+	layer, err := s.LayerOf(box, p)
 	return layer, errors.Join(err, box.Close())
 }
 
-// layerOf opens the checkout as the commands in a sandbox see it.
-func (s *Sandboxes) layerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error) {
+// Fork gives a new place, whose commands begin with the checkout as those of parent see
+// it at this time, and change it for themselves. Those run in box, and are stopped for
+// a moment; who writes by their layer must not do so meanwhile. Of what they changed
+// elsewhere, in their home and in /tmp, the fork has nothing. Remove forgets it, once
+// its own sandbox is closed.
+//
+// It is refused by a sandbox.ForkError where commands don't work in an overlay or have
+// changed too much, and by a sandbox.PauseError where they can't be stopped.
+func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
+	if !s.Overlaid() {
+		return Place{}, &sandbox.ForkError{Why: "commands work in the checkout itself, and there is one of it"}
+	}
+	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key}
+	_, err := s.Record.MakeFolder(ScratchFolder)
+	if err == nil {
+		err = os.Mkdir(s.scratch(fork), 0o700) // which nobody else has
+	}
+	if err != nil {
+		return Place{}, fmt.Errorf("fork the workspace: %w", err)
+	}
+	err = box.Paused(func() error { return sandbox.CopyOverlay(ctx, s.overlay(parent), s.overlay(fork)) })
+	if err != nil {
+		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
+	}
+	return fork, nil
+}
+
+// LayerOf opens the checkout as the commands in a sandbox see it. The caller closes it,
+// and changes nothing of it while they may: see sandbox.Paused.
+func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error) {
 	path, err := box.Tree()
 	if err != nil {
 		return gitops.Layer{}, err

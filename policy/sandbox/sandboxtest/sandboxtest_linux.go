@@ -124,3 +124,27 @@ func Place(t testing.TB, remove func(string) error) string {
 	t.Skip("needs a folder to write to that is not below /tmp")
 	return ""
 }
+
+// AsNobody runs the test again as nobody where this process is root's, and says whether
+// this is that run, or one of another ordinary user.
+func AsNobody(t *testing.T) bool {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return true
+	}
+	dir, err := os.MkdirTemp("", "nobody-")
+	if err == nil {
+		err = os.Chown(dir, Nobody, Nobody)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: Nobody, Gid: Nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	return false
+}

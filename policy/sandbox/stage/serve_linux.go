@@ -167,6 +167,14 @@ func (s *supervisor) obey(r Request, fds []int) error {
 			_ = unix.Kill(-group, unix.SIGKILL)
 			delete(s.groups, r.End)
 		}
+	case r.Pause:
+		event := Event{Paused: true}
+		if err := pause(); err != nil {
+			event.Error = err.Error()
+		}
+		return s.conn.send(event)
+	case r.Resume:
+		resume()
 	}
 	return nil
 }

@@ -121,13 +121,16 @@ const (
 	MostReported = 2
 )
 
-// Request asks the supervisor for one thing: one of the three is set.
+// Request asks the supervisor for one thing: one of them is set.
 type Request struct {
 	// Start comes with one descriptor for output and error, or with three for
 	// input, output and error.
 	Start  *Start  `json:"start,omitempty"`
 	Signal *Signal `json:"signal,omitempty"`
 	End    uint64  `json:"end,omitempty"` // kill what is left of this command's group and forget it
+	// Pause stops all processes until Resume; nothing is started in between.
+	Pause  bool `json:"pause,omitempty"`
+	Resume bool `json:"resume,omitempty"`
 }
 
 // Start asks for a command. Bytes, since neither arguments nor variables need
@@ -148,11 +151,12 @@ type Signal struct {
 }
 
 // Event is what the supervisor tells: that a command was started or not, that it
-// has exited, or that nothing lives any more.
+// has exited, that all are stopped or not, or that nothing lives any more.
 type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
-	Error   string `json:"error,omitempty"` // why it did not start
+	Paused  bool   `json:"paused,omitempty"` // the answer to Pause
+	Error   string `json:"error,omitempty"`  // why it did not start, or not all are stopped
 	Exited  bool   `json:"exited,omitempty"`
 	Status  uint32 `json:"status,omitempty"` // wait status
 	Empty   bool   `json:"empty,omitempty"`  // all that was started here is gone; the last event

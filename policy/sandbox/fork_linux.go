@@ -1,0 +1,262 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+const (
+	// mostForked is how much of changes is copied, by what they take on the disk.
+	mostForked = 1 << 30
+	// leastTaken is what each file and folder counts at least: it takes time, too.
+	leastTaken = 4 << 10
+)
+
+// CopyOverlay copies the changes that are in the folder of an overlay to that of
+// another, which has none. Nobody may make changes meanwhile: see Paused. Files
+// share what they hold where the file system can do that (ioctl_ficlone(2)), else it is
+// copied, and no holes with it. The error is a ForkError where the changes take more
+// than 1 GiB on the disk, and where a file can't be copied: this process may not read it,
+// or there is no more room.
+func CopyOverlay(ctx context.Context, from, to string) error {
+	if _, err := os.Lstat(grants.Upper(from)); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was changed yet
+	}
+	err := checkSize(ctx, grants.Upper(from))
+	if err == nil {
+		err = copyLayer(ctx, from, to)
+	}
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && ctx.Err() == nil {
+		name := strings.TrimPrefix(strings.TrimPrefix(at.Path, grants.Upper(from)+"/"), grants.Upper(to)+"/")
+		return &ForkError{fmt.Sprintf("of its changes, %q can't be copied: %v", name, at.Err)}
+	}
+	return err
+}
+
+// checkSize refuses a layer that takes too much. A file with several names counts once.
+func checkSize(ctx context.Context, layer string) error {
+	left, seen := int64(mostForked), make(map[uint64]bool)
+	return filepath.WalkDir(layer, func(_ string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		if !seen[stat.Ino] {
+			const block = 512                                          // stat(2)
+			left -= max(leastTaken, min(stat.Blocks*block, stat.Size)) // what is set aside beyond the end is not copied
+		}
+		if seen[stat.Ino] = true; left < 0 {
+			return &ForkError{fmt.Sprintf("its changes take more than %d MiB on the disk; remove what is not needed of them", mostForked>>20)}
+		}
+		return nil
+	})
+}
+
+// copyLayer copies the folder with the changes.
+func copyLayer(ctx context.Context, from, to string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	old, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	top, err := os.Open(to)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	c := layerCopy{ctx, make(map[uint64]string), make([]byte, longestAttribute)}
+	return c.entry(old, top, filepath.Base(grants.Upper(from)))
+}
+
+// layerCopy copies files as they are. It names them in folders that are open, and
+// follows no links: commands made the names.
+type layerCopy struct {
+	ctx    context.Context
+	first  map[uint64]string // of a file with several names, by inode, the path of the copy
+	buffer []byte
+}
+
+// longestAttribute is that of the value of an attribute, and of the list of their names
+// (xattr(7)).
+const longestAttribute = 64 << 10
+
+func (c *layerCopy) entry(from, to *os.File, name string) error {
+	stat, err := c.look(from, name)
+	if err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		err = c.folder(from, to, name)
+	} else if err == nil {
+		err = c.content(from, to, name, stat)
+	}
+	if err == nil {
+		err = copyStatus(to, name, stat)
+	}
+	if err == nil || errors.As(err, new(*fs.PathError)) { // which says where
+		return err
+	}
+	return &fs.PathError{Op: "copy", Path: filepath.Join(from.Name(), name), Err: err}
+}
+
+func (c *layerCopy) look(from *os.File, name string) (stat unix.Stat_t, err error) {
+	if c.ctx.Err() != nil {
+		return stat, context.Cause(c.ctx)
+	}
+	return stat, unix.Fstatat(int(from.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func (c *layerCopy) folder(from, to *os.File, name string) error {
+	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := unix.Mkdirat(int(to.Fd()), name, 0o700); err != nil {
+		return err
+	}
+	out, err := openAt(to, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	names, err := in.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := c.entry(in, out, name); err != nil {
+			return err
+		}
+	}
+	return c.attributes(in, out)
+}
+
+// content makes what is no folder. Of the device by which overlayfs says that a file is
+// gone there is one with many names: that is nothing to keep.
+func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) error {
+	kind := stat.Mode & unix.S_IFMT
+	if stat.Nlink > 1 && kind != unix.S_IFCHR {
+		if first, is := c.first[stat.Ino]; is {
+			return unix.Linkat(unix.AT_FDCWD, first, int(to.Fd()), name, 0)
+		}
+		c.first[stat.Ino] = filepath.Join(to.Name(), name)
+	}
+	switch kind {
+	case unix.S_IFREG:
+		return c.file(from, to, name)
+	case unix.S_IFLNK:
+		target := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(int(from.Fd()), name, target)
+		if err != nil {
+			return err
+		}
+		return unix.Symlinkat(string(target[:n]), int(to.Fd()), name)
+	}
+	return unix.Mknodat(int(to.Fd()), name, stat.Mode, int(stat.Rdev))
+}
+
+func (c *layerCopy) file(from, to *os.File, name string) error {
+	in, err := openAt(from, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := openAt(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil { // nothing is written then
+		err = c.data(in, out)
+	}
+	return errors.Join(err, c.attributes(in, out))
+}
+
+// data copies what a file holds but its holes.
+func (c *layerCopy) data(in, out *os.File) error {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	for end := int64(0); c.ctx.Err() == nil; {
+		start, err := in.Seek(end, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) { // there is no more
+			return out.Truncate(info.Size())
+		}
+		if err == nil {
+			end, err = in.Seek(start, unix.SEEK_HOLE)
+		}
+		if err == nil {
+			_, err = io.Copy(io.NewOffsetWriter(out, start), io.NewSectionReader(in, start, end-start))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(c.ctx)
+}
+
+// openAt opens a file in a folder, or makes it, and follows no link.
+func openAt(folder *os.File, name string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(int(folder.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(folder.Name(), name)), nil
+}
+
+// attributes copies the extended attributes that overlayfs, or a command, has put on a
+// file or folder, and its access list. Others are the machine's to give, and one is the
+// number of the one overlay.
+func (c *layerCopy) attributes(from, to *os.File) error {
+	n, err := unix.Flistxattr(int(from.Fd()), c.buffer)
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(string(c.buffer[:n]), "\x00") {
+		if name == "user.overlay.uuid" || !strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "system.posix_acl_") {
+			continue
+		}
+		n, err := unix.Fgetxattr(int(from.Fd()), name, c.buffer)
+		if err == nil {
+			err = unix.Fsetxattr(int(to.Fd()), name, c.buffer[:n], 0)
+		}
+		if err != nil {
+			return fmt.Errorf("attribute %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// copyStatus gives a file its owner, mode and times.
+func copyStatus(folder *os.File, name string, stat unix.Stat_t) error {
+	dir := int(folder.Fd())
+	if err := unix.Fchownat(dir, name, int(stat.Uid), int(stat.Gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFLNK { // which has none
+		if err := unix.Fchmodat(dir, name, stat.Mode&^unix.S_IFMT, 0); err != nil {
+			return err
+		}
+	}
+	return unix.UtimesNanoAt(dir, name, []unix.Timespec{stat.Atim, stat.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+}

@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// stop stops all that was started until resume is called. In a cgroup the supervisor
+// stops, too.
+func (c *confinement) stop() (resume func() error, err error) {
+	if c.inside == nil || c.level == LevelLandlock {
+		return nil, errors.New("they run outside of namespaces")
+	}
+	if c.group != nil {
+		if err := c.group.freeze(); !errors.Is(err, fs.ErrNotExist) {
+			return c.group.thaw, err
+		}
+	}
+	return c.inside.resume, c.inside.pause()
+}
+
+// pause has the supervisor stop all processes.
+func (in *inside) pause() error {
+	if err := in.send(stage.Request{Pause: true}); err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	patience := time.NewTimer(in.startWait)
+	defer patience.Stop()
+	select {
+	case err := <-in.paused:
+		return err
+	case <-in.gone:
+		return errGone
+	case <-patience.C:
+		in.giveUp()
+		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s", errGone, in.startWait)
+	}
+}
+
+func (in *inside) resume() error { return in.send(stage.Request{Resume: true}) }
+
+// errorOf is what an event says went wrong.
+func errorOf(e stage.Event) error {
+	if e.Error == "" {
+		return nil
+	}
+	return errors.New(e.Error)
+}

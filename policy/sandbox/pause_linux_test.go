@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ticking are commands that write for ever: one that forks, and one that left for a
+// session of its own. Another has stopped itself.
+const ticking = `mkdir ticks
+trap 'echo noticed >noticed' CONT
+(while :; do sh -c 'echo x >>ticks/forked'; done) &
+setsid sh -c 'while :; do echo x >>ticks/away; done' &
+sh -c 'kill -STOP $$; echo x >resumed' & echo $! >stopper
+until [ -s ticks/forked ] && [ -s ticks/away ] && grep -q '^State:.*T' /proc/$(cat stopper)/status; do :; done
+echo ready
+while :; do wait; done`
+
+// begin starts a command that goes on and says when it is ready.
+func begin(t *testing.T, box *Sandbox, o Options, text string) {
+	t.Helper()
+	output := newScreen("ready")
+	p, err := box.Start(bash(o, text, output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-output.seen:
+	case <-p.Done():
+		t.Fatalf("it ended: %s", output.buffer.String())
+	}
+}
+
+// sizes are those of the files in a folder.
+func sizes(t *testing.T, dir string) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for _, name := range namesIn(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = info.Size()
+	}
+	return all
+}
+
+// inGroup has a sandbox begun in a cgroup, where this user may make one.
+func inGroup(t *testing.T) func(*Options) {
+	return func(o *Options) {
+		path, err := os.MkdirTemp(ownCgroup(), "agent-ci-")
+		if err != nil {
+			t.Skipf("no cgroup can be made here: %v", err)
+		}
+		g := &processGroup{path: path}
+		if g.dir, err = os.Open(path); err == nil {
+			_, err = os.Stat(filepath.Join(path, "cgroup.freeze"))
+		}
+		if err != nil {
+			g.remove()
+			t.Skipf("no cgroup of use can be made here: %v", err)
+		}
+		o.Begun = &Begun{ownNetwork: true, processes: defaultProcesses, group: g}
+		o.Begun.starter.open()
+		attributes := namespaceAttributes(true)
+		attributes.UseCgroupFD, attributes.CgroupFD = true, int(g.dir.Fd())
+		o.Begun.inside, o.Begun.err = startInside(&o.Begun.starter, attributes)
+	}
+}
+
+func TestPausedCommandsStandStill(t *testing.T) {
+	for name, how := range map[string]func(*testing.T) func(*Options){
+		"signals":  func(*testing.T) func(*Options) { return nil },
+		"a cgroup": inGroup,
+	} {
+		t.Run(name, func(t *testing.T) {
+			box, o := confined(t, "full", how(t))
+			if name == "a cgroup" && box.group == nil {
+				t.Fatal("it has none")
+			}
+			begin(t, box, o, ticking)
+			for range 20 {
+				pauseOnce(t, box, o)
+			}
+			if got := run(t, box, o, `grep ^State /proc/$(cat stopper)/status 2>/dev/null || ls resumed`); !strings.Contains(got, "T (stopped)") {
+				t.Errorf("what had stopped itself is in state %q", got)
+			}
+			if _, err := os.Stat(filepath.Join(o.Workspace, "noticed")); name == "a cgroup" && err == nil {
+				t.Error("commands noticed it")
+			}
+		})
+	}
+}
+
+// pauseOnce looks at what commands write while they are paused and afterwards.
+func pauseOnce(t *testing.T, box *Sandbox, o Options) {
+	t.Helper()
+	ticks, late := filepath.Join(o.Workspace, "ticks"), make(chan error, 1)
+	var still map[string]int64
+	err := box.Paused(func() error {
+		still = sizes(t, ticks)
+		go func() {
+			_, err := box.Run(t.Context(), bash(o, "echo x >>ticks/late", nil))
+			late <- err
+		}()
+		for range 300 {
+			if now := sizes(t, ticks); !maps.Equal(now, still) {
+				return fmt.Errorf("they write: %v after %v", now, still)
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-late); err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range still {
+		run(t, box, o, fmt.Sprintf(`until [ $(stat -c %%s ticks/%s) -gt %d ]; do :; done`, name, size))
+	}
+}
+
+// A call of the kernel that writes much goes on when its process is told to stop.
+func TestPausedCommandsHaveLeftTheKernel(t *testing.T) {
+	box, o := confined(t, "full", nil)
+	begin(t, box, o, `mkdir ticks; echo ready; while :; do dd if=/dev/zero of=ticks/large bs=32M count=1 2>/dev/null; done`)
+	for range 10 {
+		err := box.Paused(func() error {
+			still := sizes(t, filepath.Join(o.Workspace, "ticks"))
+			for range 3000 {
+				if now := sizes(t, filepath.Join(o.Workspace, "ticks")); !maps.Equal(now, still) {
+					return fmt.Errorf("it writes: %v after %v", now, still)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPausedWithoutCommandsAndOutsideOfNamespaces(t *testing.T) {
+	done := errors.New("done")
+	do := func() error { return done }
+	opened := func() error { return errors.New("it was opened") }
+	if err := (&Sandbox{opened: opened}).Paused(do); err != done {
+		t.Errorf("before anything was started: %v", err)
+	}
+	box, o := confined(t, "landlock", nil)
+	run(t, box, o, "true")
+	if err := box.Paused(do); !errors.As(err, new(*PauseError)) {
+		t.Errorf("without namespaces: %v", err)
+	}
+}

@@ -1,0 +1,236 @@
+package confine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+// forks are a run's sandboxes over a checkout, what git knows of that, and an agent's
+// sandbox.
+type forks struct {
+	*Sandboxes
+	repo     gittest.Repo
+	checkout *gitops.Checkout
+	snapshot *gitops.Snapshot
+	parent   *sandbox.Sandbox
+}
+
+const tenLines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
+
+// forking has a checkout in which setup commands made what git ignores, and the agent
+// is at work.
+func forking(t *testing.T) forks {
+	t.Helper()
+	f := forks{Sandboxes: ready(t), repo: gittest.New(t)}
+	f.Root, f.WorkIn = f.repo.Dir, InOverlay
+	f.NoOverlay = func(context.Context) (string, error) { return "", nil }
+	f.repo.Write(".gitignore", "made/\n*.log\n")
+	f.repo.Write("text", tenLines)
+	f.repo.Write("dir/file", "old\n")
+	f.repo.Git("add", "-A")
+	f.repo.Git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "seed")
+	if err := f.Confine(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	var err error
+	if f.checkout, err = gitops.Open(t.Context(), gitops.Options{Dir: f.repo.Dir, Git: gittest.Program(t), State: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.checkout.Close() })
+	if f.snapshot, err = f.checkout.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	setup := f.open(t, Place{Scratch: SetupScratch})
+	f.run(t, setup, "mkdir made; echo setup >made/one")
+	f.in(t, setup, Place{Scratch: SetupScratch}, func(c *gitops.Checkout) {
+		f.snapshot, err = c.WithLayer(t.Context(), f.snapshot)
+	})
+	if err := errors.Join(err, setup.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f.parent = f.open(t, Agent())
+	return f
+}
+
+func (f forks) open(t *testing.T, p Place) *sandbox.Sandbox {
+	t.Helper()
+	box, err := f.Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	return box
+}
+
+// run runs a script and gives its output.
+func (f forks) run(t *testing.T, box *sandbox.Sandbox, text string) string {
+	t.Helper()
+	var output bytes.Buffer
+	status, err := box.Run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", text}, Dir: f.Root, Env: f.Environ, Output: &output})
+	if err != nil || status.ExitCode != 0 {
+		t.Fatalf("%s: %+v, %v\n%s", text, status, err, output.String())
+	}
+	return output.String()
+}
+
+// in does something with the checkout as a sandbox has it.
+func (f forks) in(t *testing.T, box *sandbox.Sandbox, p Place, do func(*gitops.Checkout)) {
+	t.Helper()
+	layer, err := f.LayerOf(box, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer layer.Tree.Close()
+	defer layer.Upper.Close()
+	do(f.checkout.In(layer))
+}
+
+// tree is what git would commit of a sandbox's checkout.
+func (f forks) tree(t *testing.T, box *sandbox.Sandbox, p Place) (tree gitops.Tree) {
+	t.Helper()
+	f.in(t, box, p, func(c *gitops.Checkout) {
+		cs, err := c.Changes(t.Context(), f.snapshot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree = cs.Tree
+	})
+	return tree
+}
+
+// fork forks the agent's workspace, and gives the tree that the fork begins with.
+func (f forks) fork(t *testing.T, name string) (fork *sandbox.Sandbox, p Place, base gitops.Tree) {
+	t.Helper()
+	p, err := f.Fork(t.Context(), f.parent, Agent(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork = f.open(t, p)
+	return fork, p, f.tree(t, fork, p)
+}
+
+// takeOver merges what a fork did into the agent's layer while commands are stopped.
+func (f forks) takeOver(t *testing.T, base, fork gitops.Tree) (merged *gitops.ChangeSet, err error) {
+	t.Helper()
+	paused := f.parent.Paused(func() error {
+		parent := f.tree(t, f.parent, Agent())
+		if merged, err = f.checkout.Merge(t.Context(), base, parent, fork); err == nil {
+			f.in(t, f.parent, Agent(), func(c *gitops.Checkout) { err = c.LayOver(t.Context(), merged) })
+		}
+		return nil
+	})
+	if paused != nil {
+		t.Fatal(paused)
+	}
+	return merged, err
+}
+
+func TestAForkIsMergedIntoItsParent(t *testing.T) {
+	f := forking(t)
+	before := f.repo.Files()
+	f.run(t, f.parent, `echo before >>dir/file; echo x >new; rm made/one; (while :; do echo x >>ticks.log; done) >/dev/null 2>&1 & until [ -s ticks.log ]; do :; done`)
+	fork, place, base := f.fork(t, "fork-1")
+	if got := f.run(t, fork, "cat dir/file new; ls made; git status --short"); got != "old\nbefore\nx\n M dir/file\n?? new\n" {
+		t.Errorf("the fork begins with %q", got)
+	}
+	f.run(t, f.parent, `sed -i s/^1$/parent/ text; echo parent >parent`)
+	f.run(t, fork, `sed -i s/^10$/fork/ text; rm new; echo fork >dir/forked; chmod +x dir/file; echo ignored >fork.log`)
+	merged, err := f.takeOver(t, base, f.tree(t, fork, place))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var took []string
+	for _, file := range merged.Files {
+		took = append(took, string(file.Status)+" "+file.Path)
+	}
+	if diff := cmp.Diff([]string{"M dir/file", "A dir/forked", "D new", "M text"}, took); diff != "" {
+		t.Errorf("taken over: %s", diff)
+	}
+	if got := f.run(t, f.parent, "head -1 text; tail -1 text; cat parent dir/forked; ls; test -x dir/file"); got != "parent\nfork\nparent\nfork\ndir\nmade\nparent\ntext\nticks.log\n" {
+		t.Errorf("the parent sees %q", got)
+	}
+	if got := f.tree(t, f.parent, Agent()); got != merged.Tree {
+		t.Errorf("its tree is %s, not %s", got, merged.Tree)
+	}
+	gittest.Same(t, "the checkout", before, f.repo.Files())
+}
+
+func TestNothingIsMergedWhereOneFileConflicts(t *testing.T) {
+	f := forking(t)
+	fork, place, base := f.fork(t, "fork-1")
+	f.run(t, f.parent, `sed -i s/^5$/parent/ text; rm dir/file`)
+	f.run(t, fork, `sed -i s/^5$/fork/ text; echo fork >>dir/file; echo fork >clean`)
+	before := f.tree(t, f.parent, Agent())
+	_, err := f.takeOver(t, base, f.tree(t, fork, place))
+	var conflict *gitops.MergeError
+	if !errors.As(err, &conflict) || len(conflict.Conflicts) != 2 || !strings.Contains(err.Error(), `"dir/file" (changed here and deleted on the parent's side), "text" (both changed the same lines)`) {
+		t.Errorf("got %v", err)
+	}
+	if after := f.tree(t, f.parent, Agent()); after != before {
+		t.Error("something was merged")
+	}
+	if got := f.run(t, fork, "cat clean"); got != "fork\n" {
+		t.Errorf("the fork has %q", got)
+	}
+}
+
+func TestAForkIsForgotten(t *testing.T) {
+	f := forking(t)
+	if _, err := f.Fork(t.Context(), f.parent, Agent(), AgentScratch); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a fork in the place of another: %v", err)
+	}
+	fork, place, base := f.fork(t, "fork-1")
+	f.run(t, fork, `echo fork >text; echo x >$TMPDIR/file`)
+	again, err := f.Fork(t.Context(), fork, place, "fork-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.run(t, fork, `mkdir -p sealed/in; chmod 0 sealed`)
+	if err := errors.Join(fork.Close(), f.Remove(place)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(f.scratch(place)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something of it is left: %v", err)
+	}
+	if got := f.run(t, f.open(t, again), "cat text made/one; ls $TMPDIR/file 2>/dev/null || true"); got != "fork\nsetup\n" {
+		t.Errorf("a fork of it sees %q", got)
+	}
+	if got := f.tree(t, f.parent, Agent()); got != base {
+		t.Error("the parent has another tree")
+	}
+}
+
+func TestForksThatAreRefused(t *testing.T) {
+	f := forking(t)
+	f.run(t, f.parent, "fallocate -l 1G large.log 2>/dev/null || head -c 1G /dev/zero >large.log")
+	_, err := f.Fork(t.Context(), f.parent, Agent(), "fork-1")
+	if !errors.As(err, new(*sandbox.ForkError)) {
+		t.Errorf("of more than 1 GiB: %v", err)
+	}
+	if entries, err := os.ReadDir(f.Record.Join(ScratchFolder)); err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "fork-1" }) {
+		t.Errorf("something of it is left: %v", err)
+	}
+	f.run(t, f.parent, "truncate -s 0 large.log; truncate -s 2G large.log")
+	_, place, _ := f.fork(t, "fork-1")
+	if info, err := os.Stat(filepath.Join(grants.Upper(f.overlay(place)), "large.log")); err != nil || info.Size() != 2<<30 {
+		t.Errorf("the holes of a file: %v", err)
+	}
+	f.reached.WorkTree = InCheckout
+	if _, err := f.Fork(t.Context(), f.parent, Agent(), "fork-2"); !errors.As(err, new(*sandbox.ForkError)) {
+		t.Errorf("without an overlay: %v", err)
+	}
+}
