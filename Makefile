@@ -10,7 +10,7 @@ BATTERY  = ^TestNothingGetsOutOfARun$$|^TestWhatLandlockLeavesToGitIsFoundOut$$|
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e soak bench pictures build cross clean
+.PHONY: help demo test race lint e2e checkout soak bench pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,14 +27,19 @@ race: ## the tests under the race detector (needs a C compiler), but for those t
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race build ## what takes longer: race detector, 100 kills, the whole battery and a minute of soak, a release, the action by act, the report in a browser, the image
+e2e: race build ## what takes longer: race detector, 100 kills and the whole battery in both ways to work, a minute of soak, a release, the action by act, the report in a browser, the image
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains' ./cmd/agent-ci
+	@$(MAKE) --no-print-directory checkout
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci
 	@.ci/image bin/agent-ci $(IMAGE_IS)
+
+checkout: ## the scripts, 100 kills and the battery where commands work in the checkout itself, as they do without overlays
+	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestScripts$$|^TestKilled' -skip UnderLandlock ./cmd/agent-ci
+	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
 
 soak: ## files that change at random beside random calls of tools, for SOAK=10m; AGENT_CI_SEED repeats
 	AGENT_CI_SOAK=$(SOAK) $(GO) test -count=1 -timeout 60m -v -run '^TestSoak$$' ./cmd/agent-ci

@@ -70,7 +70,7 @@ var soakNames = strings.Fields(`
 
 // stepKinds are the steps with what stands behind their first word: N for a name.
 var stepKinds = strings.Split(`rename N N|rename N N|rename N N|exchange N N|exchange N N|link N N|symlink N N|symlink N N|mkdir N|remove N|fifo N|socket N|sparse N|write N text|copy N N`+
-	`|chmod N 000|chmod N 755|chmod N 4755|chmod N 2755|chmod N 1777|times N|xattr N|deep N`+
+	`|chmod N 000|chmod N 755|chmod N 4755|chmod N 2755|chmod N 1777|times N|xattr N|deep N|mark N opaque|mark N redirect|mark N whiteout|whiteout N`+
 	`|read_file N|read_file N|read_file N|list_dir N|grep_files N|grep_files N|view_image N|patch K N N|patch K N N|patch K N N|patch K N N`, "|")
 
 // toolWords begin the steps that are calls of tools.

@@ -45,6 +45,9 @@ var operations = map[string]operation{
 	"mark": {2, []int{0}, func(a, mark string) error {
 		return ofSiege(func(path string) error { return unix.Setxattr(path, "user.overlay."+mark, []byte("y"), 0) })(a)
 	}},
+	"whiteout": one(func(a string) error {
+		return replaceBy(a, func() error { return unix.Mknod(a, unix.S_IFCHR|0o600, 0) })
+	}),
 	"deep": one(func(a string) error { return os.MkdirAll(a+strings.Repeat("/d", 1500), 0o755) }),
 }
 

@@ -1,0 +1,511 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// TestAnOverlayTellsWhatACopyHas lets commands and tools of whole runs do things at
+// random in an overlay. The change that a run finds is the one that a look at all files
+// finds in a copy of what its commands see; the checkout is as it was until the change
+// is put there, and then has that and nothing else; and a check sees the same.
+func TestAnOverlayTellsWhatACopyHas(t *testing.T) {
+	if !overlaid() {
+		t.Skip("needs overlays")
+	}
+	w := newCopyWorld(t)
+	took, runs, failed := 8*time.Second, 0, false
+	if everything() {
+		took = time.Minute
+	}
+	for until := time.Now().Add(took); time.Now().Before(until); {
+		rapid.Check(t, func(r *rapid.T) {
+			if !failed && time.Now().After(until) {
+				return
+			}
+			runs++
+			failed = true // what fails is tried over and over
+			w.compare(r, drawScribbles(r))
+			failed = false
+		})
+	}
+	t.Logf("%d runs", runs)
+}
+
+// copyWorld is a checkout that is played in over and over.
+type copyWorld struct {
+	workshop
+	seed  string // the checkout as each run finds it
+	model *turning
+	runs  int
+}
+
+func newCopyWorld(t *testing.T) *copyWorld {
+	t.Helper()
+	model := new(turning)
+	server := httptest.NewServer(model)
+	t.Cleanup(server.Close)
+	w := &copyWorld{model: model, workshop: newWorkshop(t, "PATH="+besiegers(t)+":"+os.Getenv("PATH"),
+		"OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_STREAM=false",
+	)}
+	w.seed = filepath.Join(w.dir, "seed")
+	for name, text := range map[string]string{
+		".gitignore": "*.log\n/build/*\n!/build/kept\nnode_modules\n", "one": "1\n", "two": "2\n", "a/one": "1\n", "a/two": "2\n", "a/b/one": "deep\n", "a/b/c/two": "deeper\n",
+		"build/kept": "kept\n", "c/sp ace": "s\n", "c/-dash": "d\n", "c/new\nline": "n\n", "dïr/é": "e\n", "c/\xff\xfe": "bytes\n", "run.sh": "#!/bin/sh\n",
+	} {
+		w.write(filepath.Join(w.seed, name), text)
+	}
+	if err := errors.Join(os.Symlink("a/one", filepath.Join(w.seed, "link")), os.Symlink("a/b", filepath.Join(w.seed, "c/dirlink")), os.Chmod(filepath.Join(w.seed, "run.sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	w.git(w.seed, "init", "--quiet", "--initial-branch=main")
+	w.git(w.seed, "add", "--all")
+	w.git(w.seed, "commit", "--quiet", "--message=begin")
+	for name, text := range map[string]string{"mine": "untracked\n", "a/x.log": "ignored\n", "build/out": "ignored\n", "node_modules/one/two": "ignored\n", "b/one": "untracked\n", "inner/one": "of another repository\n"} {
+		w.write(filepath.Join(w.seed, name), text)
+	}
+	w.git(w.seed, "init", "--quiet", "inner")
+	if err := os.MkdirAll(filepath.Join(w.seed, "a/empty/empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// copied copies the tree that a command works in, but for its .git, to a folder.
+func copied(to string) string {
+	return fmt.Sprintf("rm -rf %[1]s; mkdir -p %[1]s; find . -mindepth 1 -maxdepth 1 ! -name .git -exec cp -a -t %[1]s -- {} +", to)
+}
+
+// compare plays a run of scribbles.
+func (w *copyWorld) compare(r *rapid.T, s scribbles) {
+	w.runs++
+	dir := filepath.Join(w.dir, fmt.Sprintf("run%d", w.runs))
+	repo, seen, twin, out := filepath.Join(dir, "repo"), filepath.Join(dir, "seen"), filepath.Join(dir, "twin"), filepath.Join(dir, "out")
+	defer w.forget(dir)
+	if err := os.MkdirAll(seen, 0o755); err != nil {
+		r.Fatal(err)
+	}
+	w.copy(r, w.seed, repo)
+	w.copy(r, w.seed, twin)
+
+	job := map[string]any{
+		"version": 1, "name": "scribble", "task": map[string]string{"prompt": "Scribble."}, "work_in": "overlay", "model": map[string]any{"context_window": 1_000_000_000},
+		"verify": []any{map[string]string{"name": "copy", "run": copied(seen + "/checked")}}, "verify_attempts": 0,
+		"policy": map[string]any{"writable": []string{seen}, "change": map[string]string{
+			"symlinks_out": "allow", "symlinks": "allow", "executables": "allow", "nested_git": "allow", "submodules": "allow", "protected": "allow", "lockfiles": "allow",
+		}},
+		"limits": map[string]any{"diff_files": 5000, "diff_lines": 100000},
+	}
+	if len(s.setup) > 0 {
+		job["setup"] = []any{map[string]string{"run": strings.Join(s.setup, "\n") + "\n" + copied(seen+"/set-up")}}
+	}
+	before := statsBelow(r, repo)
+	meanwhile := map[string]string{}
+	w.model.play(append(slices.Clone(s.turns), []any{execCommand(copied(seen + "/tree"))}), func() { meanwhile = differing(before, statsBelow(r, repo)) })
+	raw, err := json.Marshal(job)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "job.yml"), raw, 0o644)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	cmd := exec.Command(binary, "run", filepath.Join(dir, "job.yml"), "--repo", repo, "--out", out, "--publish", "none", "--quiet")
+	cmd.Env, cmd.Dir = w.env, dir
+	printed, _ := cmd.CombinedOutput()
+	told := func(what string, want, got any) {
+		if diff := cmp.Diff(want, got); diff != "" {
+			r.Errorf("%s (-want +got):\n%s\n%s", what, diff, printed)
+		}
+	}
+	told("the checkout before the change is put there", map[string]string{}, meanwhile)
+
+	checkout := w.open(r, twin)
+	defer checkout.Close()
+	if len(s.setup) > 0 {
+		w.replace(r, twin, filepath.Join(seen, "set-up"))
+	}
+	snapshot, err := checkout.Snapshot(w.t.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	w.replace(r, twin, filepath.Join(seen, "tree"))
+	want, err := checkout.Changes(w.t.Context(), snapshot)
+	if err != nil {
+		r.Fatal(err)
+	}
+	change, found := w.change(r, out)
+	if !found {
+		r.Fatalf("no change was looked for: %s", printed)
+	}
+	told("files", wordsOf(want), wordsOfEvent(change))
+	told("tree", string(want.Tree), change.TreeSHA)
+	if strings.HasPrefix(string(printed), "invalid_input/dirty_checkout: Put the change into the checkout: untracked files are in the way") {
+		told("the checkout where something of the user's is in the way of the change", map[string]string{}, differing(before, statsBelow(r, repo)))
+		return
+	}
+	ends := slices.ContainsFunc([]string{"changed/left_in_checkout", "no_changes/", "policy_violation/change"}, func(end string) bool { return strings.HasPrefix(string(printed), end) })
+	if refused := strings.HasPrefix(string(printed), "policy_violation/"); !ends || refused && len(want.Problems) == 0 {
+		r.Fatalf("with the problems %v the run ended as %s", want.Problems, printed)
+	}
+	w.landed(r, told, repo, want, before)
+	if len(s.setup) == 0 && len(want.Files) > 0 && len(want.Problems) == 0 {
+		told("the tree of a check", filesBelow(r, repo), filesBelow(r, filepath.Join(seen, "checked")))
+	}
+}
+
+// landed checks what a run has put into its checkout: the change, and nothing else.
+func (w *copyWorld) landed(r *rapid.T, told func(what string, want, got any), repo string, want *gitops.ChangeSet, before map[string]string) {
+	checkout := w.open(r, w.seed) // what was not tracked there is what was not in the checkout
+	defer checkout.Close()
+	snapshot, err := checkout.Snapshot(w.t.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	there := w.open(r, repo)
+	defer there.Close()
+	got, err := there.Changes(w.t.Context(), snapshot)
+	if err != nil {
+		r.Fatal(err)
+	}
+	told("the change in the checkout", wordsOf(want), wordsOf(got))
+	after := differing(before, statsBelow(r, repo))
+	for _, file := range want.Files {
+		for name := file.Path; name != "."; name = path.Dir(name) {
+			delete(after, name)
+		}
+	}
+	maps.DeleteFunc(after, func(name, _ string) bool {
+		return len(want.Files) > 0 && (name == "." || name == ".git/index")
+	})
+	told("what else changed in the checkout", map[string]string{}, after)
+}
+
+func (w *copyWorld) open(r *rapid.T, dir string) *gitops.Checkout {
+	state := filepath.Join(w.dir, "state")
+	err := os.MkdirAll(state, 0o755)
+	git, _ := exec.LookPath("git")
+	checkout, opened := gitops.Open(w.t.Context(), gitops.Options{Dir: dir, Git: git, State: state})
+	if err = errors.Join(err, opened); err != nil {
+		r.Fatal(err)
+	}
+	return checkout
+}
+
+func (w *copyWorld) copy(r *rapid.T, from, to string) {
+	if out, err := exec.Command("cp", "-a", "-T", from, to).CombinedOutput(); err != nil {
+		r.Fatalf("%v: %s", err, out)
+	}
+}
+
+// replace puts a tree into the place of the files of a checkout.
+func (w *copyWorld) replace(r *rapid.T, checkout, tree string) {
+	out, err := exec.Command("find", checkout, "-mindepth", "1", "-maxdepth", "1", "!", "-name", ".git", "-exec", "rm", "-rf", "--", "{}", "+").CombinedOutput()
+	if err != nil {
+		r.Fatalf("%v: %s", err, out)
+	}
+	w.copy(r, tree, checkout)
+}
+
+func (w *copyWorld) forget(dir string) {
+	_ = exec.Command("chmod", "-R", "u+rwX", dir).Run()
+	if err := os.RemoveAll(dir); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// change is the last change that a run found.
+func (w *copyWorld) change(r *rapid.T, out string) (change transcript.Change, found bool) {
+	f, err := os.Open(filepath.Join(out, "transcript.jsonl"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer f.Close()
+	for event, err := range transcript.Read(f) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		if event.Type == transcript.TypeChange {
+			found, err = true, json.Unmarshal(event.Data, &change)
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	return change, found
+}
+
+func wordsOf(change *gitops.ChangeSet) (words []string) {
+	for _, f := range change.Files {
+		words = append(words, fmt.Sprintf("%s %q %s→%s %s→%s", f.Status, f.Path, f.OldMode, f.NewMode, f.OldID, f.NewID))
+	}
+	return words
+}
+
+func wordsOfEvent(change transcript.Change) (words []string) {
+	for _, f := range change.Files {
+		name := f.Path
+		if strings.HasPrefix(name, `"`) && strings.Contains(name, `\x`) { // as a transcript has what is not Unicode
+			words = append(words, fmt.Sprintf("%s %s %s→%s %s→%s", f.Status, name, f.OldMode, f.NewMode, f.OldID, f.NewID))
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s %q %s→%s %s→%s", f.Status, name, f.OldMode, f.NewMode, f.OldID, f.NewID))
+	}
+	return words
+}
+
+// statsBelow is the stat data of all files of a checkout but what agent-ci itself keeps
+// in .git, without the times of access.
+func statsBelow(r *rapid.T, dir string) map[string]string {
+	stats := map[string]string{}
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, file)
+		if name == ".git" || strings.HasPrefix(name, ".git/agent-ci") {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		s := info.Sys().(*syscall.Stat_t)
+		stats[name] = fmt.Sprintf("%o %d:%d %d links of %d, %d bytes, written %d.%d, changed %d.%d", s.Mode, s.Uid, s.Gid, s.Nlink, s.Ino, s.Size, s.Mtim.Sec, s.Mtim.Nsec, s.Ctim.Sec, s.Ctim.Nsec)
+		return nil
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return stats
+}
+
+func differing(before, after map[string]string) map[string]string {
+	differ := map[string]string{}
+	for name, was := range before {
+		if is := after[name]; is != was {
+			differ[name] = was + " → " + is
+		}
+	}
+	for name, is := range after {
+		if _, was := before[name]; !was {
+			differ[name] = "→ " + is
+		}
+	}
+	return differ
+}
+
+// filesBelow are the files and links below a folder without .git, as git looks at them.
+func filesBelow(r *rapid.T, dir string) map[string]string {
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(dir, file)
+		switch {
+		case err != nil:
+			return err
+		case d.Name() == ".git" && d.IsDir():
+			return fs.SkipDir
+		case d.Type()&fs.ModeSymlink != 0:
+			files[name], err = os.Readlink(file)
+			files[name] = "→ " + files[name]
+		case d.Type().IsRegular():
+			info, failed := d.Info()
+			text, read := os.ReadFile(file)
+			if err = errors.Join(failed, read); err == nil {
+				files[name] = fmt.Sprintf("%t %q", info.Mode()&0o100 != 0, text)
+			}
+		case !d.IsDir():
+			files[name] = d.Type().String()
+		}
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return files
+}
+
+// turning is a model that makes the calls of a turn after those of another.
+type turning struct {
+	mu    sync.Mutex
+	turns [][]any
+	count int
+	end   func() // is called before the last word is said
+}
+
+func (m *turning) play(turns [][]any, end func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.turns, m.count, m.end = turns, 0, end
+}
+
+func (m *turning) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items := []any{map[string]any{
+		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
+	}}
+	if m.count < len(m.turns) {
+		items = nil
+		for i, call := range m.turns[m.count] {
+			item := maps.Clone(call.(map[string]any))
+			id := fmt.Sprintf("call_%d_%d", m.count, i)
+			item["id"], item["call_id"], item["status"] = "item_"+id, id, "completed"
+			items = append(items, item)
+		}
+	} else {
+		m.end()
+	}
+	m.count++
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "resp_1", "object": "response", "status": "completed", "output": items, "usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
+	})
+}
+
+func execCommand(text string) any {
+	arguments, err := json.Marshal(map[string]any{"cmd": text, "yield_time_ms": 30000})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]any{"type": "function_call", "name": "exec_command", "arguments": string(arguments)}
+}
+
+// scribbles are what setup commands and the agent of a run do.
+type scribbles struct {
+	setup []string
+	turns [][]any
+}
+
+func drawScribbles(r *rapid.T) (s scribbles) {
+	s.setup = rapid.SliceOfN(rapid.Custom(drawAddition), 0, 4).Draw(r, "setup")
+	for range rapid.IntRange(1, 4).Draw(r, "turns") {
+		var calls []any
+		for range rapid.IntRange(1, 3).Draw(r, "calls") {
+			if rapid.IntRange(0, 2).Draw(r, "tool") > 0 {
+				calls = append(calls, execCommand(strings.Join(rapid.SliceOfN(rapid.Custom(drawCommand), 1, 8).Draw(r, "commands"), "\n")))
+			} else {
+				calls = append(calls, drawPatch(r))
+			}
+		}
+		s.turns = append(s.turns, calls)
+	}
+	return s
+}
+
+var (
+	oddNames   = []string{"sp ace", "-dash", "quo'te\"", "new\nline", "back\\slash", "\xff\xfe", "é", "e\u0301", "git~1", "trailing.", "*", "CON", ".gitignore", ".gitattributes", "..."}
+	plainNames = []string{"one", "two", "one", "two", "x.log", "kept", "out", "run.sh", "link", "dirlink", "mine", "a", "b", "c"}
+	topFolders = []string{"a", "b", "c", "a/b", "a/b/c", "build", "dïr", "node_modules", "node_modules/one", "inner", "a/empty", "a/empty/empty", "c/dirlink", "new", "new/er"}
+)
+
+func drawName(r *rapid.T, odd bool) string {
+	names := plainNames
+	if odd {
+		names = append(slices.Clone(plainNames), oddNames...)
+	}
+	name := rapid.SampledFrom(names).Draw(r, "name")
+	if rapid.Bool().Draw(r, "below") {
+		name = rapid.SampledFrom(topFolders).Draw(r, "folder") + "/" + name
+	}
+	return name
+}
+
+func drawFolder(r *rapid.T) string { return rapid.SampledFrom(topFolders).Draw(r, "folder") }
+
+// inShell is a name as a word of a shell's command, whatever bytes it has.
+func inShell(name string) string {
+	name = "./" + name
+	if utf8.ValidString(name) {
+		return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	var octal strings.Builder
+	for _, b := range []byte(name) {
+		fmt.Fprintf(&octal, `\%03o`, b)
+	}
+	return `"$(printf '` + octal.String() + `')"`
+}
+
+// doings are what commands do to A, B and the folders F and G; TEXT is a number.
+var doings = []string{
+	"mkdir -p $(dirname A); echo TEXT >A", "echo TEXT >A", "echo TEXT >A", "echo TEXT >>A", ": >A", "truncate -s 3 A", "touch A", "cat A >A.tmp && mv A.tmp A", "sed -i s/1/TEXT/ A",
+	"rm -rf A", "rm -rf A", "rm -f A", "rm -rf F", "rmdir F", "find F -type f -delete", "mkdir -p A", "mkdir -p F/G",
+	"mv -T A B", "mv -T A B", "mv A F", "mv -T F G", "mv -T F B", "mv -T F .hidden", "cp -a A B", "cp -a F G", "cp -aT F G",
+	"ln -s TEXT A", "ln -s B A", "ln -sfn F A", "ln A B", "ln -f A B", "ln A B; echo TEXT >>B",
+	"chmod 755 A", "chmod 644 A", "chmod 600 A", "chmod 444 A", "chmod 700 F", "chmod u+x F/*",
+	"rm -rf A; mkdir A; echo TEXT >A/one", "rm -rf A; echo TEXT >A", "rm -rf A; ln -s F A", "rm -rf A; mkfifo A", "rm -rf A; mkdir A", "rm -rf A; cp -a F A",
+	"rm -rf F; mkdir F; echo TEXT >F/one", "rm -rf F; mkdir -p F/G; echo TEXT >F/new", "rm -rf F; mkdir F", "mv -T F gone; mkdir F; mv gone F/gone", "mv -T F F.x; mv -T F.x F",
+	"git init -q F", "git init -q A", "rm -rf F/.git", "mkdir -p F/.git; echo TEXT >F/.git/HEAD", "echo TEXT >F/.git",
+	"git status --porcelain >F/status.txt", "git mv A B", "git stash", "git checkout -q -- .", "git clean -fdq",
+	"echo '*.log' >F/.gitignore", "echo one >.gitignore", "echo '!x.log' >>F/.gitignore", "rm -f .gitignore", "echo '* text eol=crlf' >F/.gitattributes", "printf '1\\r\\n' >A",
+	"for i in 1 2 3 4 5 6 7 8 9; do echo $i >F/n$i; done",
+	"intruder disturb once 'exchange F G'", "intruder disturb once 'exchange one F'", "intruder disturb once 'mark F opaque'", "intruder disturb once 'mark F redirect'", "intruder disturb once 'mark one whiteout'", "intruder disturb once 'xattr two'",
+}
+
+func fill(r *rapid.T, way string) string {
+	if strings.HasPrefix(way, "intruder ") {
+		return strings.NewReplacer("F", drawFolder(r), "G", drawFolder(r)).Replace(way) + " >/dev/null"
+	}
+	a, b := drawName(r, true), drawName(r, true)
+	f, g := drawFolder(r), drawFolder(r)
+	way = strings.ReplaceAll(way, "F/G", inShell(f)+"/g")
+	way = strings.NewReplacer("A.tmp", inShell(a+".tmp"), "A.new", inShell(a+".new"), "F.x", inShell(f+".x"), "F.new", inShell(f+".new"), "A", inShell(a), "B", inShell(b), "F", inShell(f), "G", inShell(g), "TEXT", fmt.Sprint(rapid.IntRange(0, 9).Draw(r, "text"))).Replace(way)
+	return "{ " + way + "; } 2>/dev/null || true"
+}
+
+func drawCommand(r *rapid.T) string { return fill(r, rapid.SampledFrom(doings).Draw(r, "way")) }
+
+// additions are what setup commands do, which must leave tracked files as they are. They
+// take nothing away that is not tracked: it stays in the checkout.
+var additions = []string{
+	"mkdir -p new/er; echo TEXT >new/er/one", "echo TEXT >new-file", "echo TEXT >mine", "mkdir -p node_modules/two; echo TEXT >node_modules/two/one", "echo TEXT >a/x.log", "echo TEXT >build/out",
+	"ln -sfn a/b new-link", "mkdir -p a/empty/empty; echo TEXT >a/empty/empty/one", "git init -q new", "chmod 755 mine", "rm -rf mine; echo TEXT >mine", "echo '*.tmp' >a/b/.gitignore", "touch a/one", "cp -a a a2",
+	"echo TEXT >A.new", "mkdir F.new; mkfifo F.new/pipe", "rm -f a/one; echo 1 >a/one", "cat a/b/one >a/b/one.tmp && mv a/b/one.tmp a/b/one",
+}
+
+func drawAddition(r *rapid.T) string {
+	return fill(r, rapid.SampledFrom(additions).Draw(r, "addition"))
+}
+
+// patches are what a patch does to A and B; and to files of which it knows what they
+// have.
+var patches = []string{
+	"*** Add File: A\n+TEXT\n", "*** Add File: A\n+TEXT\n", "*** Delete File: A\n", "*** Delete File: a/two\n", "*** Update File: a/one\n@@\n-1\n+TEXT\n", "*** Update File: a/b/one\n@@\n-deep\n+TEXT\n",
+	"*** Update File: two\n*** Move to: A\n@@\n-2\n+TEXT\n", "*** Update File: one\n*** Move to: A\n@@\n 1\n+TEXT\n", "*** Add File: A\n+TEXT\n*** Delete File: B\n",
+}
+
+func drawPatch(r *rapid.T) any {
+	a, b := drawName(r, false), drawName(r, false)
+	text := fmt.Sprint(rapid.IntRange(0, 9).Draw(r, "text"))
+	if rapid.IntRange(0, 3).Draw(r, "built in") == 0 {
+		operation := map[string]any{"type": "create_file", "path": a, "diff": "+" + text + "\n"}
+		if rapid.Bool().Draw(r, "delete") {
+			operation = map[string]any{"type": "delete_file", "path": a}
+		}
+		return map[string]any{"type": "apply_patch_call", "operation": operation}
+	}
+	body := strings.NewReplacer("A\n", a+"\n", "B\n", b+"\n", "TEXT", text).Replace(rapid.SampledFrom(patches).Draw(r, "patch"))
+	return map[string]any{"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n" + body + "*** End Patch"}
+}
