@@ -39,9 +39,10 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	position
-	pinned   int    // items at the start that stay word for word
-	recorded []byte // settings as the transcript last saw them
-	settled  int64  // tokens after the last compaction
+	pinned   int            // items at the start that stay word for word
+	recorded []byte         // settings as the transcript last saw them
+	last     model.Settings // of the last request
+	settled  int64          // tokens after the last compaction
 	spent    Spent
 	told     map[string]bool // budgets that the model knows to be nearly used up
 	numbered int             // calls that got a number
@@ -183,7 +184,7 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intake, error) {
 	c.spent.Turns++
 	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
-	if err := c.recordRequest(request); err != nil {
+	if err := c.recordRequest(&request); err != nil {
 		return nil, err
 	}
 	began := time.Now()

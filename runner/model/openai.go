@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 )
@@ -104,7 +103,7 @@ func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, erro
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
 // ctx's.
 func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
-	raw, err := r.Body()
+	raw, err := BodyFor(o, r)
 	if err != nil {
 		return nil, err
 	}
@@ -119,10 +118,11 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	return weighed(answer, err, raw)
 }
 
-// send posts the bytes of a request and gives the answer unread.
+// send posts the bytes of a request and gives the answer unread. openai-go is given
+// them as they are: parameters it would encode once more.
 func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	var sent *http.Response
-	_, err := o.service.New(ctx, param.Override[responses.ResponseNewParams](json.RawMessage(raw)), option.WithResponseBodyInto(&sent))
+	_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
 	if err != nil {
 		return nil, requestFailure(err)
 	}
