@@ -168,12 +168,16 @@ func copyOutput(to io.Writer, from *os.File) error {
 	if to == nil {
 		to = io.Discard
 	}
-	buffer := make([]byte, 32<<10)
+	const least, most = 1 << 10, 32 << 10 // most commands say little
+	buffer := make([]byte, least)
 	var failed error
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 && failed == nil {
 			_, failed = to.Write(buffer[:n])
+		}
+		if n == len(buffer) && n < most {
+			buffer = make([]byte, 2*n)
 		}
 		switch {
 		case err == nil:

@@ -37,9 +37,10 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	state
-	pinned   int      // items at the start that stay word for word
-	settled  int64    // tokens after the last compaction
-	told     []string // budgets that the model knows to be nearly used up
+	last     model.Settings // of the last request
+	pinned   int            // items at the start that stay word for word
+	settled  int64          // tokens after the last compaction
+	told     []string       // budgets that the model knows to be nearly used up
 	repeats  repeats
 	empty    int  // answers in a row without calls that do not end it either
 	overflow int  // requests in a row that were too long
@@ -185,7 +186,7 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intake, error) {
 	c.spent.Turns++
 	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
-	if err := c.recordRequest(request); err != nil {
+	if err := c.recordRequest(&request); err != nil {
 		return nil, err
 	}
 	began := time.Now()

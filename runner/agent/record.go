@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"time"
 
@@ -16,28 +17,40 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// recordRequest writes what is new in a request. The settings stand in the
-// first and wherever they differ.
-func (c *Conversation) recordRequest(r model.Request) error {
-	body, err := model.BodyFor(c.Model, r)
-	if err != nil {
+// recordRequest writes what is new in a request, which it encodes. The settings stand
+// in the first and wherever they differ.
+func (c *Conversation) recordRequest(r *model.Request) (err error) {
+	if r.Encoded, err = model.BodyFor(c.Model, *r); err != nil {
 		return err
 	}
-	digest := sha256.Sum256(body)
+	digest := sha256.Sum256(r.Encoded)
 	event := transcript.ModelRequest{
-		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(body),
+		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(r.Encoded),
 		Input: withoutImages(r.History[c.logged:]), Aside: r.Settings.Speaking,
 	}
 	c.logged = len(r.History)
-	settings, err := r.Settings.SettingsJSON()
-	if err != nil {
+	if event.Settings, err = c.otherSettings(r.Settings); err != nil {
 		return err
-	}
-	if !bytes.Equal(settings, c.recorded) {
-		event.Settings, c.recorded = settings, settings
 	}
 	_, err = c.Log.Append(transcript.TypeModelRequest, event)
 	return err
+}
+
+// otherSettings are the settings of a request for the transcript; nil where it has
+// them.
+func (c *Conversation) otherSettings(s model.Settings) (json.RawMessage, error) {
+	if c.recorded != nil && reflect.DeepEqual(s, c.last) {
+		return nil, nil
+	}
+	settings, err := s.SettingsJSON()
+	if err != nil {
+		return nil, err
+	}
+	if c.last = s; bytes.Equal(settings, c.recorded) {
+		return nil, nil
+	}
+	c.recorded = settings
+	return settings, nil
 }
 
 // dataURL is an image in an item. In the text of an item its quotes would be

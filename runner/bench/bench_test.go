@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,9 @@ var binary = flag.String("binary", "../../bin/agent-ci", "the program to measure
 func TestMain(m *testing.M) {
 	if os.Getenv(watchVariable) != "" {
 		os.Exit(watch(os.Args[1:]))
+	}
+	if url := os.Getenv(bareVariable); url != "" {
+		os.Exit(loop(url))
 	}
 	status := m.Run()
 	results.print(os.Stdout)
@@ -44,36 +46,19 @@ func BenchmarkRunWithoutToolCalls(b *testing.B) {
 
 func BenchmarkTurnWithEcho(b *testing.B) {
 	const turns = 100
-	repository := smallRepository(b)
+	repository, session := smallRepository(b), echoSession(turns)
 	var seen []sighting
+	var bare []time.Duration
 	for b.Loop() {
-		seen = seen[:0]
+		seen, bare = seen[:0], bare[:0]
 		for range runs {
-			seen = append(seen, program{dir: repository, session: echoSession(turns), args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b))
+			seen = append(seen, program{dir: repository, session: session, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b))
+			bare = append(bare, bareLoop(b, session, seen[len(seen)-1].requests))
 		}
 	}
-	results.time(fmt.Sprintf("a turn of %d with exec_command of echo, all included", turns),
-		median(seen, sighting.total)/turns, 10*time.Millisecond)
-	results.served(median(seen, sighting.served) / turns)
-	results.memory(seen)
-}
-
-func BenchmarkChangeInLargeRepository(b *testing.B) {
-	const files = 50_000
-	repository := largeRepository(b, files)
-	var git []time.Duration
-	var seen []sighting
-	for b.Loop() {
-		git, seen = nil, nil
-		for i := range runs {
-			git = append(git, commitWithGit(b, repository, i))
-			seen = append(seen, commitWithProgram(b, repository, i))
-		}
-	}
-	byGit := medianOf(git)
-	results.time(fmt.Sprintf("find and commit a change in %d files (git: %s)", files, milliseconds(byGit)),
-		median(seen, func(s sighting) time.Duration { return s.committed }), 2*byGit)
-	results.time("  the whole run, start to exit", median(seen, sighting.total), 0)
+	results.time(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), median(seen, sighting.total), 2*medianOf(bare))
+	results.served(median(seen, sighting.served))
+	results.time("  the bare loop: the same requests, and as often bash -c echo", medianOf(bare), 0)
 	results.memory(seen)
 }
 
@@ -89,45 +74,4 @@ func echoSession(turns int) string {
 	}
 	s.WriteString("  - output: [{say: Done.}]\n")
 	return s.String()
-}
-
-// commitWithGit is how long git takes for a change of one file, whose stat data
-// tell that it alone changed.
-func commitWithGit(b *testing.B, repository string, i int) time.Duration {
-	b.Helper()
-	if err := os.WriteFile(filepath.Join(repository, changedFile), fmt.Appendf(nil, "changed for git %d\n", i), 0o644); err != nil {
-		b.Fatal(err)
-	}
-	began := time.Now()
-	git(b, repository, "add", "-A")
-	git(b, repository, "commit", "--quiet", "--message", "change")
-	took := time.Since(began)
-	git(b, repository, "reset", "--quiet", "--hard", "HEAD~1")
-	return took
-}
-
-// commitWithProgram is a run that changes the same file and commits it.
-func commitWithProgram(b *testing.B, repository string, i int) sighting {
-	b.Helper()
-	session := fmt.Sprintf(`version: 1
-turns:
-  - output:
-      - call: apply_patch
-        input: |
-          *** Begin Patch
-          *** Update File: %s
-          @@
-          -%s
-          +changed for the run %d
-          *** End Patch
-  - output: [{say: Changed.}]
-`, changedFile, originalText, i)
-	name := fmt.Sprintf("bench-%d", i)
-	seen := program{dir: repository, session: session, args: []string{"--publish", "local", "--set", "name=" + name}}.run(b)
-	if changed := strings.TrimSpace(git(b, repository, "diff", "--name-only", "main", "agent-ci/"+name)); changed != changedFile {
-		b.Fatalf("the run committed %q, want %s", changed, changedFile)
-	}
-	git(b, repository, "checkout", "--quiet", "main")
-	git(b, repository, "branch", "--quiet", "-D", "agent-ci/"+name)
-	return seen
 }

@@ -24,6 +24,7 @@ type program struct {
 	dir     string // the checkout
 	session string
 	args    []string
+	out     string // the run directory; empty for one that is made
 }
 
 // sighting is what was seen of a run.
@@ -34,31 +35,78 @@ type sighting struct {
 
 	server    time.Duration // of Wall, spent in the scripted server
 	committed time.Duration // from the last answer to the end of the run
+	requests  []modeltest.Request
 }
 
 func (s sighting) total() time.Duration  { return s.Wall }
 func (s sighting) served() time.Duration { return s.server }
 
+func (s sighting) committedIn() time.Duration { return s.committed }
+
+// underway is a run that goes on.
+type underway struct {
+	server *modeltest.Server
+	spent  atomic.Int64 // nanoseconds in the server
+	out    string
+	watch  *exec.Cmd
+	answer bytes.Buffer
+	said   bytes.Buffer
+}
+
 func (p program) run(b *testing.B) sighting {
+	b.Helper()
+	return p.start(b).end(b)
+}
+
+func (p program) start(b *testing.B) *underway {
 	b.Helper()
 	if _, err := os.Stat(*binary); err != nil {
 		b.Skipf("there is no program to measure (%v); make bench builds it", err)
 	}
-	server, err := modeltest.StartScript("session", strings.NewReader(p.session), modeltest.Options{Trusting: true, Compacts: true})
+	u := &underway{server: startServer(b, p.session), out: p.out}
+	b.Cleanup(u.server.Close)
+	u.server.Config.Handler = timed(u.server.Config.Handler, &u.spent)
+	if u.out == "" {
+		u.out = filepath.Join(b.TempDir(), "run")
+	}
+	u.watch = p.watched(b, u.server.BaseURL(), u.out)
+	u.watch.Stdout, u.watch.Stderr = &u.answer, &u.said
+	if err := u.watch.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return u
+}
+
+// end waits for the end of a run.
+func (u *underway) end(b *testing.B) sighting {
+	b.Helper()
+	if err := u.watch.Wait(); err != nil {
+		b.Fatalf("watch: %v\n%s", err, u.said.Bytes())
+	}
+	u.server.Close()
+	var seen sighting
+	if err := json.Unmarshal(u.answer.Bytes(), &seen); err != nil {
+		b.Fatal(err)
+	}
+	if seen.Status != 0 {
+		b.Fatalf("the run ended with status %d:\n%s", seen.Status, u.said.Bytes())
+	}
+	if faults := u.server.Faults(); len(faults) > 0 {
+		b.Fatalf("the scripted server complains: %q", faults)
+	}
+	seen.server = time.Duration(u.spent.Load())
+	seen.committed = afterLastAnswer(b, filepath.Join(u.out, "transcript.jsonl"))
+	seen.requests = u.server.Requests()
+	return seen
+}
+
+func startServer(b *testing.B, session string) *modeltest.Server {
+	b.Helper()
+	server, err := modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer server.Close()
-	var spent atomic.Int64
-	server.Config.Handler = timed(server.Config.Handler, &spent)
-	out := filepath.Join(b.TempDir(), "run")
-	seen := p.watched(b, server.BaseURL(), out)
-	if faults := server.Faults(); len(faults) > 0 {
-		b.Fatalf("the scripted server complains: %q", faults)
-	}
-	seen.server = time.Duration(spent.Load())
-	seen.committed = afterLastAnswer(b, filepath.Join(out, "transcript.jsonl"))
-	return seen
+	return server
 }
 
 // timed adds up how long next takes.
@@ -76,7 +124,7 @@ const watchVariable = "BENCH_WATCH"
 // watched runs the program below a process of its own. Linux counts to a
 // process's peak what the one that started it held at that moment, and this one
 // holds the server and its descriptions.
-func (p program) watched(b *testing.B, baseURL, out string) sighting {
+func (p program) watched(b *testing.B, baseURL, out string) *exec.Cmd {
 	b.Helper()
 	path, err := filepath.Abs(*binary)
 	if err != nil {
@@ -86,20 +134,7 @@ func (p program) watched(b *testing.B, baseURL, out string) sighting {
 	cmd := exec.CommandContext(b.Context(), os.Args[0], args...)
 	cmd.Env = append(gitEnvironment(), watchVariable+"=1", "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"),
 		"OPENAI_BASE_URL="+baseURL, "OPENAI_API_KEY=a-key-for-the-scripted-server")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	answer, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("watch: %v\n%s", err, said.Bytes())
-	}
-	var seen sighting
-	if err := json.Unmarshal(answer, &seen); err != nil {
-		b.Fatal(err)
-	}
-	if seen.Status != 0 {
-		b.Fatalf("the run ended with status %d:\n%s", seen.Status, said.Bytes())
-	}
-	return seen
+	return cmd
 }
 
 // watch runs args and writes what it saw to standard output.

@@ -28,6 +28,9 @@ func (t *table) time(figure string, measured, limit time.Duration) {
 	t.rows = append(t.rows, r)
 }
 
+// heading says what the rows that follow are about.
+func (t *table) heading(text string) { t.rows = append(t.rows, row{figure: text}) }
+
 // served adds the part of the last duration that the scripted server took.
 func (t *table) served(measured time.Duration) {
 	t.time("  of that in the scripted server", measured, 0)
@@ -39,6 +42,11 @@ func (t *table) memory(seen []sighting) {
 		highest = max(highest, s.Memory)
 	}
 	t.rows = append(t.rows, row{"  peak memory", megabytes(highest), megabytes(mostMemory), verdict(highest <= mostMemory)})
+}
+
+// disk adds bytes of a disk.
+func (t *table) disk(figure string, measured, limit int64) {
+	t.rows = append(t.rows, row{figure, megabytes(measured), megabytes(limit), verdict(measured <= limit)})
 }
 
 func verdict(within bool) string {

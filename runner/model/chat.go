@@ -59,7 +59,7 @@ func staysAtHost(to *http.Request, via []*http.Request) error {
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
 // ctx's.
 func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
-	raw, err := chatRequest(r.Settings.body(), r.History)
+	raw, err := BodyFor(c, r)
 	if err != nil {
 		return nil, err
 	}

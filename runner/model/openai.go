@@ -104,17 +104,18 @@ func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, erro
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
 // ctx's.
 func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
-	raw, err := r.Body()
+	raw, err := BodyFor(o, r)
 	if err != nil {
 		return nil, err
 	}
 	return exchange(ctx, o.idle, o.send, raw, r.Settings.Whole, &itemReader{observe: observe})
 }
 
-// send posts the bytes of a request and gives the answer unread.
+// send posts the bytes of a request and gives the answer unread. openai-go is given
+// them as they are: parameters it would encode once more.
 func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	var sent *http.Response
-	_, err := o.service.New(ctx, param.Override[responses.ResponseNewParams](json.RawMessage(raw)), option.WithResponseBodyInto(&sent))
+	_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
 	if err != nil {
 		return nil, requestFailure(err)
 	}

@@ -1,0 +1,55 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// git in an overlay finds the stat data that its index has, wherever the changes lie:
+// diff-files, which reads no file, tells of those that others are found for.
+func TestGitReadsNoFileOfAnOverlayAgain(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	for name, where := range map[string]string{"changes beside it": "", "changes in memory": "/dev/shm"} {
+		t.Run(name, func(t *testing.T) {
+			box, o := confined(t, "full", func(o *Options) {
+				overlaid(t)(o)
+				if o.DenyRead = nil; where != "" {
+					o.Overlay = folderElsewhere(t, where, o.Workspace)
+				}
+				if err := os.RemoveAll(filepath.Join(o.Workspace, ".git")); err != nil {
+					t.Fatal(err)
+				}
+				for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}} {
+					cmd := exec.Command("git", args...)
+					cmd.Dir = o.Workspace
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("git %v: %v\n%s", args, err, out)
+					}
+				}
+			})
+			if got := run(t, box, o, `git diff-files --name-only; echo more >>dir/one; git diff-files --name-only; rm -r deep; git diff-files --name-only`); got != "dir/one\ndeep/in/hidden\ndir/one\n" {
+				t.Errorf("files with other stat data than git's:\n%s", got)
+			}
+		})
+	}
+}
+
+// folderElsewhere makes a folder that is on another file system than dir.
+func folderElsewhere(t *testing.T, where, dir string) string {
+	t.Helper()
+	var here, there syscall.Stat_t
+	if syscall.Stat(dir, &here) != nil || syscall.Stat(where, &there) != nil || here.Dev == there.Dev {
+		t.Skip(where + " is no other file system")
+	}
+	made, err := os.MkdirTemp(where, "overlay-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = RemoveScratch(made) })
+	return filepath.Join(made, "overlay")
+}
