@@ -55,6 +55,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Verify:         []VerifyCheck{},
 		VerifyAttempts: 2,
 		VerifyIn:       "clean",
+		WorkIn:         "auto",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
 		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},
