@@ -141,7 +141,7 @@ func (w *Workspace) land(ctx context.Context, change *gitops.ChangeSet, do func(
 	if err := w.KeepAlone(); err != nil {
 		return err
 	}
-	if err := w.rec.Write(landingFile, nil); err != nil {
+	if err := w.rec.WriteJSON(landingFile, pathsOf(change)); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
@@ -151,21 +151,46 @@ func (w *Workspace) land(ctx context.Context, change *gitops.ChangeSet, do func(
 	return nil
 }
 
-// takeBackLanding takes out of the checkout what a run that was killed had put there of
-// its change.
+// pathsOf are the paths that a change touches, as bytes: JSON has no others than text.
+func pathsOf(change *gitops.ChangeSet) [][]byte {
+	paths := make([][]byte, len(change.Files))
+	for i, file := range change.Files {
+		paths[i] = []byte(file.Path)
+	}
+	return paths
+}
+
+// takeBackLanding takes out of the checkout what is there of a change that was being put
+// there, and nothing of what others changed beside it.
 func (w *Workspace) takeBackLanding(ctx context.Context) error {
 	if !w.rec.Has(landingFile) {
 		return nil
 	}
-	half, err := w.checkout.Changes(ctx, w.snapshot)
+	err := w.takeOutLanded(ctx)
 	if err == nil {
-		err = w.checkout.Restore(ctx, half)
+		err = w.checkout.Restore(ctx, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
 	w.rec.Remove(landingFile)
 	return nil
+}
+
+func (w *Workspace) takeOutLanded(ctx context.Context) error {
+	var landed [][]byte
+	if _, err := w.rec.ReadJSON(landingFile, &landed); err != nil {
+		return err
+	}
+	half, err := w.checkout.Changes(ctx, w.snapshot)
+	if err != nil {
+		return err
+	}
+	paths := make([]string, len(landed))
+	for i, path := range landed {
+		paths[i] = string(path)
+	}
+	return w.checkout.Revert(ctx, half, paths)
 }
 
 // changedByOthersError says that others changed files of the checkout that the change
