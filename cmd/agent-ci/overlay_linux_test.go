@@ -448,13 +448,14 @@ func inShell(name string) string {
 	return `"$(printf '` + octal.String() + `')"`
 }
 
-// doings are what commands do to A, B and the folders F and G; TEXT is a number.
+// doings are what commands do to A, B and the folders F and G; TEXT is a number. No
+// folder becomes one that the command which copies may not read.
 var doings = []string{
 	"mkdir -p $(dirname A); echo TEXT >A", "echo TEXT >A", "echo TEXT >A", "echo TEXT >>A", ": >A", "truncate -s 3 A", "touch A", "cat A >A.tmp && mv A.tmp A", "sed -i s/1/TEXT/ A",
 	"rm -rf A", "rm -rf A", "rm -f A", "rm -rf F", "rmdir F", "find F -type f -delete", "mkdir -p A", "mkdir -p F/G",
 	"mv -T A B", "mv -T A B", "mv A F", "mv -T F G", "mv -T F B", "mv -T F .hidden", "cp -a A B", "cp -a F G", "cp -aT F G",
 	"ln -s TEXT A", "ln -s B A", "ln -sfn F A", "ln A B", "ln -f A B", "ln A B; echo TEXT >>B",
-	"chmod 755 A", "chmod 644 A", "chmod 600 A", "chmod 444 A", "chmod 700 F", "chmod u+x F/*",
+	"chmod 755 A", "[ -d A ] || chmod 644 A", "[ -d A ] || chmod 600 A", "[ -d A ] || chmod 444 A", "chmod 700 F", "chmod u+x F/*",
 	"rm -rf A; mkdir A; echo TEXT >A/one", "rm -rf A; echo TEXT >A", "rm -rf A; ln -s F A", "rm -rf A; mkfifo A", "rm -rf A; mkdir A", "rm -rf A; cp -a F A",
 	"rm -rf F; mkdir F; echo TEXT >F/one", "rm -rf F; mkdir -p F/G; echo TEXT >F/new", "rm -rf F; mkdir F", "mv -T F gone; mkdir F; mv gone F/gone", "mv -T F F.x; mv -T F.x F",
 	"git init -q F", "git init -q A", "rm -rf F/.git", "mkdir -p F/.git; echo TEXT >F/.git/HEAD", "echo TEXT >F/.git",
