@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // highest of the peaks of memory.
 const runs = 7
 
-// mostMemory holds for every figure: bytes.
+// mostMemory holds for every figure but that of the largest repository: bytes.
 const mostMemory = 40e6
 
 func BenchmarkRunWithoutToolCalls(b *testing.B) {

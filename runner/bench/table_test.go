@@ -37,11 +37,20 @@ func (t *table) served(measured time.Duration) {
 }
 
 func (t *table) memory(seen []sighting) {
-	var highest int64
+	highest := highestPeak(seen)
+	t.rows = append(t.rows, row{"  peak memory", megabytes(highest), megabytes(mostMemory), verdict(highest <= mostMemory)})
+}
+
+// memoryAsItIs adds what has no limit, since it grows with the repository.
+func (t *table) memoryAsItIs(seen []sighting) {
+	t.rows = append(t.rows, row{figure: "  peak memory", measured: megabytes(highestPeak(seen))})
+}
+
+func highestPeak(seen []sighting) (highest int64) {
 	for _, s := range seen {
 		highest = max(highest, s.Memory)
 	}
-	t.rows = append(t.rows, row{"  peak memory", megabytes(highest), megabytes(mostMemory), verdict(highest <= mostMemory)})
+	return highest
 }
 
 // disk adds bytes of a disk.
