@@ -117,6 +117,7 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if err != nil {
 		return err
 	}
+	c.moved = true
 	stats, err := c.work.CheckOutOver(ctx, ix, base.Tree.hash(), changes)
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ type Checkout struct {
 	locked  []string // lock files that were there when it was opened
 
 	base Base // what the work tree stands on
+
+	exposed bool // commands of the run work in the checkout itself
+	moved   bool // this process put it on another commit or branch
 }
 
 // position is where a checkout stood before anything was done to it.
@@ -116,6 +119,24 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	p.tree = commit.TreeHash
 	p.index, err = c.repo.Index(ctx)
 	return p, err
+}
+
+// Expose says that commands of the run work in the checkout itself, so that what became
+// of HEAD, branches and the index is the run's to put back. Else only what this process
+// did is: others commit, switch and stage as they like.
+func (c *Checkout) Expose() { c.exposed = true }
+
+// MovedByOthers says whether others committed, switched or staged something since the
+// checkout was opened. Where this process moved it, that is not known, and false.
+func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
+	if c.exposed || c.moved {
+		return false, nil
+	}
+	now, err := c.readPosition(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
+	}
+	return now.head != c.start.head || now.commit != c.start.commit || !now.index.SameEntries(c.start.index), nil
 }
 
 // Root is the absolute path of the work tree, symbolic links resolved.

@@ -51,6 +51,7 @@ func (r repo) open(git string) *gitops.Checkout {
 			r.T.Error(err)
 		}
 	})
+	c.Expose()
 	return c
 }
 

@@ -17,6 +17,9 @@ import (
 // Settle makes an uncommitted change of what the agent left: HEAD, the branch
 // that was checked out and the index are put back to the base, the files stay.
 func (c *Checkout) Settle(ctx context.Context, snap *Snapshot) error {
+	if !c.exposed {
+		return nil
+	}
 	head := c.start.head
 	if c.base.SHA != c.start.commit.String() {
 		head = c.base.SHA
@@ -33,7 +36,8 @@ func (c *Checkout) Settle(ctx context.Context, snap *Snapshot) error {
 
 // Restore takes a change out of the work tree, where it was found in it, and
 // puts HEAD, the branch that was checked out and the index back to where they
-// stood when the checkout was opened. With nil it does only the latter.
+// stood when the checkout was opened, as far as they are the run's to put back. With nil
+// it does only the latter.
 // Files that were not tracked before are never touched.
 func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 	stats := map[string]index.Stat{}
@@ -57,6 +61,9 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 // goBack moves the work tree from the base to the commit where HEAD stood, and
 // writes the index as it was, with the stat data of files that were written.
 func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
+	if !c.exposed && !c.moved {
+		return nil
+	}
 	home, err := c.objects.Differences(ctx, c.base.Tree.hash(), c.start.tree)
 	if err != nil {
 		return err
@@ -102,9 +109,26 @@ func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat)
 	return updates
 }
 
+// LeaveBranch puts HEAD and the index back to where they stood when the checkout was
+// opened, where it is on a branch, or was to be.
+func (c *Checkout) LeaveBranch(ctx context.Context, branch string) error {
+	head, _, err := c.repo.Head()
+	if err == nil && branch != "" && head == "ref: refs/heads/"+branch && branch != c.start.branch {
+		c.moved = true
+		c.start.index, err = c.baseIndex(ctx)
+	}
+	if err == nil {
+		err = c.goBack(ctx, map[string]index.Stat{})
+	}
+	if err != nil {
+		return fmt.Errorf("put the checkout back: %w", err)
+	}
+	return nil
+}
+
 // putBranchBack undoes what the agent did to the branch that was checked out.
 func (c *Checkout) putBranchBack(except string) error {
-	if c.start.branch == "" || c.start.branch == except {
+	if !c.exposed || c.start.branch == "" || c.start.branch == except {
 		return nil
 	}
 	now, err := c.repo.ReadRef("refs/heads/" + c.start.branch)

@@ -84,10 +84,7 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	c.base, c.locked = base, m.Locked
-	if err := c.DropLocks(); err != nil {
-		return nil, fmt.Errorf("go on with the checkout: %w", err)
-	}
+	c.base, c.locked, c.moved = base, m.Locked, m.Base.SHA != m.Commit
 	snap, err := c.Snapshot(ctx)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ func openAt(t *testing.T, dir, state string) *gitops.Checkout {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	c.Expose()
 	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 
 	second := openAt(t, r.Dir, t.TempDir())
 	snap, err = second.Resume(t.Context(), mark)
-	if err != nil {
+	if err := errors.Join(err, second.DropLocks()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := second.Changes(t.Context(), snap)

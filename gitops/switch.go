@@ -68,6 +68,7 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash
 	if err := c.putBranchBack(branch); err != nil {
 		return err
 	}
+	c.moved = true
 	if err := c.moveBranch(branch, id); err != nil {
 		return err
 	}

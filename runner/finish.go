@@ -30,6 +30,9 @@ const salvageTime = 20 * time.Second
 // It does so after a cancelled ctx as well.
 func (in *invocation) finish(ctx context.Context, so *reached, left *departure, err error) record.Result {
 	stop := cmp.Or(so.objectFailure(err), so.end(ctx, in.rec, err))
+	if stop.Outcome == outcome.Changed && so.project.publish == publishNone {
+		so.workspace.PutIntoCheckout(ctx, so.change) // which takes as long as the change is large
+	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	defer cancel()
 	if in.hurry != nil {

@@ -65,7 +65,7 @@ func (so *reached) workIn() string { return cmp.Or(so.workTree, so.job().WorkIn)
 // other runs work in the checkout meanwhile if nothing of this one is to stand there.
 func (so *reached) useOverlay(ctx context.Context) error {
 	if !so.boxes.Overlaid() {
-		return so.workspace.KeepAlone()
+		return so.workspace.WorkThere()
 	}
 	place := func(of workspace.Changes) confine.Place { return confine.Place{Scratch: string(of)} }
 	so.workspace.UseOverlay(&workspace.Overlay{

@@ -104,6 +104,12 @@ func (w *Workspace) KeepAlone() error {
 	return CheckoutFailure(w.checkout.Claim())
 }
 
+// WorkThere says that commands of the run work in the checkout itself, alone.
+func (w *Workspace) WorkThere() error {
+	w.checkout.Expose()
+	return w.KeepAlone()
+}
+
 // takeSetup counts what setup commands made as there before the agent, and gives the
 // tracked files that they changed.
 func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error) {
@@ -125,39 +131,50 @@ func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.B
 	return w.checkout.MakeGitFolder(ctx, gitops.GitFolder{Dir: dir, Tree: tree, Base: base, Snapshot: w.snapshot})
 }
 
-// land does what puts a change into the checkout, whole or not at all. A run that is
-// killed meanwhile takes out first what is there of it when it goes on. It is a
-// *changedByOthersError where the change would go over what others changed.
-func (w *Workspace) land(ctx context.Context, change *gitops.ChangeSet, do func() error) error {
+// landing is what is being put into the checkout. It is kept until the end of the run is
+// recorded: a run that is killed before takes out first what is there of it when it goes
+// on.
+type landing struct {
+	Branch string       `json:"branch,omitempty"` // that the checkout is put on
+	Files  []landedFile `json:"files"`
+}
+
+// landedFile is one path of a change.
+type landedFile struct {
+	Path []byte `json:"path"` // JSON has nothing but text
+	ID   string `json:"id"`   // of what the change has there; empty for nothing
+}
+
+// land does what puts a change into the checkout, on a branch or where it stands, whole or
+// not at all. It is an *inTheWayError where others changed what it goes over.
+func (w *Workspace) land(ctx context.Context, branch string, change *gitops.ChangeSet, do func() error) error {
 	if w.overlay == nil {
 		return do()
-	}
-	if err := w.warnOfOthers(ctx); err != nil {
-		return err
-	}
-	if err := w.giveWay(change); err != nil {
-		return err
 	}
 	if err := w.KeepAlone(); err != nil {
 		return err
 	}
-	if err := w.rec.WriteJSON(landingFile, pathsOf(change)); err != nil {
+	if err := w.giveWay(ctx, change); err != nil {
 		return err
 	}
-	if err := do(); err != nil {
+	l := landing{Branch: branch}
+	for _, file := range change.Files {
+		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID})
+	}
+	if err := w.rec.WriteJSON(landingFile, l); err != nil {
+		return err
+	}
+	w.landed = true
+	err := do()
+	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
+		w.landed = false // nothing was written
+		w.rec.Remove(landingFile)
+		return err
+	}
+	if err != nil {
 		return errors.Join(err, w.takeBackLanding(context.WithoutCancel(ctx)))
 	}
-	w.rec.Remove(landingFile)
 	return nil
-}
-
-// pathsOf are the paths that a change touches, as bytes: JSON has no others than text.
-func pathsOf(change *gitops.ChangeSet) [][]byte {
-	paths := make([][]byte, len(change.Files))
-	for i, file := range change.Files {
-		paths[i] = []byte(file.Path)
-	}
-	return paths
 }
 
 // takeBackLanding takes out of the checkout what is there of a change that was being put
@@ -166,65 +183,85 @@ func (w *Workspace) takeBackLanding(ctx context.Context) error {
 	if !w.rec.Has(landingFile) {
 		return nil
 	}
-	err := w.takeOutLanded(ctx)
+	var l landing
+	_, err := w.rec.ReadJSON(landingFile, &l)
 	if err == nil {
-		err = w.checkout.Restore(ctx, nil)
+		err = w.takeOutLanded(ctx, l.Files)
+	}
+	if err == nil {
+		err = w.checkout.LeaveBranch(ctx, l.Branch)
 	}
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
+	w.landed = false
 	w.rec.Remove(landingFile)
 	return nil
 }
 
-func (w *Workspace) takeOutLanded(ctx context.Context) error {
-	var landed [][]byte
-	if _, err := w.rec.ReadJSON(landingFile, &landed); err != nil {
-		return err
-	}
+// emptyBlob is the id of a file with nothing in it, as one is that is being written.
+const emptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
+// takeOutLanded puts files of a change back. Where another process put them there, those
+// that are what the change has, or gone, or just begun: others may have written since.
+func (w *Workspace) takeOutLanded(ctx context.Context, files []landedFile) error {
 	half, err := w.checkout.Changes(ctx, w.snapshot)
 	if err != nil {
 		return err
 	}
-	paths := make([]string, len(landed))
-	for i, path := range landed {
-		paths[i] = string(path)
+	ids := make(map[string]string, len(files))
+	for _, file := range files {
+		ids[string(file.Path)] = file.ID
 	}
-	return w.checkout.Revert(ctx, half, paths)
+	var ours []string
+	for _, file := range half.Files {
+		if id, landed := ids[file.Path]; landed && (w.landed || file.NewID == id || file.NewID == "" || file.NewID == emptyBlob) {
+			ours = append(ours, file.Path)
+		}
+	}
+	return w.checkout.Revert(ctx, half, ours)
 }
 
-// changedByOthersError says that others changed files of the checkout that the change
-// touches, too.
-type changedByOthersError struct{ paths []string }
+// inTheWayError says why a change is not put into the checkout.
+type inTheWayError struct{ why string }
 
-func (e *changedByOthersError) Error() string {
-	return fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(e.paths))
-}
+func (e *inTheWayError) Error() string { return e.why }
 
 // warnOfOthers tells, once, of what somebody else changed in the checkout while the run
-// worked in its overlay. This process has changed nothing there before.
-func (w *Workspace) warnOfOthers(ctx context.Context) (err error) {
-	if w.overlay == nil || w.compared {
-		return nil
+// worked in its overlay, and gives it.
+func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
+	if w.overlay == nil || w.landed {
+		return nil, nil
 	}
-	w.compared = true
-	w.byOthers, err = w.changedByOthers(ctx)
-	if err != nil || len(w.byOthers) == 0 {
-		return err
+	paths, err := w.changedByOthers(ctx)
+	if err != nil || len(paths) == 0 {
+		return nil, err
 	}
-	w.rec.Warn("checkout_changed", "Others changed the checkout while the run worked (%s); what commands of the run saw of these files may be either.", markdown.SomeFiles(w.byOthers))
-	return nil
+	if !w.warned {
+		w.warned = true
+		w.rec.Warn("checkout_changed", "Others changed the checkout while the run worked (%s); what commands of the run saw of these files may be either.", markdown.SomeFiles(paths))
+	}
+	return paths, nil
 }
 
-// giveWay is a *changedByOthersError where what others changed is in the way of a change.
-func (w *Workspace) giveWay(change *gitops.ChangeSet) error {
-	paths := slices.DeleteFunc(slices.Clone(w.byOthers), func(path string) bool {
+// giveWay is an *inTheWayError where others did something in the checkout that the change
+// would go over.
+func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error {
+	paths, err := w.warnOfOthers(ctx)
+	if err != nil {
+		return err
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool {
 		return !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return sameOrAbove(f.Path, path) || sameOrAbove(path, f.Path) })
 	})
-	if len(paths) == 0 {
-		return nil
+	if len(paths) > 0 {
+		return &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(paths))}
 	}
-	return &changedByOthersError{paths}
+	moved, err := w.checkout.MovedByOthers(ctx)
+	if err == nil && moved {
+		err = &inTheWayError{"others committed, staged or switched to another branch"}
+	}
+	return err
 }
 
 func sameOrAbove(above, path string) bool {

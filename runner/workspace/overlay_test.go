@@ -17,7 +17,7 @@ func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
 	before := repo.Files()
 	broken := errors.New("the disk is full")
 	change := &gitops.ChangeSet{Files: []gitops.File{{Path: "README"}, {Path: "new"}, {Path: "gone"}}}
-	err := w.land(t.Context(), change, func() error {
+	err := w.land(t.Context(), "", change, func() error {
 		repo.Write("README", "half\n")
 		repo.Write("new", "half\n")
 		repo.Remove("gone")

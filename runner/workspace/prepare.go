@@ -56,10 +56,18 @@ func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 // take makes sure that nobody works in the checkout whom this run would disturb, or who
 // would disturb it.
 func (w *Workspace) take(ctx context.Context, shared bool) error {
+	lock := func() error { return w.checkout.Claim() }
 	if w.shared = shared && w.base.SHA == w.begunAt.SHA; w.shared { // else the files of the base were put there for this run
-		return errors.Join(w.checkout.Share(ctx), w.checkout.Idle())
+		lock = func() error { return w.checkout.Share(ctx) }
 	}
-	return errors.Join(w.checkout.Claim(), w.checkout.Idle())
+	if err := errors.Join(lock(), w.checkout.Idle()); err != nil {
+		return err
+	}
+	moved, err := w.checkout.MovedByOthers(ctx)
+	if err == nil && moved { // what the run is to do was read before
+		err = &gitops.InUseError{Root: w.root, Remedy: "another run ended in it at this moment, or somebody switched it or committed; start the run again"}
+	}
+	return err
 }
 
 // dirty names files with uncommitted changes, for a message; empty for none.

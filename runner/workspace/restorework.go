@@ -76,6 +76,9 @@ func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
 	if err == nil {
 		err = w.checkout.Claim()
 	}
+	if !earlier.InOverlay {
+		w.checkout.Expose()
+	}
 	if err != nil {
 		return Found{}, CheckoutFailure(err)
 	}
@@ -140,6 +143,9 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 	raw, err := w.rec.Read(markFile)
 	if err == nil {
 		w.snapshot, err = w.checkout.Resume(ctx, raw)
+	}
+	if err == nil && (!earlier.InOverlay || w.rec.Has(landingFile)) { // else no lock there is the run's
+		err = w.checkout.DropLocks()
 	}
 	switch {
 	case errors.Is(err, gitops.ErrOtherCheckout), errors.Is(err, fs.ErrNotExist):

@@ -45,10 +45,10 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	if w.gitSpoiled(ctx, e.Published) {
 		return w.keepSpoiled(ctx, e)
 	}
-	if err := w.checkout.DropLocks(); err != nil {
-		w.rec.Warn("locks_left", "The lock files that the run's commands left could not be removed: %v", err)
+	if err := w.dropLocks(); err != nil {
+		w.rec.Warn("locks_left", "%v", err)
 	}
-	if err := w.warnOfOthers(ctx); err != nil {
+	if _, err := w.warnOfOthers(ctx); err != nil {
 		w.rec.Warn("checkout_not_compared", "What others changed in the checkout while the run worked could not be found: %v", err)
 	}
 	switch {
@@ -75,7 +75,11 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	case change.Empty():
 		return w.giveBack(ctx)
 	case e.Stays && w.overlay != nil:
-		return w.putIntoCheckout(ctx, e, change)
+		w.PutIntoCheckout(ctx, change)
+		if w.keptOut != nil {
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+		}
+		return w.settle(ctx, e.Changed)
 	case e.Stays:
 		return w.settle(ctx, e.Changed)
 	}
@@ -90,30 +94,43 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	return fmt.Sprintf("The work is in %s; the checkout is as it was%s.", w.rec.Join(record.PatchFile), w.leftBehind(change))
 }
 
-// putIntoCheckout lays a change that is meant to stay in the checkout there, once the
-// run is done.
-func (w *Workspace) putIntoCheckout(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
-	err := w.land(ctx, change, func() error { return w.checkout.LayOver(ctx, change) })
-	if err != nil {
-		w.keptOut = keptOut(err)
-		w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
-		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+// PutIntoCheckout lays a change that is meant to stay in the checkout there, once, from
+// the overlay that has it; KeptOut says why it does not.
+func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSet) {
+	if w.overlay == nil || w.landed || w.keptOut != nil {
+		return
 	}
-	return w.settle(ctx, e.Changed)
+	err := w.land(ctx, "", change, func() error { return w.checkout.LayOver(ctx, change) })
+	if err == nil || ctx.Err() != nil && !w.landed { // who has time yet tries again
+		return
+	}
+	w.keptOut = keptOut(err)
+	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
+}
+
+// dropLocks removes the locks that commands of the run may have left in the checkout.
+func (w *Workspace) dropLocks() error {
+	if w.overlay != nil {
+		return nil
+	}
+	if err := w.checkout.DropLocks(); err != nil {
+		return fmt.Errorf("remove the locks that the run's commands left: %w", err)
+	}
+	return nil
 }
 
 // keptOut is the outcome of a run whose change belongs into the checkout and can't be put
 // there.
 func keptOut(err error) error {
-	changed, obstructed := (*changedByOthersError)(nil), (*gitops.ObstructedError)(nil)
+	inTheWay, obstructed := (*inTheWayError)(nil), (*gitops.ObstructedError)(nil)
 	why := ""
 	switch {
-	case errors.As(err, &changed):
-		why = changed.Error()
+	case errors.As(err, &inTheWay):
+		why = inTheWay.why
 	case errors.As(err, &obstructed):
 		why = fmt.Sprintf("untracked files are in the way (%s)", named(obstructed.Paths))
 	default:
-		return CheckoutFailure(err)
+		return fmt.Errorf("put the change into the checkout: %w", err)
 	}
 	return outcome.Stopf(outcome.Conflict, "not_in_checkout",
 		"The change could not be put into the checkout, where %s; put that aside, and apply the change.", why).Because(err)
@@ -237,10 +254,10 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	if err := w.endGitMark(ctx); err != nil {
 		return "", err
 	}
-	if err := w.checkout.DropLocks(); err != nil {
-		return "", fmt.Errorf("remove the locks that the run's commands left: %w", err)
+	if err := w.dropLocks(); err != nil {
+		return "", err
 	}
-	err = w.land(ctx, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	err = w.land(ctx, branch, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
 	if aside = w.aside(branch, err); aside != "" {
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
@@ -250,13 +267,13 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 // aside says why the checkout is not switched to a branch, which may move alone then;
 // empty where it was, or has to be.
 func (w *Workspace) aside(branch string, err error) string {
-	obstructed, changed := (*gitops.ObstructedError)(nil), (*changedByOthersError)(nil)
+	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*inTheWayError)(nil)
 	stays := outcome.Sentence(w.Name()) + " stays as it was, since "
 	switch {
 	case inUse(err):
 		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
-	case errors.As(err, &changed):
-		return fmt.Sprintf("%s%v; switch to %s when that is safe.", stays, changed, branch)
+	case errors.As(err, &inTheWay):
+		return fmt.Sprintf("%s%s; switch to %s when that is safe.", stays, inTheWay.why, branch)
 	case w.overlay != nil && branch != w.begunAt.Branch && errors.As(err, &obstructed):
 		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, named(obstructed.Paths), branch)
 	}

@@ -30,14 +30,14 @@ type Workspace struct {
 	base     gitops.Base      // zero until one is set
 	begunAt  gitops.Base      // where the checkout stood before the run
 	shared   bool             // others may work in the checkout, too
-	compared bool             // the checkout was looked at for what others changed below the overlay
+	landed   bool             // the checkout has the change, or a part of it, out of the overlay
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
 	kept     bool             // the run directory has the work as it is
 
 	overlay  *Overlay // nil where commands work in the checkout itself
 	left     bool     // it alone has the work
 	keptOut  error    // what KeptOut says
-	byOthers []string // paths in the checkout that others changed below the overlay
+	warned   bool     // of what others changed in the checkout
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here

@@ -51,6 +51,7 @@ func opened(t *testing.T, dir string) *Workspace {
 func working(t *testing.T, dir string) *Workspace {
 	t.Helper()
 	w := opened(t, dir)
+	w.checkout.Expose()
 	ok(t, w.TakeSnapshot(t.Context()))
 	return w
 }

@@ -348,5 +348,23 @@ func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	}
 }
 
+// SameEntries says that two files have the same entries, whatever stat data they note.
+func (f *File) SameEntries(g *File) bool {
+	if f.Equal(g) {
+		return true
+	}
+	if f.Len() != g.Len() {
+		return false
+	}
+	for i := range f.Len() {
+		a, b := f.Entry(i), g.Entry(i)
+		a.Stat, b.Stat = Stat{}, Stat{}
+		if a != b {
+			return false
+		}
+	}
+	return true
+}
+
 // Equal says that two files have the same bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }
