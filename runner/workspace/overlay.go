@@ -166,15 +166,13 @@ func (w *Workspace) land(ctx context.Context, branch string, change *gitops.Chan
 	}
 	w.landed = true
 	err := do()
+	if err == nil {
+		return nil
+	}
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
-		w.landed = false // nothing was written
-		w.rec.Remove(landingFile)
-		return err
+		l.Files = nil // none was written
 	}
-	if err != nil {
-		return errors.Join(err, w.takeBackLanding(context.WithoutCancel(ctx)))
-	}
-	return nil
+	return errors.Join(err, w.takeBack(context.WithoutCancel(ctx), l))
 }
 
 // takeBackLanding takes out of the checkout what is there of a change that was being put
@@ -184,8 +182,15 @@ func (w *Workspace) takeBackLanding(ctx context.Context) error {
 		return nil
 	}
 	var l landing
-	_, err := w.rec.ReadJSON(landingFile, &l)
-	if err == nil {
+	if _, err := w.rec.ReadJSON(landingFile, &l); err != nil {
+		return err
+	}
+	return w.takeBack(ctx, l)
+}
+
+func (w *Workspace) takeBack(ctx context.Context, l landing) error {
+	var err error
+	if len(l.Files) > 0 {
 		err = w.takeOutLanded(ctx, l.Files)
 	}
 	if err == nil {
