@@ -120,7 +120,7 @@ func (w *copyWorld) compare(r *rapid.T, s scribbles) {
 	}
 	p.same("files", wordsOf(want), wordsOfEvent(change))
 	p.same("tree", string(want.Tree), change.TreeSHA)
-	if p.ended("invalid_input/dirty_checkout: Put the change into the checkout: untracked files are in the way") {
+	if p.ended("conflict/not_in_checkout") {
 		p.same("the checkout where something of the user's is in the way of the change", map[string]string{}, differing(p.before, statsBelow(r, p.in("repo"))))
 		return
 	}
