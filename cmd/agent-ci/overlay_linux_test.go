@@ -32,6 +32,7 @@ import (
 // finds in a copy of what its commands see; the checkout is as it was until the change
 // is put there, and then has that and nothing else; and a check sees the same.
 func TestAnOverlayTellsWhatACopyHas(t *testing.T) {
+	t.Parallel()
 	if !overlaid() {
 		t.Skip("needs overlays")
 	}
@@ -101,15 +102,63 @@ func copied(to string) string {
 // compare plays a run of scribbles.
 func (w *copyWorld) compare(r *rapid.T, s scribbles) {
 	w.runs++
-	dir := filepath.Join(w.dir, fmt.Sprintf("run%d", w.runs))
-	repo, seen, twin, out := filepath.Join(dir, "repo"), filepath.Join(dir, "seen"), filepath.Join(dir, "twin"), filepath.Join(dir, "out")
-	defer w.forget(dir)
-	if err := os.MkdirAll(seen, 0o755); err != nil {
+	p := &played{copyWorld: w, scribbles: s, r: r, dir: filepath.Join(w.dir, fmt.Sprintf("run%d", w.runs))}
+	defer w.forget(p.dir)
+	if err := os.MkdirAll(p.in("seen"), 0o755); err != nil {
 		r.Fatal(err)
 	}
-	w.copy(r, w.seed, repo)
-	w.copy(r, w.seed, twin)
+	for _, checkout := range []string{"repo", "twin"} {
+		w.copy(r, w.seed, p.in(checkout))
+	}
+	p.before = statsBelow(r, p.in("repo"))
+	p.run()
+	p.same("the checkout before the change is put there", map[string]string{}, w.model.ended())
+	want := p.inCopy()
+	change, found := w.change(r, p.in("out"))
+	if !found {
+		r.Fatalf("no change was looked for: %s", p.printed)
+	}
+	p.same("files", wordsOf(want), wordsOfEvent(change))
+	p.same("tree", string(want.Tree), change.TreeSHA)
+	if p.ended("conflict/not_in_checkout") {
+		p.same("the checkout where something of the user's is in the way of the change", map[string]string{}, differing(p.before, statsBelow(r, p.in("repo"))))
+		return
+	}
+	if !p.ended("changed/left_in_checkout", "no_changes/") && !(p.ended("policy_violation/change") && len(want.Problems) > 0) {
+		r.Fatalf("with the problems %v the run ended as %s", want.Problems, p.printed)
+	}
+	p.landed(want)
+	if len(s.setup) == 0 && len(want.Files) > 0 && len(want.Problems) == 0 {
+		p.same("the tree of a check", filesBelow(r, p.in("repo")), filesBelow(r, p.in("seen/checked")))
+	}
+}
 
+// played is a run of scribbles. In its folder, repo is the checkout, out is of the run,
+// seen has what commands saw, and twin is a checkout in which that is looked at.
+type played struct {
+	*copyWorld
+	scribbles
+	r       *rapid.T
+	dir     string
+	before  map[string]string // the stat data of the checkout
+	printed string
+}
+
+func (p *played) in(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *played) same(what string, want, got any) {
+	if diff := cmp.Diff(want, got); diff != "" {
+		p.r.Errorf("%s (-want +got):\n%s\n%s", what, diff, p.printed)
+	}
+}
+
+// ended says whether the run ended in one of these ways.
+func (p *played) ended(ways ...string) bool {
+	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(p.printed, way) })
+}
+
+func (p *played) run() {
+	seen := p.in("seen")
 	job := map[string]any{
 		"version": 1, "name": "scribble", "task": map[string]string{"prompt": "Scribble."}, "work_in": "overlay", "model": map[string]any{"context_window": 1_000_000_000},
 		"verify": []any{map[string]string{"name": "copy", "run": copied(seen + "/checked")}}, "verify_attempts": 0,
@@ -118,79 +167,60 @@ func (w *copyWorld) compare(r *rapid.T, s scribbles) {
 		}},
 		"limits": map[string]any{"diff_files": 5000, "diff_lines": 100000},
 	}
-	if len(s.setup) > 0 {
-		job["setup"] = []any{map[string]string{"run": strings.Join(s.setup, "\n") + "\n" + copied(seen+"/set-up")}}
+	if len(p.setup) > 0 {
+		job["setup"] = []any{map[string]string{"run": strings.Join(p.setup, "\n") + "\n" + copied(seen+"/set-up")}}
 	}
-	before := statsBelow(r, repo)
-	meanwhile := map[string]string{}
-	w.model.play(append(slices.Clone(s.turns), []any{execCommand(copied(seen + "/tree"))}), func() { meanwhile = differing(before, statsBelow(r, repo)) })
 	raw, err := json.Marshal(job)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "job.yml"), raw, 0o644)
+		err = os.WriteFile(p.in("job.yml"), raw, 0o644)
 	}
 	if err != nil {
-		r.Fatal(err)
+		p.r.Fatal(err)
 	}
-	cmd := exec.Command(binary, "run", filepath.Join(dir, "job.yml"), "--repo", repo, "--out", out, "--publish", "none", "--quiet")
-	cmd.Env, cmd.Dir = w.env, dir
-	printed, _ := cmd.CombinedOutput()
-	told := func(what string, want, got any) {
-		if diff := cmp.Diff(want, got); diff != "" {
-			r.Errorf("%s (-want +got):\n%s\n%s", what, diff, printed)
-		}
-	}
-	told("the checkout before the change is put there", map[string]string{}, meanwhile)
-
-	checkout := w.open(r, twin)
-	defer checkout.Close()
-	if len(s.setup) > 0 {
-		w.replace(r, twin, filepath.Join(seen, "set-up"))
-	}
-	snapshot, err := checkout.Snapshot(w.t.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
-	w.replace(r, twin, filepath.Join(seen, "tree"))
-	want, err := checkout.Changes(w.t.Context(), snapshot)
-	if err != nil {
-		r.Fatal(err)
-	}
-	change, found := w.change(r, out)
-	if !found {
-		r.Fatalf("no change was looked for: %s", printed)
-	}
-	told("files", wordsOf(want), wordsOfEvent(change))
-	told("tree", string(want.Tree), change.TreeSHA)
-	if strings.HasPrefix(string(printed), "invalid_input/dirty_checkout: Put the change into the checkout: untracked files are in the way") {
-		told("the checkout where something of the user's is in the way of the change", map[string]string{}, differing(before, statsBelow(r, repo)))
-		return
-	}
-	ends := slices.ContainsFunc([]string{"changed/left_in_checkout", "no_changes/", "policy_violation/change"}, func(end string) bool { return strings.HasPrefix(string(printed), end) })
-	if refused := strings.HasPrefix(string(printed), "policy_violation/"); !ends || refused && len(want.Problems) == 0 {
-		r.Fatalf("with the problems %v the run ended as %s", want.Problems, printed)
-	}
-	w.landed(r, told, repo, want, before)
-	if len(s.setup) == 0 && len(want.Files) > 0 && len(want.Problems) == 0 {
-		told("the tree of a check", filesBelow(r, repo), filesBelow(r, filepath.Join(seen, "checked")))
-	}
+	p.model.play(append(slices.Clone(p.turns), []any{execCommand(copied(seen + "/tree"))}), func() map[string]string {
+		return differing(p.before, statsBelow(p.r, p.in("repo")))
+	})
+	cmd := exec.Command(binary, "run", p.in("job.yml"), "--repo", p.in("repo"), "--out", p.in("out"), "--publish", "none", "--quiet")
+	cmd.Env, cmd.Dir = p.env, p.dir
+	out, _ := cmd.CombinedOutput()
+	p.printed = string(out)
 }
 
-// landed checks what a run has put into its checkout: the change, and nothing else.
-func (w *copyWorld) landed(r *rapid.T, told func(what string, want, got any), repo string, want *gitops.ChangeSet, before map[string]string) {
-	checkout := w.open(r, w.seed) // what was not tracked there is what was not in the checkout
+// inCopy is the change that is found where commands did it all in a copy of the checkout.
+func (p *played) inCopy() *gitops.ChangeSet {
+	checkout := p.open(p.r, p.in("twin"))
 	defer checkout.Close()
-	snapshot, err := checkout.Snapshot(w.t.Context())
-	if err != nil {
-		r.Fatal(err)
+	if len(p.setup) > 0 {
+		p.replace(p.r, p.in("twin"), p.in("seen/set-up"))
 	}
-	there := w.open(r, repo)
-	defer there.Close()
-	got, err := there.Changes(w.t.Context(), snapshot)
+	snapshot, err := checkout.Snapshot(p.t.Context())
 	if err != nil {
-		r.Fatal(err)
+		p.r.Fatal(err)
 	}
-	told("the change in the checkout", wordsOf(want), wordsOf(got))
-	after := differing(before, statsBelow(r, repo))
+	p.replace(p.r, p.in("twin"), p.in("seen/tree"))
+	change, err := checkout.Changes(p.t.Context(), snapshot)
+	if err != nil {
+		p.r.Fatal(err)
+	}
+	return change
+}
+
+// landed checks what the run has put into its checkout: the change, and nothing else.
+func (p *played) landed(want *gitops.ChangeSet) {
+	seed := p.open(p.r, p.seed) // what was not tracked there is what was not in the checkout
+	defer seed.Close()
+	snapshot, err := seed.Snapshot(p.t.Context())
+	if err != nil {
+		p.r.Fatal(err)
+	}
+	checkout := p.open(p.r, p.in("repo"))
+	defer checkout.Close()
+	got, err := checkout.Changes(p.t.Context(), snapshot)
+	if err != nil {
+		p.r.Fatal(err)
+	}
+	p.same("the change in the checkout", wordsOf(want), wordsOf(got))
+	after := differing(p.before, statsBelow(p.r, p.in("repo")))
 	for _, file := range want.Files {
 		for name := file.Path; name != "."; name = path.Dir(name) {
 			delete(after, name)
@@ -199,7 +229,7 @@ func (w *copyWorld) landed(r *rapid.T, told func(what string, want, got any), re
 	maps.DeleteFunc(after, func(name, _ string) bool {
 		return len(want.Files) > 0 && (name == "." || name == ".git/index")
 	})
-	told("what else changed in the checkout", map[string]string{}, after)
+	p.same("what else changed in the checkout", map[string]string{}, after)
 }
 
 func (w *copyWorld) open(r *rapid.T, dir string) *gitops.Checkout {
@@ -351,13 +381,21 @@ type turning struct {
 	mu    sync.Mutex
 	turns [][]any
 	count int
-	end   func() // is called before the last word is said
+	end   func() map[string]string // is called before the last word is said
+	found map[string]string        // by end
 }
 
-func (m *turning) play(turns [][]any, end func()) {
+func (m *turning) play(turns [][]any, end func() map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.turns, m.count, m.end = turns, 0, end
+	m.turns, m.count, m.end, m.found = turns, 0, end, nil
+}
+
+// ended is what was found before the last word was said; nil where it was not said.
+func (m *turning) ended() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.found
 }
 
 func (m *turning) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -376,7 +414,7 @@ func (m *turning) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			items = append(items, item)
 		}
 	} else {
-		m.end()
+		m.found = m.end()
 	}
 	m.count++
 	w.Header().Set("Content-Type", "application/json")
