@@ -61,7 +61,7 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 	if in.rec.Directory, err = record.OpenDirectory(o.RunDir); err != nil {
 		return nil, err
 	}
-	if err := in.rec.Lock(); err != nil {
+	if err := in.rec.LockSoon(ctx); err != nil {
 		return nil, err
 	}
 	torn, err := in.rec.Reopen(in.watch.Show)

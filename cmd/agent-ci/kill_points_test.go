@@ -296,7 +296,7 @@ func TestKilledWhileItEnds(t *testing.T) {
 			}
 		}
 		if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != want {
-			t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "diff", "--stat", want, got))
+			t.Fatalf("run %d made another tree: %s\n%s", n, text, w.git(repo, "log", "--all", "--decorate", "--format=%h %d %T"))
 		}
 		if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
 			t.Errorf("run %d: %s", n, text)

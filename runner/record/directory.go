@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -307,6 +308,29 @@ func (d *Directory) Lock() error {
 	}
 	d.held = f
 	return nil
+}
+
+// lockWait is how long LockSoon waits, and lockLook how often it looks.
+const lockWait, lockLook = 2 * time.Second, 10 * time.Millisecond
+
+// LockSoon is Lock for who goes on with a run that may have been killed a moment ago: what
+// the run had started ends a moment later, and holds the lock until then.
+func (d *Directory) LockSoon(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	look := time.NewTicker(lockLook)
+	defer look.Stop()
+	for {
+		err := d.Lock()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-look.C:
+		}
+	}
 }
 
 // CommandFolders begins the names of the folders that have the working files of a
