@@ -6,11 +6,16 @@ import (
 )
 
 // OverlayError says that a workspace can't be in an overlay here, and why.
-type OverlayError struct{ Why string }
+type OverlayError struct {
+	Why string
+	Err error // what the kernel said; nil where that is not known
+}
 
 func (e *OverlayError) Error() string {
 	return "the workspace can't be in an overlay: " + e.Why
 }
+
+func (e *OverlayError) Unwrap() error { return e.Err }
 
 // PauseError says that commands can't be stopped, and why.
 type PauseError struct{ Why string }
@@ -70,7 +75,7 @@ const trialFile = ".agent-ci-trial"
 func tryOverlay(tree string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {
-		return &OverlayError{err.Error()}
+		return &OverlayError{err.Error(), err}
 	}
 	defer root.Close()
 	tries := []func() error{
@@ -83,7 +88,7 @@ func tryOverlay(tree string) error {
 	}
 	for _, try := range tries {
 		if err := try(); err != nil {
-			return &OverlayError{err.Error()}
+			return &OverlayError{err.Error(), err}
 		}
 	}
 	return nil
