@@ -134,6 +134,14 @@ func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
 	if got := namesIn(t, o.Workspace); len(got) != 5 {
 		t.Errorf("the workspace has %q after the trial", got)
 	}
+	hidden := o
+	hidden.Scratch, hidden.Overlay, hidden.DenyRead = t.TempDir(), t.TempDir(), nil
+	for _, name := range namesIn(t, o.Workspace) { // whichever the trial meets first
+		hidden.DenyRead = append(hidden.DenyRead, filepath.Join(o.Workspace, name))
+	}
+	if _, err := Probe(t.Context(), hidden); err != nil {
+		t.Errorf("where all files are hidden: %v", err)
+	}
 	o.Frozen = []string{t.TempDir()} // which has no changes
 	_, err := Probe(t.Context(), o)
 	if refused := (*OverlayError)(nil); !errors.As(err, &refused) || refused.Why == "" {
