@@ -72,6 +72,9 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.takeOverlay(ctx); err != nil {
+		return nil, err
+	}
 	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
 	if o.Network == NetworkProxied {
 		unavailable.Remedy = remedyProxied

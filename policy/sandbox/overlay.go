@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -18,6 +19,17 @@ func (e *OverlayError) Error() string {
 }
 
 func (e *OverlayError) Unwrap() error { return e.Err }
+
+// HeldError says that an overlay is mounted still: a sandbox that was left has processes
+// that have not ended. The kernel would take a second mount without a word, and either
+// would show what it likes.
+type HeldError struct {
+	PID int // of the process inside
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("processes of a sandbox that was left still have its overlay (the first of them is %d)", e.PID)
+}
 
 // PauseError says that commands can't be stopped, and why.
 type PauseError struct{ Why string }
