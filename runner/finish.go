@@ -241,6 +241,9 @@ func (in *invocation) conclude(so *reached, result *record.Result, files []trans
 
 // recordEnd writes the last event, and makes the result what that tells of it.
 func (in *invocation) recordEnd(so *reached, event transcript.RunFinished, result *record.Result) error {
+	if err := so.workspaceOr(in.rec).MarkLeft(); err != nil {
+		return err
+	}
 	if err := in.recordStart(so); err != nil {
 		return err
 	}

@@ -174,7 +174,9 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if so.project, err = in.findProject(so.job(), nil, h.Workspace.Repository); err != nil {
 		return nil, err
 	}
-	confine.EndLeftProcesses(in.rec.Directory)
+	if err := confine.EndLeft(ctx, in.rec.Directory); err != nil {
+		return nil, err
+	}
 	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, h.earlier(so.project.publish)); err != nil {
 		return nil, err
 	}

@@ -80,7 +80,10 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 
 // insideError is what a process inside could not do, and what helps against it, if
 // that is more than what always does.
-type insideError struct{ step, why, remedy string }
+type insideError struct {
+	step, why, remedy string
+	cause             error // what the kernel said; nil where that is not known
+}
 
 func (e *insideError) Error() string { return e.step + ": " + e.why }
 
@@ -114,7 +117,11 @@ func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
 		return report, &insideError{step: "confine", why: in.explain(err)}
 	}
 	if report.Failed != "" {
-		return report, &insideError{step: report.Failed, why: report.Error}
+		refused := &insideError{step: report.Failed, why: report.Error}
+		if report.Errno != 0 {
+			refused.cause = syscall.Errno(report.Errno)
+		}
+		return report, refused
 	}
 	var ready stage.Event
 	if err := in.receive(&ready); err != nil {

@@ -72,6 +72,9 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.takeOverlay(ctx); err != nil {
+		return nil, err
+	}
 	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
 	if o.Network == NetworkProxied {
 		unavailable.Remedy = remedyProxied
@@ -131,7 +134,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	report, err := s.enter(spec, o.Begun)
 	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
-		return &OverlayError{refused.why}
+		return &OverlayError{refused.why, refused.cause}
 	}
 	if err != nil {
 		return err
@@ -169,7 +172,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	granted, err := p.Landlock()
 	if inseparable := (*grants.InseparableError)(nil); errors.As(err, &inseparable) {
 		remedy := inseparable.Remedy + ", allow user namespaces on this machine (" + opensNamespaces + "), or run without confinement by policy.sandbox: danger-full-access."
-		return &insideError{layerLandlock, inseparable.What, remedy}
+		return &insideError{step: layerLandlock, why: inseparable.What, remedy: remedy}
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
@@ -75,8 +76,9 @@ type Options struct {
 	// that is not what it needs.
 	Begun *Begun `json:"-"`
 
-	mostProcesses int      // at once, for tests; 0 means defaultProcesses
-	without       []string // layers to do without, for tests
+	mostProcesses int           // at once, for tests; 0 means defaultProcesses
+	without       []string      // layers to do without, for tests
+	heldWait      time.Duration // for who has the overlay, for tests; 0 means a minute
 }
 
 // WritableAt are the folders that commands may write to at a level.

@@ -1,15 +1,34 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 )
 
 // OverlayError says that a workspace can't be in an overlay here, and why.
-type OverlayError struct{ Why string }
+type OverlayError struct {
+	Why string
+	Err error // what the kernel said; nil where that is not known
+}
 
 func (e *OverlayError) Error() string {
 	return "the workspace can't be in an overlay: " + e.Why
+}
+
+func (e *OverlayError) Unwrap() error { return e.Err }
+
+// HeldError says that an overlay is mounted still: a sandbox that was left has processes
+// that have not ended. The kernel would take a second mount without a word, and either
+// would show what it likes.
+type HeldError struct {
+	PID int // of the process inside
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("processes of a sandbox that was left still have its overlay (the first of them is %d)", e.PID)
 }
 
 // PauseError says that commands can't be stopped, and why.
@@ -70,7 +89,7 @@ const trialFile = ".agent-ci-trial"
 func tryOverlay(tree string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {
-		return &OverlayError{err.Error()}
+		return &OverlayError{err.Error(), err}
 	}
 	defer root.Close()
 	tries := []func() error{
@@ -78,32 +97,47 @@ func tryOverlay(tree string) error {
 		func() error { return root.Rename(trialFile, trialFile+"-2") },
 		func() error { return root.Remove(trialFile + "-2") },
 	}
-	if there := anyFile(root); there != "" {
-		tries = append(tries, func() error { return changeFile(root, there) }, func() error { return root.Remove(there) })
-	}
-	for _, try := range tries {
+	for _, try := range append(tries, func() error { return tryFiles(root) }) {
 		if err := try(); err != nil {
-			return &OverlayError{err.Error()}
+			return &OverlayError{err.Error(), err}
 		}
 	}
 	return nil
 }
 
-// anyFile is a small file right in the workspace, empty for none.
-func anyFile(root *os.Root) string {
+// tryFiles changes and removes a file that was there before. One that is not for commands
+// to change says nothing of the overlay, unless there is no other.
+func tryFiles(root *os.Root) (refused error) {
 	dir, err := root.Open(".")
 	if err != nil {
-		return ""
+		return err
 	}
 	defer dir.Close()
+	for _, name := range smallFiles(dir) {
+		err := changeFile(root, name)
+		if err == nil {
+			err = root.Remove(name)
+		}
+		if !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.EACCES) {
+			return err
+		}
+		refused = cmp.Or(refused, err)
+	}
+	return refused
+}
+
+// smallFiles are a few small files right in the workspace. What is mounted over a file is
+// no part of the overlay.
+func smallFiles(dir *os.File) (names []string) {
 	const looked, small = 64, 1 << 20
 	entries, _ := dir.ReadDir(looked)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() < small && info.Mode().Perm()&0o200 != 0 {
-			return e.Name()
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && info.Size() < small && info.Mode().Perm()&0o200 != 0 && onMountOf(dir, e.Name()) {
+			names = append(names, e.Name())
 		}
 	}
-	return ""
+	return names
 }
 
 // changeFile opens a file for writing, by which the overlay gets it.

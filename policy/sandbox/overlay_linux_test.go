@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -134,9 +135,50 @@ func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
 	if got := namesIn(t, o.Workspace); len(got) != 5 {
 		t.Errorf("the workspace has %q after the trial", got)
 	}
+	hidden := o
+	hidden.Scratch, hidden.Overlay, hidden.DenyRead = t.TempDir(), t.TempDir(), nil
+	for _, name := range namesIn(t, o.Workspace) { // whichever the trial meets first
+		hidden.DenyRead = append(hidden.DenyRead, filepath.Join(o.Workspace, name))
+	}
+	if _, err := Probe(t.Context(), hidden); err != nil {
+		t.Errorf("where all files are hidden: %v", err)
+	}
 	o.Frozen = []string{t.TempDir()} // which has no changes
 	_, err := Probe(t.Context(), o)
 	if refused := (*OverlayError)(nil); !errors.As(err, &refused) || refused.Why == "" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The layer of an overlay is mounted once: who comes later waits for all that a sandbox
+// which was left has running.
+func TestAnOverlayIsMountedOnce(t *testing.T) {
+	box, o := confined(t, "full", overlaid(t))
+	run(t, box, o, "echo 1 >new")
+	next := o
+	next.Begun, next.heldWait = nil, 1
+	_, err := Open(t.Context(), next)
+	if held := (*HeldError)(nil); !errors.As(err, &held) || held.PID != box.inside.supervisor.pid {
+		t.Fatalf("got %v", err)
+	}
+	next.heldWait = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := openConfined(ctx, next); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	box.inside.supervisor.kill()
+	again, err := Open(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got := run(t, again, next, "cat new"); got != "1\n" {
+		t.Errorf("commands see %q", got)
+	}
+	mine := holderOf(os.Getpid())
+	mine.begun += "0" // of a process that had the number before
+	if err := mine.await(t.Context(), 0); err != nil {
+		t.Errorf("one whose number is another's: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -112,10 +114,23 @@ func withoutDetours(path, checkout string) string {
 	}), string(filepath.ListSeparator))
 }
 
-// EndLeftProcesses kills what the commands of a killed run left running: they have
+// EndLeft ends what the commands of a killed run left running, and waits for the end of
+// its sandboxes: a layer is in one mount at a time.
+func EndLeft(ctx context.Context, d *record.Directory) error {
+	endLeftProcesses(d)
+	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
+	for _, name := range overlays {
+		if err := sandbox.AwaitOverlay(ctx, d.Join(name)); err != nil {
+			return failure(sandbox.Options{}, err)
+		}
+	}
+	return nil
+}
+
+// endLeftProcesses kills what the commands of a killed run left running: they have
 // its folder of programs on their PATH. Where there is no /proc they died with the
 // run, or stay.
-func EndLeftProcesses(d *record.Directory) {
+func endLeftProcesses(d *record.Directory) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return

@@ -1,6 +1,10 @@
 package confine
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,13 +122,31 @@ func TestWhatAKilledRunLeftRunningIsEnded(t *testing.T) {
 	programs := dir.Join(ProgramsFolder)
 	left, _ := waiting(t, "A=b", "PATH=/bin:"+programs)
 	other, end := waiting(t, "PATH="+programs+"-other:/bin", "PROGRAMS="+programs)
-	EndLeftProcesses(dir)
+	if err := EndLeft(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
 	_ = left.Wait()
 	if status, is := left.ProcessState.Sys().(syscall.WaitStatus); !is || status.Signal() != syscall.SIGKILL {
 		t.Errorf("what was left ended as %v", left.ProcessState)
 	}
 	if err := end(); err != nil {
 		t.Fatal(err)
+	}
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := fmt.Sprintln(os.Getpid(), strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))[20]) // who has the overlay, and lives
+	if _, err := dir.MakeFolder(ScratchFolder + "/agent/" + overlayFolder); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Write(ScratchFolder+"/agent/"+overlayFolder+"/holder", []byte(self)); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := EndLeft(ended, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("an overlay that is mounted still: %v", err)
 	}
 	if err := other.Wait(); err != nil {
 		t.Errorf("another program ended as %v", err)

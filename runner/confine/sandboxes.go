@@ -142,7 +142,10 @@ func failure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
 	var overlay *sandbox.OverlayError
+	var held *sandbox.HeldError
 	switch {
+	case errors.As(err, &held):
+		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", held.PID).Because(err)
 	case errors.As(err, &overlay):
 		return overlay
 	case errors.As(err, &checkout):

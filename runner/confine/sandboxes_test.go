@@ -107,12 +107,13 @@ func TestWhyASandboxCannotBeOpened(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nothing to confine with": {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Missing: []string{"x"}}, "sandbox_unavailable/kernel"},
-		"no network to close":     {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelNone}, "sandbox_unavailable/network"},
-		"less than is required":   {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelLandlock, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
-		"what can't be required":  {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
-		"git of others":           {sandbox.Options{}, &guard.CheckoutError{What: "w", Remedy: "r"}, "invalid_input/unsupported_checkout"},
-		"anything else":           {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
+		"nothing to confine with":  {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Missing: []string{"x"}}, "sandbox_unavailable/kernel"},
+		"no network to close":      {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelNone}, "sandbox_unavailable/network"},
+		"less than is required":    {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelLandlock, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
+		"what can't be required":   {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
+		"git of others":            {sandbox.Options{}, &guard.CheckoutError{What: "w", Remedy: "r"}, "invalid_input/unsupported_checkout"},
+		"an overlay of the living": {sandbox.Options{}, &sandbox.HeldError{PID: 7}, "invalid_input/not_resumable"},
+		"anything else":            {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reason(failure(c.o, c.err)); got != c.want {

@@ -152,17 +152,18 @@ func (d *Directory) Writable() error {
 
 // reserveFile keeps room for the result and the last events of a run that
 // filled the disk; it goes with the other working files before they are
-// written.
+// written. reservePlace keeps the place of one more file, where the number of
+// files has an end.
 const (
-	reserveFile = StateFolder + "/reserve"
-	reserveSize = 64 << 10
+	reserveFile  = StateFolder + "/reserve"
+	reservePlace = StateFolder + "/reserve-place"
+	reserveSize  = 64 << 10
 )
 
 func (d *Directory) Reserve() error {
-	f, err := d.Create(reserveFile)
+	err := d.fill(reserveFile, reserveSize)
 	if err == nil {
-		_, err = f.Write(make([]byte, reserveSize))
-		err = errors.Join(err, f.Close())
+		err = d.fill(reservePlace, 0)
 	}
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
@@ -171,8 +172,20 @@ func (d *Directory) Reserve() error {
 	return nil
 }
 
+func (d *Directory) fill(name string, size int) error {
+	f, err := d.Create(name)
+	if err == nil {
+		_, err = f.Write(make([]byte, size))
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
 // DropReserve gives the room free that Reserve keeps.
-func (d *Directory) DropReserve() { d.Remove(reserveFile) }
+func (d *Directory) DropReserve() {
+	d.Remove(reserveFile)
+	d.Remove(reservePlace)
+}
 
 // Close lets go of the directory, and of its lock.
 func (d *Directory) Close() {

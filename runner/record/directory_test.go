@@ -203,7 +203,7 @@ func TestRoomIsKeptForTheResult(t *testing.T) {
 	}
 	d.DropReserve()
 	d.DropReserve() // which is not there any more
-	if d.Has(reserveFile) {
+	if d.Has(reserveFile) || d.Has(reservePlace) {
 		t.Error("the room is not given free")
 	}
 }

@@ -46,6 +46,16 @@ const landingFile = record.StateFolder + "/landing"
 // has its work.
 const leftFile = record.StateFolder + "/left"
 
+// MarkLeft notes, before the end of the run is recorded, whether the overlay alone has the
+// work: a run that has ended otherwise goes on without what its overlay has.
+func (w *Workspace) MarkLeft() error {
+	if w.left {
+		return w.rec.Write(leftFile, nil)
+	}
+	w.rec.Remove(leftFile)
+	return nil
+}
+
 // LeftInOverlay says whether a run that has ended left its work in its overlay alone.
 func LeftInOverlay(d *record.Directory) bool { return d.Has(leftFile) }
 

@@ -301,7 +301,7 @@ func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *t
 // and what was hidden there; one whose work was not in the checkout yet leaves what
 // has the work; one whose overlay alone has it leaves all.
 func (w *Workspace) DropState(stays bool) {
-	if w.left && w.rec.Write(leftFile, nil) == nil {
+	if w.left {
 		return
 	}
 	name := markFile

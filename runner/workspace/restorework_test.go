@@ -278,6 +278,20 @@ func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
 		})
 	}
 	w := Folder(newRecord(t), "/")
+	ok(t, w.rec.Write(markFile, nil))
+	ok(t, w.rec.Write(leftFile+"/in-the-way", nil))
+	w.left = true
+	if err := w.MarkLeft(); err == nil {
+		t.Error("a mark that cannot be made counts as made")
+	}
+	if w.DropState(true); !w.rec.Has(markFile) {
+		t.Error("of a run whose overlay alone has its work something is removed")
+	}
+	w.left = false
+	if err := w.MarkLeft(); err != nil || LeftInOverlay(w.rec.Directory) {
+		t.Errorf("the mark of an earlier end is there still: %v", err)
+	}
+	w.rec.Remove(markFile)
 	w.DropState(true) // there is no mark
 	if w.rec.Has(record.StateFolder) {
 		t.Error("working files are left")

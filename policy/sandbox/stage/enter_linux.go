@@ -100,6 +100,9 @@ func (r *Report) tell(err error) {
 	if f := (*failure)(nil); errors.As(err, &f) {
 		r.Failed, r.Error = f.step, f.err.Error()
 	}
+	if number := unix.Errno(0); errors.As(err, &number) {
+		r.Errno = uint(number)
+	}
 }
 
 // confine takes the steps in the order in which each still has the rights that

@@ -110,6 +110,7 @@ type Landlock struct {
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
 	Error   string   `json:"error,omitempty"`
+	Errno   uint     `json:"errno,omitempty"`   // the kernel's number of it, if it has one
 	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }

@@ -1,0 +1,18 @@
+package sandbox
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// onMountOf says whether a file lies on the mount of the folder that it is in. The number
+// of a device does not tell: overlayfs has others for files than for folders.
+func onMountOf(dir *os.File, name string) bool {
+	var above, file unix.Statx_t
+	fd := int(dir.Fd())
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &above) != nil {
+		return false
+	}
+	return unix.Statx(fd, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &file) == nil && above.Mnt_id == file.Mnt_id
+}
