@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -34,7 +35,7 @@ func forkOf(t *testing.T, parent *Sandbox, o Options) (*Sandbox, Options) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "tree")
 	t.Cleanup(func() { _ = RemoveScratch(to) })
-	if err := parent.Paused(func() error { return CopyOverlay(t.Context(), o.Overlay, to) }); err != nil {
+	if err := parent.Paused(func() error { return layer.Copy(t.Context(), o.Overlay, to) }); err != nil {
 		t.Fatal(err)
 	}
 	return confined(t, "full", func(next *Options) {
@@ -110,8 +111,8 @@ func TestWhatCannotBeForked(t *testing.T) {
 			if err := c.make(grants.Upper(from)); err != nil {
 				t.Skip(err)
 			}
-			err := CopyOverlay(t.Context(), from, to)
-			if refused := (*ForkError)(nil); c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)) || c.want == "" && err != nil {
+			err := layer.Copy(t.Context(), from, to)
+			if refused := (*layer.ForkError)(nil); c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)) || c.want == "" && err != nil {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -132,7 +133,7 @@ func TestACopyEndsWithItsContext(t *testing.T) {
 	put(t, filepath.Join(grants.Upper(from), "file"), "", 0o644)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := CopyOverlay(ctx, from, t.TempDir()); !errors.Is(err, context.Canceled) {
+	if err := layer.Copy(ctx, from, t.TempDir()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -333,4 +334,12 @@ func proxyVariables() []string {
 		"http_proxy=" + address, "https_proxy=" + address, "all_proxy=" + address, "no_proxy=" + direct,
 		"NODE_USE_ENV_PROXY=1",
 	}
+}
+
+// takeOverlay notes that this sandbox has the overlay, once no other one has it.
+func (o Options) takeOverlay(ctx context.Context) error {
+	if o.Overlay == "" || o.Begun == nil || o.Begun.err != nil {
+		return nil
+	}
+	return layer.Hold(ctx, o.Overlay, o.Begun.inside.supervisor.pid, o.heldWait)
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -20,26 +19,10 @@ func (e *OverlayError) Error() string {
 
 func (e *OverlayError) Unwrap() error { return e.Err }
 
-// HeldError says that an overlay is mounted still: a sandbox that was left has processes
-// that have not ended. The kernel would take a second mount without a word, and either
-// would show what it likes.
-type HeldError struct {
-	PID int // of the process inside
-}
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("processes of a sandbox that was left still have its overlay (the first of them is %d)", e.PID)
-}
-
 // PauseError says that commands can't be stopped, and why.
 type PauseError struct{ Why string }
 
 func (e *PauseError) Error() string { return "commands can't be stopped for a moment: " + e.Why }
-
-// ForkError says that a workspace in an overlay can't be had once more, and why.
-type ForkError struct{ Why string }
-
-func (e *ForkError) Error() string { return "the workspace can't be forked: " + e.Why }
 
 // Paused does something while all that was started stands still. What is to start
 // meanwhile waits, so do must not wait for that. The error is a PauseError where not all

@@ -23,14 +23,6 @@ func (*confinement) stop() (resume func() error, err error) {
 	return nil, errors.New("this system has nothing to stop them with")
 }
 
-// CopyOverlay fails: there are no overlays here.
-func CopyOverlay(context.Context, string, string) error {
-	return &ForkError{"this system has no overlays"}
-}
-
-// AwaitOverlay has nothing to wait for: there are no overlays here.
-func AwaitOverlay(context.Context, string) error { return nil }
-
 func onMountOf(*os.File, string) bool { return true }
 
 // processGroup stands for the cgroup that there is on Linux.

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -120,7 +121,7 @@ func EndLeft(ctx context.Context, d *record.Directory) error {
 	endLeftProcesses(d)
 	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
 	for _, name := range overlays {
-		if err := sandbox.AwaitOverlay(ctx, d.Join(name)); err != nil {
+		if err := layer.Await(ctx, d.Join(name)); err != nil {
 			return failure(sandbox.Options{}, err)
 		}
 	}

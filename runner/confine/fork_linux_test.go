@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
 // forks are a run's sandboxes over a checkout, what git knows of that, and an agent's
@@ -218,7 +219,7 @@ func TestForksThatAreRefused(t *testing.T) {
 	f := forking(t)
 	f.run(t, f.parent, "fallocate -l 1G large.log 2>/dev/null || head -c 1G /dev/zero >large.log")
 	_, err := f.Fork(t.Context(), f.parent, Agent(), "fork-1")
-	if !errors.As(err, new(*sandbox.ForkError)) {
+	if !errors.As(err, new(*layer.ForkError)) {
 		t.Errorf("of more than 1 GiB: %v", err)
 	}
 	if entries, err := os.ReadDir(f.Record.Join(ScratchFolder)); err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "fork-1" }) {
@@ -230,7 +231,7 @@ func TestForksThatAreRefused(t *testing.T) {
 		t.Errorf("the holes of a file: %v", err)
 	}
 	f.reached.WorkTree = InCheckout
-	if _, err := f.Fork(t.Context(), f.parent, Agent(), "fork-2"); !errors.As(err, new(*sandbox.ForkError)) {
+	if _, err := f.Fork(t.Context(), f.parent, Agent(), "fork-2"); !errors.As(err, new(*layer.ForkError)) {
 		t.Errorf("without an overlay: %v", err)
 	}
 }

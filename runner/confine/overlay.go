@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -171,11 +172,11 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 // elsewhere, in their home and in /tmp, the fork has nothing. Remove forgets it, once
 // its own sandbox is closed.
 //
-// It is refused by a sandbox.ForkError where commands don't work in an overlay or have
+// It is refused by a layer.ForkError where commands don't work in an overlay or have
 // changed too much, and by a sandbox.PauseError where they can't be stopped.
 func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
 	if !s.Overlaid() {
-		return Place{}, &sandbox.ForkError{Why: "commands work in the checkout itself, and there is one of it"}
+		return Place{}, &layer.ForkError{Why: "commands work in the checkout itself, and there is one of it"}
 	}
 	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key}
 	_, err := s.Record.MakeFolder(ScratchFolder)
@@ -185,7 +186,7 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
 	}
-	err = box.Paused(func() error { return sandbox.CopyOverlay(ctx, s.overlay(parent), s.overlay(fork)) })
+	err = box.Paused(func() error { return layer.Copy(ctx, s.overlay(parent), s.overlay(fork)) })
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -112,7 +113,7 @@ func TestWhyASandboxCannotBeOpened(t *testing.T) {
 		"less than is required":    {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelLandlock, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
 		"what can't be required":   {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
 		"git of others":            {sandbox.Options{}, &guard.CheckoutError{What: "w", Remedy: "r"}, "invalid_input/unsupported_checkout"},
-		"an overlay of the living": {sandbox.Options{}, &sandbox.HeldError{PID: 7}, "invalid_input/not_resumable"},
+		"an overlay of the living": {sandbox.Options{}, &layer.HeldError{PID: 7}, "invalid_input/not_resumable"},
 		"anything else":            {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,10 +34,10 @@ type Workspace struct {
 	snapshot *gitops.Snapshot // nil before setup commands and the agent
 	kept     bool             // the run directory has the work as it is
 
-	overlay  *Overlay // nil where commands work in the checkout itself
-	left     bool     // it alone has the work
-	keptOut  error    // what KeptOut says
-	warned   bool     // of what others changed in the checkout
+	overlay *Overlay // nil where commands work in the checkout itself
+	left    bool     // it alone has the work
+	keptOut error    // what KeptOut says
+	warned  bool     // of what others changed in the checkout
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here

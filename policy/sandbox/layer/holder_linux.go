@@ -1,4 +1,4 @@
-package sandbox
+package layer
 
 import (
 	"bytes"
@@ -38,26 +38,22 @@ func holderOf(pid int) holder {
 	return holder{pid, string(fields[begun])}
 }
 
-// takeOverlay makes sure that the overlay is mounted nowhere, and notes who mounts it now.
+// Hold makes sure that the overlay in a folder is mounted nowhere, for which it waits as
+// long as is said, a minute for 0, and notes that the process of a sandbox mounts it now.
 // The error is a HeldError where it is mounted still.
-func (o Options) takeOverlay(ctx context.Context) error {
-	if o.Overlay == "" || o.Begun == nil || o.Begun.err != nil {
-		return nil
-	}
-	if err := awaitOverlay(ctx, o.Overlay, cmp.Or(o.heldWait, heldWait)); err != nil {
+func Hold(ctx context.Context, overlay string, pid int, wait time.Duration) error {
+	if err := await(ctx, overlay, cmp.Or(wait, heldWait)); err != nil {
 		return err
 	}
-	now := holderOf(o.Begun.inside.supervisor.pid)
-	return os.WriteFile(filepath.Join(o.Overlay, holderFile), fmt.Appendln(nil, now.pid, now.begun), 0o600)
+	now := holderOf(pid)
+	return os.WriteFile(filepath.Join(overlay, holderFile), fmt.Appendln(nil, now.pid, now.begun), 0o600)
 }
 
-// AwaitOverlay waits until an overlay is mounted nowhere. The error is a HeldError where
-// that takes too long.
-func AwaitOverlay(ctx context.Context, overlay string) error {
-	return awaitOverlay(ctx, overlay, heldWait)
-}
+// Await waits until the overlay in a folder is mounted nowhere. The error is a HeldError
+// where that takes too long.
+func Await(ctx context.Context, overlay string) error { return await(ctx, overlay, heldWait) }
 
-func awaitOverlay(ctx context.Context, overlay string, wait time.Duration) error {
+func await(ctx context.Context, overlay string, wait time.Duration) error {
 	raw, err := os.ReadFile(filepath.Join(overlay, holderFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -1,4 +1,4 @@
-package sandbox
+package layer
 
 import (
 	"context"
@@ -23,13 +23,13 @@ const (
 	leastTaken = 4 << 10
 )
 
-// CopyOverlay copies the changes that are in the folder of an overlay to that of
-// another, which has none. Nobody may make changes meanwhile: see Paused. Files
+// Copy copies the changes that are in the folder of an overlay to that of
+// another, which has none. Nobody may make changes meanwhile: see sandbox.Paused. Files
 // share what they hold where the file system can do that (ioctl_ficlone(2)), else it is
 // copied, and no holes with it. The error is a ForkError where the changes take more
 // than 1 GiB on the disk, and where a file can't be copied: this process may not read it,
 // or there is no more room.
-func CopyOverlay(ctx context.Context, from, to string) error {
+func Copy(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(grants.Upper(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was changed yet
 	}

@@ -1,0 +1,11 @@
+package layer
+
+import "context"
+
+// Copy fails: there are no overlays here.
+func Copy(context.Context, string, string) error {
+	return &ForkError{"this system has no overlays"}
+}
+
+// Await has nothing to wait for: there are no overlays here.
+func Await(context.Context, string) error { return nil }
