@@ -143,7 +143,8 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 
 // Unlayered says, by words for a person, why commands cannot work in a layer above
 // the checkout, as far as git knows without a look at its files; empty where they can.
-// All files must belong to the user uid and the group gid.
+// All files must belong to the user uid and the group gid; to user 0 it is all the same
+// whom those belong to that are not tracked.
 func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, error) {
 	if info, err := os.Lstat(filepath.Join(c.repo.Root, ".git")); err != nil || !info.IsDir() {
 		return "its .git is not a folder but leads to one elsewhere", nil
@@ -160,6 +161,9 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 		return fmt.Sprintf("git runs the filter %q on files of it, in the checkout alone", filter), nil
 	}
 	other, err := c.ofOthers(ix, uid, gid)
+	if err == nil && other == "" && uid != 0 {
+		other, err = c.besidesOfOthers(ctx, ix, uid, gid)
+	}
 	if err != nil {
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
 	}
@@ -187,8 +191,21 @@ func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err er
 			continue // it is gone, or nobody's to see
 		}
 		if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
-			return fmt.Sprintf("%q belongs to user %d and group %d, not to %d and %d", path, stat.UID, stat.GID, uid, gid), nil
+			return ofOther(path, stat.UID, stat.GID, uid, gid), nil
 		}
 	}
 	return "", nil
+}
+
+// besidesOfOthers says what besides tracked files belongs to another user or group.
+func (c *Checkout) besidesOfOthers(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
+	found, err := c.work.OfOthers(ctx, ix, uid, gid)
+	if err != nil || found == nil {
+		return "", err
+	}
+	return ofOther(found.Path, found.UID, found.GID, uid, gid), nil
+}
+
+func ofOther(path string, uid, gid, wantUID, wantGID uint32) string {
+	return fmt.Sprintf("%q belongs to user %d and group %d, not to %d and %d", path, uid, gid, wantUID, wantGID)
 }

@@ -330,3 +330,49 @@ func (s scribbler) repository(name string) {
 		}
 	}
 }
+
+// A layer takes files of one owner: what another owns can't be changed in it.
+func TestWhatOfAnotherOwnerKeepsALayerOff(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files away")
+	}
+	for name, test := range map[string]struct {
+		gives []string // to another user
+		want  string
+	}{
+		"nothing":                          {nil, ""},
+		"an ignored folder":                {[]string{"build"}, `"build" belongs to user 7 and group 1000, not to 1000 and 1000`},
+		"what lies in an ignored folder":   {[]string{"build/out"}, `"build/out" belongs`},
+		"what lies further below":          {[]string{"build/deep/out"}, ""},
+		"an untracked file":                {[]string{"a/b/mine"}, `"a/b/mine" belongs`},
+		"an untracked link":                {[]string{"a/link"}, `"a/link" belongs`},
+		"a folder with tracked files":      {[]string{"a/b"}, `"a/b" belongs`},
+		"what lies in git's folder":        {[]string{".git/config"}, ""},
+		"what lies in an untracked folder": {[]string{"more/mine"}, `"more/mine" belongs`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.Write(".gitignore", "/build/\n")
+			r.Write("a/b/three", "3\n")
+			r.Seed()
+			for _, path := range []string{"build/out", "build/deep/out", "a/b/mine", "more/mine"} {
+				r.Write(path, "mine\n")
+			}
+			r.Link("b/mine", "a/link")
+			c := r.open("")
+			const own, other = 1000, 7
+			err := filepath.WalkDir(r.Dir, func(path string, _ fs.DirEntry, err error) error {
+				return errors.Join(err, os.Lchown(path, own, own))
+			})
+			for _, path := range test.gives {
+				err = errors.Join(err, os.Lchown(filepath.Join(r.Dir, path), other, own))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.Unlayered(t.Context(), own, own); err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}

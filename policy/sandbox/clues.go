@@ -92,6 +92,11 @@ var refusals = []struct {
 		"the overlay of the workspace", false, true,
 		"a folder that was there before can't be renamed in one step; mv copies it, and else make the new folder, move what is in it and remove the old one",
 	},
+	{
+		[]string{"Value too large for defined data type", "value too large for defined data type", "EOVERFLOW"},
+		"the overlay of the workspace", false, true,
+		"what belongs to another user or group can't be changed or removed there; leave it, and work on a copy with a name of its own",
+	},
 }
 
 // Explain says in words for a model what the sandbox probably refused a command

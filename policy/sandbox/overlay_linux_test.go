@@ -3,9 +3,11 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -89,6 +91,28 @@ func TestAWorkspaceInAnOverlayStaysAsItIs(t *testing.T) {
 				t.Errorf("a folder that was opened before the sandbox was closed reads %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// What the kernel refuses in an overlay alone is told as that.
+func TestExplainInAnOverlay(t *testing.T) {
+	box, o := confined(t, "full", overlaid(t))
+	bare, of := confined(t, "full", nil)
+	for words, want := range map[string]string{
+		"Invalid cross-device link":             "can't be renamed in one step",
+		"Value too large for defined data type": "belongs to another user or group",
+	} {
+		script := "echo " + words + "; exit 1"
+		clues := Watch(io.Discard)
+		status, err := box.Run(t.Context(), bash(o, script, clues))
+		if got := box.Explain(clues, status); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, %v", words, got, err)
+		}
+		clues = Watch(io.Discard)
+		status, err = bare.Run(t.Context(), bash(of, script, clues))
+		if got := bare.Explain(clues, status); err != nil || got != "" {
+			t.Errorf("%s without an overlay: %q, %v", words, got, err)
+		}
 	}
 }
 

@@ -1,0 +1,146 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// Owned is something in the work tree and whom it belongs to.
+type Owned struct {
+	Path     string
+	UID, GID uint32
+}
+
+// OfOthers finds a folder with tracked files, or something that is not tracked, which
+// belongs to another user or group; it is nil where there is none. Of a folder without
+// tracked files it looks at that and what lies right in it: an installation is one's own
+// or it is not.
+func (w *Worktree) OfOthers(ctx context.Context, ix *index.File, uid, gid uint32) (*Owned, error) {
+	s := owners{ctx, ix, w.leftOut(), w, uid, gid}
+	err := s.folder(w.dir, "", 0, ix.Len())
+	if found := (*ownedError)(nil); errors.As(err, &found) {
+		return &found.Owned, nil
+	}
+	return nil, err
+}
+
+type owners struct {
+	ctx      context.Context
+	ix       *index.File
+	skip     map[string]bool
+	work     *Worktree
+	uid, gid uint32
+}
+
+// ownedError ends the search.
+type ownedError struct{ Owned }
+
+func (e *ownedError) Error() string { return e.Path }
+
+// folder looks at a folder whose path is empty or ends with a slash, and which has a range
+// of the index.
+func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
+	if err := s.look(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
+		return err
+	}
+	tracked := s.namesOf(path, lo, hi)
+	return s.each(dir, func(name string) error {
+		span, is := tracked[name]
+		switch {
+		case is && span.lo == span.hi: // the index tells whom it belongs to
+			return nil
+		case path == "" && name == ".git" || s.work.repo.Settings.Covers(s.skip, path+name):
+			return nil
+		case is:
+			return s.into(dir, name, func(sub *os.Root) error { return s.folder(sub, path+name+"/", span.lo, span.hi) })
+		}
+		return s.untracked(dir, name, path+name)
+	})
+}
+
+// namesOf are the files and folders that the index has right in a folder: of a folder its
+// range, of a file an empty one. Of submodules it knows nothing.
+func (s owners) namesOf(path string, lo, hi int) map[string]span {
+	names := make(map[string]span)
+	for i := lo; i < hi; {
+		name, _, deeper := strings.Cut(string(s.ix.Path(i)[len(path):]), "/")
+		next := span{i + 1, i + 1}
+		if deeper {
+			_, end := s.ix.Folder(path+name+"/", i, hi)
+			next = span{i, end}
+		}
+		if deeper || s.ix.Mode(i) != index.Gitlink {
+			names[name] = next
+		}
+		i = next.hi
+	}
+	return names
+}
+
+// untracked looks at what is not tracked, and what lies right in it.
+func (s owners) untracked(dir *os.Root, name, path string) error {
+	if err := s.look(dir, name, path); err != nil {
+		return err
+	}
+	info, err := dir.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	return s.into(dir, name, func(sub *os.Root) error {
+		return s.each(sub, func(name string) error { return s.look(sub, name, path+"/"+name) })
+	})
+}
+
+// into does something in a folder. One that is gone, or nobody's to see, has nothing.
+func (s owners) into(dir *os.Root, name string, do func(*os.Root) error) error {
+	sub, err := regularfile.OpenFolder(dir, name)
+	if err != nil {
+		return nil
+	}
+	defer sub.Close()
+	return do(sub)
+}
+
+func (s owners) each(dir *os.Root, do func(name string) error) error {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil // nobody's to see
+	}
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(listedAtOnce) // which looks at none of them
+		for _, name := range names {
+			if err := do(name); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("look for whom files belong to: %w", err)
+		case s.ctx.Err() != nil:
+			return context.Cause(s.ctx)
+		}
+	}
+}
+
+// look is an ownedError where something belongs to another.
+func (s owners) look(dir *os.Root, name, path string) error {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return nil // it is gone
+	}
+	if stat := index.StatOf(info); stat.UID != s.uid || stat.GID != s.gid {
+		return &ownedError{Owned{path, stat.UID, stat.GID}}
+	}
+	return nil
+}
