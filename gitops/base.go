@@ -26,6 +26,9 @@ type BaseSpec struct {
 	Branch, SHA string
 }
 
+// On says whether a branch was checked out when the checkout was opened.
+func (c *Checkout) On(branch string) bool { return branch != "" && branch == c.start.branch }
+
 // SetBase resolves the base. Where it is another commit than HEAD's, it puts
 // the work tree, the index and a detached HEAD on it; no branch moves, and
 // Restore goes back; the checkout is claimed first. It returns an *UnknownBaseError for

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
@@ -100,12 +101,9 @@ func (d *departure) result(ctx context.Context) record.Result {
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
 	errors.As(context.Cause(ctx), &stop)
 	result := record.NewResult("", stop)
-	result.Message = "The run was cancelled, and again before it had put its work aside: the checkout is as the agent left it."
+	result.Message = "The run was cancelled, and again before it had put its work aside: " + d.whereWork()
 	if d.rec == nil {
 		return result
-	}
-	if confine.LeftOverlay(d.rec.Directory) {
-		result.Message = "The run was cancelled, and again before it had put its work aside: the checkout is as it was, the work is in the run directory."
 	}
 	result.RunID = d.rec.ID
 	result.Message += " It can go on: agent-ci resume " + d.rec.Path() + "."
@@ -120,4 +118,15 @@ func (d *departure) result(ctx context.Context) record.Result {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	return result
+}
+
+// whereWork says where the work is of a run that did not put it aside.
+func (d *departure) whereWork() string {
+	switch {
+	case d.rec != nil && workspace.Landing(d.rec.Directory):
+		return "the change was being put into the checkout, and may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out of the checkout what came there."
+	case d.rec != nil && confine.LeftOverlay(d.rec.Directory):
+		return "the checkout is as it was, the work is in the run directory."
+	}
+	return "the checkout is as the agent left it."
 }

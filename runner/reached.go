@@ -55,8 +55,13 @@ func (so *reached) preparation() workspace.Preparation {
 	if so.project.publish == publishGitHub {
 		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, so.project.to) }
 	}
-	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change", Shared: so.project.publish != publishNone && so.workIn() != confine.InCheckout}
+	shared := so.project.publish != publishNone && so.workIn() != confine.InCheckout && !so.movesHead()
+	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change", Shared: shared}
 }
+
+// movesHead says whether the branch that the change goes to is the one that is checked
+// out: it can't move without the checkout, which others work in.
+func (so *reached) movesHead() bool { return so.workspace.On(so.task.Branch) }
 
 // workIn is where commands are to work.
 func (so *reached) workIn() string { return cmp.Or(so.workTree, so.job().WorkIn) }
@@ -77,8 +82,11 @@ func (so *reached) useOverlay(ctx context.Context) error {
 
 		Folder: so.boxes.ChangesOf(place(workspace.OfAgent)),
 	})
-	if so.project.publish == publishNone {
+	switch {
+	case so.project.publish == publishNone:
 		return nil
+	case so.movesHead():
+		return so.workspace.KeepAlone()
 	}
 	return so.workspace.Share(ctx)
 }

@@ -42,6 +42,9 @@ const (
 // checkout, which the run left as it was until then.
 const landingFile = record.StateFolder + "/landing"
 
+// Landing says whether a run that was left was putting its change into the checkout.
+func Landing(d *record.Directory) bool { return d.Has(landingFile) }
+
 // leftFile stands in the run directory of a run that has ended and whose overlay alone
 // has its work.
 const leftFile = record.StateFolder + "/left"

@@ -101,6 +101,9 @@ func (w *Workspace) Name() string {
 	return w.name
 }
 
+// On says whether a branch was checked out before the run.
+func (w *Workspace) On(branch string) bool { return w.checkout != nil && w.checkout.On(branch) }
+
 // Base is what the work starts from; the zero Base before StartOn.
 func (w *Workspace) Base() gitops.Base { return w.base }
 

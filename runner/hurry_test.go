@@ -1,0 +1,42 @@
+package runner
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// A run that is left tells where its work is, also while that comes into the checkout.
+func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
+	for name, test := range map[string]struct {
+		there []string // in the run directory
+		want  string
+	}{
+		"without an overlay": {nil, "the checkout is as the agent left it."},
+		"in an overlay":      {[]string{confine.ScratchFolder + "/agent/tree"}, "the checkout is as it was, the work is in the run directory."},
+		"while it lands":     {[]string{confine.ScratchFolder + "/agent/tree", "state/landing"}, "may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := record.New("20260101T000000Z-00000000", nil)
+			if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
+				t.Fatal(err)
+			}
+			defer rec.Close()
+			for _, folder := range test.there {
+				if _, err := rec.MakeFolder(folder); err != nil {
+					t.Fatal(err)
+				}
+			}
+			left := departure{rec: rec}
+			if got := left.result(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "It can go on: agent-ci resume "+rec.Path()) {
+				t.Errorf("got %q", got.Message)
+			}
+		})
+	}
+	if got := new(departure).result(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as the agent left it.") {
+		t.Errorf("without a run directory: %q", got.Message)
+	}
+}
