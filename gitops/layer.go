@@ -2,12 +2,16 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -70,6 +74,25 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer) error {
 		}
 	}
 	return nil
+}
+
+// Begins says whether the content of one file is the beginning of another's, as of one
+// that is being written. Both are by their ids, of change sets.
+func (c *Checkout) Begins(part, whole string) (is bool, err error) {
+	begun, size, err := c.objects.Blob(plumbing.NewHash(part))
+	if err != nil {
+		return false, err
+	}
+	if err := begun.Close(); err != nil {
+		return false, err
+	}
+	full, length, err := c.objects.Blob(plumbing.NewHash(whole))
+	if err != nil || length < size {
+		return false, err
+	}
+	hash := plumbing.NewHasher(plumbing.BlobObject, size)
+	_, err = io.CopyN(hash, full, size)
+	return hash.Sum() == plumbing.NewHash(part), errors.Join(err, full.Close())
 }
 
 // GitFolder says what a git folder is for that stands in a layer in the place of the

@@ -33,7 +33,11 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 // MoveBranch is Switch for a checkout in which others work: HEAD, the index and the
 // files stay. It is an *InUseError for the branch that is checked out.
 func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
-	if branch == c.start.branch {
+	head, _, err := c.repo.Head()
+	if err != nil {
+		return fmt.Errorf("move branch %s: %w", branch, err)
+	}
+	if branch == c.start.branch || head == "ref: refs/heads/"+branch {
 		return c.repo.InUse()
 	}
 	id := plumbing.NewHash(sha)

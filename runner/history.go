@@ -28,12 +28,13 @@ type history struct {
 	elapsed      time.Duration // while the run lived
 	torn         int           // bytes that were cut off the transcript
 	raised       []string      // limits that the run is given to go on: KEY=VALUE
+	overlaid     bool          // the run directory has what commands did in an overlay
 	left         bool          // it ended, and its overlay alone has its work, as of a run that was killed
 }
 
 // readHistory folds the events of a run directory.
 func readHistory(rec *record.Record) (*history, error) {
-	h := &history{left: workspace.LeftInOverlay(rec.Directory)}
+	h := &history{left: workspace.LeftInOverlay(rec.Directory), overlaid: confine.LeftOverlay(rec.Directory)}
 	view, err := rec.Survey(h.take)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (h *history) assignment() assignment {
 func (h *history) earlier(publish string) workspace.Earlier {
 	return workspace.Earlier{
 		Workspace: h.Workspace, Worked: h.worked(), Ended: h.ended(), Stays: publish == publishNone, OnPull: h.onPull(),
-		InOverlay: h.Policy.WorkTree == confine.InOverlay,
+		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasOverlay: h.overlaid,
 	}
 }
 

@@ -217,11 +217,8 @@ func (w *Workspace) takeBack(ctx context.Context, l landing) error {
 	return nil
 }
 
-// emptyBlob is the id of a file with nothing in it, as one is that is being written.
-const emptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-
-// takeOutLanded puts files of a change back. Where another process put them there, those
-// that are what the change has, or gone, or just begun: others may have written since.
+// takeOutLanded puts files of a change back that are what the change has, or gone, or
+// begun: what is there otherwise others have written.
 func (w *Workspace) takeOutLanded(ctx context.Context, files []landedFile) error {
 	half, err := w.checkout.Changes(ctx, w.snapshot)
 	if err != nil {
@@ -233,7 +230,14 @@ func (w *Workspace) takeOutLanded(ctx context.Context, files []landedFile) error
 	}
 	var ours []string
 	for _, file := range half.Files {
-		if id, landed := ids[file.Path]; landed && (w.landed || file.NewID == id || file.NewID == "" || file.NewID == emptyBlob) {
+		id, landed := ids[file.Path]
+		begun := landed && (file.NewID == id || file.NewID == "")
+		if landed && !begun && id != "" {
+			if begun, err = w.checkout.Begins(file.NewID, id); err != nil {
+				return err
+			}
+		}
+		if begun {
 			ours = append(ours, file.Path)
 		}
 	}

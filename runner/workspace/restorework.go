@@ -30,6 +30,7 @@ type Earlier struct {
 	Ended                bool // the run was stopped; else it was killed
 	Stays                bool // its work stays in the checkout when it ends
 	InOverlay            bool // its commands worked in an overlay of the checkout
+	HasOverlay           bool // the run directory has what they did there
 	OnPull               bool // the change of a pull request was in the checkout before the agent began
 }
 
@@ -148,6 +149,8 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		err = w.checkout.DropLocks()
 	}
 	switch {
+	case errors.Is(err, gitops.ErrOtherCheckout) && earlier.HasOverlay && away == "":
+		return away, CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
 	case errors.Is(err, gitops.ErrOtherCheckout), errors.Is(err, fs.ErrNotExist):
 		if away == "" {
 			away = InPatches
