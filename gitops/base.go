@@ -128,7 +128,12 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 	if err := c.repo.WriteIndex(ix, updatesOf(changes, stats)); err != nil {
 		return err
 	}
-	return c.repo.SetHead(base.SHA, base.SHA, base.SHA)
+	if err := c.repo.SetHead(base.SHA, base.SHA, base.SHA); err != nil {
+		return err
+	}
+	now, err := c.readPosition(ctx)
+	c.onBase = &now
+	return err
 }
 
 // updatesOf is what changes do to an index.

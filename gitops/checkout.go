@@ -50,8 +50,9 @@ type Checkout struct {
 
 	base Base // what the work tree stands on
 
-	exposed bool // commands of the run work in the checkout itself
-	moved   bool // this process put it on another commit or branch
+	exposed bool      // commands of the run work in the checkout itself
+	moved   bool      // this process put it on another commit or branch
+	onBase  *position // where SetBase put it, until it is moved again; nil where it did not
 }
 
 // position is where a checkout stood before anything was done to it.
@@ -127,16 +128,21 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 func (c *Checkout) Expose() { c.exposed = true }
 
 // MovedByOthers says whether others committed, switched or staged something since the
-// checkout was opened. Where this process moved it, that is not known, and false.
+// checkout was opened, or put on its base. Where this process switched it since, that is
+// not known, and false.
 func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
-	if c.exposed || c.moved {
+	was := c.start
+	if c.onBase != nil {
+		was = *c.onBase
+	}
+	if c.exposed || c.moved && c.onBase == nil {
 		return false, nil
 	}
 	now, err := c.readPosition(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	return now.head != c.start.head || now.commit != c.start.commit || !now.index.SameEntries(c.start.index), nil
+	return now.head != was.head || now.commit != was.commit || !now.index.SameEntries(was.index), nil
 }
 
 // Root is the absolute path of the work tree, symbolic links resolved.

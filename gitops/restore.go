@@ -68,6 +68,9 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	if err != nil {
 		return err
 	}
+	if err := c.mayGoBack(ctx, home); err != nil {
+		return err
+	}
 	moved, err := c.work.CheckOut(ctx, c.start.tree, home)
 	if err != nil {
 		return err
@@ -86,7 +89,33 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 		return err
 	}
 	_, err = c.UseBase(BaseSpec{})
+	c.moved, c.onBase = false, nil
 	return err
+}
+
+// mayGoBack makes sure that going back from the base takes nothing with it of what others
+// did in the checkout, where commands of the run could not.
+func (c *Checkout) mayGoBack(ctx context.Context, home []objects.Difference) error {
+	if c.exposed || c.onBase == nil {
+		return nil
+	}
+	moved, err := c.MovedByOthers(ctx)
+	if err != nil {
+		return err
+	}
+	if moved {
+		return errors.New("others committed, staged or switched to another branch there; it stays as they have it")
+	}
+	dirty, err := c.Dirty(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range home {
+		if slices.Contains(dirty, d.Path) {
+			return fmt.Errorf("others changed %q there; it stays on the commit that the run began on", d.Path)
+		}
+	}
+	return nil
 }
 
 // statUpdates puts new stat data into the entries of the index as it was, as

@@ -72,7 +72,7 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash
 	if err := c.putBranchBack(branch); err != nil {
 		return err
 	}
-	c.moved = true
+	c.moved, c.onBase = true, nil
 	if err := c.moveBranch(branch, id); err != nil {
 		return err
 	}
