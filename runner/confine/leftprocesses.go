@@ -1,0 +1,39 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// EndLeftProcesses kills what the commands of a killed run left running: they have
+// its folder of programs on their PATH. Where there is no /proc they died with the
+// run, or stay.
+func EndLeftProcesses(d *record.Directory) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid <= 1 || pid == os.Getpid() {
+			continue // no process, or none of the run's
+		}
+		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if err == nil && ofRun(strings.Split(string(raw), "\x00"), d.Join(ProgramsFolder)) { // else it is of another user, or gone
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+func ofRun(env []string, programs string) bool {
+	return slices.ContainsFunc(env, func(variable string) bool {
+		path, is := strings.CutPrefix(variable, "PATH=")
+		return is && slices.Contains(filepath.SplitList(path), programs)
+	})
+}
