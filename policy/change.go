@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Treatment is what becomes of a change that has something about it.
@@ -159,24 +156,3 @@ var lockfiles = wordSet(`go.sum go.work.sum package-lock.json npm-shrinkwrap.jso
 	Cargo.lock poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Gemfile.lock gems.locked composer.lock mix.lock rebar.lock
 	pubspec.lock Podfile.lock Package.resolved packages.lock.json paket.lock gradle.lockfile flake.lock stack.yaml.lock cabal.project.freeze
 	.terraform.lock.hcl Chart.lock buf.lock MODULE.bazel.lock`)
-
-// Protected says whether one of the patterns protects a path. A pattern is a
-// glob over the whole slash-separated path (`**` crosses folders); one without
-// a slash protects files of that name in every folder. Case is ignored: some
-// file systems do.
-func Protected(patterns []string, path string) (bool, error) {
-	for _, pattern := range patterns {
-		glob := strings.ToLower(strings.TrimPrefix(pattern, "/"))
-		if !strings.Contains(pattern, "/") {
-			glob = "**/" + glob
-		}
-		hit, err := doublestar.Match(glob, strings.ToLower(path))
-		if err != nil {
-			return false, fmt.Errorf("policy.protect: pattern %q: %w", pattern, err)
-		}
-		if hit {
-			return true, nil
-		}
-	}
-	return false, nil
-}

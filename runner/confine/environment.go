@@ -1,21 +1,15 @@
 package confine
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
-	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // env is the environment that commands see: an allow list, and what the job adds.
@@ -113,44 +107,4 @@ func withoutDetours(path, checkout string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
 		return filepath.IsAbs(dir) && gitops.PathOutside(dir, checkout) == ""
 	}), string(filepath.ListSeparator))
-}
-
-// EndLeft ends what the commands of a killed run left running, and waits for the end of
-// its sandboxes: a layer is in one mount at a time.
-func EndLeft(ctx context.Context, d *record.Directory) error {
-	endLeftProcesses(d)
-	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
-	for _, name := range overlays {
-		if err := layer.Await(ctx, d.Join(name)); err != nil {
-			return failure(sandbox.Options{}, err)
-		}
-	}
-	return nil
-}
-
-// endLeftProcesses kills what the commands of a killed run left running: they have
-// its folder of programs on their PATH. Where there is no /proc they died with the
-// run, or stay.
-func endLeftProcesses(d *record.Directory) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid <= 1 || pid == os.Getpid() {
-			continue // no process, or none of the run's
-		}
-		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err == nil && ofRun(strings.Split(string(raw), "\x00"), d.Join(ProgramsFolder)) { // else it is of another user, or gone
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-}
-
-func ofRun(env []string, programs string) bool {
-	return slices.ContainsFunc(env, func(variable string) bool {
-		path, is := strings.CutPrefix(variable, "PATH=")
-		return is && slices.Contains(filepath.SplitList(path), programs)
-	})
 }

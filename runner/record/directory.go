@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -344,43 +343,4 @@ func (d *Directory) LockSoon(ctx context.Context) error {
 		case <-look.C:
 		}
 	}
-}
-
-// CommandFolders begins the names of the folders that have the working files of a
-// sandbox for a person's command. An id follows.
-const CommandFolders = "sandbox-"
-
-// newestStale is how old a folder has to be to count as left behind: who makes one
-// locks it a moment later.
-const newestStale = time.Minute
-
-// RemoveStale removes what killed commands left of their working files in
-// folder. What can't be removed stays: the next one tries again.
-func RemoveStale(folder string, now time.Time) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		id, ok := strings.CutPrefix(e.Name(), CommandFolders)
-		if ok && e.IsDir() && begunBefore(id, now.Add(-newestStale)) {
-			removeUnlessHeld(filepath.Join(folder, e.Name()))
-		}
-	}
-}
-
-// begunBefore reads the time in the id of a run.
-func begunBefore(id string, moment time.Time) bool {
-	stamp, _, _ := strings.Cut(id, "-")
-	began, err := time.Parse(idTime, stamp)
-	return err == nil && began.Before(moment)
-}
-
-func removeUnlessHeld(path string) {
-	d := &Directory{path: path}
-	if d.Lock() != nil {
-		return
-	}
-	defer d.held.Close()
-	_ = sandbox.RemoveScratch(path)
 }

@@ -1,0 +1,57 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// Between is the change set from a base to a tree, whose objects are both here.
+// A tree with a path that no checkout can have is an error.
+func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
+	cs, err := c.changeSet(ctx, base, tree)
+	if err != nil {
+		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
+	}
+	for _, f := range cs.Files {
+		if !objects.ValidPath(f.Path) {
+			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, f.Path)
+		}
+	}
+	return cs, nil
+}
+
+// LayOver puts a change into the work tree, which is as the base has it; HEAD
+// and the index stay. What is not tracked and stands in its way is an error,
+// before anything is written.
+func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) error {
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	if err != nil {
+		return fmt.Errorf("put the change into the checkout: %w", err)
+	}
+	ix, err := c.baseIndex(ctx)
+	if err == nil {
+		_, err = c.work.CheckOutOver(ctx, ix, cs.Tree.hash(), changes)
+	}
+	if err != nil {
+		return fmt.Errorf("put the change into the checkout: %w", err)
+	}
+	return nil
+}
+
+// Revert takes the changes of some paths out of the work tree: they are as in
+// the base again. The change set no longer fits the work tree afterwards; take
+// it anew with Changes.
+func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
+	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+	if err == nil {
+		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !slices.Contains(paths, d.Path) })
+		_, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)
+	}
+	if err != nil {
+		return fmt.Errorf("take changes of %d files out: %w", len(paths), err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package guard
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+)
+
+// mustHold refuses a checkout whose .git, or what that leads to, commands could
+// put another in the place of. What is read-only itself lies in folders that can
+// be renamed; so all of git must be where commands can't write, but for .git, a
+// folder right in the checkout: that is a mount, or it is compared afterwards.
+func (c Checkout) mustHold(root string, l layout) error {
+	if l == (layout{}) || c.Fleeting {
+		return nil
+	}
+	for _, path := range waysTo(l.dotGit) {
+		places, _ := program.Trail(path)
+		for _, place := range places {
+			if c.replaceable(place, root, l.dotGit) {
+				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
+				if place != root && within(root, []string{place}) {
+					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
+				}
+				return &CheckoutError{fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place), remedy}
+			}
+		}
+	}
+	return nil
+}
+
+// replaceable says whether commands could put another file in the place of one.
+// What they are given whole they can't rename.
+func (c Checkout) replaceable(place, root, dotGit string) bool {
+	for _, folder := range c.Writable {
+		held := within(root, []string{folder}) && (place == root || within(place, []string{dotGit}))
+		if place != folder && within(place, []string{folder}) && !held {
+			return true
+		}
+	}
+	return false
+}
+
+// waysTo are the paths by which git comes to a repository: .git, the folder
+// that it names as a file, the one that this shares with other worktrees, the
+// folders that objects are borrowed from, and links in these folders. Hooks may
+// lie in the work tree by their user's wish.
+func waysTo(dotGit string) []string {
+	ways, gitDir := []string{dotGit}, dotGit
+	if named, err := nameIn(dotGit, "gitdir: "); err == nil {
+		ways, gitDir = append(ways, named, filepath.Clean(named)), named
+	}
+	commonDir := gitDir
+	if named, err := nameIn(filepath.Join(gitDir, "commondir"), ""); err == nil {
+		ways, commonDir = append(ways, named, filepath.Clean(named)), named
+	}
+	objects := filepath.Join(commonDir, "objects")
+	for _, folder := range []string{gitDir, commonDir, objects} {
+		ways = append(ways, linksIn(folder)...)
+	}
+	return append(ways, alternatesOf(objects, 0)...)
+}
+
+func linksIn(folder string) []string {
+	var links []string
+	entries, _ := os.ReadDir(folder) // what can't be listed is none
+	for _, entry := range entries {
+		if entry.Type()&fs.ModeSymlink != 0 && entry.Name() != "hooks" {
+			links = append(links, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return links
+}

@@ -1,0 +1,77 @@
+package objects
+
+import (
+	"bufio"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// writeLoose writes a loose object. It has its name
+// only once it is whole. An object that is there already stays as it is.
+func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+	objects := filepath.Join(s.dir, "objects")
+	f, err := os.CreateTemp(objects, "tmp_obj_")
+	if err != nil {
+		return id, err
+	}
+	id, err = s.encodeLoose(f, t, size, r)
+	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
+		err = placeLoose(objects, f.Name(), id)
+	}
+	if err != nil {
+		return plumbing.ZeroHash, errors.Join(err, os.Remove(f.Name()))
+	}
+	return id, nil
+}
+
+func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+	buffered := bufio.NewWriter(f)
+	compressed := s.fast.Get().(*zlib.Writer)
+	defer s.fast.Put(compressed)
+	compressed.Reset(buffered)
+	sum := newHasher(t, size)
+	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
+		return id, err
+	}
+	n, err := io.Copy(io.MultiWriter(sum, compressed), r)
+	if err != nil {
+		return id, err
+	}
+	if n != size {
+		return id, fmt.Errorf("%d bytes where %d were expected: it changes while it is read", n, size)
+	}
+	if err := errors.Join(compressed.Close(), buffered.Flush()); err != nil {
+		return id, err
+	}
+	return sum.id()
+}
+
+// newCompressors are writers that are used again: one takes more time to make than
+// a small object takes to be written.
+func newCompressors(level int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		w, _ := zlib.NewWriterLevel(nil, level) // fails for levels alone that there are not
+		return w
+	}}
+}
+
+func placeLoose(objects, temporary string, id plumbing.Hash) error {
+	name := id.String()
+	dir := filepath.Join(objects, name[:2])
+	path := filepath.Join(dir, name[2:])
+	if _, err := os.Lstat(path); err == nil {
+		return os.Remove(temporary)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(temporary, path)
+}

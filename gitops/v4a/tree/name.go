@@ -1,0 +1,85 @@
+package tree
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// elements checks a path as a patch spells it and splits it. The problem is
+// empty when there is none.
+func elements(name string) (parts []string, problem string) {
+	clean := path.Clean(name)
+	switch {
+	case name == "":
+		return nil, "the path is empty"
+	case strings.ContainsRune(name, 0):
+		return nil, "the path holds a NUL"
+	case path.IsAbs(name):
+		return nil, "a patch changes files below the working directory only, named relative to it"
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return nil, "the path leaves the working directory, and a patch changes files below it only"
+	case namesDirectory(name):
+		return nil, "this names a directory; name a file"
+	}
+	return strings.Split(clean, "/"), ""
+}
+
+// namesDirectory reports whether a path can be that of a directory only.
+func namesDirectory(name string) bool {
+	switch name[strings.LastIndexByte(name, '/')+1:] {
+	case "", ".", "..":
+		return true
+	}
+	return false
+}
+
+// meansDotGit reports whether some file system takes the element of a path for
+// ".git", or for what is below it where "\" separates.
+func meansDotGit(element string) bool {
+	for part := range strings.SplitSeq(element, `\`) {
+		part = strings.Map(passedOver, part)
+		part, _, _ = strings.Cut(part, ":")
+		part = strings.TrimRight(part, " .")
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
+			return true
+		}
+	}
+	return false
+}
+
+// passedOver drops the characters that HFS+ passes over when it compares names.
+func passedOver(r rune) rune {
+	switch {
+	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
+		return -1
+	}
+	return r
+}
+
+// In returns a patch as it reads from the root when its paths are relative to
+// dir, a slash-separated path below that root. Paths that are refused from any
+// directory, as absolute ones are, stay what they are.
+func In(dir string, p *v4a.Patch) *v4a.Patch {
+	if dir == "" || dir == "." {
+		return p
+	}
+	moved := &v4a.Patch{Environment: p.Environment, Sections: slices.Clone(p.Sections)}
+	for i := range moved.Sections {
+		s := &moved.Sections[i]
+		s.Path, s.MoveTo = below(dir, s.Path), below(dir, s.MoveTo)
+	}
+	return moved
+}
+
+func below(dir, name string) string {
+	switch {
+	case name == "" || path.IsAbs(name):
+		return name
+	case namesDirectory(name):
+		return path.Join(dir, name) + "/"
+	}
+	return path.Join(dir, name)
+}

@@ -1,0 +1,69 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// tunnel joins who asked with the target until both are done, one breaks off, or
+// nothing comes for too long.
+func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target) {
+	p.work.Add(1)
+	defer p.work.Done()
+	server, err := p.connect(r.Context(), t)
+	if err != nil {
+		p.answer(w, r, failed(t, err))
+		return
+	}
+	defer server.Close()
+	client, early, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	breakOff := func() {
+		_ = client.Close()
+		_ = server.Close()
+	}
+	defer context.AfterFunc(p.ctx, breakOff)()
+	_ = client.SetDeadline(time.Time{})
+	idle := time.AfterFunc(p.limits.Idle, breakOff)
+	defer idle.Stop()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	join := func(to net.Conn, from io.Reader) {
+		if err := p.carry(to, from, idle); err != nil {
+			breakOff()
+			return
+		}
+		_ = closeWrite(to)
+	}
+	var both sync.WaitGroup
+	both.Go(func() { join(server, early.Reader) })
+	both.Go(func() { join(client, server) })
+	both.Wait()
+}
+
+// failed is the answer where connecting failed or was refused.
+func failed(t reach.Target, err error) reply {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return refusal(refused.Request)
+	}
+	return unreached(t.String(), err)
+}
+
+var errTooMuch = errors.New("more bytes than the proxy carries")
+
+// carry copies, and puts off the end for idleness whenever something comes.
+func (p *Proxy) carry(to io.Writer, from io.Reader, idle *time.Timer) error {
+	_, err := io.Copy(to, p.watch(from, idle))
+	return err
+}

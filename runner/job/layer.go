@@ -1,0 +1,125 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+type Kind int
+
+const (
+	File     Kind = iota // a job file
+	Defaults             // a file with a repository's defaults: like a job, without name and task
+	Values               // assignments to single keys
+)
+
+// Layer is one source of a job's keys.
+type Layer struct {
+	Name   string // the file's name, as messages show it; "environment", "--set"
+	Kind   Kind
+	Data   []byte       // YAML, of a file
+	Values []Assignment // of Values
+}
+
+// Assignment sets one key. Value is taken as it stands for a key of type text,
+// and read as YAML for any other: 5, 10m, true, [a, b], {name: value}.
+type Assignment struct {
+	Key    string // "limits.turns"; "model.headers.X-Team" for one entry of a mapping of text
+	Value  string
+	Origin string // the variable or flag that it came from
+}
+
+// environmentPrefix is what the variables that set keys begin with.
+const environmentPrefix = "AGENT_CI_"
+
+// variableOf is the variable that sets the key at path.
+func variableOf(path string) string {
+	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+// Environment is the layer of the variables in environ (NAME=value) that are
+// named after a key: AGENT_CI_LIMITS_TURNS for limits.turns. Empty ones set
+// nothing. Names in reserved are somebody else's; any other AGENT_CI_ name that
+// belongs to no key gives a warning.
+func Environment(environ, reserved []string) (Layer, []string) {
+	keys, names := make(map[string]string), []string(nil)
+	for _, k := range root().settable() {
+		keys[variableOf(k.path)] = k.path
+		names = append(names, variableOf(k.path))
+	}
+	layer, warnings := Layer{Name: "environment", Kind: Values}, []string(nil)
+	for _, variable := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, environmentPrefix) || slices.Contains(reserved, name) {
+			continue
+		}
+		if keys[name] == "" {
+			warnings = append(warnings, unknownVariable(name, slices.Concat(names, reserved)))
+		} else if value != "" {
+			layer.Values = append(layer.Values, Assignment{Key: keys[name], Value: value, Origin: name})
+		}
+	}
+	return layer, warnings
+}
+
+func unknownVariable(name string, known []string) string {
+	warning := printable(name) + " is set but is no setting"
+	for i := range known { // the prefix would make any two of them look alike
+		known[i] = strings.TrimPrefix(known[i], environmentPrefix)
+	}
+	if meant := Nearest(strings.TrimPrefix(name, environmentPrefix), known); meant != "" {
+		warning += "; did you mean " + environmentPrefix + meant + "?"
+	}
+	return warning
+}
+
+// Set is the layer of --set's arguments, each key=value. The error is Problems.
+func Set(assignments []string) (Layer, error) {
+	layer := Layer{Name: "--set", Kind: Values}
+	var problems Problems
+	for _, assignment := range assignments {
+		key, value, err := cutAssignment(assignment)
+		if err != nil {
+			problems = append(problems, Problem{File: layer.Name, Key: key, Message: err.Error()})
+			continue
+		}
+		layer.Values = append(layer.Values, Assignment{Key: key, Value: value, Origin: layer.Name})
+	}
+	if len(problems) > 0 {
+		return Layer{}, problems
+	}
+	return layer, nil
+}
+
+func cutAssignment(assignment string) (key, value string, err error) {
+	key, value, found := strings.Cut(assignment, "=")
+	if key = strings.TrimSpace(key); !found || key == "" {
+		return "", "", fmt.Errorf("must be key=value, such as limits.turns=50")
+	}
+	if k, _ := find(key); value == "" && k != nil && k.kind != text {
+		return key, "", errors.New("has no value after the =")
+	}
+	return key, value, nil
+}
+
+// find is the key at path and path's parts. It is nil where there is no such
+// key. Below a mapping of text all that is left of path is one part.
+func find(path string) (*key, []string) {
+	k, parts := root(), []string(nil)
+	for rest := path; ; {
+		if k.kind == textMap {
+			return k.elem, append(parts, rest)
+		}
+		name, below, deeper := strings.Cut(rest, ".")
+		parts = append(parts, name)
+		if k = k.key(name); k == nil {
+			return nil, strings.Split(path, ".")
+		}
+		if !deeper {
+			return k, parts
+		}
+		rest = below
+	}
+}

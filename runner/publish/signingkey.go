@@ -1,0 +1,56 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
+)
+
+// The values of pull_request.commit.sign.
+const (
+	signGitHub = "github" // GitHub makes the commit and signs it
+	signSSH    = "ssh"    // with the key in pull_request.commit.key_env
+)
+
+// mostKey is how many bytes of a file are read for a key.
+const mostKey = 64 << 10
+
+// ReadKey reads the key that commits are signed with, before it is needed; nil for
+// none.
+func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (*sshsig.Key, error) {
+	if commit.Sign != signSSH {
+		return nil, nil
+	}
+	key, err := keyIn(ctx, env, commit.KeyEnv)
+	if err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", outcome.Trimmed(err)).Because(err)
+	}
+	return key, nil
+}
+
+func keyIn(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
+	value := env.Get(name)
+	if name == "" || value == "" {
+		return nil, errors.New("pull_request.commit.sign is ssh, and the variable that pull_request.commit.key_env names has no key")
+	}
+	if filepath.IsAbs(value) && !strings.Contains(value, "\n") {
+		pem, err := given.Read(ctx, value, mostKey)
+		if err != nil {
+			return nil, fmt.Errorf("the file that %s names cannot be read", name)
+		}
+		value = string(pem)
+	}
+	key, err := sshsig.ParseKey([]byte(strings.TrimRight(value, "\n") + "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("what %s holds: %w", name, err)
+	}
+	return key, nil
+}

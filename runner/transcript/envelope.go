@@ -1,0 +1,49 @@
+package transcript
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// lineStart begins every line of this version.
+const lineStart = `{"v":1,"seq":`
+
+// envelope reads a line that is as Append writes it, far faster than event. Its
+// Data are a part of the line, and nothing says yet that they are JSON: the line
+// may have fields twice or in another order, and the data only seem to end where
+// they do. Who decodes them sees a syntax error then, and asks event.
+func (l line) envelope() (e Event, ok bool) {
+	rest, ok := bytes.CutPrefix(l.text, []byte(lineStart))
+	if !ok {
+		return Event{}, false
+	}
+	field := func(end string) string {
+		value, after, found := bytes.Cut(rest, []byte(end))
+		rest, ok = after, ok && found && isPlainASCII(value)
+		return string(value)
+	}
+	seq, when := field(`,"time":"`), field(`","agent":"`)
+	e = Event{V: Version, Agent: field(`","type":"`), Type: Type(field(`","data":`))}
+	end := len(rest) - len(`,"prev":""}`) - len(genesis)
+	if !ok || end < 0 {
+		return Event{}, false
+	}
+	prev, opened := bytes.CutPrefix(rest[end:], []byte(`,"prev":"`))
+	prev, closed := bytes.CutSuffix(prev, []byte(`"}`))
+	number, err := strconv.ParseInt(seq, 10, 64)
+	if err != nil || strconv.FormatInt(number, 10) != seq || !opened || !closed || !isPlainASCII(prev) || e.Time.UnmarshalText([]byte(when)) != nil {
+		return Event{}, false
+	}
+	e.Seq, e.Data, e.Prev = number, rest[:end:end], string(prev)
+	return e, true
+}
+
+// isPlainASCII says whether text stands in a string of JSON as it is.
+func isPlainASCII(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package markdown
+
+import (
+	"strconv"
+	"strings"
+)
+
+// FileName is a path for people: as it is, or quoted like a string of Go where it
+// has in it what cannot be seen, steers a terminal, is not UTF-8 or reads like a
+// quote. Two paths never come out the same.
+func FileName(path string) string {
+	quoted := strconv.Quote(path)
+	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, Hidden) {
+		return path
+	}
+	var b strings.Builder
+	for _, c := range quoted {
+		if Hidden(c) {
+			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(c)), `"`))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+func FileNames(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = FileName(path)
+	}
+	return names
+}
+
+// SomeFiles are the first of several paths, for a message.
+func SomeFiles(paths []string) string {
+	const shown = 3
+	if len(paths) > shown {
+		return strings.Join(FileNames(paths[:shown]), ", ") + ", …"
+	}
+	return strings.Join(FileNames(paths), ", ")
+}

@@ -1,0 +1,55 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Reopen goes on with the log of a run that was killed. A torn last line is cut
+// off; how long it was is the second result. The chain before it is checked:
+// events are not added to a log that was altered.
+func Reopen(path string, o Options) (*Log, int, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
+	}
+	l := newLog(f, o)
+	l.dir = filepath.Dir(path)
+	torn, err := l.resume(f)
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
+	}
+	return l, torn, nil
+}
+
+func (l *Log) resume(f *os.File) (int, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() { // what may be a pipe has no end to wait for
+		err = fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	if err != nil {
+		return 0, err
+	}
+	c, err := followChain(f)
+	cut := 0
+	if torn, isTorn := errors.AsType[*TornError](err); isTorn {
+		cut, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
+	} else if err == nil {
+		l.size, err = f.Seek(0, io.SeekEnd)
+	}
+	l.seq = c.last.Seq
+	l.head.Store(&c.head)
+	return cut, err
+}
+
+// Seq is the number of the last event.
+func (l *Log) Seq() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
+}
