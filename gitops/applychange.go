@@ -33,7 +33,7 @@ func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) error {
 	}
 	ix, err := c.baseIndex(ctx)
 	if err == nil {
-		_, err = c.work.CheckOutOver(ctx, ix, cs.Tree.hash(), changes)
+		_, err = c.work.CheckOutOver(ctx, ix, cs.Base.Tree.hash(), cs.Tree.hash(), changes)
 	}
 	if err != nil {
 		return fmt.Errorf("put the change into the checkout: %w", err)
@@ -48,10 +48,20 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
 	if err == nil {
 		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !slices.Contains(paths, d.Path) })
-		_, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)
+		err = c.takeOut(ctx, cs, back)
 	}
 	if err != nil {
 		return fmt.Errorf("take changes of %d files out: %w", len(paths), err)
 	}
 	return nil
+}
+
+// takeOut goes over nothing that others wrote since the change set was taken, where they
+// may.
+func (c *Checkout) takeOut(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
+	if !c.exposed && !c.work.InLayer() {
+		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)
+	}
+	_, err := c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)
+	return err
 }

@@ -121,7 +121,7 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) error {
 		return err
 	}
 	c.moved = true
-	stats, err := c.work.CheckOutOver(ctx, ix, base.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, c.base.Tree.hash(), base.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}

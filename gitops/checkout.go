@@ -145,6 +145,44 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	return now.head != was.head || now.commit != was.commit || !now.index.SameEntries(was.index), nil
 }
 
+// MovedBeside says whether anything but a Switch to a branch and a commit, which may have
+// been broken off, moved HEAD or the index since the checkout was on its base.
+func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool, error) {
+	now, err := c.readPosition(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
+	}
+	done := c.base.Tree
+	if c.HasCommit(commit) {
+		id, err := c.objects.Commit(plumbing.NewHash(commit))
+		if err != nil {
+			return false, fmt.Errorf("look whether the checkout was moved: %w", err)
+		}
+		done = Tree(id.TreeHash.String())
+	}
+	switched := branch != "" && now.commit.String() == commit && now.head == "ref: refs/heads/"+branch
+	if head, at := c.baseHead(); !switched && (now.head != head || now.commit.String() != at) {
+		return true, nil
+	}
+	for _, tree := range []Tree{c.base.Tree, done} {
+		same := true
+		err := c.work.CompareIndex(ctx, now.index, tree.hash(), func(string, objects.Entry) { same = false })
+		if err != nil || same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// baseHead is the content of HEAD, and the commit that it leads to, while the checkout is
+// on its base.
+func (c *Checkout) baseHead() (head, commit string) {
+	if c.base.SHA != c.start.commit.String() {
+		return c.base.SHA, c.base.SHA
+	}
+	return c.start.head, c.base.SHA
+}
+
 // Root is the absolute path of the work tree, symbolic links resolved.
 func (c *Checkout) Root() string { return c.repo.Root }
 
@@ -165,6 +203,14 @@ func (c *Checkout) Claim() error { return c.repo.Claim() }
 // not give it up within a second, and, while one tries to, where this one has claimed
 // it: it has so still then.
 func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
+
+// Hold keeps every git from writing the index, and so from committing, staging and
+// switching, until Release. It waits a second for one that is at work, and is an
+// *InUseError then. The mark tells DropHeld in a later process whose lock it is.
+func (c *Checkout) Hold(ctx context.Context, mark string) error { return c.repo.HoldIndex(ctx, mark) }
+
+// Release ends Hold.
+func (c *Checkout) Release() error { return c.repo.ReleaseIndex() }
 
 // Unwritable is a folder of the checkout that would have to be written for a
 // commit and may not be, and why. Its error is nil when there is none.
@@ -282,6 +328,7 @@ type (
 	InUseError       = repository.InUseError
 	DirtyError       = worktree.DirtyError
 	ObstructedError  = worktree.ObstructedError
+	ChangedError     = worktree.ChangedError
 	ObjectError      = objects.DamagedError
 	TooLargeError    = objects.TooLargeError
 	PackError        = objects.PackError

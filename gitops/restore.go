@@ -20,18 +20,53 @@ func (c *Checkout) Settle(ctx context.Context, snap *Snapshot) error {
 	if !c.exposed {
 		return nil
 	}
-	head := c.start.head
-	if c.base.SHA != c.start.commit.String() {
-		head = c.base.SHA
-	}
-	err := c.putHeadBack(head, c.base.SHA, c.base.SHA)
+	return c.putOnBase(ctx, snap.index)
+}
+
+func (c *Checkout) putOnBase(ctx context.Context, ix *index.File) error {
+	head, commit := c.baseHead()
+	err := c.putHeadBack(head, commit, commit)
 	if err == nil {
-		err = c.putIndexBack(ctx, snap.index, nil)
+		err = c.putIndexBack(ctx, ix, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("put the checkout back on its base: %w", err)
 	}
 	return nil
+}
+
+// Unswitch undoes what Switch to a branch and a commit did to HEAD, the index and the
+// branch that was checked out, or began to do, in this process or an earlier one. The
+// files stay, and so does another branch.
+func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
+	ix, err := c.baseIndex(ctx)
+	if err == nil {
+		err = c.unmove(branch, commit)
+	}
+	if err == nil {
+		err = c.putOnBase(ctx, ix)
+	}
+	if err != nil {
+		return err
+	}
+	c.moved, c.onBase = c.base.SHA != c.start.commit.String(), nil
+	if c.moved {
+		now, err := c.readPosition(ctx)
+		c.onBase = &now
+		return err
+	}
+	return nil
+}
+
+// unmove puts the branch that was checked out back where it was moved to a commit.
+func (c *Checkout) unmove(branch, commit string) error {
+	if branch == "" || branch != c.start.branch {
+		return nil
+	}
+	if now, err := c.repo.ReadRef("refs/heads/" + branch); err != nil || now.String() != commit {
+		return err
+	}
+	return c.repo.SetBranch(branch, c.start.commit, "agent-ci: back to where it was before the run")
 }
 
 // Restore takes a change out of the work tree, where it was found in it, and
@@ -138,23 +173,6 @@ func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat)
 	return updates
 }
 
-// LeaveBranch puts HEAD and the index back to where they stood when the checkout was
-// opened, where it is on a branch, or was to be.
-func (c *Checkout) LeaveBranch(ctx context.Context, branch string) error {
-	head, _, err := c.repo.Head()
-	if err == nil && branch != "" && head == "ref: refs/heads/"+branch && branch != c.start.branch {
-		c.moved = true
-		c.start.index, err = c.baseIndex(ctx)
-	}
-	if err == nil {
-		err = c.goBack(ctx, map[string]index.Stat{})
-	}
-	if err != nil {
-		return fmt.Errorf("put the checkout back: %w", err)
-	}
-	return nil
-}
-
 // putBranchBack undoes what the agent did to the branch that was checked out.
 func (c *Checkout) putBranchBack(except string) error {
 	if !c.exposed || c.start.branch == "" || c.start.branch == except {
@@ -203,6 +221,15 @@ func (c *Checkout) DropLocks() error {
 		}
 	}
 	return failed
+}
+
+// DropHeld is DropLocks where the lock of the index has the mark of Hold: who held it
+// died, and kept every git from leaving another lock.
+func (c *Checkout) DropHeld(mark string) error {
+	if !c.repo.Held(mark) {
+		return nil
+	}
+	return c.DropLocks()
 }
 
 func (c *Checkout) lockPaths() []string {

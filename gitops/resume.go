@@ -97,7 +97,12 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 		}
 	}
 	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash, index: snap.index}
-	return snap, nil
+	if !c.moved {
+		return snap, nil
+	}
+	c.onBase = &position{head: base.SHA, commit: plumbing.NewHash(base.SHA), tree: base.Tree.hash(), index: snap.index}
+	c.start.index, err = c.indexOf(ctx, Tree(commit.TreeHash.String()))
+	return snap, err
 }
 
 // identity tells one folder from all others on this machine.

@@ -73,13 +73,13 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash
 		return err
 	}
 	c.moved, c.onBase = true, nil
+	if err := c.switchIndex(ctx, cs); err != nil {
+		return err
+	}
 	if err := c.moveBranch(branch, id); err != nil {
 		return err
 	}
-	if err := c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch); err != nil {
-		return err
-	}
-	return c.switchIndex(ctx, cs)
+	return c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch)
 }
 
 func (c *Checkout) moveBranch(branch string, id plumbing.Hash) error {
@@ -144,7 +144,7 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, cs.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, cs.Base.Tree.hash(), cs.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}

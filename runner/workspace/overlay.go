@@ -148,7 +148,8 @@ func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.B
 // recorded: a run that is killed before takes out first what is there of it when it goes
 // on.
 type landing struct {
-	Branch string       `json:"branch,omitempty"` // that the checkout is put on
+	Branch string       `json:"branch,omitempty"` // that the checkout is put on; empty: it stays where it stands
+	Commit string       `json:"commit,omitempty"` // of the branch
 	Files  []landedFile `json:"files"`
 }
 
@@ -158,19 +159,23 @@ type landedFile struct {
 	ID   string `json:"id"`   // of what the change has there; empty for nothing
 }
 
-// land does what puts a change into the checkout, on a branch or where it stands, whole or
-// not at all. It is an *inTheWayError where others changed what it goes over.
-func (w *Workspace) land(ctx context.Context, branch string, change *gitops.ChangeSet, do func() error) error {
+// land does what puts a change into the checkout, on a branch at a commit or where it
+// stands, whole or not at all. It is an *inTheWayError where others changed what it goes
+// over, and keeps every git of theirs from writing meanwhile.
+func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
 	if w.overlay == nil {
 		return do()
 	}
 	if err := w.KeepAlone(); err != nil {
 		return err
 	}
+	if err := w.holdIndex(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.checkout.Release()) }()
 	if err := w.giveWay(ctx, change); err != nil {
 		return err
 	}
-	l := landing{Branch: branch}
 	for _, file := range change.Files {
 		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID})
 	}
@@ -178,19 +183,42 @@ func (w *Workspace) land(ctx context.Context, branch string, change *gitops.Chan
 		return err
 	}
 	w.landed = true
-	err := do()
-	if err == nil {
-		return nil
+	if err := do(); err != nil {
+		return w.takeBackBroken(context.WithoutCancel(ctx), l, err)
 	}
-	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
-		l.Files = nil // none was written
-	}
-	return errors.Join(err, w.takeBack(context.WithoutCancel(ctx), l))
+	return nil
 }
 
-// takeBackLanding takes out of the checkout what is there of a change that was being put
-// there, and nothing of what others changed beside it.
-func (w *Workspace) takeBackLanding(ctx context.Context) error {
+// takeBackBroken takes out of the checkout what is there of a change that could not be
+// put there, and gives the reason.
+func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) error {
+	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
+	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.Begun {
+		l.Files = nil // none was written
+	}
+	if changed != nil {
+		why = &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
+	}
+	return errors.Join(why, w.takeBack(ctx, l))
+}
+
+// holdIndex keeps every git from writing the index of the checkout.
+func (w *Workspace) holdIndex(ctx context.Context) error {
+	err := w.checkout.Hold(ctx, w.holdMark())
+	if errors.As(err, new(*gitops.InUseError)) {
+		return &inTheWayError{"another git is at work, or died and left its index.lock"}
+	}
+	return err
+}
+
+// holdMark tells whose the lock of the index is, to a run that goes on and to a person.
+func (w *Workspace) holdMark() string {
+	return fmt.Sprintf("Run %s of agent-ci puts its change into this checkout; if it died, agent-ci resume with its run directory goes on.\n", w.rec.ID)
+}
+
+// takeBackLanding takes out of the checkout what a killed run put there of its change,
+// unless others did anything in it since.
+func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if !w.rec.Has(landingFile) {
 		return nil
 	}
@@ -198,16 +226,44 @@ func (w *Workspace) takeBackLanding(ctx context.Context) error {
 	if _, err := w.rec.ReadJSON(landingFile, &l); err != nil {
 		return err
 	}
+	if err := w.holdIndex(ctx); err != nil {
+		return CannotResume("its change was being put into the checkout when it was killed, and the index there can't be locked: %v", err)
+	}
+	defer func() { err = errors.Join(err, w.checkout.Release()) }()
+	if err := w.unchangedBeside(ctx, l); err != nil {
+		return err
+	}
 	return w.takeBack(ctx, l)
 }
 
-func (w *Workspace) takeBack(ctx context.Context, l landing) error {
-	var err error
-	if len(l.Files) > 0 {
-		err = w.takeOutLanded(ctx, l.Files)
+// unchangedBeside makes sure that nothing but a landing changed the checkout.
+func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
+	changed, err := w.changedByOthers(ctx)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.checkout.LeaveBranch(ctx, l.Branch)
+	_, ours, err := w.landedOf(ctx, l.Files)
+	if err != nil {
+		return err
+	}
+	others := ""
+	if changed = slices.DeleteFunc(changed, func(path string) bool { return slices.Contains(ours, path) }); len(changed) > 0 {
+		others = "changed " + markdown.SomeFiles(changed)
+	} else if moved, err := w.checkout.MovedBeside(ctx, l.Branch, l.Commit); err != nil {
+		return err
+	} else if moved {
+		others = "committed, staged or switched to another branch"
+	}
+	if others == "" {
+		return nil
+	}
+	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
+}
+
+func (w *Workspace) takeBack(ctx context.Context, l landing) error {
+	err := w.takeOutLanded(ctx, l.Files)
+	if err == nil && l.Branch != "" {
+		err = w.checkout.Unswitch(ctx, l.Branch, l.Commit)
 	}
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
@@ -217,31 +273,42 @@ func (w *Workspace) takeBack(ctx context.Context, l landing) error {
 	return nil
 }
 
-// takeOutLanded puts files of a change back that are what the change has, or gone, or
-// begun: what is there otherwise others have written.
+// takeOutLanded puts files of a change back as they were before it landed.
 func (w *Workspace) takeOutLanded(ctx context.Context, files []landedFile) error {
-	half, err := w.checkout.Changes(ctx, w.snapshot)
+	if len(files) == 0 {
+		return nil
+	}
+	half, ours, err := w.landedOf(ctx, files)
 	if err != nil {
 		return err
+	}
+	return w.checkout.Revert(ctx, half, ours)
+}
+
+// landedOf are the paths of a change that are what the change has, or gone, or begun:
+// what is there otherwise others have written.
+func (w *Workspace) landedOf(ctx context.Context, files []landedFile) (half *gitops.ChangeSet, ours []string, err error) {
+	half, err = w.checkout.Changes(ctx, w.snapshot)
+	if err != nil {
+		return nil, nil, err
 	}
 	ids := make(map[string]string, len(files))
 	for _, file := range files {
 		ids[string(file.Path)] = file.ID
 	}
-	var ours []string
 	for _, file := range half.Files {
 		id, landed := ids[file.Path]
 		begun := landed && (file.NewID == id || file.NewID == "")
 		if landed && !begun && id != "" {
 			if begun, err = w.checkout.Begins(file.NewID, id); err != nil {
-				return err
+				return nil, nil, err
 			}
 		}
 		if begun {
 			ours = append(ours, file.Path)
 		}
 	}
-	return w.checkout.Revert(ctx, half, ours)
+	return half, ours, nil
 }
 
 // inTheWayError says why a change is not put into the checkout.

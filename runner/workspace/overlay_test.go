@@ -22,7 +22,7 @@ func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
 	ok(t, w.checkout.Restore(t.Context(), change))
 	w.UseOverlay(new(Overlay))
 	broken := errors.New("the disk is full")
-	err := w.land(t.Context(), "", change, func() error {
+	err := w.land(t.Context(), landing{}, change, func() error {
 		repo.Write("README", "whole\n")
 		repo.Write("new", "whole")
 		repo.Remove("gone")

@@ -145,8 +145,8 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 	if err == nil {
 		w.snapshot, err = w.checkout.Resume(ctx, raw)
 	}
-	if err == nil && (!earlier.InOverlay || w.rec.Has(landingFile)) { // else no lock there is the run's
-		err = w.checkout.DropLocks()
+	if err == nil {
+		err = w.dropLeftLocks(earlier.InOverlay)
 	}
 	switch {
 	case errors.Is(err, gitops.ErrOtherCheckout) && earlier.HasOverlay && away == "":
@@ -178,6 +178,14 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		w.snapshot = nil
 	}
 	return away, err
+}
+
+// dropLeftLocks removes the locks that a killed run, or what it had started, left.
+func (w *Workspace) dropLeftLocks(inOverlay bool) error {
+	if inOverlay {
+		return w.checkout.DropHeld(w.holdMark())
+	}
+	return w.checkout.DropLocks()
 }
 
 func otherBase(wanted, is string) error {

@@ -100,7 +100,7 @@ func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSe
 	if w.overlay == nil || w.landed || w.keptOut != nil {
 		return
 	}
-	err := w.land(ctx, "", change, func() error { return w.checkout.LayOver(ctx, change) })
+	err := w.land(ctx, landing{}, change, func() error { return w.checkout.LayOver(ctx, change) })
 	if err == nil || ctx.Err() != nil && !w.landed { // who has time yet tries again
 		return
 	}
@@ -257,7 +257,7 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	if err := w.dropLocks(); err != nil {
 		return "", err
 	}
-	err = w.land(ctx, branch, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
 	if aside = w.aside(branch, err); aside != "" {
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,15 +46,24 @@ func (r *Repository) Index(ctx context.Context) (*index.File, error) {
 
 // WriteIndex replaces the index of the work tree by ix with updates.
 func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
-	path := filepath.Join(r.GitDir, "index")
-	lock, err := lockFile(path)
-	if err != nil {
-		return fmt.Errorf("write the index: %w", err)
+	write := func(w io.Writer) error { return index.Write(w, ix, updates) }
+	replace := r.replaceIndex
+	if r.holds != "" {
+		replace = r.replaceHeld
 	}
-	if err := commitLock(lock, path, index.Write(lock, ix, updates)); err != nil {
+	if err := replace(write); err != nil {
 		return fmt.Errorf("write the index: %w", err)
 	}
 	return nil
+}
+
+func (r *Repository) replaceIndex(write func(io.Writer) error) error {
+	path := filepath.Join(r.GitDir, "index")
+	lock, err := lockFile(path)
+	if err != nil {
+		return err
+	}
+	return commitLock(lock, path, write(lock))
 }
 
 // readIndex reads an index of this checkout that may be split.

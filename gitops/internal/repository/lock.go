@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // Claim keeps other processes out that claim or share the work tree, until the
@@ -25,9 +28,9 @@ func (r *Repository) Claim() error {
 	})
 }
 
-// shareWait is how long Share waits for a process that has claimed the work tree, as one
-// does for a moment that switches it to another branch.
-const shareWait, shareLook = time.Second, 10 * time.Millisecond
+// inUseWait is how long a process is waited for that has claimed the work tree, or holds
+// the index, as one does for a moment that switches it to another branch.
+const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
 
 // Share lets other processes in that share the work tree and keeps those out that
 // claim it, until the Repository is closed. What was claimed is shared from then on.
@@ -39,12 +42,17 @@ func (r *Repository) Share(ctx context.Context) error {
 	if r.lock != nil {
 		return r.alone(share)
 	}
-	ctx, cancel := context.WithTimeout(ctx, shareWait)
+	return r.soon(ctx, share)
+}
+
+// soon does what is an *InUseError as long as another process is at work, for a second.
+func (r *Repository) soon(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, inUseWait)
 	defer cancel()
-	look := time.NewTicker(shareLook)
+	look := time.NewTicker(inUseLook)
 	defer look.Stop()
 	for {
-		err := share()
+		err := do()
 		if _, used := errors.AsType[*InUseError](err); !used {
 			return err
 		}
@@ -115,6 +123,62 @@ func (r *Repository) Idle() error {
 		return &InUseError{r.Root, fmt.Sprintf("%s.lock is there, so another git works in it, or one has died; remove the file then", path)}
 	}
 	return nil
+}
+
+// heldIndex is where the index is written while its lock is held, which has the holder's
+// mark.
+const heldIndex = "index.agent-ci"
+
+// HoldIndex keeps every git from writing the index, until ReleaseIndex. The mark tells
+// Held in a later process whose lock it is. While another git holds the index it
+// waits for a second, and is an *InUseError then.
+func (r *Repository) HoldIndex(ctx context.Context, mark string) error {
+	path := filepath.Join(r.GitDir, "index")
+	var lock *os.File
+	err := r.soon(ctx, func() (err error) {
+		if lock, err = lockFile(path); err != nil && notLocked(path) != nil {
+			return r.Idle()
+		}
+		return err
+	})
+	if err == nil {
+		_, err = lock.WriteString(mark)
+		err = errors.Join(err, lock.Close())
+		r.holds = mark
+	}
+	if err != nil {
+		return fmt.Errorf("lock the index: %w", err)
+	}
+	return nil
+}
+
+// ReleaseIndex lets other gits write the index again.
+func (r *Repository) ReleaseIndex() error {
+	mark := r.holds
+	r.holds = ""
+	if mark == "" || !r.Held(mark) { // else somebody took the lock for one that was left
+		return nil
+	}
+	return os.Remove(filepath.Join(r.GitDir, "index.lock"))
+}
+
+// Held says whether the lock of the index has a mark: a process that held it died.
+func (r *Repository) Held(mark string) bool {
+	data, err := regularfile.Read(filepath.Join(r.GitDir, "index.lock"), int64(len(mark))+1)
+	return err == nil && string(data) == mark
+}
+
+// replaceHeld replaces the index whose lock is held.
+func (r *Repository) replaceHeld(write func(io.Writer) error) error {
+	at := filepath.Join(r.GitDir, heldIndex)
+	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return commitLock(f, filepath.Join(r.GitDir, "index"), write(f))
 }
 
 // replaceLocked replaces a file as git does: by way of path.lock, which keeps

@@ -225,5 +225,8 @@ func (r *Repository) CheckFree(branch string) error {
 	if err := r.refFits("refs/heads/" + branch); err != nil {
 		return err
 	}
+	if r.holds != "" {
+		return nil
+	}
 	return notLocked(filepath.Join(r.GitDir, "index"))
 }

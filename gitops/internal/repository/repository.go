@@ -26,6 +26,7 @@ type Repository struct {
 	Folders  []string        // git folders whose objects the repository has
 	live     liveIndex
 	lock     *os.File // the git folder, once it was claimed or shared
+	holds    string   // the mark in the lock of the index; empty where it is not held
 }
 
 // Open opens the repository of the work tree that dir lies in. git is the git

@@ -37,9 +37,7 @@ func (f Found) Stat() index.Stat {
 	if f.info == nil {
 		return index.Stat{}
 	}
-	stat := index.StatOf(f.info)
-	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
-	return stat
+	return lasting(index.StatOf(f.info))
 }
 
 type Kind uint8

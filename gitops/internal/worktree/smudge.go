@@ -30,17 +30,23 @@ type smudger struct {
 	*Worktree
 	dir        *os.Root
 	attributes *attributes
-	folders    map[string]bool // that are there, and no links
+	folders    map[string]bool       // that are there, and no links
+	known      map[string]index.Stat // of what alone may go; nil: whatever is there
 }
 
 // CheckOut makes changes in the work tree: what they take away first, so that
 // a file and a folder can change places. tree is what the new sides belong to.
 // It returns the stat data of what was written.
 func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	return w.checkOut(ctx, tree, changes, nil)
+}
+
+// checkOut is CheckOut that takes away what is known alone, where known is not nil.
+func (w *Worktree) checkOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (map[string]index.Stat, error) {
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
-	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree)}
+	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree), known: known}
 	for i := len(changes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -50,91 +56,6 @@ func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []o
 		}
 	}
 	return s.write(ctx, changes)
-}
-
-// CheckOutOver is checkOut where nothing that ix does not track may be lost.
-func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
-	if err := w.obstructions(ix, changes); err != nil {
-		return nil, err
-	}
-	return w.CheckOut(ctx, tree, changes)
-}
-
-// obstructions refuses changes whose new files would overwrite something that
-// is not tracked.
-func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
-	var paths []string
-	for _, d := range changes {
-		if d.Old.Mode != 0 || d.New.Mode == 0 {
-			continue
-		}
-		obstacle, err := w.obstacle(ix, d)
-		if err != nil {
-			return err
-		}
-		if obstacle != "" && !slices.Contains(paths, obstacle) {
-			paths = append(paths, obstacle)
-		}
-	}
-	if len(paths) > 0 {
-		return &ObstructedError{Paths: paths}
-	}
-	return nil
-}
-
-// obstacle is what is not tracked and stands where a new file belongs, or a folder
-// above it; empty for nothing.
-func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
-	if above := (&smudger{dir: w.dir}).obstacleAt(path.Dir(d.Path)); above != "" {
-		if w.tracks(ix, above) {
-			return "", nil
-		}
-		return above, nil
-	}
-	info, err := w.dir.Lstat(d.Path)
-	switch {
-	case err != nil:
-		return "", nil //nolint:nilerr // nothing is there
-	case !w.tracks(ix, d.Path):
-		return d.Path, nil
-	case !info.IsDir() || d.New.Mode == index.Gitlink:
-		return "", nil
-	}
-	return w.untrackedBelow(ix, d.Path)
-}
-
-// untrackedBelow is something in a folder that is not tracked; empty for nothing.
-func (w *Worktree) untrackedBelow(ix *index.File, folder string) (found string, err error) {
-	dir, err := w.dir.Open(folder)
-	if err != nil {
-		return "", err
-	}
-	entries, err := dir.ReadDir(-1)
-	if err = errors.Join(err, dir.Close()); err != nil {
-		return "", err
-	}
-	for _, e := range entries {
-		name := path.Join(folder, e.Name())
-		switch {
-		case e.IsDir():
-			found, err = w.untrackedBelow(ix, name)
-		case !w.tracks(ix, name):
-			found = name
-		}
-		if found != "" || err != nil {
-			return found, err
-		}
-	}
-	return "", nil
-}
-
-// tracks says whether the index has the path or something below it.
-func (w *Worktree) tracks(ix *index.File, path string) bool {
-	if _, ok := ix.Search(path); ok {
-		return true
-	}
-	lo, hi := ix.Folder(path+"/", 0, ix.Len())
-	return lo < hi
 }
 
 // clear takes the old side of a change out of the work tree, with folders that
@@ -153,7 +74,7 @@ func (s *smudger) clear(d objects.Difference) error {
 	if d.Old.Mode == 0 && d.New.Mode == 0 {
 		return nil
 	}
-	if err := s.dir.Remove(d.Path); err != nil {
+	if err := s.remove(d.Path); err != nil {
 		return fmt.Errorf("remove %q: %w", d.Path, err)
 	}
 	if d.New.Mode == 0 {
@@ -181,9 +102,17 @@ func (s *smudger) clearFolder(d objects.Difference) error {
 	}
 	err := s.dir.Remove(d.Path)
 	if err != nil && d.New.Mode != 0 {
-		return &ObstructedError{Paths: []string{d.Path + "/"}}
+		return s.obstructed(d.Path + "/")
 	}
 	return nil
+}
+
+// obstructed says what is in the way while files are written.
+func (s *smudger) obstructed(by string) error {
+	if s.known != nil { // it was not there a moment ago
+		return &ChangedError{Paths: []string{by}, Begun: true}
+	}
+	return &ObstructedError{Paths: []string{by}}
 }
 
 // prune removes folders that have become empty, from dir upwards.
@@ -267,7 +196,7 @@ func (s *smudger) folder(dir string) error {
 		return nil
 	}
 	if obstacle := s.obstacleAt(dir); obstacle != "" {
-		return &ObstructedError{Paths: []string{obstacle}}
+		return s.obstructed(obstacle)
 	}
 	if err := s.dir.MkdirAll(dir, 0o777); err != nil {
 		return err

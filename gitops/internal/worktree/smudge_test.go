@@ -74,7 +74,7 @@ func TestCheckOutOverLosesNothing(t *testing.T) {
 	additions := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Old.Mode != 0 })
 	c.Remove("folder")
 	c.Write("file", "changed\n")
-	if _, err := c.work.CheckOutOver(t.Context(), ix, c.id("second^{tree}"), additions); !errors.As(err, new(*worktree.ObstructedError)) {
+	if _, err := c.work.CheckOutOver(t.Context(), ix, c.id("first^{tree}"), c.id("second^{tree}"), additions); !errors.As(err, new(*worktree.ChangedError)) {
 		t.Errorf("over a file in the place of a folder: %v", err)
 	}
 	gittest.Same(t, "file", "changed\n", c.Read("file"))
@@ -87,7 +87,7 @@ func TestCheckOutOverLosesNothing(t *testing.T) {
 	id := fresh.GitWith(nil, []byte("theirs\n"), "hash-object", "-w", "--stdin")
 	add := []objects.Difference{{Path: "new", New: objects.Entry{Mode: index.Regular, ID: fresh.id(id)}}}
 	var obstructed *worktree.ObstructedError
-	if _, err := fresh.work.CheckOutOver(t.Context(), fresh.index(), fresh.id(from), add); !errors.As(err, &obstructed) {
+	if _, err := fresh.work.CheckOutOver(t.Context(), fresh.index(), fresh.id(from), fresh.id(from), add); !errors.As(err, &obstructed) {
 		t.Errorf("over an untracked file: %v", err)
 	} else {
 		gittest.Same(t, "in the way", []string{"new"}, obstructed.Paths)
@@ -105,7 +105,7 @@ func TestCheckOutOverTouchesNothingWhereSomethingIsInTheWay(t *testing.T) {
 	id := c.id(c.GitWith(nil, []byte("theirs\n"), "hash-object", "-w", "--stdin"))
 	for place, obstacle := range map[string]string{"folder": "folder/mine", "mine/below/it": "mine"} {
 		add := []objects.Difference{{Path: "aaa", New: objects.Entry{Mode: index.Regular, ID: id}}, {Path: place, New: objects.Entry{Mode: index.Regular, ID: id}}}
-		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), add)
+		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("first^{tree}"), add)
 		if obstructed := (*worktree.ObstructedError)(nil); !errors.As(err, &obstructed) {
 			t.Errorf("%s: %v", place, err)
 		} else {

@@ -89,6 +89,17 @@ func (e *ObstructedError) Error() string {
 	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
 }
 
+// ChangedError names files that are not what a change goes from: somebody else has
+// written them.
+type ChangedError struct {
+	Paths []string
+	Begun bool // others of the change may have been written
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("files changed meanwhile (%s): look at them and try again", quoteList(e.Paths))
+}
+
 func quoteList(paths []string) string {
 	const shown = 5
 	quoted := make([]string, 0, shown)
