@@ -38,6 +38,12 @@ func TestSwitchOverABranchThatIsThere(t *testing.T) {
 			r.Git("commit", "-q", "--allow-empty", "-m", "x\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
 			r.Git("checkout", "-q", "main")
 		}, false},
+		"a commit of ours that somebody amended": {func(_ *testing.T, r repo) {
+			r.Git("checkout", "-q", "-b", "agent-ci/x")
+			base := r.Git("rev-parse", "HEAD")
+			r.Git("commit", "-q", "--allow-empty", "--date=2026-01-02T03:04:05Z", "-m", "x\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
+			r.Git("checkout", "-q", "main")
+		}, true},
 		"somebody's commit": {func(_ *testing.T, r repo) {
 			r.Git("checkout", "-q", "-b", "agent-ci/x")
 			r.Commit("by hand")
@@ -116,7 +122,9 @@ func TestTip(t *testing.T) {
 	r.Git("clone", "-q", "--bare", ".", "../bare.git")
 	want := &gitops.CommitInfo{
 		SHA: r.Git("rev-parse", "agent-ci/x"), Tree: gitops.Tree(r.Git("rev-parse", "agent-ci/x^{tree}")),
-		Parents: []string{base}, Message: "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: " + base + "\n", Author: "A <a@example.org>",
+		Parents: []string{base}, Message: "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: " + base + "\n",
+		Author: "A <a@example.org>", Committer: "A <a@example.org>",
+		Authored: date(t, r, "%aI"), Committed: date(t, r, "%cI"),
 	}
 	c := r.open("")
 	for name, read := range map[string]func(branch string) (*gitops.CommitInfo, error){
@@ -143,13 +151,27 @@ func TestTip(t *testing.T) {
 	}
 }
 
+func date(t *testing.T, r repo, format string) time.Time {
+	t.Helper()
+	when, err := time.Parse(time.RFC3339, r.Git("log", "-1", "--format="+format, "agent-ci/x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return when
+}
+
 func TestOurs(t *testing.T) {
 	const trailers = "x\n\nAgent-CI-Run: r\nAgent-CI-Base: abc\n"
+	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
 		info gitops.CommitInfo
 		want bool
 	}{
-		"ours":               {gitops.CommitInfo{Message: trailers, Parents: []string{"abc"}}, true},
+		"ours": {gitops.CommitInfo{Message: trailers, Parents: []string{"abc"}}, true},
+		"by two": {gitops.CommitInfo{
+			Message: trailers, Parents: []string{"abc"}, Author: "Ada <>", Committer: "GitHub <>", Authored: made, Committed: made.In(time.FixedZone("", 7200)),
+		}, true},
+		"amended":            {gitops.CommitInfo{Message: trailers, Parents: []string{"abc"}, Authored: made, Committed: made.Add(time.Second)}, false},
 		"another parent":     {gitops.CommitInfo{Message: trailers, Parents: []string{"def"}}, false},
 		"a merge":            {gitops.CommitInfo{Message: trailers, Parents: []string{"abc", "def"}}, false},
 		"a first commit":     {gitops.CommitInfo{Message: "x\n\nAgent-CI-Run: r\nAgent-CI-Base: \n"}, false},

@@ -102,7 +102,9 @@ type CommitInfo struct {
 	Tree    Tree
 	Parents []string
 	Message string
-	Author  string // "name <address>"
+
+	Author, Committer   string // "name <address>"
+	Authored, Committed time.Time
 }
 
 // The trailers by which a commit of a run is known: its run, and the commit
@@ -112,10 +114,24 @@ const (
 	TrailerBase = "Agent-CI-Base"
 )
 
-// Ours says that a run made the commit, on the base that it names: so nothing
-// of anybody else lies between the base and this tip.
+// Ours says that a run made the commit as it is, on the base that it names: so
+// nothing of anybody else lies between the base and this tip, or in it.
 func (i *CommitInfo) Ours() bool {
-	return i.Trailer(TrailerRun) != "" && len(i.Parents) == 1 && i.Trailer(TrailerBase) == i.Parents[0]
+	return i.Trailer(TrailerRun) != "" && len(i.Parents) == 1 && i.Trailer(TrailerBase) == i.Parents[0] && !i.Amended()
+}
+
+// Amended says that the commit was made again after it had been made: git commit
+// --amend keeps the author's date and takes a new one for the committer. A run, and a
+// forge that makes a commit for a run, write one date for both; who the two are may
+// differ all the same.
+func (i *CommitInfo) Amended() bool { return !i.Authored.Equal(i.Committed) }
+
+// By is who made the commit what it is.
+func (i *CommitInfo) By() string {
+	if i.Amended() {
+		return i.Committer
+	}
+	return i.Author
 }
 
 // Trailer returns the value of a trailer, "" when there is none. Trailers are
@@ -188,7 +204,8 @@ func readTip(ctx context.Context, l repository.Layout, store *objects.Store, bra
 func infoOf(c *object.Commit) *CommitInfo {
 	info := &CommitInfo{
 		SHA: c.Hash.String(), Tree: Tree(c.TreeHash.String()), Message: c.Message,
-		Author: c.Author.Name + " <" + c.Author.Email + ">",
+		Author: c.Author.Name + " <" + c.Author.Email + ">", Committer: c.Committer.Name + " <" + c.Committer.Email + ">",
+		Authored: c.Author.When, Committed: c.Committer.When,
 	}
 	for _, p := range c.ParentHashes {
 		info.Parents = append(info.Parents, p.String())

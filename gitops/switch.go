@@ -114,7 +114,7 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 	if err != nil || ancestor {
 		return err
 	}
-	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.Author}
+	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.By()}
 }
 
 // adopt copies the objects of a commit into the repository.

@@ -60,6 +60,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
 	"policy/sandbox":              nil,
+	"policy/sandbox/filter":       {"policy/sandbox/stage"},
 	"policy/secrets":              nil,
 	"gitops/forge":                nil,
 	"gitops/github":               {"gitops/forge", "gitops/internal"},

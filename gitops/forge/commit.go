@@ -1,5 +1,7 @@
 package forge
 
+import "time"
+
 // MaxBlob is the greatest content that a forge takes for a file, in bytes.
 const MaxBlob = 40 << 20
 
@@ -8,7 +10,9 @@ type Commit struct {
 	Tree    string
 	Parents []string
 	Message string
-	Author  string // name <mail>
+
+	Author, Committer   string // name <mail>
+	Authored, Committed time.Time
 }
 
 // SignedCommit is a commit that the server made.

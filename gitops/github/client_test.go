@@ -128,7 +128,8 @@ func TestBranch(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{
 		"GET /repos/o/r/git/ref/heads/agent-ci/x": answer(200, `{"ref": "refs/heads/agent-ci/x", "object": {"type": "commit", "sha": "c0"}}`),
 		"GET /repos/o/r/git/commits/c0": answer(200, `{"sha": "c0", "tree": {"sha": "t0"}, "parents": [{"sha": "p0"}],
-			"message": "m", "author": {"name": "A", "email": "a@example.com"}}`),
+			"message": "m", "author": {"name": "A", "email": "a@example.com", "date": "2026-01-02T03:04:05Z"},
+			"committer": {"name": "B", "email": "b@example.com", "date": "2026-01-02T03:04:06Z"}}`),
 		"GET /repos/o/empty/git/ref/heads/main":  answer(409, `{"message": "Git Repository is empty."}`),
 		"GET /repos/o/hidden/git/ref/heads/main": answer(401, `{"message": "Bad credentials"}`),
 	})
@@ -136,7 +137,10 @@ func TestBranch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &forge.Commit{SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>"}
+	want := &forge.Commit{
+		SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>", Committer: "B <b@example.com>",
+		Authored: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Committed: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commit (-want +got):\n%s", diff)
 	}

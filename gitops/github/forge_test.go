@@ -91,9 +91,11 @@ func TestForgeBranch(t *testing.T) {
 	server, repository, handle := newForge(t)
 	server.AddRepository("octo", "empty")
 	topic, err := handle.Branch(t.Context(), "feature/topic")
+	made := time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC)
 	want := &forge.Commit{
 		SHA: revision(t, repository, "feature/topic"), Tree: revision(t, repository, "feature/topic^{tree}"),
-		Parents: []string{revision(t, repository, "main")}, Message: "Go on", Author: "Tester <tester@example.invalid>",
+		Parents: []string{revision(t, repository, "main")}, Message: "Go on", Author: "Tester <tester@example.invalid>", Committer: "Tester <tester@example.invalid>",
+		Authored: made, Committed: made,
 	}
 	if diff := cmp.Diff(want, topic); err != nil || diff != "" {
 		t.Error(err, diff)

@@ -88,13 +88,18 @@ func noSuchRef(err error) bool {
 
 func commitFrom(commit *gh.Commit) *forge.Commit {
 	return &forge.Commit{
-		SHA:     commit.GetSHA(),
-		Tree:    commit.GetTree().GetSHA(),
-		Parents: names(commit.Parents, (*gh.Commit).GetSHA),
-		Message: commit.GetMessage(),
-		Author:  fmt.Sprintf("%s <%s>", commit.GetAuthor().GetName(), commit.GetAuthor().GetEmail()),
+		SHA:       commit.GetSHA(),
+		Tree:      commit.GetTree().GetSHA(),
+		Parents:   names(commit.Parents, (*gh.Commit).GetSHA),
+		Message:   commit.GetMessage(),
+		Author:    nameOf(commit.GetAuthor()),
+		Committer: nameOf(commit.GetCommitter()),
+		Authored:  commit.GetAuthor().GetDate().Time,
+		Committed: commit.GetCommitter().GetDate().Time,
 	}
 }
+
+func nameOf(a *gh.CommitAuthor) string { return fmt.Sprintf("%s <%s>", a.GetName(), a.GetEmail()) }
 
 var (
 	objectID     = lazily(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/filter"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -112,7 +113,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if slices.Contains(o.without, layerNamespaces) {
 		return &insideError{step: layerNamespaces, why: "left out"}
 	}
-	programs, err := filters(filterOptions{inet: o.Network != NetworkNone, namespaced: true, connect: true})
+	programs, err := filter.Programs(filter.Options{Inet: o.Network != NetworkNone, Namespaced: true, Connect: true})
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	if abi < leastLandlock {
 		return &insideError{step: layerLandlock, why: fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
 	}
-	programs, err := filters(filterOptions{inet: o.Network == NetworkFull, connect: o.Network == NetworkFull})
+	programs, err := filter.Programs(filter.Options{Inet: o.Network == NetworkFull, Connect: o.Network == NetworkFull})
 	if err != nil {
 		return err
 	}

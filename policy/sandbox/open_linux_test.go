@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/filter"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -512,7 +513,7 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
 		nothing := filepath.Join(t.TempDir(), "nothing")
 		put(t, nothing, "", 0o644)
-		programs, err := filters(filterOptions{namespaced: true, connect: true})
+		programs, err := filter.Programs(filter.Options{Namespaced: true, Connect: true})
 		if err != nil {
 			t.Fatal(err)
 		}

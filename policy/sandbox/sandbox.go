@@ -1,7 +1,8 @@
 // Package sandbox owns how a run's commands are started, confined and ended.
 // It knows argv, environment, layers of the kernel and process trees; which files
-// commands see and may write is package grants'. It knows nothing of tools, models
-// or rules about which command may run.
+// commands see and may write is package grants', which calls of the kernel they may
+// make package filter's. It knows nothing of tools, models or rules about which
+// command may run.
 //
 // Open finds out by trying what the kernel gives and confines the commands of a
 // run with it: namespaces, Landlock, seccomp; Level and Layers say how far it

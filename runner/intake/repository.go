@@ -61,7 +61,10 @@ func LookUpBranch(ctx context.Context, in forge.Repository, branch string) (*for
 
 // InfoOf is a commit of a forge as gitops tells of one.
 func InfoOf(c *forge.Commit) *gitops.CommitInfo {
-	return &gitops.CommitInfo{SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message, Author: c.Author}
+	return &gitops.CommitInfo{
+		SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message,
+		Author: c.Author, Committer: c.Committer, Authored: c.Authored, Committed: c.Committed,
+	}
 }
 
 // FindPullRequest is the pull request of a task's branch: the open one, which may

@@ -106,7 +106,7 @@ func (t *tip) lease() string {
 func foreignCommit(branch string, t *tip) error {
 	return outcome.Stopf(outcome.Conflict, "foreign_commit",
 		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
-		branch, gitops.Short(t.SHA), t.Author)
+		branch, gitops.Short(t.SHA), t.By())
 }
 
 // push takes a commit to its branch in another repository, over what stood there

@@ -2,8 +2,8 @@
 // commands: the early start of the process that holds a run's namespaces, the
 // mounts, the dropping of rights, Landlock, seccomp, and the supervisor that
 // starts commands on request. It is told everything by the process that started
-// it and decides nothing: which paths a run has is package grants', which filter
-// and which network package sandbox's.
+// it and decides nothing: which paths a run has is package grants', which calls
+// of the kernel package filter's, which network package sandbox's.
 //
 // Its init function takes over when the program was started under Name, before
 // the rest of the program is initialised, and never returns then. In a normal

@@ -1,4 +1,4 @@
-package sandbox
+package filter
 
 import (
 	"crypto/rand"
@@ -14,13 +14,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
-
-// filterOptions say what the filters leave open.
-type filterOptions struct {
-	inet       bool // internet sockets
-	namespaced bool // what the namespaces keep apart needs no refusal
-	connect    bool // sockets with names: the kernel asks nobody else where there are no namespaces
-}
 
 // Answers of a filter (seccomp(2)).
 const (
@@ -90,7 +83,7 @@ func isNot(arg, value uint32) condition {
 // argumentRules are what depends on arguments. The library's conditions look
 // at 64 bits of each, which a caller gets around by setting upper bits that
 // the kernel drops.
-func argumentRules(o filterOptions) []rule {
+func argumentRules(o Options) []rule {
 	var rules []rule
 	add := func(answer uint32, call string, conditions ...condition) {
 		rules = append(rules, rule{call, conditions, answer})
@@ -109,7 +102,7 @@ func argumentRules(o filterOptions) []rule {
 	add(notAllowed, "creat", has(1, setid))
 	add(notAllowed, "mknod", has(1, setid))
 	add(notAllowed, "mknodat", has(2, setid))
-	if !o.connect {
+	if !o.Connect {
 		// A datagram can name its receiver. Bit 1 is in SOCK_DGRAM and SOCK_RAW,
 		// which is the same here, and in no other type that AF_UNIX has.
 		add(notAllowed, "socket", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
@@ -120,14 +113,14 @@ func argumentRules(o filterOptions) []rule {
 	}
 	add(allow, "socket", is(0, unix.AF_UNIX))
 	add(allow, "socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE))
-	if o.inet {
+	if o.Inet {
 		add(allow, "socket", is(0, unix.AF_INET))
 		add(allow, "socket", is(0, unix.AF_INET6))
 	}
 	add(notAllowed, "socket")
 	add(allow, "socketpair", is(0, unix.AF_UNIX))
 	add(notAllowed, "socketpair")
-	if o.namespaced {
+	if o.Namespaced {
 		add(notAllowed, "prlimit64", is(0, 1)) // the supervisor, by whose limits later commands start
 	} else {
 		add(notAllowed, "prlimit64", isNot(0, 0))
@@ -135,15 +128,15 @@ func argumentRules(o filterOptions) []rule {
 	return rules
 }
 
-// filters are the programs for the kernel. All of them are asked for each
+// Programs are the filters for the kernel. All of them are asked for each
 // system call, and the strictest answer counts.
-func filters(o filterOptions) (stage.Filters, error) {
+func Programs(o Options) (stage.Filters, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return stage.Filters{}, fmt.Errorf("find the system calls of this processor: %w", err)
 	}
 	all, pass := []stage.Filter{}, newPass()
-	for _, make := range []func(*arch.Info, filterOptions) ([]bpf.Instruction, error){
+	for _, make := range []func(*arch.Info, Options) ([]bpf.Instruction, error){
 		architectureFilter, namesFilter, argumentsFilter, setidFilter(askFor, &pass), setidFilter(notAllowed, nil),
 	} {
 		program, err := make(info, o)
@@ -177,7 +170,7 @@ func pack(program []bpf.RawInstruction) stage.Filter {
 
 // architectureFilter kills who calls by another architecture's numbers, and
 // doesn't know calls that are newer than the table.
-func architectureFilter(info *arch.Info, _ filterOptions) ([]bpf.Instruction, error) {
+func architectureFilter(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 	newest := uint32(slices.Max(slices.Collect(maps.Values(info.SyscallNames))))
 	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archOffset, Size: 4},
@@ -192,9 +185,9 @@ func architectureFilter(info *arch.Info, _ filterOptions) ([]bpf.Instruction, er
 	}, nil
 }
 
-func namesFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
+func namesFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
 	no := refused
-	if !o.namespaced {
+	if !o.Namespaced {
 		no = slices.Concat(refused, sharedIPC)
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
@@ -211,8 +204,8 @@ func namesFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
 // setidFilter gives an answer to calls that set the bits set-user-ID or
 // set-group-ID on what is there already, which may be a folder. A pass lets
 // through.
-func setidFilter(answer uint32, pass *[2]uint32) func(*arch.Info, filterOptions) ([]bpf.Instruction, error) {
-	return func(info *arch.Info, _ filterOptions) ([]bpf.Instruction, error) {
+func setidFilter(answer uint32, pass *[2]uint32) func(*arch.Info, Options) ([]bpf.Instruction, error) {
+	return func(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 		var rules []rule
 		if pass != nil {
 			rules = append(rules, rule{"fchmodat", []condition{is(4, pass[0]), is(5, pass[1])}, allow})
@@ -231,7 +224,7 @@ func existing(info *arch.Info, names []string) []string {
 	})
 }
 
-func argumentsFilter(info *arch.Info, o filterOptions) ([]bpf.Instruction, error) {
+func argumentsFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
 	return assemble(info, argumentRules(o)), nil
 }
 
