@@ -39,7 +39,7 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 		defer context.AfterFunc(in.hurry, cancel)()
 	}
 	note := in.salvage(late, so, stop)
-	stop = so.keptOut(late, stop)
+	stop = so.keptOut(ctx, stop)
 	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
 	in.concludeProgress(late, so, stop)
 	result := so.result(in.rec, stop, err)
@@ -127,11 +127,11 @@ func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.St
 			return so.change, err
 		},
 	})
-	if note != "" || p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
+	if p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
 		return note // the message tells where the commit is already
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
-	return p.Sentence(so.workspace.Name())
+	return strings.TrimSpace(p.Sentence(so.workspace.Name()) + " " + note)
 }
 
 // keptOut is the end of a run whose change was to stay in the checkout and could not be

@@ -33,6 +33,7 @@ const (
 	OutputsFolder   = "outputs"
 	PatchesFolder   = "changes"
 	CheckoutFolder  = "checkout"
+	LeftoverFolder  = "leftover"     // what no change can have, out of an overlay
 	StateFolder     = "state"        // working files, gone after the run
 	PublishFile     = "publish.json" // the result of publishing a bundle
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -150,6 +151,7 @@ func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.B
 type landing struct {
 	Branch string       `json:"branch,omitempty"` // that the checkout is put on; empty: it stays where it stands
 	Commit string       `json:"commit,omitempty"` // of the branch
+	Tree   string       `json:"tree"`             // of the change
 	Files  []landedFile `json:"files"`
 }
 
@@ -176,6 +178,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if err := w.giveWay(ctx, change); err != nil {
 		return err
 	}
+	l.Tree = string(change.Tree)
 	for _, file := range change.Files {
 		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID})
 	}
@@ -230,6 +233,9 @@ func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 		return CannotResume("its change was being put into the checkout when it was killed, and the index there can't be locked: %v", err)
 	}
 	defer func() { err = errors.Join(err, w.checkout.Release()) }()
+	if _, err := w.ReadWork(ctx, w.rec.Directory, &transcript.Change{TreeSHA: l.Tree}); err != nil {
+		return err
+	}
 	if err := w.unchangedBeside(ctx, l); err != nil {
 		return err
 	}

@@ -2,9 +2,14 @@ package workspace
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // What can't be put into the checkout to its end is taken out again, and nothing of what
@@ -39,5 +44,75 @@ func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
 	}
 	if got := repo.Git("status", "--porcelain"); got != " M src/main.go\n?? mine\n?? saved" || w.rec.Has(landingFile) {
 		t.Errorf("git tells %q", got)
+	}
+}
+
+// killedLanding is a run that was killed while its change came into the checkout: after
+// its files, and after the branch, too, where it was switched.
+func killedLanding(t *testing.T, switched bool) cut {
+	t.Helper()
+	c := cutShort(t)
+	c.repo.Git("checkout", "--", "README")
+	w := opened(t, c.repo.Dir)
+	w.rec = c.Record
+	ok(t, w.TakeSnapshot(t.Context()))
+	w.UseOverlay(new(Overlay))
+	change := must(w.ReadWork(t.Context(), c.Directory, c.change))(t)
+	by := gitops.Signature{Name: "a", Email: "a@example.com", When: time.Now()}
+	commit := must(w.checkout.WriteCommit(t.Context(), change, gitops.CommitOptions{Message: "worked", Author: by, Committer: by}))(t)
+	ok(t, w.land(t.Context(), landing{Branch: "task", Commit: commit}, change, func() error {
+		if switched {
+			return w.checkout.Switch(t.Context(), "task", commit, change)
+		}
+		return w.checkout.LayOver(t.Context(), change)
+	}))
+	c.repo.Write(".git/index.lock", w.holdMark())
+	ok(t, w.Close())
+	c.earlier.InOverlay, c.earlier.HasOverlay = true, true
+	return c
+}
+
+func TestALandingThatWasBrokenOffIsTakenBack(t *testing.T) {
+	unlocked := func(do ...func(gittest.Repo)) func(gittest.Repo) {
+		return all(append([]func(gittest.Repo){func(r gittest.Repo) { r.Remove(".git/index.lock") }}, do...)...)
+	}
+	for name, test := range map[string]struct {
+		others func(gittest.Repo)
+		why    string // that it is not taken back
+	}{
+		"nothing":             {func(gittest.Repo) {}, ""},
+		"a lock less":         {unlocked(), ""},
+		"another file":        {func(r gittest.Repo) { r.Write("src/main.go", "theirs\n") }, "others changed src/main.go there"},
+		"a file of it":        {func(r gittest.Repo) { r.Write("README", "theirs\n") }, "others changed README there"},
+		"an untracked file":   {func(r gittest.Repo) { r.Write("theirs", "") }, "others changed theirs there"},
+		"a commit":            {unlocked(git("commit", "--quiet", "--allow-empty", "-m", "theirs")), "others committed, staged or switched"},
+		"something staged":    {unlocked(git("update-index", "--chmod=+x", "src/main.go")), "others committed, staged or switched"},
+		"another branch":      {unlocked(git("checkout", "--quiet", "-b", "theirs")), "others committed, staged or switched"},
+		"another git at work": {func(r gittest.Repo) { r.Write(".git/index.lock", "") }, "the index there can't be locked"},
+	} {
+		for _, switched := range []bool{false, true} {
+			t.Run(strings.Join([]string{name, map[bool]string{true: "switched"}[switched]}, " "), func(t *testing.T) {
+				t.Parallel()
+				c := killedLanding(t, switched)
+				test.others(c.repo)
+				before := c.repo.Files()
+				_, _, err := c.goOn(t, "")
+				if test.why != "" {
+					wantStop(t, err, "not_resumable", test.why)
+					if diff := cmp.Diff(before, c.repo.Files()); diff != "" {
+						t.Errorf("what others have (-was +is):\n%s", diff)
+					}
+					return
+				}
+				ok(t, err)
+				before["README"] = "one\ntwo\n"
+				if diff := cmp.Diff(before, c.repo.Files()); diff != "" {
+					t.Errorf("the checkout (-want +got):\n%s", diff)
+				}
+				if got := c.repo.Git("status", "--porcelain", "--branch"); got != "## main\n?? mine" || c.Has(landingFile) {
+					t.Errorf("git tells %q", got)
+				}
+			})
+		}
 	}
 }

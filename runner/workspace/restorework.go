@@ -128,7 +128,10 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 		return found, CheckoutFailure(err)
 	}
 	if earlier.InOverlay && !earlier.Ended {
-		return found, errors.Join(w.takeBackLanding(ctx), w.unchangedBelow(ctx))
+		if err := w.takeBackLanding(ctx); err != nil {
+			return found, err
+		}
+		return found, w.unchangedBelow(ctx)
 	}
 	return w.UndoPatch(ctx, earlier.Path)
 }

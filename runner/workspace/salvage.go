@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,7 +57,7 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	case w.moving:
 		return w.moveOut(ctx)
 	case e.Published:
-		return ""
+		return w.keepLeftover(e.Change)
 	case !w.Worked():
 		return w.giveBack(ctx)
 	}
@@ -72,10 +74,19 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	case err != nil:
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, w.root)
 		return "The checkout was left as the agent left it."
+	}
+	return strings.TrimSpace(w.leave(ctx, e, change) + " " + w.keepLeftover(change))
+}
+
+// leave puts a change that is kept where it belongs, and the checkout in order.
+func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
+	switch {
 	case change.Empty():
 		return w.giveBack(ctx)
 	case e.Stays && w.overlay != nil:
-		w.PutIntoCheckout(ctx, change)
+		if w.PutIntoCheckout(ctx, change); !w.landed && w.keptOut == nil {
+			w.keptOut = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
+		}
 		if w.keptOut != nil {
 			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 		}
@@ -183,15 +194,56 @@ func (w *Workspace) leftBehind(change *gitops.ChangeSet) string {
 	return LeftBehind(change)
 }
 
-// LeftBehind names what the run made that is no part of the change and so stays in
-// the checkout, for the end of a sentence.
-func LeftBehind(change *gitops.ChangeSet) string {
-	var left []string
+// leftovers are what the run made that is no part of the change.
+func leftovers(change *gitops.ChangeSet) (left []string) {
 	for _, p := range change.Problems {
 		if !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == p.Path }) {
 			left = append(left, p.Path)
 		}
 	}
+	return left
+}
+
+// keepLeftover moves what the run made in its overlay, and what is no part of the change,
+// to a folder of its own, since the overlay goes. It says where that is.
+func (w *Workspace) keepLeftover(change *gitops.ChangeSet) string {
+	if w.overlay == nil || change == nil || w.left {
+		return ""
+	}
+	left := leftovers(change)
+	if len(left) == 0 {
+		return ""
+	}
+	for _, path := range left {
+		if err := w.moveLeftover(path); err != nil {
+			w.left = true
+			w.rec.Warn("leftover_not_moved", "What cannot be part of a change could not be moved out of the overlay (%v); it lies in %s.", err, w.overlay.Folder)
+			return ""
+		}
+	}
+	return fmt.Sprintf("What cannot be part of a change (%s) is in %s.", markdown.SomeFiles(left), w.rec.Join(record.LeftoverFolder))
+}
+
+func (w *Workspace) moveLeftover(path string) error {
+	upper, err := filepath.Rel(w.rec.Path(), w.overlay.Folder)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(record.LeftoverFolder, filepath.FromSlash(path))
+	if err := w.rec.Root().MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	err = w.rec.Root().Rename(filepath.Join(upper, filepath.FromSlash(path)), to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was there before the run
+	}
+	return err
+}
+
+// LeftBehind names what the run made that is no part of the change and so stays in
+// the checkout, for the end of a sentence.
+func LeftBehind(change *gitops.ChangeSet) string {
+	left := leftovers(change)
 	if len(left) == 0 {
 		return ""
 	}

@@ -133,3 +133,37 @@ func TestUnwritableNamesTheFolder(t *testing.T) {
 		t.Errorf("%s: %v", path, err)
 	}
 }
+
+func TestHoldIndexKeepsGitOut(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r.Dir, "")
+	add := func() error {
+		r.Write("README", "changed\n")
+		return r.TryGit("add", "README")
+	}
+	ix, err := c.Index(t.Context())
+	if err = errors.Join(err, c.HoldIndex(t.Context(), "mine\n")); err != nil {
+		t.Fatal(err)
+	}
+	if add() == nil {
+		t.Error("git writes the index")
+	}
+	if err := errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")); err != nil {
+		t.Errorf("who holds the index: %v", err)
+	}
+	later := open(t, r.Dir, "")
+	if !later.Held("mine\n") || later.Held("another's\n") {
+		t.Error("the lock does not tell whose it is")
+	}
+	if err := later.HoldIndex(t.Context(), "another's\n"); !inUse(err) {
+		t.Errorf("a second one: %v", err)
+	}
+	if err := errors.Join(later.ReleaseIndex(), c.ReleaseIndex()); err != nil || add() != nil {
+		t.Errorf("released: %v", err)
+	}
+	r.Write(".git/index.lock", "")
+	if err := c.ReleaseIndex(); err != nil || c.Idle() == nil {
+		t.Errorf("the lock of another is removed: %v", err)
+	}
+}

@@ -115,6 +115,40 @@ func TestCheckOutOverTouchesNothingWhereSomethingIsInTheWay(t *testing.T) {
 	}
 }
 
+// What somebody writes before a file is replaced, or while others are, is kept.
+func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
+	c := open(t, history(t), "")
+	c.Git("checkout", "-q", "first")
+	changes := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Path != "README" && d.Path != "gone" })
+	c.Write("gone", "mine\n")
+	before := c.Files()
+	var changed *worktree.ChangedError
+	if _, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), changes); !errors.As(err, &changed) || changed.Begun {
+		t.Errorf("a file that was written before: %v", err)
+	}
+	gittest.Same(t, "files", before, c.Files())
+
+	stats := map[string]index.Stat{}
+	for _, path := range []string{"README", "gone"} {
+		info, err := os.Lstat(c.Path(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats[path] = index.StatOf(info)
+	}
+	c.Write("README", "mine, too\n")
+	err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
+	if changed = nil; !errors.As(err, &changed) || !changed.Begun {
+		t.Errorf("a file that was written meanwhile: %v", err)
+	} else {
+		gittest.Same(t, "changed", []string{"README"}, changed.Paths)
+	}
+	gittest.Same(t, "README", "mine, too\n", c.Read("README"))
+	if _, err := os.Lstat(c.Path(".git/agent-ci-aside")); err == nil {
+		t.Error("it lies aside still")
+	}
+}
+
 // Nothing is written or removed through a link in the place of a folder.
 func TestCheckOutGoesThroughNoLink(t *testing.T) {
 	aside := gittest.New(t)
