@@ -140,6 +140,9 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[
 			continue
 		}
 		later, err := s.one(ctx, d)
+		if errors.Is(err, fs.ErrExist) {
+			err = s.obstructed(d.Path)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("write %q: %w", d.Path, err)
 		}
