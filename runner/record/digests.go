@@ -20,7 +20,7 @@ import (
 
 // notDigested is what of a run directory the last event does not tell the digest of:
 // what is written after it, what can be made again, and what is no record.
-var notDigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder}
+var notDigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
 
 // mostDigested is how many files the last event tells of at most.
 const mostDigested = 100_000
