@@ -97,7 +97,24 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 		}
 	}
 	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash, index: snap.index}
-	return snap, nil
+	if c.moved {
+		err = c.resumeOnBase(ctx)
+	}
+	return snap, err
+}
+
+// resumeOnBase counts what stands on the base as put there, and makes the index that the
+// checkout goes back to.
+func (c *Checkout) resumeOnBase(ctx context.Context) error {
+	now, err := c.readPosition(ctx)
+	if err == nil {
+		c.start.index, err = c.indexWith(ctx, c.start.tree)
+	}
+	if err != nil {
+		return fmt.Errorf("go on with the checkout: %w", err)
+	}
+	c.onBase = &now
+	return nil
 }
 
 // identity tells one folder from all others on this machine.

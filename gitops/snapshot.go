@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
@@ -93,12 +95,17 @@ func (c *Checkout) clock() (time.Time, error) {
 // baseIndex is the index of the checkout, made to hold the base tree and
 // nothing else: what is staged besides is a modification of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
+	return c.indexWith(ctx, c.base.Tree.hash())
+}
+
+// indexWith is the index of the checkout, made to hold a tree and nothing else.
+func (c *Checkout) indexWith(ctx context.Context, tree plumbing.Hash) (*index.File, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var changes []objects.Difference
-	err = c.work.CompareIndex(ctx, ix, c.base.Tree.hash(), func(path string, e objects.Entry) {
+	err = c.work.CompareIndex(ctx, ix, tree, func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
 	if err != nil || len(changes) == 0 {
