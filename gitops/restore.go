@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
@@ -71,7 +73,13 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	if err := c.mayGoBack(ctx, home); err != nil {
 		return err
 	}
-	moved, err := c.work.CheckOut(ctx, c.start.tree, home)
+	checkOut := c.work.CheckOut
+	if !c.exposed && c.onBase != nil { // what others made since is not tracked
+		checkOut = func(ctx context.Context, tree plumbing.Hash, home []objects.Difference) (map[string]index.Stat, error) {
+			return c.work.CheckOutOver(ctx, c.onBase.index, tree, home)
+		}
+	}
+	moved, err := checkOut(ctx, c.start.tree, home)
 	if err != nil {
 		return err
 	}
