@@ -25,6 +25,7 @@ func salvageOf(t *testing.T, level sandbox.Level, do func(gittest.Repo), e Endin
 	repo.Commit("main")
 	w = opened(t, repo.Dir)
 	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
+	ok(t, w.WorkThere())
 	ok(t, w.MarkGit(t.Context(), level))
 	if do != nil {
 		ok(t, w.TakeSnapshot(t.Context()))
