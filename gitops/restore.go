@@ -106,7 +106,7 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	if err := c.mayGoBack(ctx, home); err != nil {
 		return err
 	}
-	moved, err := c.work.CheckOut(ctx, c.start.tree, home)
+	moved, err := c.checkOutHome(ctx, home)
 	if err != nil {
 		return err
 	}
@@ -126,6 +126,13 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) erro
 	_, err = c.UseBase(BaseSpec{})
 	c.moved, c.onBase = false, nil
 	return err
+}
+
+func (c *Checkout) checkOutHome(ctx context.Context, home []objects.Difference) (map[string]index.Stat, error) {
+	if c.exposed || c.onBase == nil {
+		return c.work.CheckOut(ctx, c.start.tree, home)
+	}
+	return c.work.CheckOutOver(ctx, c.onBase.index, c.base.Tree.hash(), c.start.tree, home)
 }
 
 // mayGoBack makes sure that going back from the base takes nothing with it of what others

@@ -38,7 +38,7 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 		return fmt.Errorf("move branch %s: %w", branch, err)
 	}
 	if branch == c.start.branch || head == "ref: refs/heads/"+branch {
-		return c.repo.InUse()
+		return &InUseError{Root: c.Root(), Remedy: branch + " is checked out there, which is to move; switch to another branch"}
 	}
 	id := plumbing.NewHash(sha)
 	if err := c.bring(ctx, branch, id, cs); err != nil {

@@ -337,7 +337,7 @@ func cannotSwitch(branch string, err error) error {
 	switch {
 	case errors.As(err, &foreign):
 		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", outcome.Sentence(err.Error())).Because(err)
-	case errors.As(err, new(*gitops.ObstructedError)):
+	case errors.As(err, new(*gitops.InUseError)), errors.As(err, new(*gitops.ObstructedError)):
 		return CheckoutFailure(err)
 	case err != nil:
 		return fmt.Errorf("switch the checkout to %s: %w", branch, err)

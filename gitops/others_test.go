@@ -1,0 +1,125 @@
+package gitops_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+// The branch that is checked out at the time does not move under those who have it, no
+// matter which was when the checkout was opened.
+func TestMoveBranchLeavesTheOneThatIsCheckedOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		others func(r repo)
+		moves  bool
+	}{
+		"nobody does anything":        {func(repo) {}, true},
+		"others are on a branch":      {func(r repo) { r.Git("checkout", "-q", "-b", "agent-ci/xy") }, true},
+		"others are on no branch":     {func(r repo) { r.Git("checkout", "-q", "--detach", "agent-ci/x") }, true},
+		"others are on the branch":    {func(r repo) { r.Git("checkout", "-q", "agent-ci/x") }, false},
+		"others renamed theirs to it": {func(r repo) { r.Git("branch", "-q", "-M", "agent-ci/x") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.Seed()
+			r.Git("branch", "agent-ci/x")
+			above := besideOthers(t, r)
+			snap := snapshot(t, above)
+			r.Write("new", "n\n")
+			cs := changes(t, above, snap)
+			id := commit(t, above, cs)
+			r.Remove("new")
+			c.others(r)
+			before, files := r.Git("rev-parse", "agent-ci/x"), r.Files()
+			head := r.Read(".git/HEAD")
+			err := above.MoveBranch(t.Context(), "agent-ci/x", id, cs)
+			if used := errors.As(err, new(*gitops.InUseError)); used == c.moves || c.moves && err != nil {
+				t.Errorf("got %v", err)
+			}
+			after := r.Git("rev-parse", "agent-ci/x")
+			if c.moves != (after == id) || !c.moves && after != before {
+				t.Errorf("the branch is on %s, was on %s, want %s: %v", after, before, id, c.moves)
+			}
+			gittest.Same(t, "HEAD", head, r.Read(".git/HEAD"))
+			gittest.Same(t, "work tree", files, r.Files())
+		})
+	}
+}
+
+// Going back from the base goes over nothing of others, and does nothing by halves.
+func TestRestoreFromABaseGoesOverNothingOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		others func(r repo)
+		back   bool
+	}{
+		"nothing":                         {func(repo) {}, true},
+		"a file that is alike on both":    {func(r repo) { r.Write("src/main.go", "theirs\n") }, true},
+		"something new":                   {func(r repo) { r.Write("fresh", "theirs\n") }, true},
+		"a file that differs":             {func(r repo) { r.Write("README", "theirs\n") }, false},
+		"a file that goes":                {func(r repo) { r.Write("only/older", "theirs\n") }, false},
+		"a file that is gone":             {func(r repo) { r.Remove("README") }, false},
+		"something new where a file goes": {func(r repo) { r.Write("gone", "theirs\n") }, false},
+		"a folder where a file goes":      {func(r repo) { r.Write("gone/there", "theirs\n") }, false},
+		"something staged":                {func(r repo) { r.Write("src/main.go", "theirs\n"); r.Git("add", "src/main.go") }, false},
+		"a commit":                        {func(r repo) { r.Git("commit", "-q", "--allow-empty", "-m", "theirs") }, false},
+		"another branch":                  {func(r repo) { r.Git("checkout", "-q", "-b", "theirs") }, false},
+		"the branch that was left":        {func(r repo) { r.Git("checkout", "-q", "main") }, false},
+	} {
+		for _, way := range []string{"at once", "resumed"} {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				r := twoBranches(t)
+				opened := besideOthers(t, r)
+				if _, err := opened.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
+					t.Fatal(err)
+				}
+				if way == "resumed" {
+					opened = resumed(t, r, opened)
+				}
+				c.others(r)
+				want, head, status := r.Files(), r.Read(".git/HEAD"), r.status()
+				if err := opened.Restore(t.Context(), nil); (err == nil) != c.back {
+					t.Errorf("got %v", err)
+				}
+				if c.back {
+					want["README"], want["gone"], head = "one\ntwo\n", "to be deleted\n", "ref: refs/heads/main\n"
+					delete(want, "only/older")
+				}
+				gittest.Same(t, "work tree", want, r.Files())
+				gittest.Same(t, "HEAD", head, r.Read(".git/HEAD"))
+				gittest.Same(t, "status", status, r.status())
+			})
+		}
+	}
+}
+
+// besideOthers opens a checkout that commands of the run leave to others.
+func besideOthers(t *testing.T, r repo) *gitops.Checkout {
+	t.Helper()
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// resumed goes on with a checkout as another process does when the one that had it died.
+func resumed(t *testing.T, r repo, c *gitops.Checkout) *gitops.Checkout {
+	t.Helper()
+	mark, err := c.Mark(snapshot(t, c))
+	if err == nil {
+		err = c.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := besideOthers(t, r)
+	if _, err := next.Resume(t.Context(), mark); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
