@@ -57,6 +57,9 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	case w.moving:
 		return w.moveOut(ctx)
 	case e.Published:
+		if w.stays {
+			w.giveBack(ctx)
+		}
 		return w.keepLeftover(e.Change)
 	case !w.Worked():
 		return w.giveBack(ctx)
@@ -88,7 +91,7 @@ func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSe
 			w.keptOut = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
 		}
 		if w.keptOut != nil {
-			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile)) + w.giveBack(ctx)
 		}
 		return w.settle(ctx, e.Changed)
 	case e.Stays:
@@ -151,7 +154,7 @@ func keptOut(err error) error {
 // it is.
 func (w *Workspace) KeptOut() error { return w.keptOut }
 
-// giveBack undoes a switch to the base commit when nothing was committed.
+// giveBack undoes a switch to the base commit when nothing was committed there.
 func (w *Workspace) giveBack(ctx context.Context) string {
 	if err := w.checkout.Restore(ctx, nil); err != nil {
 		w.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
@@ -311,6 +314,7 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	}
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
 	if aside = w.aside(branch, err); aside != "" {
+		w.stays = true
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
 	return aside, cannotSwitch(branch, err)

@@ -37,6 +37,7 @@ type Workspace struct {
 	overlay *Overlay // nil where commands work in the checkout itself
 	left    bool     // it alone has the work
 	keptOut error    // what KeptOut says
+	stays   bool     // the checkout is not on the branch that was published
 	warned  bool     // of what others changed in the checkout
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
