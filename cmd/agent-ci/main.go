@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -21,10 +20,6 @@ import (
 
 // version is set by the build (-X main.version).
 var version = "unknown"
-
-// gcPercent is lower than Go's own 100: a run mostly waits for a model or a
-// command, so its memory counts more than its processor time.
-const gcPercent = 15
 
 func main() {
 	start := dispatch
@@ -119,7 +114,7 @@ func dispatch(ctx context.Context, p process, args []string) int {
 		return unknownCommand(p, name)
 	}
 	if all[known].waits && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		collectEarly()
 	}
 	return all[known].run(ctx, p, rest)
 }

@@ -38,6 +38,7 @@ type Conversation struct {
 
 	state
 	last     model.Settings // of the last request
+	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
 	settled  int64          // tokens after the last compaction
 	told     []string       // budgets that the model knows to be nearly used up

@@ -20,7 +20,7 @@ import (
 // recordRequest writes what is new in a request, which it encodes. The settings stand
 // in the first and wherever they differ.
 func (c *Conversation) recordRequest(r *model.Request) (err error) {
-	if r.Encoded, err = model.BodyFor(c.Model, *r); err != nil {
+	if r.Encoded, err = c.bodies.For(c.Model, *r); err != nil {
 		return err
 	}
 	digest := sha256.Sum256(r.Encoded)

@@ -34,6 +34,7 @@ type sighting struct {
 	Status int           `json:"status"`
 
 	server    time.Duration // of Wall, spent in the scripted server
+	asking    time.Duration // from the first request to the last answer
 	committed time.Duration // from the last answer to the end of the run
 	requests  []modeltest.Request
 }
@@ -41,6 +42,7 @@ type sighting struct {
 func (s sighting) total() time.Duration  { return s.Wall }
 func (s sighting) served() time.Duration { return s.server }
 
+func (s sighting) askedFor() time.Duration    { return s.asking }
 func (s sighting) committedIn() time.Duration { return s.committed }
 
 // underway is a run that goes on.
@@ -95,7 +97,7 @@ func (u *underway) end(b *testing.B) sighting {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}
 	seen.server = time.Duration(u.spent.Load())
-	seen.committed = afterLastAnswer(b, filepath.Join(u.out, "transcript.jsonl"))
+	seen.asking, seen.committed = aroundLastAnswer(b, filepath.Join(u.out, "transcript.jsonl"))
 	seen.requests = u.server.Requests()
 	return seen
 }
@@ -168,15 +170,16 @@ func peak(state *os.ProcessState) int64 {
 	return usage.Maxrss << 10
 }
 
-// afterLastAnswer is the time from the model's last answer to the end of a run.
-func afterLastAnswer(b *testing.B, transcript string) time.Duration {
+// aroundLastAnswer is the time from the first request to the model's last answer, and
+// from that to the end of a run.
+func aroundLastAnswer(b *testing.B, transcript string) (until, after time.Duration) {
 	b.Helper()
 	file, err := os.Open(transcript)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer file.Close()
-	var answered, ended time.Time
+	var asked, answered, ended time.Time
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -187,13 +190,16 @@ func afterLastAnswer(b *testing.B, transcript string) time.Duration {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			b.Fatal(err)
 		}
-		if event.Type == "model.response" {
+		switch {
+		case event.Type == "model.response":
 			answered = event.Time
+		case event.Type == "model.request" && asked.IsZero():
+			asked = event.Time
 		}
 		ended = event.Time
 	}
 	if err := lines.Err(); err != nil || answered.IsZero() {
 		b.Fatalf("no answer in %s: %v", transcript, err)
 	}
-	return ended.Sub(answered)
+	return answered.Sub(asked), ended.Sub(answered)
 }

@@ -14,7 +14,7 @@ import (
 func TestEnvelopeIsTheEvent(t *testing.T) {
 	for text := range strings.Lines(transcripttest.Recorded(t, transcripttest.Greeting())) {
 		got, ok := transcript.Envelope(strings.TrimSuffix(text, "\n"))
-		for want, err := range transcript.Read(strings.NewReader(text)) {
+		for want, err := range transcript.Read(strings.NewReader(" " + text)) {
 			if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
 				t.Errorf("%v %t %s", err, ok, diff)
 			}
@@ -70,9 +70,13 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// sameAsJSON folds a line as it is, and in a form that only encoding/json reads.
+// sameAsJSON reads and folds a line as it is, and in a form that only encoding/json
+// reads.
 func sameAsJSON(t *testing.T, text string) {
 	t.Helper()
+	if diff := cmp.Diff(events(" "+text+"\n"), events(text+"\n")); diff != "" {
+		t.Errorf("%s\n%s", text, diff)
+	}
 	got, gotErr := transcript.Project(strings.NewReader(text+"\n"), excerpts)
 	want, wantErr := transcript.Project(strings.NewReader(" "+text+"\n"), excerpts)
 	if (gotErr == nil) != (wantErr == nil) {
@@ -85,6 +89,18 @@ func sameAsJSON(t *testing.T, text string) {
 	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
 		t.Errorf("%s\n%s", text, diff)
 	}
+}
+
+// events are those of a log, and the errors between them.
+func events(log string) (all []any) {
+	for e, err := range transcript.Read(strings.NewReader(log)) {
+		if err != nil {
+			all = append(all, err.Error())
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 func asJSON(t *testing.T, v *transcript.View) string {

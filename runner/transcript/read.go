@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,10 @@ type line struct {
 }
 
 func (l line) event() (Event, error) {
+	if e, ok := l.envelope(); ok && json.Valid(e.Data) {
+		e.Data = bytes.Clone(bytes.TrimSpace(e.Data))
+		return e, nil
+	}
 	var e Event
 	if err := json.Unmarshal(l.text, &e); err != nil {
 		return Event{}, notEvent(l.number, err)

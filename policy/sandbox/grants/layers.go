@@ -14,8 +14,16 @@ import (
 // layers look for files as commands see them in a workspace in an overlay, mounted or
 // not; the zero value looks for them on disk.
 type layers struct {
-	workspace string   // without links
-	changes   []string // folders that overlayfs keeps changes in, the latest first
+	workspace string          // without links
+	changes   []string        // folders that overlayfs keeps changes in, the latest first
+	seen      map[string]bool // folders that are no links; nil where each is looked at anew
+}
+
+// atOnce looks for many files at one time: what was once found to be a folder is taken
+// for one.
+func (l layers) atOnce() layers {
+	l.seen = map[string]bool{}
+	return l
 }
 
 // errUnchanged says that a layer has nothing to say of a path: the next one counts.
@@ -29,7 +37,7 @@ func (f Folders) layers() layers {
 	if f.Overlay == "" || err != nil {
 		return layers{}
 	}
-	l := layers{workspace, []string{Upper(f.Overlay)}}
+	l := layers{workspace: workspace, changes: []string{Upper(f.Overlay)}}
 	for _, frozen := range f.Frozen {
 		l.changes = append(l.changes, Upper(frozen))
 	}
@@ -84,6 +92,9 @@ func isWhiteout(info fs.FileInfo) bool {
 // follow is a path without links.
 func (l layers) follow(path string) (real string, err error) {
 	if l.changes == nil {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // as most: no folder on the way needs a look
+			return "", err
+		}
 		return filepath.EvalSymlinks(path)
 	}
 	real, rest := "/", path
@@ -91,12 +102,18 @@ func (l layers) follow(path string) (real string, err error) {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(real, name)
+		if l.seen[next] {
+			real = next
+			continue
+		}
 		info, at, err := l.lstat(next)
 		if err != nil {
 			return "", err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
-			real = next
+			if real = next; l.seen != nil && info.IsDir() {
+				l.seen[next] = true
+			}
 			continue
 		}
 		link, err := os.Readlink(at)

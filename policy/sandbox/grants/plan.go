@@ -52,7 +52,7 @@ func NewPlan(f Folders) (*Plan, error) {
 	if p.secrets = f.Secrets; p.secrets == nil {
 		p.secrets = p.findSecrets()
 	}
-	p.hidden = p.secrets.hides(p.layers, p.all)
+	p.hidden = p.secrets.hides(p.layers.atOnce(), p.all)
 	p.lent = p.resolveLent()
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existing(path)...)

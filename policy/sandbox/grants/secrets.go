@@ -85,9 +85,10 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 // commands may write to, or that a link in one leads to.
 func (p *Plan) findSecrets() *Secrets {
 	s := &Secrets{Within: p.folders.shared(), Found: []Secret{}}
+	layers := p.layers.atOnce()
 	for _, c := range p.all {
-		path, real := filepath.Clean(c.path), c.leadsTo(p.layers)
-		there := len(p.layers.existing(real)) > 0
+		path, real := filepath.Clean(c.path), c.leadsTo(layers)
+		there := len(layers.existing(real)) > 0
 		if !s.concern(path, real) || c.by == "" && !there {
 			continue
 		}
@@ -164,7 +165,10 @@ func inLocked(all []credential) []credential {
 // user owns it: so commands can open it. What is in it can only be hidden with all
 // of it.
 func lockedFolder(path string) string {
-	_, err := filepath.EvalSymlinks(path)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	_, err := filepath.EvalSymlinks(path) // tells where
 	failed := &fs.PathError{}
 	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &failed) {
 		return ""

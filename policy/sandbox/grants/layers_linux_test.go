@@ -1,0 +1,50 @@
+package grants
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPathsAreFollowedAtOnceAsOneByOne(t *testing.T) {
+	base := t.TempDir()
+	workspace, upper := filepath.Join(base, "workspace"), filepath.Join(base, "upper")
+	for _, folder := range []string{workspace + "/below/deep", upper + "/below", upper + "/above/deep", base + "/home/.config"} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{workspace + "/below/deep/f", upper + "/above/deep/f", base + "/home/.config/f", upper + "/below/g"} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		upper + "/in": "above/deep", upper + "/out": base + "/home", base + "/home/work": workspace, base + "/home/loop": "loop", base + "/home/gone": "nothing/f",
+	} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, layered := layers{}, layers{workspace: workspace, changes: []string{upper}}
+	atOnce := layered.atOnce()
+	for range 2 {
+		for _, name := range []string{
+			"workspace/below/deep/f", "workspace/below/g", "workspace/above/deep/f", "workspace/in/f", "workspace/out/.config/f", "workspace/out/work/in/f",
+			"home/.config/f", "home/.config/f/x", "home/.config/none", "home/work/below/deep/f", "home/work/above/deep", "home/loop/f", "home/gone", "none/f", "",
+		} {
+			path := filepath.Join(base, name)
+			same(t, path, layered, atOnce.follow)
+			same(t, path, plain, filepath.EvalSymlinks)
+		}
+	}
+}
+
+// same compares what a path leads to with what follow says.
+func same(t *testing.T, path string, l layers, follow func(string) (string, error)) {
+	t.Helper()
+	got, gotErr := l.follow(path)
+	if want, wantErr := follow(path); got != want || (gotErr == nil) != (wantErr == nil) || os.IsNotExist(gotErr) != os.IsNotExist(wantErr) {
+		t.Errorf("%s leads to %q (%v), not to %q (%v)", path, got, gotErr, want, wantErr)
+	}
+}

@@ -1,0 +1,75 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+)
+
+// Bodies makes the bodies of the requests of one conversation. A request has every item
+// of the one before it and a few more, so that only those are encoded. The zero value
+// is ready.
+type Bodies struct {
+	settings Settings
+	items    []json.RawMessage // that stand in begun, as they were given
+	begun    []byte            // a body up to the end of its items
+}
+
+// endOfItems is what stands in a body behind its last item: the input is its last field.
+const endOfItems = "]}"
+
+// For is the JSON that m sends for r, the same bytes as BodyFor gives.
+func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
+	switch m := m.(type) {
+	case *Retrying:
+		return b.For(m.Next, r)
+	case *Chat:
+		return BodyFor(m, r)
+	}
+	if r.Encoded != nil || len(r.History) == 0 || r.Settings.Stored && r.Previous != "" {
+		return BodyFor(m, r)
+	}
+	if err := b.begin(r); err != nil {
+		return nil, err
+	}
+	for _, item := range r.History[len(b.items):] {
+		if err := b.add(item); err != nil {
+			*b = Bodies{}
+			return nil, err
+		}
+	}
+	return slices.Concat(b.begun, []byte(endOfItems)), nil // a client may still be reading the last one
+}
+
+// begin keeps what there is where r goes on with it, and else begins anew.
+func (b *Bodies) begin(r Request) error {
+	if b.begun != nil && b.continuedBy(r) {
+		return nil
+	}
+	empty := r.Settings.body()
+	empty.Input = []json.RawMessage{}
+	begun, err := Encode(empty)
+	if err != nil {
+		return err
+	}
+	*b = Bodies{settings: r.Settings, begun: bytes.TrimSuffix(begun, []byte(endOfItems))}
+	return nil
+}
+
+func (b *Bodies) continuedBy(r Request) bool {
+	return len(r.History) >= len(b.items) && reflect.DeepEqual(r.Settings, b.settings) &&
+		slices.EqualFunc(b.items, r.History[:len(b.items)], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+func (b *Bodies) add(item json.RawMessage) error {
+	raw, err := Encode(item)
+	if err != nil {
+		return err
+	}
+	if len(b.items) > 0 {
+		b.begun = append(b.begun, ',')
+	}
+	b.begun, b.items = append(b.begun, raw...), append(b.items, item)
+	return nil
+}
