@@ -104,7 +104,15 @@ func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
 	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
 }
 
-func (c *Checkout) moveTo(ctx context.Context, base Base) error {
+func (c *Checkout) moveTo(ctx context.Context, base Base) (err error) {
+	release, err := c.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if moved, err := c.MovedByOthers(ctx); err != nil || moved {
+		return cmp.Or(err, c.repo.InUse())
+	}
 	dirty, err := c.Dirty(ctx)
 	if err != nil {
 		return err

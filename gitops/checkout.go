@@ -18,6 +18,7 @@ package gitops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ type Options struct {
 	Dir   string // the checkout, or a folder in it
 	Git   string // the git program; empty: there is none
 	State string // a private folder that exists, for objects that are not published yet
+	// Mark is what the lock of the index has while it is held: by it DropHeld knows in a
+	// later process whose it is, and a person is told.
+	Mark string
 }
 
 // Checkout is a work tree with its repository, as it was when it was opened.
@@ -47,6 +51,7 @@ type Checkout struct {
 	objects *objects.Store // writes to the private git folder
 	start   position
 	locked  []string // lock files that were there when it was opened
+	mark    string
 
 	base Base // what the work tree stands on
 
@@ -77,7 +82,7 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkout{repo: repo}
+	c := &Checkout{repo: repo, mark: cmp.Or(o.Mark, "agent-ci writes to this checkout.\n")}
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -197,6 +202,10 @@ func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 // knows no such locks nothing is claimed.
 func (c *Checkout) Claim() error { return c.repo.Claim() }
 
+// ClaimSoon is Claim for who goes on where a process died a moment ago: it waits a second
+// for what that had started.
+func (c *Checkout) ClaimSoon(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
+
 // Share lets other processes in that share the work tree, as those do that work in a
 // layer above it, and keeps those out that claim it. What was claimed is shared from
 // then on. It is an *InUseError when another process has claimed the work tree and does
@@ -205,12 +214,14 @@ func (c *Checkout) Claim() error { return c.repo.Claim() }
 func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 
 // Hold keeps every git from writing the index, and so from committing, staging and
-// switching, until Release. It waits a second for one that is at work, and is an
-// *InUseError then. The mark tells DropHeld in a later process whose lock it is.
-func (c *Checkout) Hold(ctx context.Context, mark string) error { return c.repo.HoldIndex(ctx, mark) }
-
-// Release ends Hold.
-func (c *Checkout) Release() error { return c.repo.ReleaseIndex() }
+// switching, until release. It waits a second for one that is at work, and is an
+// *InUseError then. Where it is held already, the first release counts.
+func (c *Checkout) Hold(ctx context.Context) (release func() error, err error) {
+	if c.repo.Holds() {
+		return func() error { return nil }, nil
+	}
+	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx, c.mark)
+}
 
 // Unwritable is a folder of the checkout that would have to be written for a
 // commit and may not be, and why. Its error is nil when there is none.

@@ -183,6 +183,9 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	if filter != "" {
 		return fmt.Sprintf("git runs the filter %q on files of it, in the checkout alone", filter), nil
 	}
+	if path := ix.Overlooked(); path != "" {
+		return fmt.Sprintf("git overlooks what becomes of %q (assume-unchanged or skip-worktree)", path), nil
+	}
 	other, err := c.ofOthers(ix, uid, gid)
 	if err == nil && other == "" && uid != 0 {
 		other, err = c.besidesOfOthers(ctx, ix, uid, gid)
@@ -191,6 +194,17 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
 	}
 	return other, nil
+}
+
+// DropAside removes what a process that died had set aside while it took away files of a
+// change, as it found them. It is an error that names the file where somebody had written
+// it since.
+func (c *Checkout) DropAside(cs *ChangeSet) error {
+	var ids []plumbing.Hash
+	for _, file := range cs.Files {
+		ids = append(ids, plumbing.NewHash(file.OldID), plumbing.NewHash(file.NewID))
+	}
+	return c.work.DropAside(ids)
 }
 
 // ofOthers says what of the checkout belongs to another user or group; empty for

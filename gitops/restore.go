@@ -63,10 +63,11 @@ func (c *Checkout) unmove(branch, commit string) error {
 	if branch == "" || branch != c.start.branch {
 		return nil
 	}
-	if now, err := c.repo.ReadRef("refs/heads/" + branch); err != nil || now.String() != commit {
+	now, err := c.repo.ReadRef("refs/heads/" + branch)
+	if err != nil || now.String() != commit {
 		return err
 	}
-	return c.repo.SetBranch(branch, c.start.commit, "agent-ci: back to where it was before the run")
+	return c.repo.SetBranch(branch, now, c.start.commit, "agent-ci: back to where it was before the run")
 }
 
 // Restore takes a change out of the work tree, where it was found in it, and
@@ -95,9 +96,16 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 
 // goBack moves the work tree from the base to the commit where HEAD stood, and
 // writes the index as it was, with the stat data of files that were written.
-func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) error {
+func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err error) {
 	if !c.exposed && !c.moved {
 		return nil
+	}
+	if !c.exposed {
+		release, err := c.Hold(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
 	}
 	home, err := c.objects.Differences(ctx, c.base.Tree.hash(), c.start.tree)
 	if err != nil {
@@ -140,6 +148,11 @@ func (c *Checkout) checkOutHome(ctx context.Context, home []objects.Difference) 
 func (c *Checkout) mayGoBack(ctx context.Context, home []objects.Difference) error {
 	if c.exposed || c.onBase == nil {
 		return nil
+	}
+	if c.start.branch != "" {
+		if now, err := c.repo.ReadRef("refs/heads/" + c.start.branch); err != nil || now != c.start.commit {
+			return fmt.Errorf("others moved or removed the branch %s; it stays on the commit that the run began on", c.start.branch)
+		}
 	}
 	moved, err := c.MovedByOthers(ctx)
 	if err != nil {
@@ -189,7 +202,7 @@ func (c *Checkout) putBranchBack(except string) error {
 	if err == nil && now == c.start.commit {
 		return nil
 	}
-	return c.repo.SetBranch(c.start.branch, c.start.commit, "agent-ci: back to where it was before the run")
+	return c.repo.SetBranch(c.start.branch, now, c.start.commit, "agent-ci: back to where it was before the run")
 }
 
 // putHeadBack puts the branch that was checked out back to where it was, and HEAD
@@ -230,12 +243,13 @@ func (c *Checkout) DropLocks() error {
 	return failed
 }
 
-// DropHeld is DropLocks where the lock of the index has the mark of Hold: who held it
+// DropHeld is DropLocks where the lock of the index has the mark of this Checkout: who held it
 // died, and kept every git from leaving another lock.
-func (c *Checkout) DropHeld(mark string) error {
-	if !c.repo.Held(mark) {
+func (c *Checkout) DropHeld() error {
+	if !c.repo.Held(c.mark) {
 		return nil
 	}
+	c.locked = nil
 	return c.DropLocks()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // Switch puts the checkout on branch, at commit sha, which has the tree of cs:
@@ -21,10 +22,11 @@ import (
 // is a *ForeignCommitError.
 func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
 	id := plumbing.NewHash(sha)
-	if err := c.bring(ctx, branch, id, cs); err != nil {
+	from, err := c.bring(ctx, branch, id, cs)
+	if err != nil {
 		return err
 	}
-	if err := c.switchTo(ctx, branch, id, cs); err != nil {
+	if err := c.switchTo(ctx, branch, from, id, cs); err != nil {
 		return fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	return nil
@@ -41,34 +43,40 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 		return &InUseError{Root: c.Root(), Remedy: branch + " is checked out there, which is to move; switch to another branch"}
 	}
 	id := plumbing.NewHash(sha)
-	if err := c.bring(ctx, branch, id, cs); err != nil {
+	from, err := c.bring(ctx, branch, id, cs)
+	if err != nil {
 		return err
 	}
-	if err := c.moveBranch(branch, id); err != nil {
+	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return fmt.Errorf("move branch %s: %w", branch, err)
 	}
 	return nil
 }
 
-// bring makes sure that a branch may move to a commit, and copies the commit here.
-func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
+// bring makes sure that a branch may move to a commit from where it is, if it is there,
+// and copies the commit here.
+func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) (from plumbing.Hash, err error) {
 	name := plumbing.NewBranchReferenceName(branch)
 	if err := name.Validate(); err != nil {
-		return fmt.Errorf("switch to branch %q: %w", branch, err)
+		return from, fmt.Errorf("switch to branch %q: %w", branch, err)
 	}
 	if err := c.repo.CheckFree(branch); err != nil {
-		return fmt.Errorf("switch to branch %s: %w", branch, err)
+		return from, fmt.Errorf("switch to branch %s: %w", branch, err)
+	}
+	from, err = c.repo.ReadRef(name.String())
+	if err != nil && !errors.Is(err, repository.ErrNoRef) {
+		return from, fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	if err := c.mayMove(ctx, branch, id, cs); err != nil {
-		return err
+		return from, err
 	}
 	if err := c.adopt(ctx, id, cs); err != nil {
-		return fmt.Errorf("switch to branch %s: %w", branch, err)
+		return from, fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
-	return nil
+	return from, nil
 }
 
-func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
+func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbing.Hash, cs *ChangeSet) error {
 	if err := c.putBranchBack(branch); err != nil {
 		return err
 	}
@@ -76,19 +84,27 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, id plumbing.Hash
 	if err := c.switchIndex(ctx, cs); err != nil {
 		return err
 	}
-	if err := c.moveBranch(branch, id); err != nil {
+	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return err
 	}
 	return c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch)
 }
 
-func (c *Checkout) moveBranch(branch string, id plumbing.Hash) error {
+// moveBranch is a *ForeignCommitError where somebody moved the branch meanwhile.
+func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumbing.Hash) error {
 	commit, err := c.objects.Commit(id)
 	if err != nil {
 		return err
 	}
 	subject, _, _ := strings.Cut(commit.Message, "\n")
-	return c.repo.SetBranch(branch, id, "commit: "+subject)
+	err = c.repo.SetBranch(branch, from, id, "commit: "+subject)
+	if !errors.As(err, new(*repository.BranchMovedError)) {
+		return err
+	}
+	if tip, tipErr := c.Tip(ctx, branch); tipErr == nil && tip != nil {
+		return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.By()}
+	}
+	return err
 }
 
 // tipBefore is the tip of a branch, without what the agent did to the one that

@@ -11,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -152,6 +151,7 @@ type landing struct {
 	Branch string       `json:"branch,omitempty"` // that the checkout is put on; empty: it stays where it stands
 	Commit string       `json:"commit,omitempty"` // of the branch
 	Tree   string       `json:"tree"`             // of the change
+	Done   bool         `json:"done,omitempty"`   // all of it is there
 	Files  []landedFile `json:"files"`
 }
 
@@ -159,6 +159,7 @@ type landing struct {
 type landedFile struct {
 	Path []byte `json:"path"` // JSON has nothing but text
 	ID   string `json:"id"`   // of what the change has there; empty for nothing
+	Mode string `json:"mode"`
 }
 
 // land does what puts a change into the checkout, on a branch at a commit or where it
@@ -171,16 +172,17 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if err := w.KeepAlone(); err != nil {
 		return err
 	}
-	if err := w.holdIndex(ctx); err != nil {
+	release, err := w.holdIndex(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.checkout.Release()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	if err := w.giveWay(ctx, change); err != nil {
 		return err
 	}
 	l.Tree = string(change.Tree)
 	for _, file := range change.Files {
-		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID})
+		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID, file.NewMode})
 	}
 	if err := w.rec.WriteJSON(landingFile, l); err != nil {
 		return err
@@ -189,7 +191,8 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if err := do(); err != nil {
 		return w.takeBackBroken(context.WithoutCancel(ctx), l, err)
 	}
-	return nil
+	l.Done = true
+	return w.rec.WriteJSON(landingFile, l)
 }
 
 // takeBackBroken takes out of the checkout what is there of a change that could not be
@@ -202,21 +205,26 @@ func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) er
 	if changed != nil {
 		why = &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
 	}
-	return errors.Join(why, w.takeBack(ctx, l))
+	err := w.takeBack(ctx, l)
+	if err != nil {
+		w.half = true
+		w.rec.Warn("half_in_checkout", "What had come into the checkout of the change could not be taken out again: %v.", err)
+	}
+	return errors.Join(why, err)
 }
 
 // holdIndex keeps every git from writing the index of the checkout.
-func (w *Workspace) holdIndex(ctx context.Context) error {
-	err := w.checkout.Hold(ctx, w.holdMark())
+func (w *Workspace) holdIndex(ctx context.Context) (release func() error, err error) {
+	release, err = w.checkout.Hold(ctx)
 	if errors.As(err, new(*gitops.InUseError)) {
-		return &inTheWayError{"another git is at work, or died and left its index.lock"}
+		err = &inTheWayError{"another git is at work, or died and left its index.lock"}
 	}
-	return err
+	return release, err
 }
 
 // holdMark tells whose the lock of the index is, to a run that goes on and to a person.
-func (w *Workspace) holdMark() string {
-	return fmt.Sprintf("Run %s of agent-ci puts its change into this checkout; if it died, agent-ci resume with its run directory goes on.\n", w.rec.ID)
+func holdMark(rec *record.Record) string {
+	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 
 // takeBackLanding takes out of the checkout what a killed run put there of its change,
@@ -229,11 +237,12 @@ func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if _, err := w.rec.ReadJSON(landingFile, &l); err != nil {
 		return err
 	}
-	if err := w.holdIndex(ctx); err != nil {
+	release, err := w.holdIndex(ctx)
+	if err != nil {
 		return CannotResume("its change was being put into the checkout when it was killed, and the index there can't be locked: %v", err)
 	}
-	defer func() { err = errors.Join(err, w.checkout.Release()) }()
-	if _, err := w.ReadWork(ctx, w.rec.Directory, &transcript.Change{TreeSHA: l.Tree}); err != nil {
+	defer func() { err = errors.Join(err, release()) }()
+	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
 		return err
 	}
 	if err := w.unchangedBeside(ctx, l); err != nil {
@@ -248,9 +257,12 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 	if err != nil {
 		return err
 	}
-	_, ours, err := w.landedOf(ctx, l.Files)
+	half, ours, err := w.landedOf(ctx, l)
 	if err != nil {
 		return err
+	}
+	if err := w.checkout.DropAside(half); err != nil {
+		return CannotResume("its change was being put into the checkout when it was killed: %v", err)
 	}
 	others := ""
 	if changed = slices.DeleteFunc(changed, func(path string) bool { return slices.Contains(ours, path) }); len(changed) > 0 {
@@ -267,7 +279,7 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 }
 
 func (w *Workspace) takeBack(ctx context.Context, l landing) error {
-	err := w.takeOutLanded(ctx, l.Files)
+	err := w.takeOutLanded(ctx, l)
 	if err == nil && l.Branch != "" {
 		err = w.checkout.Unswitch(ctx, l.Branch, l.Commit)
 	}
@@ -280,11 +292,11 @@ func (w *Workspace) takeBack(ctx context.Context, l landing) error {
 }
 
 // takeOutLanded puts files of a change back as they were before it landed.
-func (w *Workspace) takeOutLanded(ctx context.Context, files []landedFile) error {
-	if len(files) == 0 {
+func (w *Workspace) takeOutLanded(ctx context.Context, l landing) error {
+	if len(l.Files) == 0 {
 		return nil
 	}
-	half, ours, err := w.landedOf(ctx, files)
+	half, ours, err := w.landedOf(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -292,27 +304,31 @@ func (w *Workspace) takeOutLanded(ctx context.Context, files []landedFile) error
 }
 
 // landedOf are the paths of a change that are what the change has, or gone, or begun:
-// what is there otherwise others have written.
-func (w *Workspace) landedOf(ctx context.Context, files []landedFile) (half *gitops.ChangeSet, ours []string, err error) {
+// what is there otherwise others have written. Files are written in the order of their
+// paths, so that the last one alone may be begun.
+func (w *Workspace) landedOf(ctx context.Context, l landing) (half *gitops.ChangeSet, ours []string, err error) {
 	half, err = w.checkout.Changes(ctx, w.snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
-	ids := make(map[string]string, len(files))
-	for _, file := range files {
-		ids[string(file.Path)] = file.ID
+	landed := make(map[string]landedFile, len(l.Files))
+	for _, file := range l.Files {
+		landed[string(file.Path)] = file
 	}
-	for _, file := range half.Files {
-		id, landed := ids[file.Path]
-		begun := landed && (file.NewID == id || file.NewID == "")
-		if landed && !begun && id != "" {
-			if begun, err = w.checkout.Begins(file.NewID, id); err != nil {
+	last := true
+	for _, file := range slices.Backward(half.Files) {
+		is, known := landed[file.Path]
+		whole := known && file.NewID == is.ID && file.NewMode == is.Mode
+		begun := false
+		if known && !whole && last && !l.Done && is.ID != "" && file.NewMode == is.Mode {
+			if begun, err = w.checkout.Begins(file.NewID, is.ID); err != nil {
 				return nil, nil, err
 			}
 		}
-		if begun {
+		if whole || begun || known && file.NewID == "" {
 			ours = append(ours, file.Path)
 		}
+		last = last && (!whole || file.NewID == "")
 	}
 	return half, ours, nil
 }

@@ -66,7 +66,7 @@ func killedLanding(t *testing.T, switched bool) cut {
 		}
 		return w.checkout.LayOver(t.Context(), change)
 	}))
-	c.repo.Write(".git/index.lock", w.holdMark())
+	c.repo.Write(".git/index.lock", holdMark(w.rec))
 	ok(t, w.Close())
 	c.earlier.InOverlay, c.earlier.HasOverlay = true, true
 	return c

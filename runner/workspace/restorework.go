@@ -73,9 +73,12 @@ func Resume(ctx context.Context, rec *record.Record, o Options, earlier Earlier)
 }
 
 func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
-	err := w.StartOn(ctx, "")
+	err := w.checkout.DropHeld()
 	if err == nil {
-		err = w.checkout.Claim()
+		err = w.StartOn(ctx, "")
+	}
+	if err == nil {
+		err = w.checkout.ClaimSoon(ctx)
 	}
 	if !earlier.InOverlay {
 		w.checkout.Expose()
@@ -148,8 +151,8 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 	if err == nil {
 		w.snapshot, err = w.checkout.Resume(ctx, raw)
 	}
-	if err == nil {
-		err = w.dropLeftLocks(earlier.InOverlay)
+	if err == nil && !earlier.InOverlay { // else no lock there is of its commands
+		err = w.checkout.DropLocks()
 	}
 	switch {
 	case errors.Is(err, gitops.ErrOtherCheckout) && earlier.HasOverlay && away == "":
@@ -181,14 +184,6 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		w.snapshot = nil
 	}
 	return away, err
-}
-
-// dropLeftLocks removes the locks that a killed run, or what it had started, left.
-func (w *Workspace) dropLeftLocks(inOverlay bool) error {
-	if inOverlay {
-		return w.checkout.DropHeld(w.holdMark())
-	}
-	return w.checkout.DropLocks()
 }
 
 func otherBase(wanted, is string) error {
@@ -297,13 +292,16 @@ func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) erro
 
 // ReadWork reads the objects of a change, as it was made, from a run directory.
 func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *transcript.Change) (*gitops.ChangeSet, error) {
-	name := workPack(d)
+	return w.readPack(ctx, d, workPack(d), change.TreeSHA)
+}
+
+func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tree string) (*gitops.ChangeSet, error) {
 	pack, err := d.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	defer pack.Close()
-	changes, err := w.checkout.ReadPack(ctx, pack, gitops.Tree(change.TreeSHA))
+	changes, err := w.checkout.ReadPack(ctx, pack, gitops.Tree(tree))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

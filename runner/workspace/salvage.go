@@ -54,6 +54,8 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 		w.rec.Warn("checkout_not_compared", "What others changed in the checkout while the run worked could not be found: %v", err)
 	}
 	switch {
+	case w.half:
+		return w.keepHalf()
 	case w.moving:
 		return w.moveOut(ctx)
 	case e.Published:
@@ -78,7 +80,18 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it still stands in %s.", err, w.root)
 		return "The checkout was left as the agent left it."
 	}
-	return strings.TrimSpace(w.leave(ctx, e, change) + " " + w.keepLeftover(change))
+	note := w.leave(ctx, e, change)
+	if w.half {
+		return w.keepHalf()
+	}
+	return strings.TrimSpace(note + " " + w.keepLeftover(change))
+}
+
+// keepHalf leaves what can take a part of the change out of the checkout later.
+func (w *Workspace) keepHalf() string {
+	w.left = true
+	return fmt.Sprintf("A part of the change stands in the checkout; the whole is in %s. agent-ci resume %s takes that part out again and goes on.",
+		w.rec.Join(record.PatchFile), w.rec.Path())
 }
 
 // leave puts a change that is kept where it belongs, and the checkout in order.
@@ -89,6 +102,9 @@ func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSe
 	case e.Stays && w.overlay != nil:
 		if w.PutIntoCheckout(ctx, change); !w.landed && w.keptOut == nil {
 			w.keptOut = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
+		}
+		if w.half {
+			return ""
 		}
 		if w.keptOut != nil {
 			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile)) + w.giveBack(ctx)
@@ -217,28 +233,56 @@ func (w *Workspace) keepLeftover(change *gitops.ChangeSet) string {
 	if len(left) == 0 {
 		return ""
 	}
+	var moved []string
 	for _, path := range left {
-		if err := w.moveLeftover(path); err != nil {
+		is, err := w.moveLeftover(path)
+		if is {
+			moved = append(moved, path)
+		}
+		if err != nil {
 			w.left = true
 			w.rec.Warn("leftover_not_moved", "What cannot be part of a change could not be moved out of the overlay (%v); it lies in %s.", err, w.overlay.Folder)
 			return ""
 		}
 	}
-	return fmt.Sprintf("What cannot be part of a change (%s) is in %s.", markdown.SomeFiles(left), w.rec.Join(record.LeftoverFolder))
+	if len(moved) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("What cannot be part of a change (%s) is in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
 }
 
-func (w *Workspace) moveLeftover(path string) error {
+// moveLeftover says whether there was something to move: it may have been there before
+// the run.
+func (w *Workspace) moveLeftover(path string) (is bool, err error) {
 	upper, err := filepath.Rel(w.rec.Path(), w.overlay.Folder)
 	if err != nil {
-		return err
+		return false, err
 	}
-	to := filepath.Join(record.LeftoverFolder, filepath.FromSlash(path))
+	from := filepath.Join(upper, filepath.FromSlash(path))
+	if _, err := w.rec.Root().Lstat(from); err != nil {
+		return false, ignoreMissing(err)
+	}
+	to := w.freeLeftover(filepath.Join(record.LeftoverFolder, filepath.FromSlash(path)))
 	if err := w.rec.Root().MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
+		return false, err
 	}
-	err = w.rec.Root().Rename(filepath.Join(upper, filepath.FromSlash(path)), to)
+	return true, w.rec.Root().Rename(from, to)
+}
+
+// freeLeftover is a place where nothing is that the run had left before it went on.
+func (w *Workspace) freeLeftover(path string) string {
+	free := path
+	for i := 2; ; i++ {
+		if _, err := w.rec.Root().Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s.%d", path, i)
+	}
+}
+
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was there before the run
+		return nil
 	}
 	return err
 }
@@ -313,7 +357,10 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 		return "", err
 	}
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if aside = w.aside(branch, err); aside != "" {
+	if aside = w.aside(branch, err); aside != "" && branch == w.begunAt.Branch && !inUse(err) {
+		return "", keptOut(err)
+	}
+	if aside != "" {
 		w.stays = true
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}

@@ -37,6 +37,7 @@ type Workspace struct {
 	overlay *Overlay // nil where commands work in the checkout itself
 	left    bool     // it alone has the work
 	keptOut error    // what KeptOut says
+	half    bool     // the checkout has a part of the change, which could not be taken out again
 	stays   bool     // the checkout is not on the branch that was published
 	warned  bool     // of what others changed in the checkout
 
@@ -62,7 +63,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Mark: holdMark(rec)})
 	if err != nil {
 		return nil, err
 	}

@@ -348,6 +348,19 @@ func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	}
 }
 
+// Overlooked is the path of an entry that git takes for unchanged whatever its file has
+// (git-update-index(1), --assume-unchanged and --skip-worktree); empty for none.
+func (f *File) Overlooked() string {
+	for i := range f.Len() {
+		b := f.data[f.offsets[i]:]
+		flags := binary.BigEndian.Uint16(b[flagsAt:])
+		if flags&flagAssumeValid != 0 || flags&flagExtended != 0 && binary.BigEndian.Uint16(b[fixedSize:])&flagSkipWorktree != 0 {
+			return string(f.Path(i))
+		}
+	}
+	return ""
+}
+
 // SameEntries says that two files have the same entries, whatever stat data they note.
 func (f *File) SameEntries(g *File) bool {
 	if f.Equal(g) {

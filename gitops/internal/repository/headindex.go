@@ -129,25 +129,42 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 // SetHead writes HEAD ("ref: NAME" or an id), which points to commit then, and
 // its log, where to stands for the new place.
 func (r *Repository) SetHead(head, commit, to string) error {
+	if err := r.StillHeld(); err != nil {
+		return fmt.Errorf("write HEAD: %w", err)
+	}
 	was, old, _ := r.Head() // whatever it is, it goes
 	message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(was, "ref: refs/heads/"), "HEAD") + " to " + to
-	if err := replaceLocked(filepath.Join(r.GitDir, "HEAD"), []byte(head+"\n")); err != nil {
+	if err := replaceLocked(filepath.Join(r.GitDir, "HEAD"), []byte(head+"\n"), nil); err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
 	return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
 }
 
-// SetBranch points a branch to commit and writes its log.
-func (r *Repository) SetBranch(branch string, commit plumbing.Hash, message string) error {
+// BranchMovedError says that a branch is not where it was expected.
+type BranchMovedError struct{ Branch string }
+
+func (e *BranchMovedError) Error() string {
+	return fmt.Sprintf("branch %s was moved meanwhile: look at it and try again", e.Branch)
+}
+
+// SetBranch points a branch to commit and writes its log. It is a *BranchMovedError where
+// the branch was not at the commit from (zero: there was none).
+func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, message string) error {
 	name := "refs/heads/" + branch
-	old, err := r.ReadRef(name)
-	if err != nil && !errors.Is(err, ErrNoRef) {
+	err := r.writeRef(name, commit, func() error {
+		now, err := r.ReadRef(name)
+		if err != nil && !errors.Is(err, ErrNoRef) {
+			return err
+		}
+		if now != from {
+			return &BranchMovedError{branch}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	if err := r.writeRef(name, commit); err != nil {
-		return err
-	}
-	return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), old, commit, message)
+	return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), from, commit, message)
 }
 
 // logName and logMail stand in the logs of references for who moved them.

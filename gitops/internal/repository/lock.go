@@ -28,6 +28,9 @@ func (r *Repository) Claim() error {
 	})
 }
 
+// ClaimSoon is Claim that waits a second for another process.
+func (r *Repository) ClaimSoon(ctx context.Context) error { return r.soon(ctx, r.Claim) }
+
 // inUseWait is how long a process is waited for that has claimed the work tree, or holds
 // the index, as one does for a moment that switches it to another branch.
 const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
@@ -119,10 +122,15 @@ func (r *Repository) Unwritable() (path string, err error) {
 
 // Idle is an *InUseError where a git is at work, or died.
 func (r *Repository) Idle() error {
-	if path := filepath.Join(r.GitDir, "index"); notLocked(path) != nil {
-		return &InUseError{r.Root, fmt.Sprintf("%s.lock is there, so another git works in it, or one has died; remove the file then", path)}
+	if r.holds == "" && notLocked(filepath.Join(r.GitDir, "index")) != nil {
+		return r.InUseByGit()
 	}
 	return nil
+}
+
+// InUseByGit says that the index is locked.
+func (r *Repository) InUseByGit() error {
+	return &InUseError{r.Root, fmt.Sprintf("%s is there, so another git works in it, or one has died; remove the file then", r.indexLock())}
 }
 
 // heldIndex is where the index is written while its lock is held, which has the holder's
@@ -133,23 +141,49 @@ const heldIndex = "index.agent-ci"
 // Held in a later process whose lock it is. While another git holds the index it
 // waits for a second, and is an *InUseError then.
 func (r *Repository) HoldIndex(ctx context.Context, mark string) error {
-	path := filepath.Join(r.GitDir, "index")
-	var lock *os.File
-	err := r.soon(ctx, func() (err error) {
-		if lock, err = lockFile(path); err != nil && notLocked(path) != nil {
-			return r.Idle()
+	err := r.soon(ctx, func() error {
+		err := r.linkLock(mark)
+		if errors.Is(err, fs.ErrExist) {
+			return r.InUseByGit()
 		}
 		return err
 	})
-	if err == nil {
-		_, err = lock.WriteString(mark)
-		err = errors.Join(err, lock.Close())
-		r.holds = mark
-	}
 	if err != nil {
 		return fmt.Errorf("lock the index: %w", err)
 	}
+	r.holds = mark
 	return nil
+}
+
+// linkLock makes the lock of the index with its mark in it, at once: a process that dies,
+// or finds no room, leaves no lock of which nobody knows whose it is.
+func (r *Repository) linkLock(mark string) (err error) {
+	f, err := os.CreateTemp(r.GitDir, heldIndex+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	if _, err := f.WriteString(mark); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), r.indexLock())
+}
+
+func (r *Repository) indexLock() string { return filepath.Join(r.GitDir, "index.lock") }
+
+// Holds says whether HoldIndex was called, and ReleaseIndex not yet.
+func (r *Repository) Holds() bool { return r.holds != "" }
+
+// StillHeld is an *InUseError where somebody removed the lock that is held, as one that a
+// git left which died.
+func (r *Repository) StillHeld() error {
+	if r.holds == "" || r.Held(r.holds) {
+		return nil
+	}
+	return &InUseError{r.Root, "somebody removed its index.lock while it was written to"}
 }
 
 // ReleaseIndex lets other gits write the index again.
@@ -159,17 +193,20 @@ func (r *Repository) ReleaseIndex() error {
 	if mark == "" || !r.Held(mark) { // else somebody took the lock for one that was left
 		return nil
 	}
-	return os.Remove(filepath.Join(r.GitDir, "index.lock"))
+	return os.Remove(r.indexLock())
 }
 
 // Held says whether the lock of the index has a mark: a process that held it died.
 func (r *Repository) Held(mark string) bool {
-	data, err := regularfile.Read(filepath.Join(r.GitDir, "index.lock"), int64(len(mark))+1)
+	data, err := regularfile.Read(r.indexLock(), int64(len(mark))+1)
 	return err == nil && string(data) == mark
 }
 
 // replaceHeld replaces the index whose lock is held.
 func (r *Repository) replaceHeld(write func(io.Writer) error) error {
+	if err := r.StillHeld(); err != nil {
+		return err
+	}
 	at := filepath.Join(r.GitDir, heldIndex)
 	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -182,13 +219,18 @@ func (r *Repository) replaceHeld(write func(io.Writer) error) error {
 }
 
 // replaceLocked replaces a file as git does: by way of path.lock, which keeps
-// every other git out meanwhile.
-func replaceLocked(path string, data []byte) error {
+// every other git out meanwhile. It stays where it is not as expected, once it is locked.
+func replaceLocked(path string, data []byte, expected func() error) error {
 	lock, err := lockFile(path)
 	if err != nil {
 		return err
 	}
-	_, err = lock.Write(data)
+	if expected != nil {
+		err = expected()
+	}
+	if err == nil {
+		_, err = lock.Write(data)
+	}
 	return commitLock(lock, path, err)
 }
 

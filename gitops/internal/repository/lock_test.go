@@ -159,11 +159,19 @@ func TestHoldIndexKeepsGitOut(t *testing.T) {
 	if err := later.HoldIndex(t.Context(), "another's\n"); !inUse(err) {
 		t.Errorf("a second one: %v", err)
 	}
+	r.Write(".git/index.lock", "theirs")
+	if err := c.WriteIndex(ix, nil); !inUse(err) {
+		t.Errorf("with the lock of another in its place: %v", err)
+	}
+	r.Write(".git/index.lock", "mine\n")
 	if err := errors.Join(later.ReleaseIndex(), c.ReleaseIndex()); err != nil || add() != nil {
 		t.Errorf("released: %v", err)
 	}
 	r.Write(".git/index.lock", "")
 	if err := c.ReleaseIndex(); err != nil || c.Idle() == nil {
 		t.Errorf("the lock of another is removed: %v", err)
+	}
+	if left, err := filepath.Glob(r.Path(".git/index.agent-ci*")); err != nil || left != nil {
+		t.Errorf("it leaves %q, %v", left, err)
 	}
 }

@@ -98,7 +98,8 @@ func (l Layout) refFits(name string) error {
 	})
 }
 
-func (l Layout) writeRef(name string, id plumbing.Hash) error {
+// writeRef writes a reference that, once it is locked, is as expected.
+func (l Layout) writeRef(name string, id plumbing.Hash, expected func() error) error {
 	path := filepath.Join(l.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("write reference %s: a branch stands where its folder has to be: %w", name, err)
@@ -106,7 +107,7 @@ func (l Layout) writeRef(name string, id plumbing.Hash) error {
 	if err := removeEmptyFolders(path); err != nil {
 		return fmt.Errorf("write reference %s: %w", name, err)
 	}
-	if err := replaceLocked(path, []byte(id.String()+"\n")); err != nil {
+	if err := replaceLocked(path, []byte(id.String()+"\n"), expected); err != nil {
 		return fmt.Errorf("write reference %s: %w", name, err)
 	}
 	return nil
@@ -225,7 +226,7 @@ func (r *Repository) CheckFree(branch string) error {
 	if err := r.refFits("refs/heads/" + branch); err != nil {
 		return err
 	}
-	if r.holds != "" {
+	if r.Holds() {
 		return nil
 	}
 	return notLocked(filepath.Join(r.GitDir, "index"))

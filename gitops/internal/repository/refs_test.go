@@ -79,8 +79,13 @@ func TestSetHeadAndSetBranchAsGitDoes(t *testing.T) {
 	r.Write(".git/refs/heads/new/left/behind", "")
 	r.Remove(".git/refs/heads/new/left/behind")
 	c := open(t, r.Dir, "")
-	if err := c.SetBranch("new", plumbing.NewHash(first), "commit: x\nand no more"); err != nil {
+	if err := c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(first), "commit: x\nand no more"); err != nil {
 		t.Fatal(err)
+	}
+	for _, from := range []string{"", r.Git("rev-parse", "main")} {
+		if err := c.SetBranch("new", plumbing.NewHash(from), plumbing.NewHash(first), "x"); !errors.As(err, new(*repository.BranchMovedError)) {
+			t.Errorf("a branch that is not at %q: %v", from, err)
+		}
 	}
 	if err := c.SetHead("ref: refs/heads/new", first, "new"); err != nil {
 		t.Fatal(err)
@@ -132,7 +137,7 @@ func TestNothingIsWrittenWhileAGitIsAtWork(t *testing.T) {
 	for name, err := range map[string]error{
 		"HEAD":   c.SetHead(head, head, head),
 		"index":  c.WriteIndex(ix, nil),
-		"branch": c.SetBranch("main", plumbing.NewHash(head), "x"),
+		"branch": c.SetBranch("main", plumbing.NewHash(head), plumbing.NewHash(head), "x"),
 		"free":   c.CheckFree("other"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), ".lock is there") {

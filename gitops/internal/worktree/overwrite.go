@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -101,6 +102,9 @@ func (s *smudger) remove(file string) error {
 	if s.known == nil {
 		return s.dir.Remove(file)
 	}
+	if _, err := s.dir.Lstat(asideFile); err == nil {
+		return &AsideError{Path: s.dir.Name() + "/" + asideFile}
+	}
 	if s.dir.Rename(file, asideFile) != nil { // .git is no folder, or of another file system
 		return s.removeKnown(file, file)
 	}
@@ -126,10 +130,39 @@ func (s *smudger) removeKnown(file, name string) error {
 // bringBack gives what was set aside its place again, unless something else has it by
 // now: that is newer.
 func (s *smudger) bringBack(file string) error {
-	if err := s.dir.Link(asideFile, file); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := s.dir.Link(asideFile, file)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return s.dir.Remove(asideFile)
+	}
+	if _, err := s.dir.Lstat(file); err == nil {
+		return s.dir.Remove(asideFile)
+	}
+	return s.dir.Rename(asideFile, file) // where there are no links
+}
+
+// AsideError says that a file lies aside that a process had set there which died.
+type AsideError struct{ Path string }
+
+func (e *AsideError) Error() string {
+	return fmt.Sprintf("%s has a file that was set aside for a moment by a run that died then: look at it, and move it to its place or away", e.Path)
+}
+
+// DropAside removes what a process that died had set aside, if it is one of these objects.
+// Anything else somebody wrote, and it is an *AsideError.
+func (w *Worktree) DropAside(ids []plumbing.Hash) error {
+	info, err := w.dir.Lstat(asideFile)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is there
+	}
+	one := []Suspect{{Path: asideFile, Info: info, Mode: modeOf(&w.repo.Settings, info, 0), entry: -1}}
+	c := cleaner{w, w.treeAttributes(plumbing.ZeroHash), false}
+	if err := c.clean(context.Background(), one); err != nil {
 		return err
 	}
-	return s.dir.Remove(asideFile)
+	if !slices.Contains(ids, one[0].ID) {
+		return &AsideError{Path: w.dir.Name() + "/" + asideFile}
+	}
+	return w.dir.Remove(asideFile)
 }
 
 // obstructions refuses changes whose new files would overwrite something that

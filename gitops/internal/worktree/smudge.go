@@ -32,6 +32,7 @@ type smudger struct {
 	attributes *attributes
 	folders    map[string]bool       // that are there, and no links
 	known      map[string]index.Stat // of what alone may go; nil: whatever is there
+	stats      map[string]index.Stat // of what was written, as it was written
 }
 
 // CheckOut makes changes in the work tree: what they take away first, so that
@@ -129,8 +130,7 @@ func absent(err error) bool {
 }
 
 func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[string]index.Stat, error) {
-	s.folders = map[string]bool{}
-	stats := map[string]index.Stat{}
+	s.folders, s.stats = map[string]bool{}, map[string]index.Stat{}
 	var forGit []objects.Difference
 	for _, d := range changes {
 		if ctx.Err() != nil {
@@ -153,17 +153,17 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[
 	if err := s.withGit(ctx, forGit); err != nil {
 		return nil, err
 	}
-	for _, d := range changes {
-		if d.New.Mode == 0 || d.New.Mode == index.Gitlink {
-			continue
-		}
-		info, err := s.dir.Lstat(d.Path)
-		if err != nil {
-			return nil, fmt.Errorf("look at %q: %w", d.Path, err)
-		}
-		stats[d.Path] = index.StatOf(info)
+	return s.stats, nil
+}
+
+// note takes the stat data of a file as it was just written: a later look would take what
+// somebody else wrote since for it.
+func (s *smudger) note(path string, look func() (fs.FileInfo, error)) error {
+	info, err := look()
+	if err == nil {
+		s.stats[path] = index.StatOf(info)
 	}
-	return stats, nil
+	return err
 }
 
 func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, err error) {
@@ -214,7 +214,10 @@ func (s *smudger) link(d objects.Difference) error {
 	if err != nil {
 		return err
 	}
-	return s.dir.Symlink(string(target), d.Path)
+	if err := s.dir.Symlink(string(target), d.Path); err != nil {
+		return err
+	}
+	return s.note(d.Path, func() (fs.FileInfo, error) { return s.dir.Lstat(d.Path) })
 }
 
 func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Action) error {
@@ -255,6 +258,9 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(f, content)
+	if err == nil {
+		err = s.note(d.Path, f.Stat)
+	}
 	return errors.Join(err, f.Close())
 }
 
@@ -283,29 +289,48 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
 	}
-	if err := s.checkOutIndex(ctx, path, &paths); err != nil {
+	if err := s.checkOutIndex(ctx, path, &paths, list); err != nil {
 		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
 	}
 	return nil
 }
 
-// checkOutIndex lets git write paths of an index into the work tree, or, since a
-// layer has no path that git could be given, into a folder that is copied there.
-func (s *smudger) checkOutIndex(ctx context.Context, index string, paths io.Reader) error {
-	to := s.dir.Name()
-	if s.InLayer() {
-		var err error
-		if to, err = os.MkdirTemp(s.repo.Private, "files-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(to)
-	}
-	git := s.repo.Git.With("GIT_INDEX_FILE="+index, "GIT_WORK_TREE="+to)
-	_, err := git.Run(ctx, to, paths, "checkout-index", "-q", "-f", "-z", "--stdin")
-	if err != nil || !s.InLayer() {
+// checkOutIndex lets git write paths of an index into a folder, from where they are
+// copied: git has no way to write over nothing that others made, and a layer no path that
+// git could be given.
+func (s *smudger) checkOutIndex(ctx context.Context, index string, paths io.Reader, list []objects.Difference) error {
+	to, err := os.MkdirTemp(s.repo.Private, "files-")
+	if err != nil {
 		return err
 	}
-	return CopyInto(ctx, s.dir, to)
+	defer os.RemoveAll(to)
+	git := s.repo.Git.With("GIT_INDEX_FILE="+index, "GIT_WORK_TREE="+to)
+	if _, err := git.Run(ctx, to, paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+		return err
+	}
+	from, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	for _, d := range list {
+		if err := s.copy(ctx, from, d); err != nil {
+			return fmt.Errorf("write %q: %w", d.Path, err)
+		}
+	}
+	return nil
+}
+
+func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference) error {
+	f, err := regularfile.OpenIn(from, d.Path)
+	if err != nil {
+		return err
+	}
+	err = s.create(d, regularfile.Until(ctx, f))
+	if errors.Is(err, fs.ErrExist) {
+		err = s.obstructed(d.Path)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // attributeEntries are the files of list and the attribute files that decide

@@ -2,10 +2,13 @@ package worktree_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
@@ -146,6 +149,47 @@ func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
 	gittest.Same(t, "README", "mine, too\n", c.Read("README"))
 	if _, err := os.Lstat(c.Path(".git/agent-ci-aside")); err == nil {
 		t.Error("it lies aside still")
+	}
+
+	c.Git("checkout", "-q", "--", ".")
+	c.Write(".git/agent-ci-aside", "mine\n")
+	_, err = c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), changes)
+	if aside := new(worktree.AsideError); !errors.As(err, &aside) || !errors.As(c.work.DropAside(nil), &aside) {
+		t.Errorf("over what somebody wrote and a process that died set aside: %v", err)
+	}
+	gittest.Same(t, "what lies aside", "mine\n", c.Read(".git/agent-ci-aside"))
+	id := c.id(c.GitWith(nil, []byte("mine\n"), "hash-object", "--stdin"))
+	if err := c.work.DropAside([]plumbing.Hash{id}); err != nil {
+		t.Errorf("what it found there: %v", err)
+	}
+}
+
+// The stat data of a file is that of when it was written, so that git finds what others
+// write while the rest is.
+func TestCheckOutNotesFilesAsItWritesThem(t *testing.T) {
+	r := history(t)
+	r.Git("checkout", "-q", "first")
+	r.Write(".git/info/attributes", "plain ident\n") // git writes it, after all others
+	busy := filepath.Join(t.TempDir(), "git")
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' checkout-index '*) echo mine >>%s;; esac\nexec %s \"$@\"\n", r.Path("README"), gittest.Program(t))
+	if err := os.WriteFile(busy, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, r, busy)
+	changes := c.differences("first", "second")
+	stats, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "README", "new\nmine\n", c.Read("README"))
+	if got := stats["README"].Size; got != uint32(len("new\n")) {
+		t.Errorf("noted is a size of %d", got)
+	}
+	for _, d := range changes {
+		info, err := os.Lstat(c.Path(d.Path))
+		if d.New.Mode != 0 && d.Path != "README" && (err != nil || stats[d.Path] != index.StatOf(info)) {
+			t.Errorf("%s: noted %+v, %v", d.Path, stats[d.Path], err)
+		}
 	}
 }
 
