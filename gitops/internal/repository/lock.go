@@ -169,7 +169,23 @@ func (r *Repository) linkLock(mark string) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), r.indexLock())
+	err = os.Link(f.Name(), r.indexLock())
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return r.writeLock(mark) // the file system has no links
+}
+
+func (r *Repository) writeLock(mark string) error {
+	f, err := os.OpenFile(r.indexLock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(mark)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(r.indexLock()))
+	}
+	return nil
 }
 
 func (r *Repository) indexLock() string { return filepath.Join(r.GitDir, "index.lock") }
