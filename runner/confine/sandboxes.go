@@ -283,7 +283,7 @@ func (s *Sandboxes) Words() string {
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
-	return "workspace-write: commands may write in " + s.Root + ", in $TMPDIR, and, for themselves, in the home folder; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
+	return "workspace-write: commands may write in " + s.Root + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
 }
 
 // NetworkWords tell the model what its commands reach.
