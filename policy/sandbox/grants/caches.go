@@ -17,8 +17,8 @@ import (
 type cacheVariable struct {
 	name string
 	list bool // it names several folders, as PATH does
-	// parts are the folders in it that tools write to, where it holds the checkout
-	// or the user's folder and so can't be commands' own as a whole.
+	// parts are the folders in it that tools write to, where it holds the checkout,
+	// the user's folder or a mount and so can't be commands' own as a whole.
 	parts []string
 	// own is where it is moved to, below the run's own caches, when it is not there;
 	// empty where nothing is gained by that.
@@ -96,7 +96,7 @@ func (p *Plan) findCaches() (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
 		for _, folder := range v.folders(p.folders.Commands) {
-			if c, is := p.cacheAt(folder); is {
+			if c, is := p.cacheAt(folder); is && (v.parts == nil || len(MountsBelow(c.path)) == 0) {
 				named[folder] = c
 				folders = append(folders, c.shown()...)
 				continue
@@ -162,8 +162,9 @@ func (f Folders) cacheFolders() (paths []string) {
 	return paths
 }
 
-// inHome says whether a folder is shown by the overlay of the user's folder, which
-// shows nothing of the mounts in it.
+// inHome says whether a folder is what the user's folder is to commands. Mounts in
+// that are not: an overlay shows nothing of them, and the kernel gives none to who could
+// see so what they cover.
 func (p *Plan) inHome(path string) bool {
 	if p.home == "" || !within(path, []string{p.home}) {
 		return false
@@ -172,7 +173,7 @@ func (p *Plan) inHome(path string) bool {
 }
 
 // outermost leaves out folders that lie in another, and adds those that are mounts in
-// one, which the overlay of that would not show.
+// one, of which there is no overlay as a whole.
 func (p *Plan) outermost(folders []string) []string {
 	slices.Sort(folders) // what lies in another comes after it
 	var all []string
@@ -231,11 +232,19 @@ func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool
 		if v.own == "" || slices.Contains(p.folders.Set, v.name) {
 			continue
 		}
-		if v.dispensable && !home || p.lacks(v, changes) {
+		if p.lacks(v, changes) || v.dispensable && !home && !p.grows(v, changes) {
 			moved = append(moved, v.name+"="+filepath.Join(dir, v.own))
 		}
 	}
 	return moved
+}
+
+// grows says whether a variable names a folder of caches that commands can change.
+func (p *Plan) grows(v cacheVariable, changes func(path string) bool) bool {
+	return slices.ContainsFunc(v.folders(p.folders.Commands), func(folder string) bool {
+		c, is := p.named[folder]
+		return is && c.there && changes(c.path)
+	})
 }
 
 // lacks says whether commands find no folder that a variable names, or none that they

@@ -199,7 +199,7 @@ func TestCachesAreDocumented(t *testing.T) {
 			what = "a list of folders"
 		}
 		if len(v.parts) > 0 {
-			what += "; `" + strings.Join(v.parts, "`, `") + "` in one around the checkout"
+			what += "; `" + strings.Join(v.parts, "`, `") + "` in one around the checkout or a mount"
 		}
 		moved := map[bool]string{true: "not there", false: ""}[v.own != ""]
 		if v.dispensable {
