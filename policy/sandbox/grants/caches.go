@@ -151,9 +151,10 @@ func (f Folders) apart() []string {
 // cacheFolders are the folders that variables name as those of caches, as far as
 // commands may change them for themselves.
 func (f Folders) cacheFolders() (paths []string) {
+	apart := f.apart()
 	for _, v := range cacheVariables {
 		for _, folder := range v.folders(f.Commands) {
-			around := slices.ContainsFunc(f.apart(), func(path string) bool { return within(path, []string{folder}) })
+			around := slices.ContainsFunc(apart, func(path string) bool { return within(path, []string{folder}) })
 			if filepath.IsAbs(folder) && isFolder(folder) && !around {
 				paths = append(paths, folder)
 			}
