@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 	"github.com/agent-ci/agent-ci/runner/confine"
 )
 
@@ -168,7 +169,7 @@ func (s *siege) attackEverywhere() {
 	targets := s.targets()
 	s.play(job,
 		[]map[string]any{command("attack", s.attack())},
-		[]map[string]any{command("ways", makeWays(targets))},
+		[]map[string]any{command("ways", makeWays(targets)), command("cache", fillCache)},
 		some(readCalls(targets)),
 		[]map[string]any{command("move", "mv conf conf2; mv keys docs/keys; echo changed >>greet.sh")},
 		some(readCalls(moved(targets))),
@@ -195,10 +196,13 @@ func some(calls []map[string]any) []map[string]any {
 // lookAround prints all that a check finds, as a test that fails does.
 const lookAround = `grep -rIs -e plain -e canary-of . "$GITHUB_WORKSPACE" | head -c 20000; true`
 
+// fillCache changes all that there is in a folder of caches.
+const fillCache = `cd "$` + attempts.CacheVariable + `" && echo own >entry; echo own >new; rm -rf ./*; true`
+
 // targets are what tools are not to read or to change.
 func (s *siege) targets() []string {
 	in := func(name string) string { return filepath.Join(s.world.Workspace, name) }
-	all := []string{s.world.Denied, filepath.Join(s.world.Home, ".netrc"), filepath.Join(s.world.Home, ".ssh/id_rsa"), filepath.Join(s.world.Temp, "cred"), in(".git/config")}
+	all := []string{s.world.Denied, s.world.HiddenCache(), filepath.Join(s.world.Home, ".netrc"), filepath.Join(s.world.Home, ".ssh/id_rsa"), filepath.Join(s.world.Temp, "cred"), in(".git/config")}
 	if s.hides() {
 		for name := range hiddenFiles {
 			all = append(all, in(name))

@@ -18,8 +18,8 @@ import (
 
 const examples = "../../examples/"
 
-// TestCronExample runs the line of the crontab as cron does.
-func TestCronExample(t *testing.T) {
+// TestExamples runs the line of the crontab as cron does, and the demo.
+func TestExamples(t *testing.T) {
 	root, err := filepath.Abs(examples)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestCronExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "examples"), Cmds: scriptCommands(),
+		Dir: filepath.Join("testdata", "examples"), Cmds: scriptCommands(), Condition: condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", root)
 			env.Setenv("GOCACHE", strings.TrimSpace(string(cache)))

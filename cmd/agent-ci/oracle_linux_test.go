@@ -82,7 +82,7 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 func (s *siege) look() scene {
 	s.t.Helper()
 	kept := map[string]string{}
-	for _, top := range []string{s.world.Outside, s.world.Home, filepath.Dir(s.world.Denied), s.world.Temp, filepath.Join(s.world.Workspace, ".git")} {
+	for _, top := range []string{s.world.Outside, s.world.Home, s.world.Cache, filepath.Dir(s.world.Denied), s.world.Temp, filepath.Join(s.world.Workspace, ".git")} {
 		s.walk(top, func(path string, info fs.FileInfo) {
 			if !s.gitsOwn(path) {
 				kept[path] = s.describe(path, info)

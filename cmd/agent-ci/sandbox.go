@@ -28,8 +28,9 @@ The command is judged by the rules, gets the same environment and runs in the
 same sandbox as a command of the agent in this checkout would: by the defaults
 of the base commit and the variables of job keys (AGENT_CI_POLICY_SANDBOX …).
 It works in the checkout itself, whatever work_in says: what it changes there
-stays. Its /tmp and what it changes in the home folder are its own and gone with
-it. It has a terminal of its own where standard input and output are one.
+stays. Its /tmp and what it changes in the home folder and in folders of caches
+are its own and gone with it. It has a terminal of its own where standard input
+and output are one.
 
 The exit status is the command's, 128+n when signal n ended it, 127 when it
 could not be started, and else that of the outcome: 2 invalid_input, 6 the

@@ -116,7 +116,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		t.Fatal(err)
 	}
 	s := &siege{tier: tier, user: user, world: world, patience: 10 * time.Minute, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
-		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
+		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, attempts.CacheVariable + "=" + world.Cache, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 	}}}
@@ -171,11 +171,11 @@ func (s *siege) checkout() {
 // job is what the run is told, with further keys.
 func (s *siege) job(more map[string]any) map[string]any {
 	policy := map[string]any{
-		"protect": []string{"protected/**"}, "on_protected": "drop", "writable": []string{s.world.Extra}, "deny_read": []string{s.world.Denied},
+		"protect": []string{"protected/**"}, "on_protected": "drop", "writable": []string{s.world.Extra}, "deny_read": []string{s.world.Denied, s.world.HiddenCache()},
 		"change": map[string]string{"symlinks_out": "allow", "symlinks": "allow", "executables": "allow", "nested_git": "allow"},
 	}
 	if s.hides() {
-		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, "conf/cred.json", "keys")
+		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, s.world.HiddenCache(), "conf/cred.json", "keys")
 	}
 	if s.tier == unconfined {
 		policy["sandbox"] = string(grants.DangerFullAccess)

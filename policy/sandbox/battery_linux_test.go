@@ -193,7 +193,7 @@ func newWorld(t *testing.T, tier string, user int) outer {
 	put(t, filepath.Join(base, "bin/attempt"), string(binary), 0o755)
 	sandboxtest.Give(t, base, user)
 	in := func(name string) string { return filepath.Join(base, name) }
-	denied := []string{w.Denied}
+	denied := []string{w.Denied, w.HiddenCache()}
 	if tier != "landlock" { // which refuses to start then
 		denied = append(denied, w.Hidden()...)
 	}
@@ -201,6 +201,7 @@ func newWorld(t *testing.T, tier string, user int) outer {
 		Network: NetworkLoopback,
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: w.Workspace, Writable: []string{w.Extra}, Home: w.Home, Scratch: in("scratch"), DenyRead: denied,
+			Commands: []string{attempts.CacheVariable + "=" + w.Cache},
 		},
 	}}
 }

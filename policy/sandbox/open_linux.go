@@ -149,7 +149,10 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
 	}
 	s.addCommonLayers(spec, report)
-	s.env = p.Variables(!slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, string(stage.Overlay)) }))
+	s.env = p.Variables(func(path string) bool {
+		skipped := string(stage.Overlay) + " " + path + ": "
+		return !slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, skipped) })
+	})
 	if s.inside.proxy != nil {
 		s.stopServing = o.Serve(s.inside.proxy)
 		s.env = append(s.env, proxyVariables()...)

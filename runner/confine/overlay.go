@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -83,7 +82,9 @@ func (s *Sandboxes) tryOverlay(ctx context.Context) error {
 		return err
 	}
 	if why == "" {
-		why = mountedBelow(s.Root)
+		if mounts := grants.MountsBelow(s.Root); len(mounts) > 0 {
+			why = mounts[0] + " is a mount in the checkout"
+		}
 	}
 	if why == "" {
 		s.reached.WorkTree = InOverlay
@@ -130,30 +131,6 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	}
 	return err
 }
-
-// mountedBelow says which mount lies in a folder, where an overlay would not show it;
-// empty for none.
-func mountedBelow(root string) string {
-	raw, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(raw)) {
-		fields := strings.Fields(line)
-		const mountPoint = 4 // proc_pid_mountinfo(5)
-		if len(fields) <= mountPoint {
-			continue
-		}
-		path := unescaped.Replace(fields[mountPoint])
-		if inside, err := filepath.Rel(root, path); err == nil && inside != "." && filepath.IsLocal(inside) {
-			return path + " is a mount in the checkout"
-		}
-	}
-	return ""
-}
-
-// unescaped undoes what the kernel makes of white space in paths.
-var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // OpenLayer opens the checkout as the commands of a place see it, none of which runs.
 // The caller closes it before the next sandbox of the place is opened.

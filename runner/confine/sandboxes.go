@@ -214,7 +214,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Lent: p.Lent, Unlent: []string{guard.Alternates},
 		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path()), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
-		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Set: slices.Collect(maps.Keys(policy.Env.Set)),
+		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), Set: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
 	if f.Workspace != s.Root && !strings.HasPrefix(s.Root, s.Record.Path()+string(filepath.Separator)) {
 		f.Twin = s.Root // which the agent may have put anything into; the run directory is closed anyway
@@ -283,7 +283,7 @@ func (s *Sandboxes) Words() string {
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
-	return "workspace-write: commands may write in " + s.Root + ", in $TMPDIR, and, for themselves, in the home folder; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
+	return "workspace-write: commands may write in " + s.Root + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
 }
 
 // NetworkWords tell the model what its commands reach.

@@ -81,7 +81,10 @@ type Folders struct {
 	Resolver bool
 
 	Environ []string // of agent-ci; names further credentials
-	Set     []string // names of variables whose values are the operator's: where caches are moved, theirs stay
+	// Commands is the environment of commands, which names folders of caches outside of
+	// Home: those are to commands what Home is.
+	Commands []string
+	Set      []string // names of variables whose values are the operator's: where caches are moved, theirs stay
 }
 
 // Held is what commands may not do with files, of the workspace and of the user,
@@ -126,14 +129,14 @@ func (f Folders) Check() error {
 }
 
 // WritableInNamespaces are the folders that commands may write to there, as they are
-// named and with their links resolved. What they write in the user's folder and in
-// /tmp is their own.
+// named and with their links resolved. What they write in the user's folder, in those
+// of caches and in /tmp is their own.
 func (f Folders) WritableInNamespaces() []string {
 	own := []string{"/tmp", "/var/tmp", "/dev/shm"}
 	if f.Home != "" {
 		own = append(own, f.Home)
 	}
-	return f.writableBeside(own)
+	return f.writableBeside(append(own, f.cacheFolders()...))
 }
 
 // WritableByLandlock are those where there are no namespaces.
@@ -158,10 +161,13 @@ func (f Folders) scratch(name string) string { return filepath.Join(f.Scratch, n
 
 // makeScratch makes the folders that a sandbox needs for itself.
 func (f Folders) makeScratch() error {
-	for _, name := range []string{"tmp", "var-tmp", "cache", "home/upper", "home/work", "copies"} {
+	for _, name := range []string{"tmp", "var-tmp", "cache", "copies"} {
 		if err := os.MkdirAll(f.scratch(name), 0o700); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
+	}
+	if err := f.makeChanges("home"); err != nil {
+		return err
 	}
 	if err := f.makeOverlay(); err != nil {
 		return fmt.Errorf("make the sandbox's folders: %w", err)
@@ -176,6 +182,17 @@ func (f Folders) makeScratch() error {
 		return fmt.Errorf("make the sandbox's folders: %w", err)
 	}
 	return nothing.Close()
+}
+
+// makeChanges makes what overlayfs needs for changes of a folder that are the
+// sandbox's own.
+func (f Folders) makeChanges(name string) error {
+	for _, folder := range []string{"upper", "work"} {
+		if err := os.MkdirAll(filepath.Join(f.scratch(name), folder), 0o700); err != nil {
+			return fmt.Errorf("make the sandbox's folders: %w", err)
+		}
+	}
+	return nil
 }
 
 // Upper is the folder of an overlay that has what changed, as overlayfs writes it down.

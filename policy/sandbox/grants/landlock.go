@@ -21,6 +21,9 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 		Use:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"},
 	}
 	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
+	for _, folder := range p.caches {
+		l.Read = append(l.Read, around(folder, p.unreadable())...)
+	}
 	for _, folder := range p.lent {
 		l.Read = append(l.Read, around(folder, p.hidden)...)
 	}

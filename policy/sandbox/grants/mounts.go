@@ -25,13 +25,10 @@ func (p *Plan) Mounts() []stage.Mount {
 		}
 	}
 	if p.home != "" && !within(p.home, p.writable) {
-		var below []string // the changes of earlier sandboxes
-		for _, scratch := range f.Below {
-			if changes := filepath.Join(scratch, "home"); isFolder(changes) {
-				below = append(below, changes)
-			}
-		}
-		p.put(stage.Mount{Kind: stage.Overlay, Path: p.home, Source: f.scratch("home"), Below: below, Optional: true})
+		p.put(f.ownChanges(p.home, "home"))
+	}
+	for _, path := range p.caches {
+		p.put(f.ownChanges(path, cacheFolder(path)))
 	}
 	for _, path := range p.readable {
 		p.putSource(stage.Readable, path, path)
@@ -56,6 +53,24 @@ func (p *Plan) Mounts() []stage.Mount {
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
+}
+
+// ownChanges shows a folder with changes that are the sandbox's own, above those of
+// earlier sandboxes. These lie right above the folder; but where they lie in it, each
+// takes an overlay of its own, of which the kernel puts few upon each other.
+func (f Folders) ownChanges(path, name string) stage.Mount {
+	m := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.scratch(name), Optional: true}
+	for _, scratch := range f.Below {
+		changes := filepath.Join(scratch, name)
+		switch {
+		case !isFolder(changes):
+		case within(changes, []string{path}):
+			m.Below = append(m.Below, changes)
+		default:
+			m.Frozen = append(m.Frozen, changes)
+		}
+	}
+	return m
 }
 
 func (p *Plan) put(m stage.Mount) { p.mounts[m.Path] = m }

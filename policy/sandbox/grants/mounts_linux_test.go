@@ -115,10 +115,17 @@ func TestTheHomeFolderIsCommandsOwn(t *testing.T) {
 	base, f := folders(t, map[string]string{"first/home/upper/tool": "x"})
 	f.Below = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
 	mount := mountsOf(t, f)[f.Home]
-	want := stage.Mount{Kind: stage.Overlay, Path: f.Home, Source: filepath.Join(f.Scratch, "home"), Below: []string{filepath.Join(base, "first/home")}, Optional: true}
+	want := stage.Mount{Kind: stage.Overlay, Path: f.Home, Source: filepath.Join(f.Scratch, "home"), Frozen: []string{filepath.Join(base, "first/home")}, Optional: true}
 	if d := cmp.Diff(want, mount); d != "" {
 		t.Error(d)
 	}
+	put(t, filepath.Join(f.Home, "run/first/home/upper/tool"), "x")
+	f.Below = []string{filepath.Join(f.Home, "run/first")} // which the kernel refuses as a layer beside the folder that it lies in
+	want.Below, want.Frozen = []string{filepath.Join(f.Home, "run/first/home")}, nil
+	if d := cmp.Diff(want, mountsOf(t, f)[f.Home]); d != "" {
+		t.Error(d)
+	}
+	f.Below = nil
 	f.Writable = []string{f.Home}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: stage.Writable})
 	f.Writable, f.DenyRead = nil, []string{f.Home}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -33,6 +32,8 @@ type Plan struct {
 	copies     map[string]string // of the files that are Held.Cleaned, with what is left of them
 	userCopies map[string]string // of those that are Held.UserCleaned
 	home       string
+	named      map[string]cache // what variables name as folders of caches, by how they name it
+	caches     []string         // those of them that commands see with changes of their own
 	mounts     map[string]stage.Mount
 }
 
@@ -59,6 +60,12 @@ func NewPlan(f Folders) (*Plan, error) {
 	}
 	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(replaced, home) && !within(home, p.hidden) {
 		p.home = home
+	}
+	p.named, p.caches = p.findCaches()
+	for _, path := range p.caches {
+		if err := f.makeChanges(cacheFolder(path)); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }
@@ -173,18 +180,19 @@ func (p *Plan) hiddenAbove(path string) (deepest string) {
 func (p *Plan) Workspace() string { return p.workspace }
 
 // Variables are what commands in namespaces have of their own in the environment.
-// Where there is no user's folder that they can change, caches lie in /tmp.
-func (p *Plan) Variables(changesHome bool) []string {
-	variables := temporary("/tmp")
-	if !changesHome {
-		variables = append(variables, p.folders.cacheVariables("/tmp/.cache")...)
+// changes says of the user's folder, and of those of caches, whether they can change
+// it. Caches that are moved lie in the user's folder, or else in /tmp.
+func (p *Plan) Variables(changes func(path string) bool) []string {
+	home, dir := p.home == "" || changes(p.home), "/tmp/.cache"
+	if home && p.home != "" {
+		dir = filepath.Join(p.home, ".cache")
 	}
-	return variables
+	return append(temporary("/tmp"), p.movedCaches(dir, home, changes)...)
 }
 
 // LandlockVariables are those where there are no namespaces.
 func (p *Plan) LandlockVariables() []string {
-	variables := append(temporary(p.folders.scratch("tmp")), p.folders.cacheVariables(p.folders.scratch("cache"))...)
+	variables := append(temporary(p.folders.scratch("tmp")), p.movedCaches(p.folders.scratch("cache"), false, func(string) bool { return false })...)
 	for name, file := range p.held.Variables {
 		if copied, is := p.userCopies[file]; is {
 			file = copied
@@ -195,19 +203,3 @@ func (p *Plan) LandlockVariables() []string {
 }
 
 func temporary(dir string) []string { return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir} }
-
-// cacheVariables move the caches of well-known tools below dir, but for those
-// whose place the operator has set.
-func (f Folders) cacheVariables(dir string) []string {
-	var variables []string
-	for _, v := range []string{
-		"XDG_CACHE_HOME=.", "GOCACHE=go-build", "npm_config_cache=npm", "PIP_CACHE_DIR=pip", "UV_CACHE_DIR=uv", "YARN_CACHE_FOLDER=yarn",
-		"COMPOSER_CACHE_DIR=composer", "GRADLE_USER_HOME=gradle", "CCACHE_DIR=ccache", "SCCACHE_DIR=sccache", "PYTHONPYCACHEPREFIX=pycache",
-	} {
-		name, folder, _ := strings.Cut(v, "=")
-		if !slices.Contains(f.Set, name) {
-			variables = append(variables, name+"="+filepath.Join(dir, folder))
-		}
-	}
-	return variables
-}

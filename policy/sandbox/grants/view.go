@@ -79,7 +79,7 @@ func (p *Plan) View() *View {
 			e.sources, e.overlaid = []string{p.folders.Tree}, true
 		case m.Kind == stage.Overlay:
 			e.sources = nil
-			for _, changes := range append([]string{m.Source}, m.Below...) {
+			for _, changes := range slices.Concat([]string{m.Source}, m.Below, m.Frozen) {
 				e.sources = append(e.sources, filepath.Join(changes, "upper"))
 			}
 			e.sources = append(e.sources, m.Path)
@@ -99,7 +99,7 @@ func (p *Plan) LandlockView() *View {
 	for _, path := range p.unreadable() {
 		v.add(viewed{path: path, why: whyHidden})
 	}
-	for _, path := range slices.Concat(p.readable, []string{p.workspace}, p.writable, p.folders.ownFolders()) {
+	for _, path := range slices.Concat(p.readable, p.caches, []string{p.workspace}, p.writable, p.folders.ownFolders()) {
 		for _, real := range existing(path) {
 			v.add(viewed{path: real, shown: true, sources: []string{real}})
 		}

@@ -106,7 +106,7 @@ func cloneTrees(s Spec, report *Report) (t trees, err error) {
 	}
 	t.mounts = slices.Repeat([]int{-1}, len(s.Mounts))
 	for covers := range 3 { // an overlay with others below covers what is taken from its path
-		for i, m := range s.Mounts {
+		for i, m := range slices.Backward(s.Mounts) { // so that the path of no other is covered
 			if m.covers() != covers || m.Kind == Pinned || m.Kind == Removed {
 				continue
 			}
@@ -116,11 +116,22 @@ func cloneTrees(s Spec, report *Report) (t trees, err error) {
 			}
 			if err != nil {
 				report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
+				fd = readOnly(m)
 			}
 			t.mounts[i] = fd
 		}
 	}
 	return t, nil
+}
+
+// readOnly is what an overlay that can't be was to show, as it is: it may lie in a
+// folder that something else lies over. -1 stands for nothing.
+func readOnly(m Mount) (fd int) {
+	if m.Kind != Overlay {
+		return -1
+	}
+	fd, _ = cloneTree(unix.AT_FDCWD, m.Path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, still)
+	return fd
 }
 
 // covers is by how much taking the tree of a mount may cover what others are taken

@@ -48,7 +48,7 @@ const (
 )
 
 func All() []Attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
+	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }
 
 // On are the attempts for which there is something in a world.

@@ -145,7 +145,7 @@ func changeMounts(w World) error {
 		return err
 	}
 	own := []string{
-		w.Workspace, tree, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, w.extra("a"), w.Home,
+		w.Workspace, tree, w.workspace("conf"), w.workspace("conf/deep"), w.Extra, w.extra("a"), w.Cache, w.Home,
 		"/tmp", "/var/tmp", "/dev/shm", "/dev/pts",
 	}
 	refused := errors.New("there is no mount")

@@ -21,6 +21,7 @@ type World struct {
 	Home       string
 	Denied     string // a file that policy.deny_read names
 	Extra      string // writable besides
+	Cache      string // a folder of caches, which CacheVariable names
 	Temp       string // RUNNER_TEMP, holds cred
 	Victim     int    // process id of whoever opened the sandbox, outside
 	Namespace  string // of processes, which the victim is in
@@ -39,10 +40,17 @@ func (w World) outside(name string) string   { return filepath.Join(w.Outside, n
 func (w World) workspace(name string) string { return filepath.Join(w.Workspace, name) }
 func (w World) home(name string) string      { return filepath.Join(w.Home, name) }
 func (w World) extra(name string) string     { return filepath.Join(w.Extra, name) }
+func (w World) cache(name string) string     { return filepath.Join(w.Cache, name) }
 func (w World) changes(name string) string   { return filepath.Join(w.Changes, name) }
 
 // of is what the kernel tells of a process.
 func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", process, name) }
+
+// CacheVariable names the folder of caches, for who confines commands and for them.
+const CacheVariable = "DENO_DIR"
+
+// HiddenCache is the file of the folder of caches that policy.deny_read is to name.
+func (w World) HiddenCache() string { return w.cache("deep/cred") }
 
 // Hidden are the files that policy.deny_read is to name in folders that commands
 // may write to. Landlock alone can't keep them.
@@ -58,7 +66,7 @@ func NewWorld(base string) (World, error) {
 		"outside/secret.txt": "x", "outside/truncate": "x", "outside/delete": "x", "outside/move": "x", "outside/kube/config": Secret,
 		"home/.ssh/id_rsa": Secret, "home/.aws/credentials": Secret, "home/.netrc": Secret, "home/.config/gh/hosts.yml": Secret,
 		"denied/file": Secret, "temp/cred": Secret, "workspace/mnt/.keep": "", "sockets/.keep": "",
-		"workspace/conf/deep/cred": Secret, "extra/a/cred": Secret,
+		"workspace/conf/deep/cred": Secret, "extra/a/cred": Secret, "cache/entry": "x", "cache/deep/cred": Secret,
 	} {
 		if err := os.MkdirAll(filepath.Dir(in(name)), 0o755); err != nil {
 			return World{}, err
@@ -68,7 +76,7 @@ func NewWorld(base string) (World, error) {
 		}
 	}
 	return World{
-		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Extra: in("extra"), Temp: in("temp"),
+		Workspace: in("workspace"), Outside: in("outside"), Home: in("home"), Denied: in("denied/file"), Extra: in("extra"), Cache: in("cache"), Temp: in("temp"),
 		Socket: in("sockets/host.sock"), Datagram: in("sockets/datagram.sock"), Abstract: filepath.Base(base),
 		Shared: filepath.Join("/dev/shm", filepath.Base(base)),
 	}, os.Symlink(in("outside/kube"), in("home/.kube"))

@@ -1,0 +1,213 @@
+package grants
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+)
+
+// planOf is the plan of folders whose commands have these variables. BASE in them is
+// the folder that all lie in.
+func planOf(t *testing.T, base string, f Folders, commands ...string) *Plan {
+	t.Helper()
+	for _, variable := range commands {
+		f.Commands = append(f.Commands, strings.ReplaceAll(variable, "BASE", base))
+	}
+	p, err := NewPlan(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestFoldersOfCachesAreCommandsOwn(t *testing.T) {
+	base, f := folders(t, map[string]string{
+		"go/pkg/mod/a": "x", "go/src/b": "x", "second/pkg/c": "x", "cargo/file": "x", "home/cache/d": "x", "workspace/cache/e": "x", "workspace/file": "x",
+		"extra/cache/f": "x", "denied/cache/g": "x", "around/extra/h": "x", "home/.ssh/key": "x", "file": "x",
+	})
+	link(t, "cargo", filepath.Join(base, "link"))
+	link(t, "../cargo", filepath.Join(f.Workspace, "link"))
+	link(t, "workspace/link", filepath.Join(base, "twice"))
+	f.Writable, f.DenyRead = []string{filepath.Join(base, "extra"), filepath.Join(base, "around/extra")}, []string{filepath.Join(base, "denied")}
+	for _, c := range []struct {
+		name, variable string
+		want           []string // below the base
+	}{
+		{"none", "PATH=BASE/go", nil},
+		{"one", "GOCACHE=BASE/cargo", []string{"cargo"}},
+		{"a list", "GOPATH=BASE/go:BASE/second", []string{"go", "second"}},
+		{"one that lists nothing", "GOCACHE=BASE/go:BASE/second", nil},
+		{"a link", "CARGO_HOME=BASE/link", []string{"cargo"}},
+		{"in the user's folder", "GOCACHE=BASE/home/cache", nil},
+		{"in the checkout", "GOCACHE=BASE/workspace/cache", nil},
+		{"a link in the checkout", "GOCACHE=BASE/workspace/link", nil},
+		{"a link by way of the checkout", "GOCACHE=BASE/twice", nil},
+		{"in a folder that is written to", "GOCACHE=BASE/extra/cache", nil},
+		{"around a folder that is written to", "GOCACHE=BASE/around", []string{"around"}},
+		{"hidden", "GOCACHE=BASE/denied/cache", nil},
+		{"of credentials", "GOCACHE=BASE/home/.ssh", nil},
+		{"a file", "GOCACHE=BASE/file", nil},
+		{"not there", "GOCACHE=BASE/missing", nil},
+		{"relative", "GOCACHE=go", nil},
+		{"off", "GOCACHE=off", nil},
+		{"everything", "GOCACHE=/", nil},
+		{"temporary files", "GOCACHE=/tmp", nil},
+		{"the kernel's", "GOCACHE=/proc/self", nil},
+		{"the machine's", "GOCACHE=/run", nil},
+		{"above the checkout", "GOCACHE=BASE", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := planOf(t, base, f, c.variable)
+			var got []string
+			for _, m := range p.Mounts() {
+				if inside, is := below(base, m.Path); is && m.Kind == stage.Overlay && m.Path != f.Home {
+					got = append(got, inside)
+				}
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// A GOPATH may have the checkout in it, and XDG_CACHE_HOME the cache of Go.
+func TestFoldersOfCachesAroundOthers(t *testing.T) {
+	base, f := folders(t, map[string]string{"go/pkg/mod/a": "x", "go/src/project/file": "x", "cache/go-build/b": "x"})
+	f.Workspace = filepath.Join(base, "go/src/project")
+	p := planOf(t, base, f, "GOPATH=BASE/go", "GOCACHE=BASE/cache/go-build", "XDG_CACHE_HOME=BASE/cache", "GOMODCACHE=BASE/go/pkg/mod")
+	if d := cmp.Diff([]string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches); d != "" {
+		t.Error(d)
+	}
+	f.Workspace, f.Twin = filepath.Join(base, "cache/run/tree"), f.Workspace // a tree of a check, in the place of the checkout
+	put(t, filepath.Join(f.Workspace, "file"), "x")
+	p = planOf(t, base, f, "GOPATH=BASE/go", "XDG_CACHE_HOME=BASE/cache")
+	if d := cmp.Diff([]string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestChangesOfCachesLieAboveThoseOfEarlierSandboxes(t *testing.T) {
+	base, f := folders(t, map[string]string{"cache/a": "x", "cache/secret": "x"})
+	cache := filepath.Join(base, "cache")
+	f.DenyRead = []string{filepath.Join(cache, "secret")}
+	f.Below = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
+	kept := cacheFolder(cache)
+	put(t, filepath.Join(base, "first", kept, "upper/a"), "x")
+	f.Commands = []string{"GOCACHE=" + cache}
+	mounts := mountsOf(t, f)
+	want := stage.Mount{Kind: stage.Overlay, Path: cache, Source: filepath.Join(f.Scratch, kept), Frozen: []string{filepath.Join(base, "first", kept)}, Optional: true}
+	if d := cmp.Diff(want, mounts[cache]); d != "" {
+		t.Error(d)
+	}
+	wantKinds(t, mounts, map[string]stage.MountKind{f.DenyRead[0]: stage.Hidden})
+	for _, folder := range []string{"upper", "work"} {
+		if !isFolder(filepath.Join(f.Scratch, kept, folder)) {
+			t.Errorf("there is no folder %s for changes", folder)
+		}
+	}
+}
+
+func TestTheViewOfCaches(t *testing.T) {
+	base, f := folders(t, map[string]string{"cache/a": "outside", "cache/b": "outside", "cache/c": "outside", "cache/secret": "x"})
+	kept := cacheFolder(filepath.Join(base, "cache"))
+	put(t, filepath.Join(base, "first", kept, "upper/b"), "setup")
+	put(t, filepath.Join(base, "first", kept, "upper/c"), "setup")
+	put(t, filepath.Join(f.Scratch, kept, "upper/c"), "own")
+	f.Below, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "cache/secret")}
+	in := func(name string) string { return filepath.Join(base, "cache", name) }
+	p := planOf(t, base, f, "GOCACHE=BASE/cache")
+	wantShown(t, p.View(), map[string]string{in("a"): "outside", in("b"): "setup", in("c"): "own", in("secret"): hiddenWords})
+	wantShown(t, p.LandlockView(), map[string]string{in("a"): "outside", in("c"): "outside", in("secret"): hiddenWords})
+}
+
+func TestLandlockGrantsCachesToBeRead(t *testing.T) {
+	base, f := folders(t, map[string]string{"cache/a": "x", "cache/secret": "x", "other/b": "x"})
+	f.DenyRead = []string{filepath.Join(base, "cache/secret")}
+	p := planOf(t, base, f, "GOMODCACHE=BASE/cache", "GOPATH=BASE/other")
+	l, err := p.Landlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"cache": false, "cache/a": true, "cache/secret": false, "other": true} {
+		if got := slices.Contains(l.Read, filepath.Join(base, path)); got != want {
+			t.Errorf("%s may be read: %t", path, got)
+		}
+		if slices.Contains(l.Write, filepath.Join(base, path)) {
+			t.Errorf("%s may be written", path)
+		}
+	}
+}
+
+// What is not there lies below the caches of the user; what can't be changed is moved
+// if it can be done without, and what the operator set stays.
+func TestCachesThatAreMoved(t *testing.T) {
+	base, f := folders(t, map[string]string{"there/a": "x"})
+	f.Set = []string{"DENO_DIR"}
+	p := planOf(t, base, f, "GOCACHE=BASE/there", "GOMODCACHE=BASE/missing", "UV_CACHE_DIR=BASE/missing", "DENO_DIR=BASE/missing", "CARGO_HOME=BASE/there", "GOPATH=BASE/missing:BASE/there", "PNPM_HOME=BASE/missing")
+	all := func(string) bool { return true }
+	homes := func(path string) bool { return path == f.Home }
+	in := func(name string) string { return filepath.Join(f.Home, ".cache", name) }
+	temporary := temporary("/tmp")
+	for _, c := range []struct {
+		name    string
+		changes func(string) bool
+		want    []string
+	}{
+		{"all can be changed", all, []string{"GOMODCACHE=" + in("go-mod"), "UV_CACHE_DIR=" + in("uv")}},
+		{"the user's folder can", homes, []string{"GOCACHE=" + in("go-build"), "GOMODCACHE=" + in("go-mod"), "UV_CACHE_DIR=" + in("uv")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if d := cmp.Diff(append(temporary, c.want...), p.Variables(c.changes)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	none := p.Variables(func(string) bool { return false })
+	for variable, want := range map[string]bool{"GOCACHE=/tmp/.cache/go-build": true, "GOMODCACHE=/tmp/.cache/go-mod": true, "CARGO_HOME=/tmp/.cache/cargo": false, "DENO_DIR=/tmp/.cache/deno": false} {
+		if got := slices.Contains(none, variable); got != want {
+			t.Errorf("%s: %t in %q", variable, got, none)
+		}
+	}
+}
+
+// The table of the documents is that of the code.
+func TestCachesAreDocumented(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(raw), "\n## Folders of caches\n")
+	if !found {
+		t.Fatal("there is no section on caches")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows, want []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*) \\| (.*) \\|$").FindAllStringSubmatch(section, -1) {
+		rows = append(rows, strings.Join(row[1:], ": "))
+	}
+	for _, v := range cacheVariables {
+		what := "a folder"
+		if v.list {
+			what = "a list of folders"
+		}
+		if len(v.parts) > 0 {
+			what += "; `" + strings.Join(v.parts, "`, `") + "` in one around the checkout or a mount"
+		}
+		moved := map[bool]string{true: "not there", false: ""}[v.own != ""]
+		if v.dispensable {
+			moved += ", or not to be changed"
+		}
+		want = append(want, strings.Join([]string{v.name, what, moved}, ": "))
+	}
+	if d := cmp.Diff(want, rows); d != "" {
+		t.Error(d)
+	}
+}

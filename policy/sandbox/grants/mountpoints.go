@@ -1,0 +1,30 @@
+package grants
+
+import (
+	"os"
+	"strings"
+)
+
+// MountsBelow are the mounts in a folder, where an overlay of the folder would not
+// show them; none where the system does not tell.
+func MountsBelow(folder string) (mounts []string) {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(raw)) {
+		fields := strings.Fields(line)
+		const mountPoint = 4 // proc_pid_mountinfo(5)
+		if len(fields) <= mountPoint {
+			continue
+		}
+		path := unescaped.Replace(fields[mountPoint])
+		if inside, is := below(folder, path); is && inside != "." {
+			mounts = append(mounts, path)
+		}
+	}
+	return mounts
+}
+
+// unescaped undoes what the kernel makes of white space in paths.
+var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
