@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
@@ -147,13 +148,25 @@ func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Sto
 // concludeProgress says how the run ended where a comment shows it.
 func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
 	p := so.published()
-	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p)}
+	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Failures: in.failures}
 	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
 		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
 	if err := in.watch.Conclude(ctx, end); err != nil {
 		in.rec.Warn("progress_comment", "The progress could not be shown in a comment: %v", err)
 	}
+}
+
+// failures are what setup commands and checks that failed printed, for the comment.
+func (in *invocation) failures() string {
+	if in.rec.Directory == nil {
+		return ""
+	}
+	view, err := in.rec.View()
+	if err != nil { // the comment tells how the run ended all the same
+		return ""
+	}
+	return body.Failures(view, progress.ProgressFailures)
 }
 
 func pullRequestOf(p publish.Publication) record.PullRequest {

@@ -47,6 +47,11 @@ func (w *Watch) Show(e transcript.Event) {
 			}
 		}
 	}
+	for _, each := range outputsOf(e) {
+		if w.Lines != nil && w.showOutput(each) != nil {
+			w.Lines = nil
+		}
+	}
 }
 
 // harmlessJSON writes the bracket of an old workflow command as its escape, which

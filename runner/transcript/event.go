@@ -140,7 +140,8 @@ type Setup struct {
 	Run      string  `json:"run"`
 	ExitCode int     `json:"exit_code"`
 	Seconds  float64 `json:"seconds"`
-	Log      string  `json:"log"` // path below the run directory
+	Log      string  `json:"log"`            // path below the run directory
+	Tail     string  `json:"tail,omitempty"` // its last lines, of a command that failed
 }
 
 // Network is a host that commands asked the proxy for, and what became of it. It
@@ -282,6 +283,8 @@ type VerifyRow struct {
 	Passed  bool    `json:"passed"`
 	Seconds float64 `json:"seconds"`       // of the last run
 	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
+	// Tail has the last lines of Log; empty for a check that is green.
+	Tail string `json:"tail,omitempty"`
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.

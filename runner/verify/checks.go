@@ -150,7 +150,11 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if err != nil {
 		return err
 	}
-	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log}
+	tail, err := c.tail(ran, script.Log)
+	if err != nil {
+		return err
+	}
+	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log, Tail: tail}
 	if err := c.Record.Append(transcript.TypeSetup, event); err != nil {
 		return err
 	}

@@ -38,9 +38,11 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		}
 	}
 	for i, check := range c.Job.Verify {
-		table.Rows = append(table.Rows, transcript.VerifyRow{
-			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].Color(), Seconds: results[i].Seconds, Log: log(0, i, check),
-		})
+		row := transcript.VerifyRow{Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].Color()}
+		if err := c.show(&row, results[i], log(0, i, check)); err != nil {
+			return table, err
+		}
+		table.Rows = append(table.Rows, row)
 	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
@@ -57,7 +59,10 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		row.After, row.Seconds, row.Log = results[i].Color(), results[i].Seconds, log(attempt, i, c.Job.Verify[i])
+		row.After = results[i].Color()
+		if err := c.show(&row, results[i], log(attempt, i, c.Job.Verify[i])); err != nil {
+			return table, err
+		}
 		row.Passed = Passes(row)
 		table.Passed = table.Passed && row.Passed
 		table.Rows = append(table.Rows, row)

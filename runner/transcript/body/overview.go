@@ -24,6 +24,7 @@ func account(v *transcript.View, draft []string) []section {
 		banner(v, draft),
 		plan(v.Plan),
 		verification(v.Verify),
+		failures(v),
 		files(v.Change),
 		warnings(v.Warnings),
 		facts(v),
