@@ -93,7 +93,11 @@ func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 	var red []string
 	for _, row := range table.Rows {
 		if !row.Passed {
-			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, rec.Join(row.Log)))
+			tests := row.Tests()
+			if tests != "" {
+				tests += ", "
+			}
+			red = append(red, fmt.Sprintf("%s is %s (%swas %s, log %s)", row.Name, row.After, tests, row.Before, rec.Join(row.Log)))
 		}
 	}
 	return outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
@@ -182,7 +186,10 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
-		result.Verify = append(result.Verify, record.VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
+		result.Verify = append(result.Verify, record.VerifyRow{
+			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log,
+			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended,
+		})
 	}
 	result.Warnings = append(result.Warnings, rec.Warnings()...)
 	result.Sandbox = so.confined()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -285,6 +286,53 @@ type VerifyRow struct {
 	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
 	// Tail has the last lines of Log; empty for a check that is green.
 	Tail string `json:"tail,omitempty"`
+	// Failing are the tests that the last run says fail, and FailingMore how many there
+	// are beyond those; of a check that is green there are none. Mended are those that
+	// failed before and pass now.
+	Failing     []FailingTest `json:"failing,omitempty"`
+	FailingMore int           `json:"failing_more,omitempty"`
+	Mended      []string      `json:"mended,omitempty"`
+}
+
+// FailingTest is a test that fails, as the output of a check tells.
+type FailingTest struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"` // as the output names it
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message,omitempty"`
+	New     bool   `json:"new"` // it did not fail before
+}
+
+// Place is where the test says that it failed; empty where it doesn't.
+func (t FailingTest) Place() string {
+	if t.File == "" || t.Line == 0 {
+		return t.File
+	}
+	return fmt.Sprintf("%s:%d", t.File, t.Line)
+}
+
+// Tests says in words what became of the tests of a check: "2 new failures, 1 mended";
+// empty where nothing is known of any.
+func (r VerifyRow) Tests() string {
+	fresh := 0
+	for _, t := range r.Failing {
+		if t.New {
+			fresh++
+		}
+	}
+	var parts []string
+	if fresh > 0 {
+		parts = append(parts, Count(fresh, "new failure"))
+	}
+	if rest := len(r.Failing) + r.FailingMore - fresh; rest > 0 && fresh > 0 {
+		parts = append(parts, Thousands(int64(rest))+" other")
+	} else if rest > 0 {
+		parts = append(parts, Count(rest, "failure"))
+	}
+	if len(r.Mended) > 0 {
+		parts = append(parts, Thousands(int64(len(r.Mended)))+" mended")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.

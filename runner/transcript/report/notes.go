@@ -168,7 +168,11 @@ func (a *assembler) verify(n *entry, d transcript.Verify) {
 		if d.Attempt == 0 {
 			now = row.Before
 		}
-		fmt.Fprintf(&b, "%s: %s (%s)\n", row.Name, now, transcript.Duration(row.Seconds))
+		tests := row.Tests()
+		if tests != "" {
+			tests = ": " + tests
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)%s\n", row.Name, now, transcript.Duration(row.Seconds), tests)
 		n.seconds += row.Seconds
 	}
 	a.part(n, "Checks", b.String())
