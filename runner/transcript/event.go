@@ -88,9 +88,12 @@ type Task struct {
 	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
-	Issue  string `json:"issue,omitempty"` // OWNER/REPO#N
-	URL    string `json:"url,omitempty"`
-	SHA256 string `json:"sha256"` // of Text
+	// Request are the words of Text that ask for more on a pull request of a run; empty
+	// for a task that goes on with none.
+	Request string `json:"request,omitempty"`
+	Issue   string `json:"issue,omitempty"` // OWNER/REPO#N
+	URL     string `json:"url,omitempty"`
+	SHA256  string `json:"sha256"` // of Text
 	// Snapshot is the SHA-256 of what people wrote for the task, as it was when
 	// it was asked for, before anything was removed from it.
 	Snapshot string `json:"snapshot,omitempty"`
