@@ -101,6 +101,7 @@ func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before
 	}
 	defer root.Close()
 	var all []byte
+	var unread []error
 	now := c.reports(root, check)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if was := before[name]; was != nil && was.ModTime().Equal(now[name].ModTime()) && was.Size() == now[name].Size() {
@@ -108,10 +109,13 @@ func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before
 		}
 		raw, err := readReport(root, name, testresults.MaxJUnit-len(all))
 		if err != nil {
-			c.Record.Warn("junit", "A report of %s can't be read: %v.", check.Name, err)
+			unread = append(unread, err)
 			continue
 		}
 		all = append(append(all, raw...), '\n')
+	}
+	if len(unread) > 0 {
+		c.Record.Warn("junit", "Of the reports of %s, %d can't be read: %v.", check.Name, len(unread), unread[0])
 	}
 	if len(all) == 0 {
 		return nil
