@@ -36,7 +36,21 @@ func (c Checks) show(row *transcript.VerifyRow, check job.VerifyCheck, ran confi
 	if !green {
 		row.Failing, row.FailingMore = failing(tests, change), tests.More
 	}
+	c.redact(row)
 	return nil
+}
+
+// redact removes the secrets that can be read only now: the log has what steers a
+// terminal between their characters.
+func (c Checks) redact(row *transcript.VerifyRow) {
+	row.Tail = c.Record.Redact(row.Tail)
+	for i := range row.Failing {
+		t := &row.Failing[i]
+		t.Name, t.File, t.Message = c.Record.Redact(t.Name), c.Record.Redact(t.File), c.Record.Redact(t.Message)
+	}
+	for i := range row.Mended {
+		row.Mended[i] = c.Record.Redact(row.Mended[i])
+	}
 }
 
 // testsBefore is what a row told of the tests on the base.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -85,6 +87,17 @@ func TestTestsAreComparedWithTheBase(t *testing.T) {
 				t.Errorf("its last lines are %q", row.Tail)
 			}
 		})
+	}
+}
+
+// A secret with what steers a terminal in it is whole once that is gone.
+func TestWhatIsShownHasNoSecrets(t *testing.T) {
+	checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: "x"}}})
+	checks.Record.KeepOut([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}})
+	split := "hunter2\x1b[0mhunter2"
+	row := showRuns(t, checks, "", "--- FAIL: Test"+split+" (0.00s)\n    x_test.go:3: "+split+"\n"+split+"\nFAIL\tx\t0.1s\n")
+	if got := fmt.Sprint(row); strings.Contains(got, "hunter2hunter2") || strings.Count(got, "[secret TOKEN]") != 5 {
+		t.Error(got)
 	}
 }
 
