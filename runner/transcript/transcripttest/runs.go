@@ -100,8 +100,10 @@ func Greeting() []Happening {
 		{transcript.TypePolicy, transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}, WorkTree: "overlay"}},
 		{transcript.TypeSetup, transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
 		{transcript.TypeVerify, transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{
-			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", Seconds: 1.2,
-				Tail: "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\"\nFAIL\nFAIL\texample.com/greet\t0.002s", Failing: []transcript.FailingTest{{Name: "example.com/greet.TestGreet", File: "greet_test.go", Line: 9, Message: "got \"Hello Ada\""}}},
+			{
+				Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", Seconds: 1.2,
+				Tail: "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\"\nFAIL\nFAIL\texample.com/greet\t0.002s", Failing: []transcript.FailingTest{{Name: "example.com/greet.TestGreet", File: "greet_test.go", Line: 9, Message: "got \"Hello Ada\""}},
+			},
 			{Name: "lint", Run: "make lint | tee lint.txt", Must: "no_worse", Before: "red", Seconds: 12.2},
 		}}},
 		{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1, Model: "gpt-5.1-codex"}},
