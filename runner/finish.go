@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
@@ -92,7 +93,11 @@ func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 	var red []string
 	for _, row := range table.Rows {
 		if !row.Passed {
-			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, rec.Join(row.Log)))
+			tests := row.Tests()
+			if tests != "" {
+				tests += ", "
+			}
+			red = append(red, fmt.Sprintf("%s is %s (%swas %s, log %s)", row.Name, row.After, tests, row.Before, rec.Join(row.Log)))
 		}
 	}
 	return outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
@@ -147,13 +152,25 @@ func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Sto
 // concludeProgress says how the run ended where a comment shows it.
 func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
 	p := so.published()
-	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p)}
+	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Failures: in.failures}
 	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
 		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
 	if err := in.watch.Conclude(ctx, end); err != nil {
 		in.rec.Warn("progress_comment", "The progress could not be shown in a comment: %v", err)
 	}
+}
+
+// failures are what setup commands and checks that failed printed, for the comment.
+func (in *invocation) failures() string {
+	if in.rec.Directory == nil {
+		return ""
+	}
+	view, err := in.rec.View()
+	if err != nil { // the comment tells how the run ended all the same
+		return ""
+	}
+	return body.Failures(view, progress.ProgressFailures)
 }
 
 func pullRequestOf(p publish.Publication) record.PullRequest {
@@ -169,7 +186,10 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
-		result.Verify = append(result.Verify, record.VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
+		result.Verify = append(result.Verify, record.VerifyRow{
+			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log,
+			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended,
+		})
 	}
 	result.Warnings = append(result.Warnings, rec.Warnings()...)
 	result.Sandbox = so.confined()

@@ -33,8 +33,23 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if err != nil {
 		return t, err
 	}
+	if ModeOf(pull) == Continue {
+		t.Request = asking(words)
+	}
 	in.parts, in.progress = slices.Concat(in.parts, said, words), progress
 	return s.withWords(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
+}
+
+// asking are the words of those parts that ask for more, cleaned.
+func asking(parts []clean.Part) string {
+	var all []string
+	for _, p := range parts {
+		if p.Kind == "request" {
+			text, _ := clean.Text(p.Text)
+			all = append(all, strings.TrimSpace(text))
+		}
+	}
+	return strings.Join(all, "\n\n")
 }
 
 // continueInput is what a run's pull request is about.

@@ -16,11 +16,13 @@ type Task struct {
 	Name   string // for the agent: "issue o/r#7"
 	Title  string
 	Text   string
-	Key    string
-	Branch string // that the change goes to
-	URL    string
-	Issue  *job.Issue
-	Author *forge.User // who wrote the issue
+	// Request are the words of Text that ask for more on the pull request of a run.
+	Request string
+	Key     string
+	Branch  string // that the change goes to
+	URL     string
+	Issue   *job.Issue
+	Author  *forge.User // who wrote the issue
 
 	Mode Mode
 	Pull *forge.PullRequest // that the run goes on with; nil for New
@@ -68,7 +70,7 @@ func ModeOf(pull *forge.PullRequest) Mode {
 func (t Task) Event() transcript.Task {
 	sum := sha256.Sum256([]byte(t.Text))
 	event := transcript.Task{
-		Source: t.Source, Title: t.Title, Text: t.Text, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
+		Source: t.Source, Title: t.Title, Text: t.Text, Request: t.Request, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
 		Snapshot: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID,
 	}
 	if t.Issue != nil {
@@ -84,7 +86,7 @@ func (t Task) Event() transcript.Task {
 // told by other events.
 func Recorded(told transcript.Task) Task {
 	t := Task{
-		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, URL: told.URL,
+		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.Request, URL: told.URL,
 		Snapshot: told.Snapshot, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID,
 	}
 	if issue, err := job.ParseIssue(told.Issue); err == nil && issue.Repository != "" {

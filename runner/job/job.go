@@ -146,6 +146,10 @@ type VerifyCheck struct {
 	Run     string   `json:"run"`
 	Timeout Duration `json:"timeout"`
 	Must    string   `json:"must"` // pass, no_worse
+	// What its output says of tests is read from files that it writes, and by problem
+	// matchers in a file of the base, where these name any.
+	JUnit          string `json:"junit"`
+	ProblemMatcher string `json:"problem_matcher"`
 }
 
 // Trigger says which events ask for work, for a task that comes from the event.

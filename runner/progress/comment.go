@@ -25,6 +25,8 @@ const (
 const (
 	progressPlan    = 24_000
 	progressMessage = 4_000
+	// ProgressFailures is the same for what commands that failed printed.
+	ProgressFailures = 7_000
 )
 
 // comment is the one comment on an issue or pull request that shows how
@@ -129,7 +131,8 @@ type End struct {
 	Stop        *outcome.Stop
 	Plan        transcript.Plan
 	PullRequest record.PullRequest
-	Trace       string // that the comment keeps for a later run, not for people
+	Failures    func() string // of commands, as Markdown; asked for where a comment shows them
+	Trace       string        // that the comment keeps for a later run, not for people
 }
 
 // Conclude says how the run ended, where a comment shows it. That it could not be
@@ -143,6 +146,9 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	said := markdown.Text(markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull := end.PullRequest; pull.Number > 0 {
 		said = fmt.Sprintf("#%d was %s.\n", pull.Number, pull.Operation)
+	}
+	if end.Failures != nil {
+		said += end.Failures()
 	}
 	c.show(ctx, fmt.Sprintf("agent-ci ended as **%s**%s: %s", markdown.Text(string(end.Stop.Outcome)), c.run(), said))
 	return c.err

@@ -47,6 +47,11 @@ func (w *Watch) Show(e transcript.Event) {
 			}
 		}
 	}
+	for _, each := range outputsOf(e) {
+		if w.Lines != nil && w.showOutput(each) != nil {
+			w.Lines = nil
+		}
+	}
 }
 
 // harmlessJSON writes the bracket of an old workflow command as its escape, which
@@ -120,9 +125,9 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		var rows []string
 		for _, row := range d.Rows {
 			if d.Attempt == 0 {
-				rows = append(rows, fmt.Sprintf("%s is %s", row.Name, row.Before))
+				rows = append(rows, fmt.Sprintf("%s is %s%s", row.Name, row.Before, inBrackets(row.Tests())))
 			} else {
-				rows = append(rows, fmt.Sprintf("%s %s → %s", row.Name, row.Before, row.After))
+				rows = append(rows, fmt.Sprintf("%s %s → %s%s", row.Name, row.Before, row.After, inBrackets(row.Tests())))
 			}
 		}
 		if d.Attempt == 0 {
@@ -140,6 +145,14 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),
 	transcript.TypeWarning: words(func(d transcript.Warning) string { return "warning: " + d.Message }),
+}
+
+// inBrackets is what is added to words; nothing for empty text.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 // words reads the data of one type of event.

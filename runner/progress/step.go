@@ -48,7 +48,14 @@ var groups = map[transcript.Type]string{
 // fold begins the part of the log that an event belongs to.
 func (w *Watch) fold(kind transcript.Type) {
 	title, begins := groups[kind]
-	if w.Step == nil || !begins || title == w.group {
+	if begins {
+		w.begin(title)
+	}
+}
+
+// begin begins a part of the log, and with an empty title ends the one that is open.
+func (w *Watch) begin(title string) {
+	if w.Step == nil || title == w.group {
 		return
 	}
 	log := w.Step.Log

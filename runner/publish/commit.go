@@ -73,6 +73,7 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
 		paragraphs = append(paragraphs, summary)
 	}
+	paragraphs = append(paragraphs, p.earlierParagraphs()...)
 	if closing := Closing(p.Task.Issue, repository); closing != "" {
 		paragraphs = append(paragraphs, closing)
 	}

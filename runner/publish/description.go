@@ -50,7 +50,7 @@ func (p *Proposal) title(view *transcript.View) string {
 func (m Means) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.ShownAs, filepath.Base(m.Record.Path())),
-		Notes: p.notes, Closing: Closing(p.Task.Issue, m.Repository),
+		Notes: p.notes, Earlier: p.earlier, Closing: Closing(p.Task.Issue, m.Repository),
 	}
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))

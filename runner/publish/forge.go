@@ -106,6 +106,9 @@ func (f Forge) mayPush(ctx context.Context, p *Proposal) error {
 
 // release lets the push decide; the checkout follows it.
 func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
+	if err := f.recall(ctx, p); err != nil {
+		return err
+	}
 	commit, made, err := f.commit(ctx, p)
 	if err != nil {
 		return err

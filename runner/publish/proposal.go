@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // Proposal is a change that was judged and may be published, with all that is told
@@ -44,6 +45,8 @@ type Proposal struct {
 
 	madeOn gitops.Base // where the change followed its base to another one; else zero
 	notes  []string    // warnings that a closed transcript does not tell of
+
+	earlier []body.Request // that the pull request came of before; nil before they are recalled
 }
 
 // Follow is what a change that follows its base needs of others.

@@ -19,6 +19,9 @@ import (
 // task's branch or brings the one that is open up to date.
 func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
 	f.noteChecks(ctx, p)
+	if err := f.recall(ctx, p); err != nil {
+		return err
+	}
 	told, err := f.describe(p, f.bodyOptions(p, out.Commit, body.MaxComments), out)
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Option
 	options := f.BodyOptions(p)
 	if p.Task.Mode != intake.Join {
 		options.Head += intake.FinishedMark(commit)
-		options.Comments = comments
+		options.Comments, options.Remember = comments, true
 	}
 	return options
 }

@@ -11,45 +11,60 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// logLimit is how many bytes of a command's output are kept in its log.
-const logLimit = 16 << 20
+// How many bytes of a command's output are kept in its log. Of a longer output what is
+// left out lies before its end, which tells what the command came to.
+const (
+	logLimit = 256 << 20
+	logEnd   = 1 << 20 // of logLimit
+)
 
-// LogWriter keeps the first bytes of an output, without secrets.
+// LogWriter keeps the beginning and the end of an output, without secrets.
 type LogWriter struct {
-	file  io.Writer
-	clean secrets.Stream
-	left  int
-	cut   bool
+	file    io.Writer
+	clean   secrets.Stream
+	left    int    // bytes of the beginning that may still come
+	most    int    // bytes of the end
+	end     []byte // what came after the beginning, its last bytes
+	dropped int    // bytes between the two
 }
 
 // NewLogWriter keeps logLimit bytes in file.
 func NewLogWriter(file io.Writer, redact func(string) string) *LogWriter {
-	w := &LogWriter{file: file, left: logLimit}
+	w := &LogWriter{file: file, left: logLimit - logEnd, most: logEnd}
 	w.clean = secrets.Stream{Redact: redact, Put: w.put}
 	return w
 }
 
-func (w *LogWriter) Write(p []byte) (int, error) {
-	if w.cut {
-		return len(p), nil
-	}
-	return w.clean.Write(p)
-}
+func (w *LogWriter) Write(p []byte) (int, error) { return w.clean.Write(p) }
 
 // Flush writes what is held back, and says where the output was cut.
 func (w *LogWriter) Flush() {
 	w.clean.Flush()
-	if w.cut {
-		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; only its first %d bytes were kept\n", logLimit)
+	w.drop(len(w.end) - w.most)
+	end := string(w.end)
+	if w.dropped > 0 {
+		_, end, _ = strings.Cut(end, "\n") // its line was cut
+		w.dropped += len(w.end) - len(end)
+		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; %d bytes before its end were not kept\n", w.dropped)
 	}
+	_, _ = io.WriteString(w.file, end)
+	w.end = nil
 }
 
 func (w *LogWriter) put(text string) {
-	if len(text) > w.left {
-		text, w.cut = text[:w.left], true
+	n := min(len(text), w.left)
+	w.left -= n
+	_, _ = io.WriteString(w.file, text[:n]) // a log that cannot be written doesn't change what the command did
+	if w.end = append(w.end, text[n:]...); len(w.end) > 2*w.most {
+		w.drop(len(w.end) - w.most)
 	}
-	w.left -= len(text)
-	_, _ = io.WriteString(w.file, text) // a log that cannot be written doesn't change what the command did
+}
+
+func (w *LogWriter) drop(bytes int) {
+	if bytes > 0 {
+		w.dropped += bytes
+		w.end = append(w.end[:0], w.end[bytes:]...)
+	}
 }
 
 // Tail is the end of a log, for the model and for people.

@@ -65,6 +65,10 @@ type VerifyRow struct {
 	After   string  `json:"after"`
 	Seconds float64 `json:"seconds"`
 	Log     string  `json:"log"` // below the run directory
+
+	Failing     []transcript.FailingTest `json:"failing,omitempty"`
+	FailingMore int                      `json:"failing_more,omitempty"` // beyond those of Failing
+	Mended      []string                 `json:"mended,omitempty"`
 }
 
 // Confinement says how commands were confined.

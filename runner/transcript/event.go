@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -87,9 +88,12 @@ type Task struct {
 	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
-	Issue  string `json:"issue,omitempty"` // OWNER/REPO#N
-	URL    string `json:"url,omitempty"`
-	SHA256 string `json:"sha256"` // of Text
+	// Request are the words of Text that ask for more on a pull request of a run; empty
+	// for a task that goes on with none.
+	Request string `json:"request,omitempty"`
+	Issue   string `json:"issue,omitempty"` // OWNER/REPO#N
+	URL     string `json:"url,omitempty"`
+	SHA256  string `json:"sha256"` // of Text
 	// Snapshot is the SHA-256 of what people wrote for the task, as it was when
 	// it was asked for, before anything was removed from it.
 	Snapshot string `json:"snapshot,omitempty"`
@@ -140,7 +144,8 @@ type Setup struct {
 	Run      string  `json:"run"`
 	ExitCode int     `json:"exit_code"`
 	Seconds  float64 `json:"seconds"`
-	Log      string  `json:"log"` // path below the run directory
+	Log      string  `json:"log"`            // path below the run directory
+	Tail     string  `json:"tail,omitempty"` // its last lines, of a command that failed
 }
 
 // Network is a host that commands asked the proxy for, and what became of it. It
@@ -282,6 +287,55 @@ type VerifyRow struct {
 	Passed  bool    `json:"passed"`
 	Seconds float64 `json:"seconds"`       // of the last run
 	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
+	// Tail has the last lines of Log; empty for a check that is green.
+	Tail string `json:"tail,omitempty"`
+	// Failing are the tests that the last run says fail, and FailingMore how many there
+	// are beyond those; of a check that is green there are none. Mended are those that
+	// failed before and pass now.
+	Failing     []FailingTest `json:"failing,omitempty"`
+	FailingMore int           `json:"failing_more,omitempty"`
+	Mended      []string      `json:"mended,omitempty"`
+}
+
+// FailingTest is a test that fails, as the output of a check tells.
+type FailingTest struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"` // as the output names it
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message,omitempty"`
+	New     bool   `json:"new"` // it did not fail before
+}
+
+// Place is where the test says that it failed; empty where it doesn't.
+func (t FailingTest) Place() string {
+	if t.File == "" || t.Line == 0 {
+		return t.File
+	}
+	return fmt.Sprintf("%s:%d", t.File, t.Line)
+}
+
+// Tests says in words what became of the tests of a check: "2 new failures, 1 mended";
+// empty where nothing is known of any.
+func (r VerifyRow) Tests() string {
+	fresh := 0
+	for _, t := range r.Failing {
+		if t.New {
+			fresh++
+		}
+	}
+	var parts []string
+	if fresh > 0 {
+		parts = append(parts, Count(fresh, "new failure"))
+	}
+	if rest := len(r.Failing) + r.FailingMore - fresh; rest > 0 && fresh > 0 {
+		parts = append(parts, Thousands(int64(rest))+" other")
+	} else if rest > 0 {
+		parts = append(parts, Count(rest, "failure"))
+	}
+	if len(r.Mended) > 0 {
+		parts = append(parts, Thousands(int64(len(r.Mended)))+" mended")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.

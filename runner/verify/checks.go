@@ -36,7 +36,7 @@ func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree g
 		return nil, err
 	}
 	for i := range c.Job.Verify {
-		ran, err := c.check(ctx, c.script(attempt, i), base, tree)
+		ran, err := c.check(ctx, c.script(attempt, i), c.Job.Verify[i], base, tree)
 		if err != nil {
 			return nil, err
 		}
@@ -70,25 +70,38 @@ func log(attempt, i int, check job.VerifyCheck) string {
 
 // check runs a check on a tree. Files, /tmp and home folder are its own: what it
 // runs of the agent's could else change what the next one judges.
-func (c Checks) check(ctx context.Context, script confine.Script, base gitops.Base, tree gitops.Tree) (ran confine.Ran, err error) {
+func (c Checks) check(ctx context.Context, script confine.Script, check job.VerifyCheck, base gitops.Base, tree gitops.Tree) (ran confine.Ran, err error) {
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err
 	}
-	if c.Clean() && c.Workspace.Overlaid() {
-		if err := c.lay(ctx, &script, base, tree); err != nil {
-			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
-		}
-		return c.Sandboxes.RunScript(ctx, script)
+	if err := c.prepare(ctx, &script, base, tree); err != nil {
+		return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 	}
-	if dir := script.Place.Root; c.Clean() {
-		checkout := c.Workspace.Checkout()
-		if err := checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: tree, Base: base, Untracked: c.Workspace.UntrackedDir()}); err != nil {
-			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
-		}
-		script.Place.Lent = checkout.LentObjects(dir)
+	before, err := c.reportsBefore(script, check)
+	if err != nil {
+		return confine.Ran{}, fmt.Errorf("look for reports of %s: %w", check.Name, err)
 	}
-	return c.Sandboxes.RunScript(ctx, script)
+	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
+		return ran, err
+	}
+	if err := c.keepReports(script, check, before); err != nil {
+		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
+	}
+	return ran, nil
+}
+
+// prepare has a check see a tree where it runs on a fresh one.
+func (c Checks) prepare(ctx context.Context, script *confine.Script, base gitops.Base, tree gitops.Tree) error {
+	switch {
+	case !c.Clean():
+		return nil
+	case c.Workspace.Overlaid():
+		return c.lay(ctx, script, base, tree)
+	}
+	dir, checkout := script.Place.Root, c.Workspace.Checkout()
+	script.Place.Lent = checkout.LentObjects(dir)
+	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: tree, Base: base, Untracked: c.Workspace.UntrackedDir()})
 }
 
 // lay has a check see a tree in an overlay of its own, above what setup commands made,
@@ -150,7 +163,11 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if err != nil {
 		return err
 	}
-	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log}
+	tail, err := c.tail(ran, script.Log)
+	if err != nil {
+		return err
+	}
+	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log, Tail: tail}
 	if err := c.Record.Append(transcript.TypeSetup, event); err != nil {
 		return err
 	}

@@ -38,9 +38,11 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		}
 	}
 	for i, check := range c.Job.Verify {
-		table.Rows = append(table.Rows, transcript.VerifyRow{
-			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].Color(), Seconds: results[i].Seconds, Log: log(0, i, check),
-		})
+		row, err := c.row(i, results[i], log(0, i, check))
+		if err != nil {
+			return table, err
+		}
+		table.Rows = append(table.Rows, row)
 	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
@@ -57,7 +59,11 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		row.After, row.Seconds, row.Log = results[i].Color(), results[i].Seconds, log(attempt, i, c.Job.Verify[i])
+		check := c.Job.Verify[i]
+		if err := c.show(&row, check, results[i], log(attempt, i, check)); err != nil {
+			return table, err
+		}
+		row.After = results[i].Color()
 		row.Passed = Passes(row)
 		table.Passed = table.Passed && row.Passed
 		table.Rows = append(table.Rows, row)
@@ -88,7 +94,9 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	}
 	before := slices.Clone(moved.Rows)
 	for i := range before {
-		before[i].Before = results[i].Color()
+		if before[i], err = c.row(i, results[i], log(attempt+1, i, c.Job.Verify[i])); err != nil {
+			return moved, err
+		}
 	}
 	compared, err := c.Change(ctx, attempt+2, change, before)
 	if err != nil {
@@ -148,8 +156,8 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read log of %s: %w", row.Name, err)
 		}
-		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\noutput, whole in %s:\n%s\n",
-			row.Name, row.After, row.Before, row.Run, c.Record.Join(row.Log), shown)
+		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%soutput, whole in %s:\n%s\n",
+			row.Name, row.After, row.Before, row.Run, testWords(row), c.Record.Join(row.Log), shown)
 	}
 	return s.String(), nil
 }

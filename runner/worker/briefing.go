@@ -83,7 +83,11 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 	for i, check := range a.Job.Verify {
 		c := agent.Check{Run: check.Run}
 		if i < len(baseline) && baseline[i].Before != "green" {
-			c.Note = fmt.Sprintf("before any change: %s, see %s; ", baseline[i].Before, a.Record.Join(baseline[i].Log))
+			how := baseline[i].Before
+			if tests := baseline[i].Tests(); tests != "" {
+				how += " (" + tests + ")"
+			}
+			c.Note = fmt.Sprintf("before any change: %s, see %s; ", how, a.Record.Join(baseline[i].Log))
 			if check.Must == "no_worse" {
 				c.Note += "it may stay so"
 			} else {

@@ -53,7 +53,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 	}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
 	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
-		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log"}})
+		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
 	root, base := o.Workspace.Root(), o.Workspace.Base()
 	want := agent.Briefing{
 		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
@@ -61,7 +61,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 		Verify: []agent.Check{
 			{Run: "make green"},
 			{Run: "make red", Note: "before any change: red, see " + o.Record.Join("2.log") + "; it must become green"},
-			{Run: "make old", Note: "before any change: timeout, see " + o.Record.Join("3.log") + "; it may stay so"},
+			{Run: "make old", Note: "before any change: timeout (2 failures), see " + o.Record.Join("3.log") + "; it may stay so"},
 			{Run: "make later"},
 		},
 	}

@@ -46,6 +46,11 @@ type Options struct {
 	// Notes are sentences that a reader must know and that are no reason for a
 	// draft.
 	Notes []string
+	// Earlier are the requests that the change came of before this one, the newest
+	// first.
+	Earlier []Request
+	// Remember has the body keep its request and the earlier ones for a later body.
+	Remember bool
 	// Closing stands last in the body, as it is: "Fixes #7", where the task came
 	// from. It is the only text here that may have an effect.
 	Closing string
@@ -66,14 +71,18 @@ var Excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
 // The error is that the limit leaves no room even for where the transcript is.
 func Compose(v *transcript.View, o Options) (Posts, error) {
 	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
+	if o.Remember {
+		o.Head += remembered(v, o.Earlier)
+	}
 	most := ending{comments: o.Comments, hidden: v.Calls}
 	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range append([]section{scripted(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...) {
+	for _, s := range append([]section{scripted(v), request(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...) {
 		first.section(s)
 	}
+	first.section(earlierRequests(o.Earlier))
 	first.form(o.Template)
 	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
 	shown := 0

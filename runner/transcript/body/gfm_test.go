@@ -98,7 +98,7 @@ func (r *reading) html(raw string) {
 }
 
 // ourElements are the only HTML in a post.
-var ourElements = regexp.MustCompile(`^(?:</?(?:details|summary|b|code|span)>|<!-- agent-ci: (?:transcript|template|end of template|draft|commit [0-9a-z]+) -->)$`)
+var ourElements = regexp.MustCompile(`^(?:</?(?:details|summary|b|code|span)>|<!-- agent-ci: (?:transcript|template|end of template|draft|commit [0-9a-z]+|requests [A-Za-z0-9+/=]+) -->)$`)
 
 // effects are what GitHub makes of plain text. The zero width space that is put
 // in their way is not removed before GitHub looks for them.
@@ -169,10 +169,10 @@ func (r *reading) count(element string) int {
 func everywhere(s string) []transcripttest.Happening {
 	run := []transcripttest.Happening{
 		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
-		{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
+		{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Request: s, Actor: s, Issue: s, URL: s}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s, Branch: s, Path: s}},
 		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: s, Sandbox: s, Network: s, Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
-		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: s, Run: s, Log: s}},
+		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: s, Run: s, Log: s, Tail: s}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: s}},
 		{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}, {Step: s, Status: s}}}},
 	}
@@ -182,17 +182,18 @@ func everywhere(s string) []transcripttest.Happening {
 		}})
 	}
 	return append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
-		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s}}}},
+		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s, Tail: s, Failing: []transcript.FailingTest{{Name: s, File: s, Line: 1, Message: s, New: true}}, Mended: []string{s}}}}},
 		transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}}, transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, HeadSHA: s, Remote: s, URL: s}},
 		transcripttest.Happening{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: s, Reason: s, Message: s}})
 }
 
 // wantCode fails unless every output of a call is a block of code as it was
 // meant, and there are no others between the calls' own.
-func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode) {
+// besides is how many parts are folded that are no calls.
+func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode, besides int) {
 	t.Helper()
 	var all []string
-	details := 0
+	details := -besides
 	for _, r := range posts {
 		details += r.count("<details>")
 		all = append(all, r.code...)
@@ -275,6 +276,7 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	v := projected(t, everywhere(s))
 	o := Options{
 		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
+		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s, Plan: []transcript.PlanStep{{Step: s}}, Calls: []RequestCall{{s, s, s}}, More: 1}},
 	}
 	posts, err := composed(v, o)
 	if err != nil {
@@ -292,7 +294,8 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 			t.Errorf("post %d has %d UTF-16 units, the limit is %d", i, units, limit)
 		}
 	}
-	wantCode(t, v, all, mode)
+	wantCode(t, v, all, mode, strings.Count(posts.Body, "\n<summary>The last lines of <b>")+
+		strings.Count(posts.Body, "\n<summary>Tests of <b>")+strings.Count(posts.Body, "\n<summary>Asked for"))
 	if kept := KeepTicks(posts.Body, strings.ReplaceAll(posts.Body, "[ ]", "[x]")); len(kept) != len(posts.Body) {
 		t.Errorf("ticks make another body of %q:\n%s", posts.Body, kept)
 	}

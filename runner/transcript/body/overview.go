@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -20,14 +21,11 @@ const remarkWidth = 1000
 
 // account is what came of a run, beside the agent's own words.
 func account(v *transcript.View, draft []string) []section {
-	return []section{
-		banner(v, draft),
-		plan(v.Plan),
-		verification(v.Verify),
-		files(v.Change),
-		warnings(v.Warnings),
-		facts(v),
-	}
+	return slices.Concat(
+		[]section{banner(v, draft), plan(v.Plan), verification(v.Verify)},
+		failures(v),
+		[]section{files(v.Change), warnings(v.Warnings), facts(v)},
+	)
 }
 
 func text(s string) string   { return markdown.Text(markdown.Cut(s, fieldWidth)) }
@@ -137,6 +135,9 @@ func checkRow(row transcript.VerifyRow) string {
 	result := row.Result()
 	if result == transcript.CheckFailed {
 		result = "**" + result + "**"
+	}
+	if tests := row.Tests(); tests != "" {
+		result += ": " + tests
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
 		cmp.Or(text(row.Before), "–"), cmp.Or(text(row.After), "–"), result, transcript.Duration(row.Seconds))

@@ -191,10 +191,10 @@ func hostile() []happening {
 	patch := "*** Begin Patch\n*** Add File: " + strings.ReplaceAll(evil, "\x00", "") + "\n+" + evil + "\n*** Update File: a.html\n@@ " + evil + "\n-<b>old " + evil + "\n+<b>new " + evil + "\n*** End Patch"
 	return []happening{
 		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Publish: evil, Scripted: evil, Link: "javascript:alert(1)"}},
-		{Kind: transcript.TypeTask, Data: transcript.Task{Source: evil, Title: evil, Text: block, Issue: evil, URL: "javascript:alert(1)//https://a.example/b/c/pull/1"}},
+		{Kind: transcript.TypeTask, Data: transcript.Task{Source: evil, Title: evil, Text: block, Request: evil, Actor: evil, Issue: evil, URL: "javascript:alert(1)//https://a.example/b/c/pull/1"}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Branch: evil, Path: evil}},
 		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}, WorkTree: evil, NoOverlay: evil}},
-		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: evil, Run: evil}},
+		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: evil, Run: evil, ExitCode: 1, Tail: block}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: evil, Settings: json.RawMessage(`{"instructions":` + quoted(evil) + `,"tools":[{"type":` + quoted(evil) + `}]}`), Input: []json.RawMessage{json.RawMessage(`{"role":` + quoted(evil) + `,"content":` + quoted(block) + `}`)}}},
 		answered(1, said(block), json.RawMessage(`{"type":`+quoted(evil)+`,"x":`+quoted(block)+`}`)),
 		{Kind: transcript.TypePlan, Data: transcript.Plan{Explanation: evil, Steps: []transcript.PlanStep{{Step: evil, Status: evil}, {Step: block, Status: "completed"}}}},
@@ -203,7 +203,7 @@ func hostile() []happening {
 		called(1, 2, "apply_patch", patch),
 		ended(1, 2, "apply_patch", evil, map[string]any{"denied": evil}),
 		{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: evil, Status: evil}}}},
-		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil}}}},
+		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil, Tail: block, Failing: []transcript.FailingTest{{Name: evil, File: evil, Line: 7, Message: block, New: true}}, Mended: []string{evil}}}}},
 		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: evil, Message: block}},
 		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},
 		{Kind: transcript.Type("new<kind>"), Data: map[string]any{evil: block}},

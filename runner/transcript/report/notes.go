@@ -98,6 +98,7 @@ func (a *assembler) setup(n *entry, d transcript.Setup) {
 	n.Topic, n.seconds, n.Bad = field(d.Name), d.Seconds, d.ExitCode != 0
 	n.End = fmt.Sprintf("exit %d · %s", d.ExitCode, transcript.Duration(d.Seconds))
 	a.part(n, "Command", d.Run)
+	a.part(n, "Last lines", d.Tail)
 }
 
 func (a *assembler) network(n *entry, d transcript.Network) {
@@ -167,10 +168,17 @@ func (a *assembler) verify(n *entry, d transcript.Verify) {
 		if d.Attempt == 0 {
 			now = row.Before
 		}
-		fmt.Fprintf(&b, "%s: %s (%s)\n", row.Name, now, transcript.Duration(row.Seconds))
+		tests := row.Tests()
+		if tests != "" {
+			tests = ": " + tests
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)%s\n", row.Name, now, transcript.Duration(row.Seconds), tests)
 		n.seconds += row.Seconds
 	}
 	a.part(n, "Checks", b.String())
+	for _, row := range d.Rows {
+		a.part(n, "Last lines of "+field(row.Name), row.Tail)
+	}
 }
 
 func (a *assembler) change(n *entry, d transcript.Change) {

@@ -100,7 +100,10 @@ func Greeting() []Happening {
 		{transcript.TypePolicy, transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}, WorkTree: "overlay"}},
 		{transcript.TypeSetup, transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
 		{transcript.TypeVerify, transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{
-			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", Seconds: 1.2},
+			{
+				Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", Seconds: 1.2,
+				Tail: "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\"\nFAIL\nFAIL\texample.com/greet\t0.002s", Failing: []transcript.FailingTest{{Name: "example.com/greet.TestGreet", File: "greet_test.go", Line: 9, Message: "got \"Hello Ada\""}},
+			},
 			{Name: "lint", Run: "make lint | tee lint.txt", Must: "no_worse", Before: "red", Seconds: 12.2},
 		}}},
 		{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1, Model: "gpt-5.1-codex"}},
@@ -124,7 +127,7 @@ func Greeting() []Happening {
 			{Path: "logo.png", Status: "A", Binary: true},
 		}}},
 		{transcript.TypeVerify, transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{
-			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", After: "green", Passed: true, Seconds: 1.3},
+			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", After: "green", Passed: true, Seconds: 1.3, Mended: []string{"example.com/greet.TestGreet"}},
 			{Name: "lint", Run: "make lint | tee lint.txt", Must: "no_worse", Before: "red", After: "red", Passed: true, Seconds: 12.4},
 		}}},
 		{transcript.TypeWarning, transcript.Warning{Code: "comments_left_out", Message: "2 comments by people without a role in the repository were not read."}},

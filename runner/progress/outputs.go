@@ -1,0 +1,60 @@
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// output is the end of what a command that failed printed.
+type output struct{ title, tail string }
+
+// outputsOf are those that an event tells of: the files that have them may be gone when
+// somebody reads the log.
+func outputsOf(e transcript.Event) []output {
+	var all []output
+	add := func(name, end, tail string) {
+		if tail != "" {
+			all = append(all, output{Printable(fmt.Sprintf("The last lines of %s (%s)", name, end)), tail})
+		}
+	}
+	switch e.Type {
+	case transcript.TypeSetup:
+		var step transcript.Setup
+		if json.Unmarshal(e.Data, &step) == nil {
+			add("setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail)
+		}
+	case transcript.TypeVerify:
+		var table transcript.Verify
+		if json.Unmarshal(e.Data, &table) != nil {
+			break
+		}
+		for _, row := range table.Rows {
+			end := row.After
+			if table.Attempt == 0 {
+				end = row.Before + " before the change"
+			}
+			add(row.Name, end, row.Tail)
+		}
+	}
+	return all
+}
+
+// showOutput shows it below the line of its event: in a step as a part of the log that
+// is folded.
+func (w *Watch) showOutput(o output) error {
+	var text strings.Builder
+	if w.Step == nil {
+		text.WriteString("agent-ci:   " + o.title + ":\n")
+	} else {
+		w.begin(o.title)
+	}
+	for line := range strings.Lines(o.tail) {
+		text.WriteString("    " + Printable(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	_, err := io.WriteString(w.Lines, text.String())
+	return err
+}

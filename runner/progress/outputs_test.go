@@ -1,0 +1,72 @@
+package progress
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+func TestWhatFailedIsAPartOfTheLogThatIsFolded(t *testing.T) {
+	table := transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+		{Name: "lint\n::error::x", Before: "green", After: "red", Tail: "one\n::error::evil\n##[group]evil\ttab"}, {Name: "tests", Before: "red", After: "green"},
+	}}
+	show := func(w *Watch) {
+		w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3, Tail: "no rule"}))
+		w.Show(event(t, transcript.TypeVerify, table))
+		w.Show(event(t, transcript.TypeVerify, table))
+	}
+	var log bytes.Buffer
+	step := &actions.Step{Log: actions.NewLog(&log)}
+	show(&Watch{Lines: step.Log, Step: step})
+	failed := `::endgroup::
+::group::The last lines of lint ::error::x (red)
+    one
+    ：:error::evil
+    ##［group]evil tab
+::endgroup::
+`
+	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::The last lines of setup tools (exit 3)\n    no rule\n::endgroup::\n" +
+		strings.Repeat("::group::Verification\nagent-ci: verified: lint ::error::x green → red, tests red → green\n"+failed, 2)
+	if diff := cmp.Diff(strings.TrimSuffix(want, "::endgroup::\n"), log.String()); diff != "" {
+		t.Error(diff)
+	}
+	log.Reset()
+	show(&Watch{Lines: &log})
+	if !strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: ") {
+		t.Error(log.String())
+	}
+}
+
+// A comment with all that it may have is not longer than GitHub takes.
+func TestTheCommentHasRoomForWhatFailed(t *testing.T) {
+	b := &board{now: time.Unix(1000, 0)}
+	var w Watch
+	w.comment.Store(b.comment())
+	evil := strings.Repeat("@#1 <\n", 1<<10)
+	view := &transcript.View{Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+		{Name: evil, After: "red", Tail: evil, Failing: []transcript.FailingTest{{Name: evil, Message: evil, New: true}}}, {Name: "small", After: "red", Tail: "the end"},
+	}}}
+	end := End{
+		Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", evil), Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: evil}}},
+		Failures: func() string { return body.Failures(view, ProgressFailures) },
+	}
+	if err := w.Conclude(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	last := b.bodies[len(b.bodies)-1]
+	if units := markdown.Units(last); units > 65_536 || !strings.Contains(last, "<summary>Tests of <b>") {
+		t.Errorf("%d units: %.500s", units, last)
+	}
+	if err := (&Watch{}).Conclude(t.Context(), End{Failures: func() string { panic("it is asked for where no comment shows it") }}); err != nil {
+		t.Error(err)
+	}
+}

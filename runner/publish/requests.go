@@ -1,0 +1,45 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// recall finds what the pull request of a run was asked for before, where more was asked
+// for on it. That its change stays says who may: none of it decides anything.
+func (f Forge) recall(ctx context.Context, p *Proposal) error {
+	if p.Task.Request == "" || p.Task.Mode == intake.Join || p.earlier != nil {
+		return nil
+	}
+	open, err := f.openPull(ctx, p)
+	if err != nil || open == nil {
+		return err
+	}
+	p.earlier = slices.DeleteFunc(body.Requests(open.Body), func(r body.Request) bool { return r.Run == p.RunID })
+	return nil
+}
+
+// mostOfEarlier is how much a commit tells of an earlier request, in UTF-16 code units,
+// and of how many.
+const (
+	mostOfEarlier   = 1_000
+	earlierInCommit = 10
+)
+
+// earlierParagraphs tell in a commit what it has of earlier requests.
+func (p *Proposal) earlierParagraphs() []string {
+	var all []string
+	for _, r := range p.earlier[:min(len(p.earlier), earlierInCommit)] {
+		text := fmt.Sprintf("Earlier, asked for as %q:", markdown.Cut(markdown.Headline(r.Asked), 100))
+		if r.Summary != "" {
+			text += "\n" + markdown.Cut(r.Summary, mostOfEarlier)
+		}
+		all = append(all, markdown.Commit(text))
+	}
+	return all
+}

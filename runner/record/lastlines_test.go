@@ -1,0 +1,83 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestTheLastLinesOfALog(t *testing.T) {
+	d := directory(t)
+	long := strings.Repeat("é", shownLineBytes)
+	for name, c := range map[string]struct{ log, want string }{
+		"empty":             {"", ""},
+		"only ends":         {"\n\n\r\n", ""},
+		"one line":          {"one", "one"},
+		"no more than 30":   {numbered(0, 100), strings.TrimSuffix(numbered(70, 100), "\n")},
+		"progress bars":     {"10 %\r50 %\rdone\r\nnext\n", "done\nnext"},
+		"colours, a title":  {"\x1b]0;gone\a\x1b[1;31mred\x1b[0m\x00\n", "red␀"},
+		"a long line":       {"first\n" + long + "\n", "first\n" + long[:shownLineBytes] + "…"},
+		"not Unicode":       {"a\xff\xfeb\n", "a�b"},
+		"markers of format": {"a\u202eb\u200b\n", "ab"},
+	} {
+		put(t, d.Join("log"), c.log)
+		if got, err := d.LastLines("log"); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	put(t, d.Join("log"), strings.Repeat(strings.Repeat("x", 4000)+"\n", 100))
+	got, err := d.LastLines("log")
+	if err != nil || len(got) > shownBytes || strings.Count(got, "\n") < 5 {
+		t.Errorf("of wide lines %d bytes are shown: %v", len(got), err)
+	}
+	if _, err := d.LastLines("none"); err == nil {
+		t.Error("a log that is not there has last lines")
+	}
+}
+
+func numbered(from, to int) string {
+	var s strings.Builder
+	for i := range to - from {
+		fmt.Fprintf(&s, "line %d\n", from+i)
+	}
+	return s.String()
+}
+
+// Of a long log no more is read than its end.
+func TestTheLastLinesOfALogOf200MB(t *testing.T) {
+	d := directory(t)
+	put(t, d.Join("log"), "")
+	f, err := os.OpenFile(d.Join("log"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("\n"+numbered(0, 40)), 200_000_000); err != nil { // zeros before it, which take no room
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := d.LastLines("log")
+	runtime.ReadMemStats(&after)
+	if err != nil || got != strings.TrimSuffix(numbered(10, 40), "\n") {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if read := after.TotalAlloc - before.TotalAlloc; read > 8<<20 {
+		t.Errorf("it took %d bytes", read)
+	}
+}
+
+func TestOfALongOutputTheEndIsKept(t *testing.T) {
+	var file strings.Builder
+	w := NewLogWriter(&file, func(s string) string { return s })
+	w.left, w.most = 10, 20
+	for i := range 1000 {
+		fmt.Fprintf(w, "line %d\n", i)
+	}
+	w.Flush()
+	if got, want := file.String(), "line 0\nlin\nagent-ci: the output is truncated; 8862 bytes before its end were not kept\nline 998\nline 999\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

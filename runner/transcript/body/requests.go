@@ -1,0 +1,177 @@
+package body
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// Request is what a later pull request's body tells of an earlier request for work on
+// it, and of what came of that.
+type Request struct {
+	Run     string                `json:"run"` // id
+	Link    string                `json:"link,omitempty"`
+	Asked   string                `json:"asked"` // in whose words it was asked for, or the title
+	Actor   string                `json:"actor,omitempty"`
+	Summary string                `json:"summary,omitempty"`
+	Plan    []transcript.PlanStep `json:"plan,omitempty"`
+	Calls   []RequestCall         `json:"calls,omitempty"`
+	More    int                   `json:"more,omitempty"` // calls that are not listed
+}
+
+// RequestCall is a call in a line.
+type RequestCall struct {
+	Tool  string `json:"tool"`
+	Topic string `json:"topic,omitempty"`
+	End   string `json:"end"`
+}
+
+// How much of a request is kept for the bodies after its own, in UTF-16 code units and
+// in numbers.
+const (
+	keptText  = 2_000
+	keptSteps = 30
+	keptStep  = 200
+	keptCalls = 200
+	keptCall  = 100
+)
+
+// requestOf is what a later body tells of a run.
+func requestOf(v *transcript.View) Request {
+	r := Request{
+		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(asked(v), keptText),
+		Summary: markdown.Cut(v.Summary(), keptText),
+	}
+	for _, step := range v.Plan.Steps[:min(len(v.Plan.Steps), keptSteps)] {
+		r.Plan = append(r.Plan, transcript.PlanStep{Step: markdown.Cut(step.Step, keptStep), Status: step.Status})
+	}
+	for _, e := range v.Entries {
+		if c := e.Call; c != nil && len(r.Calls) < keptCalls {
+			r.Calls = append(r.Calls, RequestCall{markdown.Cut(c.Tool, keptCall), markdown.Cut(c.Topic, keptCall), callEnd(c)})
+		}
+	}
+	r.More = v.Calls - len(r.Calls)
+	return r
+}
+
+func asked(v *transcript.View) string {
+	return cmp.Or(v.Task.Request, v.Task.Title, markdown.Headline(v.Task.Text))
+}
+
+// A body remembers its request, and the earlier ones that it tells, in a comment that no
+// page shows: text that is shown could not be told from what people wrote into it.
+const (
+	rememberStart = "<!-- agent-ci: requests "
+	rememberEnd   = " -->\n"
+)
+
+const (
+	mostRemembered = 12_000    // of a body, in UTF-16 code units
+	mostUnpacked   = 512 << 10 // bytes
+	mostRequests   = 50
+)
+
+// remembered is the mark for a later body, as far as it goes: of the oldest requests
+// calls are left out first.
+func remembered(v *transcript.View, earlier []Request) string {
+	all := append([]Request{requestOf(v)}, slices.Clone(earlier[:min(len(earlier), mostRequests-1)])...)
+	for len(all) > 0 {
+		packed := pack(all)
+		if len(packed) <= mostRemembered {
+			return rememberStart + packed + rememberEnd
+		}
+		last := len(all) - 1
+		for last > 0 && len(all[last].Calls) == 0 {
+			last--
+		}
+		if calls := len(all[last].Calls); calls > 0 {
+			all[last].Calls, all[last].More = all[last].Calls[:calls/2], all[last].More+calls-calls/2
+		} else {
+			all = all[:len(all)-1]
+		}
+	}
+	return ""
+}
+
+func pack(all []Request) string {
+	raw, err := json.Marshal(all)
+	if err != nil { // of texts and numbers alone
+		return ""
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err = w.Write(raw)
+	if err = cmp.Or(err, w.Close()); err != nil {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(packed.Bytes())
+}
+
+// Requests are those that a body of a run remembers, the newest first; none where it
+// remembers nothing that can be read. Whoever may edit the body may have written them.
+func Requests(body string) []Request {
+	_, rest, _ := strings.Cut(body, rememberStart)
+	packed, _, found := strings.Cut(rest, " -->")
+	if !found || len(packed) > mostRemembered {
+		return nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return nil
+	}
+	unpacker, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil
+	}
+	var all []Request
+	if json.NewDecoder(io.LimitReader(unpacker, mostUnpacked)).Decode(&all) != nil || len(all) > mostRequests {
+		return nil
+	}
+	return all
+}
+
+// request says what was asked for, where that is more than the pull request's title.
+func request(v *transcript.View) section {
+	if v.Task.Request == "" {
+		return section{}
+	}
+	by := ""
+	if v.Task.Actor != "" {
+		by = " by " + text(v.Task.Actor)
+	}
+	return section{head: "\n", rows: []string{"**Asked for**" + by + ": " + remark(v.Task.Request) + "\n"}}
+}
+
+// earlierRequests are those before the last one, folded, the newest first.
+func earlierRequests(all []Request) section {
+	return section{head: "\n## Earlier requests\n\n", rows: rowsOf(all, earlierRequest), most: 20, share: 14_000, more: "request"}
+}
+
+// requestShare is the most that an earlier request takes, in UTF-16 code units.
+const requestShare = 5_000
+
+func earlierRequest(r Request) string {
+	by := ""
+	if r.Actor != "" {
+		by = ", by " + htmlText(r.Actor)
+	}
+	p := &page{left: requestShare}
+	p.section(section{head: "\n", rows: []string{"Run " + runName(transcript.RunStarted{RunID: r.Run, Link: r.Link}) + "\n"}})
+	p.section(section{head: "\n", rows: markdown.Prose(r.Summary), share: 1_500, more: "paragraph"})
+	p.section(section{head: "\n", rows: rowsOf(r.Plan, planStep), share: 1_500, more: "step"})
+	p.section(section{head: "\n", rows: rowsOf(r.Calls, func(c RequestCall) string {
+		return strings.TrimSuffix("- **"+text(c.Tool)+"** "+code(c.Topic), " ") + " · " + text(c.End) + "\n"
+	}), more: "call"})
+	if r.More > 0 {
+		p.put("\n" + ending{hidden: r.More}.notShown() + "\n")
+	}
+	return "<details>\n<summary>Asked for" + by + ": " + htmlText(r.Asked) + "</summary>\n" + p.String() + "\n</details>\n"
+}

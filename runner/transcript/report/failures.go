@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// failure is the end of what a command that failed printed.
+type failure struct{ Name, End, Tail string }
+
+// tailBytes is the most of one such end that the overview shows; the timeline may show
+// more.
+const tailBytes = 8 << 10
+
+// Failures are the checks that did not come out as they must.
+func (o *overview) Failures() []failure {
+	var all []failure
+	for _, row := range o.Checks() {
+		if !row.Passed && row.After != "" && row.Tail != "" {
+			all = append(all, failure{field(row.Name), field(row.After), shownText(row.Tail, tailBytes)})
+		}
+	}
+	return all
+}
+
+func (o *overview) SetupFailures() []failure {
+	var all []failure
+	for _, step := range o.Setup() {
+		if step.Tail != "" {
+			all = append(all, failure{field(step.Name), fmt.Sprintf("exit %d", step.ExitCode), shownText(step.Tail, tailBytes)})
+		}
+	}
+	return all
+}
+
+// tests are what the output of a check tells of its tests.
+type tests struct {
+	Name, Words string
+	Failing     []transcript.FailingTest
+	Mended      []string
+	More        string
+}
+
+// Tests are those of checks that fail and of such that were mended.
+func (o *overview) Tests() []tests {
+	var all []tests
+	for _, row := range o.Checks() {
+		if row.After != "" && row.Tests() != "" {
+			all = append(all, tests{
+				Name: field(row.Name), Words: row.Tests(), Failing: shownOf(row.Failing), Mended: shownOf(row.Mended),
+				More: moreRows("test", max(len(row.Failing)+row.FailingMore, len(row.Mended))),
+			})
+		}
+	}
+	return all
+}

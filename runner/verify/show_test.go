@@ -1,0 +1,167 @@
+package verify
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// said is what go test says where those tests fail.
+func said(tests ...string) string {
+	var s strings.Builder
+	for _, name := range tests {
+		s.WriteString("--- FAIL: " + name + " (0.00s)\n    x_test.go:3: no " + name + "\n")
+	}
+	return s.String() + "FAIL\tx\t0.1s\n"
+}
+
+// showRuns has a row tell of one run after the other, of which the first is on the base;
+// empty output is that of a green run.
+func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyRow {
+	t.Helper()
+	var row transcript.VerifyRow
+	for i, output := range outputs {
+		name := filepath.Join("outputs", "verify.log")
+		f, err := checks.Record.Create(name)
+		if err == nil {
+			_, err = f.WriteString(output)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ran := confine.Ran{ExitCode: min(len(output), 1)}
+		if i == 0 {
+			row, err = checks.row(0, ran, name)
+		} else {
+			err = checks.show(&row, checks.Job.Verify[0], ran, name)
+			row.After = ran.Color()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return row
+}
+
+func TestTestsAreComparedWithTheBase(t *testing.T) {
+	checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: "x"}}})
+	for name, c := range map[string]struct {
+		outputs []string
+		want    string
+		fresh   []string
+		mended  []string
+	}{
+		"the base":                  {[]string{said("TestA", "TestB")}, "2 failures", nil, nil},
+		"a green one":               {[]string{""}, "", nil, nil},
+		"green, then red":           {[]string{"", said("TestA")}, "1 new failure", []string{"x.TestA"}, nil},
+		"red, then others":          {[]string{said("TestA", "TestB"), said("TestB", "TestC")}, "1 new failure, 1 other, 1 mended", []string{"x.TestC"}, []string{"x.TestA"}},
+		"red, then green":           {[]string{said("TestA"), ""}, "1 mended", nil, []string{"x.TestA"}},
+		"another attempt":           {[]string{said("TestA"), said("TestB"), said("TestA", "TestB")}, "1 new failure, 1 other", []string{"x.TestB"}, nil},
+		"a red base without names":  {[]string{"boom\n", said("TestA")}, "1 failure", nil, nil},
+		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 new failure, 1 mended", []string{"x.TestA"}, []string{"x [build failed]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := showRuns(t, checks, c.outputs...)
+			var fresh []string
+			for _, test := range row.Failing {
+				if test.New {
+					fresh = append(fresh, test.Name)
+				}
+			}
+			if row.Tests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Mended, c.mended) {
+				t.Errorf("%q, new %q, mended %q", row.Tests(), fresh, row.Mended)
+			}
+			if green := c.outputs[len(c.outputs)-1] == ""; green != (row.Tail == "") {
+				t.Errorf("its last lines are %q", row.Tail)
+			}
+		})
+	}
+}
+
+// A secret with what steers a terminal in it is whole once that is gone.
+func TestWhatIsShownHasNoSecrets(t *testing.T) {
+	checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: "x"}}})
+	checks.Record.KeepOut([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}})
+	split := "hunter2\x1b[0mhunter2"
+	row := showRuns(t, checks, "", "--- FAIL: Test"+split+" (0.00s)\n    x_test.go:3: "+split+"\n"+split+"\nFAIL\tx\t0.1s\n")
+	if got := fmt.Sprint(row); strings.Contains(got, "hunter2hunter2") || strings.Count(got, "[secret TOKEN]") != 5 {
+		t.Error(got)
+	}
+}
+
+func TestTheAgentIsToldWhichTestsFail(t *testing.T) {
+	row := transcript.VerifyRow{FailingMore: 5, Mended: []string{"x.TestA"}}
+	if got := testWords(transcript.VerifyRow{}); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+	for range mostToAgent + 2 {
+		row.Failing = append(row.Failing, transcript.FailingTest{Name: "x.TestB", File: "x_test.go", Line: 3, Message: "no", New: true})
+	}
+	got := testWords(row)
+	if !strings.HasPrefix(got, "tests, as the output tells of them: 22 new failures, 5 other, 1 mended\n- new failure: x.TestB at x_test.go:3 says: no\n") ||
+		strings.Count(got, "\n- new failure") != mostToAgent || !strings.HasSuffix(got, "- and 7 more\n") {
+		t.Error(got)
+	}
+}
+
+func TestReportsOfACheck(t *testing.T) {
+	const report = `<testsuite><testcase classname="c" name="NAME"><failure message="no"/></testcase></testsuite>`
+	of := func(name string) string { return strings.ReplaceAll(report, "NAME", name) }
+	for name, c := range map[string]struct {
+		run  string
+		want string // tests that fail
+		warn string
+	}{
+		"two reports":        {"mkdir -p r; echo '" + of("a") + "' >r/1.xml; echo '<?xml version=\"1.0\"?>" + of("b") + "' >r/2.xml; exit 1", "c.a c.b", ""},
+		"one that was there": {"exit 1", "", ""},
+		"that, written anew": {"echo '" + of("another") + "' >r/old.xml; exit 1", "c.another", ""},
+		"none":               {"echo '--- FAIL: TestX (0.00s)'; exit 1", "TestX", ""},
+		"a pipe and a link":  {"mkfifo r/a.xml; ln -s old.xml r/b.xml; ln -s / r/c.xml; exit 1", "", ""},
+		"no report":          {"echo '<a' >r/a.xml; exit 1", "", "Of the reports of tests, 1 can't be read: r/a.xml: "},
+		"too long a one":     {"head -c 9000000 /dev/zero >r/a.xml; exit 1", "", "Of the reports of tests, 1 can't be read: "},
+		"too many":           {"for i in $(seq 600); do echo x >r/$i.xml; done; exit 1", "", "there are more than 500"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checks := checksOf(t, job.Job{VerifyIn: "workspace", Verify: []job.VerifyCheck{{Name: "tests", Run: c.run, JUnit: "r/*.xml"}}})
+			if err := os.Mkdir(filepath.Join(checks.Workspace.Root(), "r"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, checks.Workspace.Root(), "r/old.xml", of("old"))
+			script := checks.script(0, 0)
+			ran, err := checks.check(t.Context(), script, checks.Job.Verify[0], checks.Workspace.Base(), checks.Workspace.Base().Tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row, err := checks.row(0, ran, script.Log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failing []string
+			for _, test := range row.Failing {
+				failing = append(failing, test.Name)
+			}
+			if got := strings.Join(failing, " "); got != c.want {
+				t.Errorf("%q fail, want %q", got, c.want)
+			}
+			var warned strings.Builder
+			for _, w := range checks.Record.Warnings() {
+				warned.WriteString(w.Message + "\n")
+			}
+			if !strings.Contains(warned.String(), c.warn) || c.warn == "" && warned.Len() > 0 {
+				t.Errorf("warned of %q, want %q", warned.String(), c.warn)
+			}
+		})
+	}
+}

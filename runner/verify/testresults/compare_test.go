@@ -1,0 +1,99 @@
+package testresults
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// resultsOf are results in which those fail, and these pass.
+func resultsOf(failing, passing []string) *Results {
+	r := &Results{}
+	for _, name := range failing {
+		r.fail(Test{Name: name})
+	}
+	for _, name := range passing {
+		r.pass(name)
+	}
+	return r
+}
+
+func beforeOf(failing []string) Before {
+	return Before{Green: len(failing) == 0, Failing: failing, Complete: true}
+}
+
+func names(t *rapid.T, label string) []string {
+	return rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "p.T/x", "p.T/y"}), rapid.ID[string]).Draw(t, label)
+}
+
+func sorted(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return names
+}
+
+func TestComparing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		was, now, passing := names(t, "was"), names(t, "now"), names(t, "passing")
+		got := Compare(beforeOf(was), resultsOf(now, passing), false)
+		for _, name := range now {
+			if slices.Contains(got.New, name) == slices.Contains(was, name) {
+				t.Errorf("%s fails now, new: %v", name, got.New)
+			}
+			if slices.Contains(got.Mended, name) {
+				t.Errorf("%s fails and is mended", name)
+			}
+		}
+		for _, name := range was {
+			if slices.Contains(got.Mended, name) != (slices.Contains(passing, name) && !slices.Contains(now, name)) {
+				t.Errorf("%s failed, mended: %v", name, got.Mended)
+			}
+		}
+		if len(got.New) > len(now) || len(got.Mended) > len(was) {
+			t.Errorf("of %d and %d came %v", len(was), len(now), got)
+		}
+	})
+}
+
+// What is new one way is mended the other way, where all tests are named.
+func TestComparingBothWays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := []string{"a", "b", "c", "d", "p.T/x", "p.T/y"}
+		was, now := names(t, "was"), names(t, "now")
+		there := Compare(beforeOf(was), resultsOf(now, all), len(now) == 0)
+		back := Compare(beforeOf(now), resultsOf(was, all), len(was) == 0)
+		if diff := cmp.Diff(sorted(there.New), sorted(back.Mended)); diff != "" {
+			t.Error(diff)
+		}
+		if same := Compare(beforeOf(was), resultsOf(was, all), len(was) == 0); len(same.New)+len(same.Mended) > 0 {
+			t.Errorf("nothing changed: %v", same)
+		}
+		slices.Reverse(was)
+		slices.Reverse(now)
+		if turned := Compare(beforeOf(was), resultsOf(now, all), len(now) == 0); !slices.Equal(sorted(turned.New), sorted(there.New)) || !slices.Equal(sorted(turned.Mended), sorted(there.Mended)) {
+			t.Error("the order counts")
+		}
+	})
+}
+
+func TestWhatIsNotKnownIsNotClaimed(t *testing.T) {
+	for name, c := range map[string]struct {
+		before Before
+		now    *Results
+		green  bool
+		want   Change
+	}{
+		"a base that told nothing":     {Before{}, resultsOf([]string{"a"}, nil), false, Change{}},
+		"a base with more than listed": {Before{Failing: []string{"b"}}, resultsOf([]string{"a"}, []string{"b"}), false, Change{Mended: []string{"b"}}},
+		"a green base":                 {Before{Green: true, Complete: true}, resultsOf([]string{"a"}, nil), false, Change{New: []string{"a"}}},
+		"a test that did not run":      {beforeOf([]string{"a"}), resultsOf([]string{"b"}, nil), false, Change{New: []string{"b"}}},
+		"a silent green check":         {beforeOf([]string{"a"}), &Results{}, true, Change{Mended: []string{"a"}}},
+		"a silent red check":           {beforeOf([]string{"a"}), &Results{}, false, Change{}},
+	} {
+		if diff := cmp.Diff(c.want, Compare(c.before, c.now, c.green)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

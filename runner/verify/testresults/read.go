@@ -1,0 +1,103 @@
+package testresults
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// longestLine is how many bytes of a line are looked at. Longer ones are cut.
+const longestLine = 16 << 10
+
+// format reads one kind of output, line by line.
+type format interface {
+	line(text string)
+	// end gives what the lines told; nil for nothing.
+	end() *Results
+}
+
+// Read reads the output of a check to its end. Every kind of output is looked for, since
+// a check may run several tools.
+func Read(output io.Reader, matchers []Matcher) (*Results, error) {
+	formats := []format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}
+	if len(matchers) > 0 {
+		formats = append(formats, newProblems(matchers))
+	}
+	lines := bufio.NewReaderSize(output, longestLine)
+	for {
+		text, err := nextLine(lines)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read test results: %w", err)
+		}
+		for _, f := range formats {
+			f.line(text)
+		}
+	}
+	all := &Results{}
+	for _, f := range formats {
+		if told := f.end(); told != nil {
+			all.join(told)
+		}
+	}
+	return all, nil
+}
+
+// nextLine is the next line as a terminal shows it, without its end.
+func nextLine(r *bufio.Reader) (string, error) {
+	raw, err := r.ReadSlice('\n')
+	text := strings.TrimRight(string(raw), "\r\n")
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = r.ReadSlice('\n')
+	}
+	if err != nil && (!errors.Is(err, io.EOF) || text == "") {
+		return "", err
+	}
+	if strings.ContainsAny(text, "\x1b\r") {
+		text = markdown.Screen(text)
+	}
+	return text, nil
+}
+
+// lazily compiles a pattern at its first use.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// number is a number of a line; 0 for what is none.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 10_000_000 {
+		return 0
+	}
+	return n
+}
+
+// withoutParents leaves out the names for which there is another that goes on after
+// separator: a group fails with each of its parts.
+func withoutParents(tests []Test, separator string) []Test {
+	parents := map[string]bool{}
+	for _, t := range tests {
+		for i := range t.Name {
+			if strings.HasPrefix(t.Name[i:], separator) {
+				parents[t.Name[:i]] = true
+			}
+		}
+	}
+	var leaves []Test
+	for _, t := range tests {
+		if !parents[t.Name] {
+			leaves = append(leaves, t)
+		}
+	}
+	return leaves
+}

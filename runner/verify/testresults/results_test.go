@@ -1,0 +1,210 @@
+package testresults
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// described is all that results tell.
+func described(r *Results) string {
+	var s strings.Builder
+	for _, t := range r.Failing {
+		fmt.Fprintf(&s, "fails %s\n  at %s:%d\n  says %s\n", t.Name, t.File, t.Line, t.Message)
+		if t.Load {
+			s.WriteString("  no test ran\n")
+		}
+	}
+	var passed []string
+	for name := range r.passed {
+		passed = append(passed, name)
+	}
+	slices.Sort(passed)
+	for _, name := range passed {
+		fmt.Fprintf(&s, "passes %s\n", name)
+	}
+	for _, scope := range r.ran {
+		fmt.Fprintf(&s, "all ran: %q, %q\n", scope.begins, scope.contains)
+	}
+	return s.String()
+}
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func matchers(t testing.TB) []Matcher {
+	t.Helper()
+	all, err := ParseMatchers(readFile(t, "testdata/matcher.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// read reads a file of testdata as what its name says.
+func read(t testing.TB, name string) *Results {
+	t.Helper()
+	var by []Matcher
+	var got *Results
+	var err error
+	switch raw := bytes.NewReader(readFile(t, name)); {
+	case strings.HasSuffix(name, ".xml"):
+		got, err = ReadJUnit(raw)
+	case strings.HasSuffix(name, "matched.txt"):
+		by = matchers(t)
+		fallthrough
+	default:
+		got, err = Read(raw, by)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func outputs(t testing.TB) []string {
+	t.Helper()
+	texts, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(texts, "testdata/junit.xml")
+}
+
+func TestOutputsOfTools(t *testing.T) {
+	for _, name := range outputs(t) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			got, golden := described(read(t, name)), strings.TrimSuffix(name, filepath.Ext(name))+".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(readFile(t, golden)), got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsReadIsBounded(t *testing.T) {
+	var many strings.Builder
+	many.WriteString("1..3000\n")
+	for i := range 3000 {
+		fmt.Fprintf(&many, "not ok %d - %s %d\n", i, strings.Repeat("é", 1000), i)
+	}
+	for i := range 3000 {
+		fmt.Fprintf(&many, "not ok %d - short %d\n", i, i)
+	}
+	got, err := Read(strings.NewReader(many.String()), nil)
+	if err != nil || len(got.Failing) != MaxFailing || got.More != 2501 { // the long names are one
+		t.Errorf("%d are listed and %d counted: %v", len(got.Failing), got.More, err)
+	}
+	wantTidy(t, got)
+	line := strings.Repeat("x", 10<<20)
+	if got, err := Read(strings.NewReader("--- FAIL: TestX (0.00s)\n    x_test.go:1: "+line+"\n"+line), nil); err != nil || len(got.Failing) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := ReadJUnit(strings.NewReader(strings.Repeat("<testsuite>", 2000) + "x" + strings.Repeat("</testsuite>", 2000))); err == nil {
+		t.Error("elements may be nested without end")
+	}
+	if _, err := ReadJUnit(strings.NewReader(strings.Repeat(" ", MaxJUnit+1))); err == nil {
+		t.Error("a report may be of any length")
+	}
+}
+
+// wantTidy fails where a name or a message is more than a short line that can be seen.
+func wantTidy(t testing.TB, r *Results) {
+	t.Helper()
+	if len(r.Failing) > MaxFailing {
+		t.Errorf("%d are listed", len(r.Failing))
+	}
+	for _, test := range r.Failing {
+		for _, text := range []string{test.Name, test.File, test.Message} {
+			if len(text) > maxName+len("…") || strings.ContainsAny(text, "\x00\x1b\r\n\a") || !utf8.ValidString(text) {
+				t.Errorf("%q", text)
+			}
+		}
+		if test.Name == "" || test.Line < 0 || r.Passed(test.Name) {
+			t.Errorf("%+v", test)
+		}
+	}
+}
+
+func TestMatchersThatAreRefused(t *testing.T) {
+	pattern := func(regexp string) string {
+		return fmt.Sprintf(`{"problemMatcher":[{"owner":"x","pattern":[{"regexp":%q,"file":1}]}]}`, regexp)
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"no JSON":          {"{", "unexpected end"},
+		"nothing":          {"{}", "0 problem matchers"},
+		"no pattern":       {`{"problemMatcher":[{"owner":"x"}]}`, "0 patterns"},
+		"looks ahead":      {pattern(`(a)(?=b)`), "invalid or unsupported Perl syntax"},
+		"no such group":    {pattern(`a`), "a group that it does not have"},
+		"a long pattern":   {pattern(strings.Repeat("(a)", 1000)), "longer than"},
+		"a large repeat":   {pattern(`((a{1000}){1000}){1000}`), "invalid repeat count"},
+		"a long file":      {strings.Repeat(" ", MaxMatchers+1), "longer than"},
+		"too many of them": {`{"problemMatcher":[` + strings.Repeat(`{},`, 30) + `{}]}`, "31 problem matchers"},
+	} {
+		if _, err := ParseMatchers([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range outputs(f) {
+		if raw := readFile(f, name); len(raw) < 4<<10 {
+			f.Add(raw)
+		}
+	}
+	by := matchers(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, err := Read(bytes.NewReader(raw), by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTidy(t, got)
+	})
+}
+
+func FuzzReadJUnit(f *testing.F) {
+	f.Add(readFile(f, "testdata/junit.xml"))
+	f.Add([]byte("<testsuite><testcase name='a'><error>&lt;<![CDATA[x]]></error></testcase></testsuite>"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if got, err := ReadJUnit(bytes.NewReader(raw)); err == nil {
+			wantTidy(t, got)
+		}
+	})
+}
+
+func FuzzParseMatchers(f *testing.F) {
+	f.Add(readFile(f, "testdata/matcher.json"), "a.c:1:2: error: x")
+	f.Fuzz(func(t *testing.T, file []byte, output string) {
+		by, err := ParseMatchers(file)
+		if err != nil {
+			return
+		}
+		got, err := Read(strings.NewReader(output), by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTidy(t, got)
+	})
+}

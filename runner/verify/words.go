@@ -1,0 +1,38 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// mostToAgent is how many failing tests of a check the agent is told by name.
+const mostToAgent = 20
+
+// testWords tell the agent which tests of a check fail; empty where no test is known.
+func testWords(row transcript.VerifyRow) string {
+	if row.Tests() == "" {
+		return ""
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "tests, as the output tells of them: %s\n", row.Tests())
+	for _, t := range row.Failing[:min(len(row.Failing), mostToAgent)] {
+		words := []string{t.Name}
+		if place := t.Place(); place != "" {
+			words = append(words, "at "+place)
+		}
+		if t.Message != "" {
+			words = append(words, "says: "+t.Message)
+		}
+		kind := "fails"
+		if t.New {
+			kind = "new failure"
+		}
+		fmt.Fprintf(&s, "- %s: %s\n", kind, strings.Join(words, " "))
+	}
+	if more := len(row.Failing) + row.FailingMore - mostToAgent; more > 0 {
+		fmt.Fprintf(&s, "- and %d more\n", more)
+	}
+	return s.String()
+}
