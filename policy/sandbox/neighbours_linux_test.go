@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
 // answering answers at the first port of a sandbox with a text, until the test ends.
@@ -164,3 +169,43 @@ func TestNeighboursTakeNamespaces(t *testing.T) {
 }
 
 func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+// serving are the options of a sandbox like that of a service, which borrows the workspace
+// of one that it is opened beside.
+func (o outer) serving() Options {
+	dir, err := os.MkdirTemp(filepath.Dir(o.Options.Scratch), "lender-")
+	must(err)
+	lender := o.Options
+	lender.Scratch, lender.Overlay, lender.Lend, lender.Ports = filepath.Join(dir, "scratch"), filepath.Join(dir, "overlay"), 1, []int{5432}
+	box, err := Open(context.Background(), lender)
+	must(err)
+	service := o.Options
+	service.Mode, service.Borrowed, service.BorrowedFrom, service.User = grants.ReadOnly, box.Lent()[0], lender.Overlay, &User{UID: 4321, GID: 5678}
+	return service
+}
+
+func TestNothingGetsOutOfAService(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		for name, user := range sandboxtest.Users(t) {
+			t.Run(tier+"/"+name, func(t *testing.T) {
+				requireTier(t, tier)
+				o := newWorld(t, tier, user)
+				o.Serves = true
+				level, verdicts := attack(t, o, user)
+				if level != tier {
+					t.Errorf("the level is %s", level)
+				}
+				if n := len(attempts.On(o.World)); len(verdicts) != n {
+					t.Errorf("%d of %d attempts were made", len(verdicts), n)
+				}
+				for _, v := range verdicts {
+					if v.Escaped {
+						t.Errorf("%s: %s", v.Name, v.Why)
+					} else if testing.Verbose() {
+						t.Logf("%-50s %s", v.Name, v.Why)
+					}
+				}
+			})
+		}
+	}
+}

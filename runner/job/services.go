@@ -135,8 +135,12 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 			key string
 			is  bool
 		}{
-			{"run", s.Run != ""}, {"init", len(s.Init) > 0}, {"env", len(s.Env) > 0}, {"user", s.User != ""},
-			{"ready.run", s.Ready.Run != ""}, {"ready.port", s.Ready.Port != 0},
+			{"run", s.Run != ""},
+			{"init", len(s.Init) > 0},
+			{"env", len(s.Env) > 0},
+			{"user", s.User != ""},
+			{"ready.run", s.Ready.Run != ""},
+			{"ready.port", s.Ready.Port != 0},
 		} {
 			if given.is {
 				return given.key, "does not go with at, which names something that runs already"

@@ -1,0 +1,221 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/forward"
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// reasons of the outcomes of services that can't be used.
+const (
+	serviceNotReady   = "service_not_ready"
+	serviceInitFailed = "service_init_failed"
+)
+
+// settledService is a service of the job with what the machine says of it.
+type settledService struct {
+	job.Service
+	name string
+	as   *sandbox.User
+	at   netip.AddrPort // of one that runs already
+}
+
+// settleServices finds out, before anything is run or asked, whether there can be
+// services, who they are to be and where those are that run already: names are resolved
+// here and never again.
+func (s *Sandboxes) settleServices(ctx context.Context) error {
+	s.services = nil
+	if len(s.Job.Services) == 0 {
+		return nil
+	}
+	if level := s.level(); level != sandbox.LevelNamespaces && level != sandbox.LevelFull {
+		return outcome.Stopf(outcome.SandboxUnavailable, "services",
+			"The job has services, and commands find them only in network namespaces, which there are not (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or take services out of the job.", level)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Job.Services)) {
+		settled := settledService{Service: s.Job.Services[name], name: name}
+		var err error
+		if settled.At != "" {
+			settled.at, err = resolveService(ctx, name, settled.At)
+		} else {
+			settled.as, err = userOf(name, settled.User)
+		}
+		if err != nil {
+			return err
+		}
+		s.services = append(s.services, settled)
+	}
+	return nil
+}
+
+// resolveService finds the address of a service that runs already.
+func resolveService(ctx context.Context, name, at string) (netip.AddrPort, error) {
+	refuse := func(why string) (netip.AddrPort, error) {
+		return netip.AddrPort{}, outcome.Stopf(outcome.InvalidInput, "service_address",
+			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
+	}
+	where, err := job.SplitAddress(at)
+	if err != nil {
+		return refuse("it is no address")
+	}
+	const wait = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", where.Host)
+	if err != nil || len(addresses) == 0 {
+		return refuse("its name is not known")
+	}
+	for _, address := range addresses {
+		if why := reach.NoService(address); why != "" {
+			return refuse("it is " + why)
+		}
+	}
+	return netip.AddrPortFrom(addresses[0].Unmap(), where.Port), nil
+}
+
+// userOf is whom a service takes itself for; nil for who it is.
+func userOf(service, name string) (*sandbox.User, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if number, err := strconv.Atoi(name); err == nil {
+		return &sandbox.User{UID: number, GID: number}, nil
+	}
+	found, err := user.Lookup(name)
+	as := new(sandbox.User)
+	if err == nil {
+		as.UID, err = strconv.Atoi(found.Uid)
+	}
+	if err == nil {
+		as.GID, err = strconv.Atoi(found.Gid)
+	}
+	if err != nil || as.UID == 0 {
+		return nil, outcome.Stopf(outcome.InvalidInput, "service_user",
+			"The service %s can't take itself for the user %s: there is none of that name on this machine, or it is user 0; give another, or a number.", service, name)
+	}
+	return as, nil
+}
+
+// findsServices says whether the commands of a place find services.
+func (s *Sandboxes) findsServices(p Place) bool {
+	return p.Services && len(s.services) > 0 && (p.Network.IsZero() || p.Network.Listed() || p.Network.Mode == string(sandbox.NetworkLoopback))
+}
+
+// neighbours is what the sandbox of a place has for services.
+func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
+	if !s.findsServices(p) {
+		return n
+	}
+	for _, service := range s.services {
+		n.Ports = append(n.Ports, service.Port)
+		if overlaid && !service.at.IsValid() {
+			n.Lend++
+		}
+	}
+	return n
+}
+
+// Services are those that one sandbox reaches. Nil is none.
+type Services struct {
+	running []*service
+}
+
+// Serve starts what the commands in the sandbox of a place find at their ports, anew, and
+// waits until all of it is ready. dir is where the commands work. An outcome of a service
+// that does not get ready is one that Unready knows; who connects is refused then.
+func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, dir string) (*Services, error) {
+	if !s.findsServices(p) {
+		return nil, nil
+	}
+	listeners, err := box.Listeners()
+	if err != nil {
+		return nil, err
+	}
+	all, lent := new(Services), box.Lent()
+	for i, settled := range s.services {
+		one := &service{settledService: settled, boxes: s, by: p.Scratch, listener: listeners[i], began: time.Now(), over: make(chan struct{})}
+		if !settled.at.IsValid() && len(lent) > 0 {
+			one.borrowed, lent = lent[0], lent[1:]
+		}
+		all.running = append(all.running, one)
+	}
+	for _, one := range all.running {
+		if err := one.start(ctx, p, dir); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+	}
+	for _, one := range all.running {
+		if err := one.getReady(ctx); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+	}
+	return all, nil
+}
+
+// Unready says whether an error is that a service did not get ready.
+func Unready(err error) bool {
+	var stop *outcome.Stop
+	return errors.As(err, &stop) && (stop.Reason == serviceNotReady || stop.Reason == serviceInitFailed)
+}
+
+// Ended names the services that have ended, with where their logs are.
+func (all *Services) Ended() (words []string) {
+	if all == nil {
+		return nil
+	}
+	for _, one := range all.running {
+		if one.hasEnded() {
+			words = append(words, fmt.Sprintf("the service %s has ended; see %s", one.name, one.logName))
+		}
+	}
+	return words
+}
+
+// Close ends them all. The error says what did not end.
+func (all *Services) Close() (err error) {
+	if all == nil {
+		return nil
+	}
+	for _, one := range slices.Backward(all.running) {
+		err = errors.Join(err, one.close())
+	}
+	return err
+}
+
+// ServicesWords tell the model what its commands find; empty for nothing.
+func (s *Sandboxes) ServicesWords() string {
+	var all []string
+	for _, service := range s.services {
+		all = append(all, fmt.Sprintf("%s at 127.0.0.1:%d", service.name, service.Port))
+	}
+	return strings.Join(all, ", ")
+}
+
+// connect connects to the service.
+func (one *service) connect(ctx context.Context) (net.Conn, error) {
+	return one.connectTo(ctx, one.Port)
+}
+
+func (one *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
+	if one.at.IsValid() {
+		return new(net.Dialer).DialContext(ctx, "tcp", one.at.String())
+	}
+	return one.box.Dial(ctx, port)
+}
+
+// open has commands find the service from here on.
+func (one *service) open() { one.forwarder = forward.Start(one.listener, one.connect) }
