@@ -56,7 +56,6 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		return Ran{}, fmt.Errorf("make log of %s: %w", script.Name, err)
 	}
 	defer log.Close()
-	began := time.Now()
 	out := record.NewLogWriter(log, s.Record.Redact)
 	box, err := s.Open(ctx, script.Place)
 	if err != nil {
@@ -69,6 +68,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	if err != nil {
 		return s.unserved(ctx, script, log, err, box.Close())
 	}
+	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, script.Timeout)
 	defer cancel()
 	status, err := box.Run(limited, sandbox.Command{

@@ -31,41 +31,55 @@ type settledService struct {
 	job.Service
 	name string
 	as   *sandbox.User
-	at   netip.AddrPort // of one that runs already
+	at   []netip.AddrPort // of one that runs already, all that its name has; none of one that is run
 }
+
+// runsAlready says whether it is not to be started.
+func (s settledService) runsAlready() bool { return len(s.at) > 0 }
 
 // settleServices finds out, before anything is run or asked, whether there can be
 // services, who they are to be and where those are that run already: names are resolved
 // here and never again.
-func (s *Sandboxes) settleServices(ctx context.Context) error {
-	s.services = nil
+func (s *Sandboxes) settleServices(ctx context.Context) (err error) {
+	s.services, err = s.settled(ctx, s.level())
+	return err
+}
+
+// TryServices says what would keep the services of the job from being there, where
+// commands are confined so far.
+func (s *Sandboxes) TryServices(ctx context.Context, level sandbox.Level) error {
+	_, err := s.settled(ctx, level)
+	return err
+}
+
+func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []settledService, err error) {
 	if len(s.Job.Services) == 0 {
-		return nil
+		return nil, nil
 	}
-	if level := s.level(); level != sandbox.LevelNamespaces && level != sandbox.LevelFull {
-		return outcome.Stopf(outcome.SandboxUnavailable, "services",
+	if level != sandbox.LevelNamespaces && level != sandbox.LevelFull {
+		return nil, outcome.Stopf(outcome.SandboxUnavailable, "services",
 			"The job has services, and commands find them only in network namespaces, which there are not (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or take services out of the job.", level)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Job.Services)) {
 		settled := settledService{Service: s.Job.Services[name], name: name}
-		var err error
 		if settled.At != "" {
 			settled.at, err = resolveService(ctx, name, settled.At)
 		} else {
 			settled.as, err = userOf(name, settled.User)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.services = append(s.services, settled)
+		all = append(all, settled)
 	}
-	return nil
+	return all, nil
 }
 
-// resolveService finds the address of a service that runs already.
-func resolveService(ctx context.Context, name, at string) (netip.AddrPort, error) {
-	refuse := func(why string) (netip.AddrPort, error) {
-		return netip.AddrPort{}, outcome.Stopf(outcome.InvalidInput, "service_address",
+// resolveService finds the addresses of a service that runs already, each of which has to
+// be fit for one.
+func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
+	refuse := func(why string) ([]netip.AddrPort, error) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "service_address",
 			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
 	}
 	where, err := job.SplitAddress(at)
@@ -83,8 +97,10 @@ func resolveService(ctx context.Context, name, at string) (netip.AddrPort, error
 		if why := reach.NoService(address); why != "" {
 			return refuse("it is " + why)
 		}
+		all = append(all, netip.AddrPortFrom(address.Unmap(), where.Port))
 	}
-	return netip.AddrPortFrom(addresses[0].Unmap(), where.Port), nil
+	const most = 8
+	return all[:min(len(all), most)], nil
 }
 
 // userOf is whom a service takes itself for; nil for who it is.
@@ -122,7 +138,7 @@ func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
 	}
 	for _, service := range s.services {
 		n.Ports = append(n.Ports, service.Port)
-		if overlaid && !service.at.IsValid() {
+		if overlaid && !service.runsAlready() {
 			n.Lend++
 		}
 	}
@@ -148,7 +164,7 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 	all, lent := new(Services), box.Lent()
 	for i, settled := range s.services {
 		one := &service{settledService: settled, boxes: s, by: p.Scratch, listener: listeners[i], began: time.Now(), over: make(chan struct{})}
-		if !settled.at.IsValid() && len(lent) > 0 {
+		if !settled.runsAlready() && len(lent) > 0 {
 			one.borrowed, lent = lent[0], lent[1:]
 		}
 		all.running = append(all.running, one)
@@ -211,10 +227,26 @@ func (one *service) connect(ctx context.Context) (net.Conn, error) {
 }
 
 func (one *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
-	if one.at.IsValid() {
-		return new(net.Dialer).DialContext(ctx, "tcp", one.at.String())
+	if !one.runsAlready() {
+		return one.box.Dial(ctx, port)
 	}
-	return one.box.Dial(ctx, port)
+	var failed error
+	for _, address := range one.at {
+		conn, err := dialSoon(ctx, address)
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// dialSoon leaves time for other addresses.
+func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+	const wait = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return new(net.Dialer).DialContext(ctx, "tcp", address.String())
 }
 
 // open has commands find the service from here on.
