@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -41,13 +42,13 @@ const (
 func (one *service) awaitReady(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Ready.Timeout))
 	defer cancel()
-	last := ""
+	var last error
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		tried := one.tryReady(limited)
-		if tried == "" {
+		if tried == nil {
 			return nil
 		}
-		if limited.Err() == nil || last == "" {
+		if last == nil || !errors.Is(tried, context.DeadlineExceeded) { // the last try may only have run out of time
 			last = tried
 		}
 		select {
@@ -58,13 +59,13 @@ func (one *service) awaitReady(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%s)", one.Ready.Timeout, last))
+			return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%v)", one.Ready.Timeout, last))
 		}
 	}
 }
 
-// tryReady says what keeps the service from being ready; nothing when it is.
-func (one *service) tryReady(ctx context.Context) (why string) {
+// tryReady says what keeps the service from being ready.
+func (one *service) tryReady(ctx context.Context) error {
 	if one.Ready.Run == "" {
 		port := one.Port
 		if one.Ready.Port != 0 {
@@ -72,20 +73,21 @@ func (one *service) tryReady(ctx context.Context) (why string) {
 		}
 		conn, err := one.connectTo(ctx, port)
 		if err != nil {
-			return err.Error()
+			return err
 		}
-		_ = conn.Close()
-		return ""
+		return conn.Close()
 	}
 	said := new(bounded)
-	status, err := one.box.Run(ctx, one.command(one.Ready.Run, said))
+	out := record.NewLogWriter(said, one.boxes.Record.Redact)
+	status, err := one.box.Run(ctx, one.command(one.Ready.Run, out))
+	out.Flush()
 	switch {
 	case err != nil:
-		return err.Error()
+		return err
 	case status.ExitCode != 0:
-		return strings.TrimSpace(fmt.Sprintf("ready.run ended with exit status %d. %s", status.ExitCode, one.boxes.Record.Redact(said.String())))
+		return fmt.Errorf("ready.run ended with exit status %d: %s", status.ExitCode, said.String())
 	}
-	return ""
+	return nil
 }
 
 // bounded keeps the first bytes of an output.
