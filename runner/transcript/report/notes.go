@@ -112,7 +112,7 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 
 func (a *assembler) service(n *entry, d transcript.Service) {
 	n.Topic, n.seconds, n.Bad = field(d.Name), d.Seconds, d.State != transcript.ServiceReady
-	n.End = strings.ReplaceAll(d.State, "_", " ")
+	n.End = strings.ReplaceAll(d.State, "_", " ") + " · " + transcript.Duration(d.Seconds)
 	a.part(n, "For", fmt.Sprintf("%s, at port %d", d.By, d.Port))
 	a.part(n, "At", d.At)
 	a.part(n, "Why", d.Why)
