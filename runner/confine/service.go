@@ -69,8 +69,8 @@ func (l *sharedLog) finish() {
 // serviceData is the folder of its own that a service finds in its /tmp.
 const serviceData = "service"
 
-// start starts what is to be run.
-func (one *service) start(ctx context.Context, p Place, dir string) (err error) {
+// open opens the sandbox of what is to be run, with an empty folder for its data.
+func (one *service) open(ctx context.Context, p Place) (err error) {
 	if one.runsAlready() {
 		return nil
 	}
@@ -82,12 +82,21 @@ func (one *service) start(ctx context.Context, p Place, dir string) (err error) 
 	if _, err := s.Record.MakeFolder(filepath.Join(ScratchFolder, one.place.Scratch, "tmp", serviceData)); err != nil {
 		return err
 	}
+	one.box, err = s.openService(ctx, one.options(p))
+	return err
+}
+
+// start starts what is to be run.
+func (one *service) start(ctx context.Context, p Place, dir string) (err error) {
+	if one.runsAlready() {
+		return nil
+	}
+	if err := one.open(ctx, p); err != nil {
+		return err
+	}
 	one.dir, one.env = dir, one.environment(p)
 	if err := one.openLog(); err != nil {
 		return err
-	}
-	if one.box, err = s.openService(ctx, one.options(p)); err != nil {
-		return fmt.Errorf("the service %s: %w", one.name, err)
 	}
 	if one.process, err = one.box.Start(one.command(one.Run, one.log)); err != nil {
 		return one.notReady(transcript.ServiceNotReady, "it could not be started: "+err.Error())
@@ -216,7 +225,9 @@ func (one *service) close() (err error) {
 	if one.forwarder != nil {
 		one.forwarder.Close()
 	}
-	_ = one.listener.Close()
+	if one.listener != nil {
+		_ = one.listener.Close()
+	}
 	if one.box != nil {
 		err = one.box.Close()
 	}

@@ -26,7 +26,7 @@ func (one *service) getReady(ctx context.Context) error {
 			return err
 		}
 	}
-	one.open()
+	one.admit()
 	if one.process != nil {
 		one.watch.Go(one.watchEnd)
 	}

@@ -41,8 +41,57 @@ func (s settledService) runsAlready() bool { return len(s.at) > 0 }
 // services, who they are to be and where those are that run already: names are resolved
 // here and never again.
 func (s *Sandboxes) settleServices(ctx context.Context) (err error) {
-	s.services, err = s.settled(ctx, s.level())
-	return err
+	if s.services, err = s.settled(ctx, s.level()); err != nil || len(s.services) == 0 {
+		return err
+	}
+	place := Place{Scratch: ProbeScratch, Services: true}
+	defer s.Remove(place) // what stays goes with the run's working files
+	box, err := s.Open(ctx, place)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.trySandboxes(ctx, box, place), box.Close())
+}
+
+// trySandboxes opens the sandboxes of the services once.
+func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Place) error {
+	all := &Services{s.newServices(box, p, nil)}
+	for _, one := range all.running {
+		err := one.open(ctx, p)
+		if err != nil && ctx.Err() == nil {
+			err = outcome.Stopf(outcome.SandboxUnavailable, "services",
+				"The sandbox of the service %s can't be opened here: %s; take services out of the job, or try work_in: checkout.", one.name, saidOf(err)).Because(err)
+		}
+		if err != nil {
+			return errors.Join(err, all.Close())
+		}
+	}
+	return all.Close()
+}
+
+// saidOf is what an error says, of an outcome its sentence.
+func saidOf(err error) string {
+	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
+		return strings.TrimSuffix(stop.Message, ".")
+	}
+	return outcome.Trimmed(err)
+}
+
+// newServices are those of a place, not started yet. listeners are for them, as many or
+// none.
+func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service) {
+	lent := box.Lent()
+	for i, settled := range s.services {
+		one := &service{settledService: settled, boxes: s, by: p.Scratch, began: time.Now(), over: make(chan struct{})}
+		if len(listeners) > 0 {
+			one.listener = listeners[i]
+		}
+		if !settled.runsAlready() && len(lent) > 0 {
+			one.borrowed, lent = lent[0], lent[1:]
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // TryServices says what would keep the services of the job from being there, where
@@ -161,14 +210,7 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 	if err != nil {
 		return nil, err
 	}
-	all, lent := new(Services), box.Lent()
-	for i, settled := range s.services {
-		one := &service{settledService: settled, boxes: s, by: p.Scratch, listener: listeners[i], began: time.Now(), over: make(chan struct{})}
-		if !settled.runsAlready() && len(lent) > 0 {
-			one.borrowed, lent = lent[0], lent[1:]
-		}
-		all.running = append(all.running, one)
-	}
+	all := &Services{s.newServices(box, p, listeners)}
 	for _, one := range all.running {
 		if err := one.start(ctx, p, dir); err != nil {
 			return nil, errors.Join(err, all.Close())
@@ -249,5 +291,5 @@ func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", address.String())
 }
 
-// open has commands find the service from here on.
-func (one *service) open() { one.forwarder = forward.Start(one.listener, one.connect) }
+// admit has commands find the service from here on.
+func (one *service) admit() { one.forwarder = forward.Start(one.listener, one.connect) }
