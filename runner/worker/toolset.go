@@ -128,13 +128,13 @@ func (a *Agent) equip(ctx context.Context) error {
 // serve starts the services of the job for the agent. What does not get ready by its own
 // work ends no run: connections are refused then, and its checks tell.
 func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
-	since := a.Workspace.Untouched() || a.served == 0
+	unchanged := a.Workspace.Untouched() || a.served == 0 && a.earlier == nil
 	a.tools.services, err = a.Sandboxes.Serve(ctx, box, confine.Agent(), a.workDir())
-	if err == nil || since || !confine.Unready(err) || ctx.Err() != nil {
+	if err == nil || unchanged || !confine.Unready(err) || ctx.Err() != nil {
 		a.served++
 		return err
 	}
-	a.Record.Warn("service_not_ready", "The agent works on without its services: %v.", outcome.Trimmed(err))
+	a.Record.Warn("service_not_ready", "The agent works on without its services. %s", outcome.Of(ctx, err).Message)
 	return nil
 }
 
