@@ -131,6 +131,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"capture": capture,
 	}
 	maps.Copy(commands, eventCommands)
+	maps.Copy(commands, serviceCommands)
 	maps.Copy(commands, pullCommands)
 	maps.Copy(commands, attachmentCommands)
 	return commands

@@ -78,6 +78,7 @@ type outer struct {
 	Without []string
 	Bare    bool // no sandbox at all
 	Proxied bool // a proxy on the loopback
+	Serves  bool // it is the sandbox of a service: of another user, in a workspace that is lent
 	Listen  bool
 	Program string // that runs the attempts
 }
@@ -120,6 +121,9 @@ func runOuter() {
 func (o outer) open() *Sandbox {
 	if o.Bare {
 		return new(Sandbox)
+	}
+	if o.Serves {
+		o.Options = o.serving()
 	}
 	box, err := Open(context.Background(), o.Options)
 	must(err)

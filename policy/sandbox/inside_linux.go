@@ -33,12 +33,16 @@ var errGone = errors.New("the sandbox's supervisor is gone")
 type inside struct {
 	supervisor *supervisor
 	socket     *net.UnixConn
-	gone       chan struct{} // closed when nothing more comes from inside
-	empty      chan struct{} // closed when the supervisor says that nothing lives
-	paused     chan error    // its answer to who wants all stopped
-	proxy      net.Listener  // that the spec asked for; nil without
-	shown      *os.File      // the folder that the spec asked for; nil without
+	gone       chan struct{}  // closed when nothing more comes from inside
+	empty      chan struct{}  // closed when the supervisor says that nothing lives
+	paused     chan error     // its answer to who wants all stopped
+	listeners  []net.Listener // that the spec asked for
+	shown      *os.File       // the folder that the spec asked for; nil without
+	lent       []*os.File     // mounts of that
 	startWait  time.Duration
+
+	asking  sync.Mutex      // for a socket
+	sockets chan madeSocket // the answer
 
 	sending sync.Mutex
 
@@ -66,7 +70,7 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 		return nil, err
 	}
 	defer theirs.Close()
-	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), paused: make(chan error, 1), startWait: startWait, children: make(map[uint64]*insideChild)}
+	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), paused: make(chan error, 1), sockets: make(chan madeSocket, 1), startWait: startWait, children: make(map[uint64]*insideChild)}
 	err = starter.start(func() (err error) {
 		in.supervisor, err = startSupervisor(theirs, attributes)
 		return err
@@ -103,10 +107,10 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 
 // build hands over the spec and waits until the supervisor serves. The error is
 // an insideError when it says what the process could not do.
-func (in *inside) build(spec stage.Spec) (report stage.Report, err error) {
+func (in *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
 	_ = in.socket.SetDeadline(time.Now().Add(in.startWait))
 	defer in.socket.SetDeadline(time.Time{})
-	if err := in.send(spec); err != nil {
+	if err := in.send(spec, given...); err != nil {
 		return report, &insideError{step: "hand over what to confine", why: in.explain(err)}
 	}
 	handed, err := in.receiveFiles(&report)
@@ -143,9 +147,10 @@ func (in *inside) explain(err error) string {
 
 // abandon ends a process whose building failed.
 func (in *inside) abandon() {
-	if in.proxy != nil {
-		_ = in.proxy.Close()
+	for _, l := range in.listeners {
+		_ = l.Close()
 	}
+	closeAll(in.lent)
 	in.forgetShown()
 	in.socket.Close()
 	in.supervisor.kill()
@@ -187,7 +192,11 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	}
 	var later error
 	err = conn.Control(func(fd uintptr) {
-		if later = unix.SetNonblock(int(fd), false); later == nil {
+		later = unix.SetNonblock(int(fd), false)
+		if errors.Is(later, unix.EBADF) { // a mount, which nobody reads
+			later = nil
+		}
+		if later == nil {
 			later = withNumbers(files[1:], append(numbers, int(fd)), use)
 		}
 	})
@@ -229,17 +238,21 @@ func (in *inside) receiveFiles(to any) (files []*os.File, err error) {
 	return files, errors.Join(err, in.receiveRest(header, n, to))
 }
 
-// keep takes what a report brought: the listener, the folder, as far as the spec asks
-// for them.
+// keep takes what a report brought: the listeners, the folder and its mounts, as far as the
+// spec asks for them.
 func (in *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
-	if spec.ProxyPort != 0 && len(handed) > 0 {
-		in.proxy, err = net.FileListener(handed[0])
+	for len(in.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
+		var l net.Listener
+		if l, err = net.FileListener(handed[0]); err == nil {
+			in.listeners = append(in.listeners, l)
+		}
 		_ = handed[0].Close() // a listener has a descriptor of its own
 		handed = handed[1:]
 	}
 	if spec.Shown != "" && len(handed) > 0 {
-		in.shown = handed[0]
+		in.shown, handed = handed[0], handed[1:]
 	}
+	in.lent = handed
 	return err
 }
 
@@ -263,10 +276,17 @@ func (in *inside) listen() {
 	defer close(in.gone)
 	for {
 		var e stage.Event
-		if err := in.receive(&e); err != nil {
+		files, err := in.receiveFiles(&e)
+		if err != nil {
+			closeAll(files)
 			in.lose()
 			return
 		}
+		if e.Socket {
+			in.takeSocket(e, files)
+			continue
+		}
+		closeAll(files)
 		if e.Empty { // the last event
 			close(in.empty)
 			_, _ = io.Copy(io.Discard, in.socket)

@@ -129,12 +129,13 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		}
 	}
 	if o.Network == NetworkProxied {
-		spec.ProxyPort = proxyPort
+		spec.Ports = []int{proxyPort}
 	}
+	spec.Ports = append(spec.Ports, o.Ports...)
 	if o.Overlay != "" {
-		spec.Shown = p.Workspace()
+		spec.Shown, spec.Lend = p.Workspace(), o.Lend
 	}
-	report, err := s.enter(spec, o.Begun)
+	report, err := s.enter(spec, o.Begun, o.Borrowed)
 	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
 		return &OverlayError{refused.why, refused.cause}
 	}
@@ -153,8 +154,9 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		skipped := string(stage.Overlay) + " " + path + ": "
 		return !slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, skipped) })
 	})
-	if s.inside.proxy != nil {
-		s.stopServing = o.Serve(s.inside.proxy)
+	s.listeners, s.lent = s.inside.listeners, s.inside.lent
+	if o.Network == NetworkProxied {
+		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:]
 		s.env = append(s.env, proxyVariables()...)
 		s.layers = append(s.layers, "a proxy for the hosts of a list")
 	}
@@ -166,6 +168,9 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	abi := o.landlockABI()
 	if o.Network == NetworkProxied {
 		return &insideError{step: layerLandlock, why: "it knows ports, not hosts"}
+	}
+	if o.Neighbours.any() {
+		return &insideError{step: layerLandlock, why: errNoNeighbours.Error()}
 	}
 	if abi < leastLandlock {
 		return &insideError{step: layerLandlock, why: fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
@@ -184,7 +189,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	granted.Config, granted.DenyNet = abi, o.Network != NetworkFull
 	spec := stage.Spec{Landlock: granted, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
-	report, err := s.enter(spec, beginHere(o.processes()))
+	report, err := s.enter(spec, beginHere(o.processes()), nil)
 	if err != nil {
 		return err
 	}
@@ -210,7 +215,7 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 }
 
 // enter makes the process that was begun the one inside.
-func (s *Sandbox) enter(spec stage.Spec, b *Begun) (stage.Report, error) {
+func (s *Sandbox) enter(spec stage.Spec, b *Begun, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		adoptOrphans()
 	}
@@ -218,7 +223,11 @@ func (s *Sandbox) enter(spec stage.Spec, b *Begun) (stage.Report, error) {
 	if err != nil {
 		return stage.Report{}, err
 	}
-	report, err := in.build(spec)
+	var given []*os.File
+	if borrowed != nil {
+		given = []*os.File{borrowed}
+	}
+	report, err := in.build(spec, given...)
 	if err != nil {
 		b.abandon(in)
 		return report, err
@@ -244,9 +253,9 @@ func (o Options) landlockABI() int {
 var buildingCaps = []uintptr{0, 1, 3, 4, 8, 12, 21}
 
 // namespaceAttributes start a process in namespaces of its own. It keeps the
-// user's number. User 0 keeps all numbers that it has, so that files look as
-// they are.
-func namespaceAttributes(ownNetwork bool) *syscall.SysProcAttr {
+// user's number, or has that of as. User 0 keeps all numbers that it has, so that files
+// look as they are.
+func namespaceAttributes(ownNetwork bool, as *User) *syscall.SysProcAttr {
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
 	if ownNetwork {
 		flags |= unix.CLONE_NEWNET
@@ -256,12 +265,15 @@ func namespaceAttributes(ownNetwork bool) *syscall.SysProcAttr {
 		AmbientCaps: buildingCaps,
 	}
 	users, groups := ownMap("uid"), ownMap("gid")
-	if os.Geteuid() == 0 && mayMapAll() && len(users) > 0 && len(groups) > 0 {
+	if as == nil && os.Geteuid() == 0 && mayMapAll() && len(users) > 0 && len(groups) > 0 {
 		a.UidMappings, a.GidMappings, a.GidMappingsEnableSetgroups = users, groups, true
 		return a
 	}
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	if as == nil {
+		as = &User{os.Geteuid(), os.Getegid()}
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: as.UID, HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: as.GID, HostID: os.Getegid(), Size: 1}}
 	return a
 }
 
@@ -340,10 +352,14 @@ func proxyVariables() []string {
 	}
 }
 
-// takeOverlay notes that this sandbox has the overlay, once no other one has it.
+// takeOverlay notes that this sandbox has the overlay, once no other one has it, or that it
+// has it beside the one that lends it.
 func (o Options) takeOverlay(ctx context.Context) error {
-	if o.Overlay == "" || o.Begun == nil || o.Begun.err != nil {
+	if o.Begun == nil || o.Begun.err != nil || o.Overlay == "" && o.BorrowedFrom == "" {
 		return nil
+	}
+	if o.BorrowedFrom != "" {
+		return layer.Join(o.BorrowedFrom, o.Begun.inside.supervisor.pid)
 	}
 	return layer.Hold(ctx, o.Overlay, o.Begun.inside.supervisor.pid, o.heldWait)
 }

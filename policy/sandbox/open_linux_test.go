@@ -518,7 +518,7 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := new(Sandbox)
-		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, Begin(NetworkLoopback)); err != nil {
+		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, Begin(NetworkLoopback), nil); err != nil {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}

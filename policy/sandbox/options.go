@@ -72,6 +72,8 @@ type Options struct {
 	// HTTP clients know.
 	Serve func(net.Listener) (stop func()) `json:"-"`
 
+	Neighbours
+
 	// Begun is the process to confine, if one was begun already; Open ends one
 	// that is not what it needs.
 	Begun *Begun `json:"-"`
@@ -109,7 +111,7 @@ func NewView(o Options, level Level) (*grants.View, error) {
 
 // plan finds what commands see and may write.
 func (o Options) plan() (*grants.Plan, error) {
-	o.Resolver = o.Network == NetworkFull
+	o.Resolver, o.Given = o.Network == NetworkFull, o.Borrowed != nil
 	return grants.NewPlan(o.Folders)
 }
 
@@ -151,6 +153,9 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	case o.Network == NetworkProxied:
 		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
 		refused.Remedy = "A list of hosts needs confinement: choose another mode, or give the network as full."
+	case o.Neighbours.any():
+		refused.Missing = []string{errNoNeighbours.Error()}
+		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)
 	case !LevelNone.reaches(o.Require):
 		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", grants.DangerFullAccess)
 	default:
@@ -200,6 +205,9 @@ func (o Options) check() error {
 	}
 	if o.Network == NetworkProxied && o.Serve == nil {
 		return errors.New("a network by a proxy has nobody who serves")
+	}
+	if err := o.Neighbours.check(o.Network); err != nil {
+		return err
 	}
 	for _, level := range []Level{o.Require, o.At} {
 		if level != "" && !slices.Contains(levels, level) {

@@ -67,7 +67,7 @@ func inGroup(t *testing.T) func(*Options) {
 		}
 		o.Begun = &Begun{ownNetwork: true, processes: defaultProcesses, group: g}
 		o.Begun.starter.open()
-		attributes := namespaceAttributes(true)
+		attributes := namespaceAttributes(true, nil)
 		attributes.UseCgroupFD, attributes.CgroupFD = true, int(g.dir.Fd())
 		o.Begun.inside, o.Begun.err = startInside(&o.Begun.starter, attributes)
 	}

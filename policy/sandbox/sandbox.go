@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -57,8 +58,10 @@ type confinement struct {
 	layers      []string
 	reachesOut  bool // commands have the machine's network
 	env         []string
-	tree        string // what Tree says
-	stopServing func() // of the proxy; nil without one
+	tree        string         // what Tree says
+	stopServing func()         // of the proxy; nil without one
+	listeners   []net.Listener // at Options.Ports
+	lent        []*os.File     // for others
 }
 
 // Level is the confinement that commands get, and Layers what it is made of.
@@ -170,6 +173,7 @@ func (s *Sandbox) end() error {
 	if s.inside != nil {
 		s.inside.close()
 	}
+	s.letGo()
 	if s.stopServing != nil {
 		s.stopServing()
 	}

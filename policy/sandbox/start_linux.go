@@ -111,12 +111,12 @@ type Begun struct {
 
 // Begin starts one for a sandbox with such a network. Open takes it by
 // Options.Begun; End ends one that was not taken.
-func Begin(network Network) *Begun { return beginNamespaces(network, defaultProcesses) }
+func Begin(network Network) *Begun { return beginNamespaces(network, defaultProcesses, nil) }
 
-func beginNamespaces(network Network, processes int) *Begun {
+func beginNamespaces(network Network, processes int, as *User) *Begun {
 	b := &Begun{ownNetwork: network != NetworkFull, processes: processes}
 	defer showSelf()()
-	b.begin(namespaceAttributes(b.ownNetwork))
+	b.begin(namespaceAttributes(b.ownNetwork, as))
 	return b
 }
 
@@ -163,11 +163,11 @@ func (o Options) begin() *Begun {
 		o.Begun.End()
 		return nil
 	}
-	if b := o.Begun; b != nil && !b.taken && b.ownNetwork == (o.Network != NetworkFull) && b.processes == o.processes() {
+	if b := o.Begun; b != nil && !b.taken && o.User == nil && b.ownNetwork == (o.Network != NetworkFull) && b.processes == o.processes() {
 		return b
 	}
 	o.Begun.End()
-	return beginNamespaces(o.Network, o.processes())
+	return beginNamespaces(o.Network, o.processes(), o.User)
 }
 
 // take gives the process away.

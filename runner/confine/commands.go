@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -23,6 +25,9 @@ type Script struct {
 	// Fill puts into the overlay what is to be there before the command runs; nil for
 	// nothing.
 	Fill func(ctx context.Context, layer gitops.Layer) error
+	// OwnFault says that a service which does not get ready is the doing of the tree that the
+	// script judges, and makes it red.
+	OwnFault bool
 }
 
 // Ran is how a script ended.
@@ -51,9 +56,6 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		return Ran{}, fmt.Errorf("make log of %s: %w", script.Name, err)
 	}
 	defer log.Close()
-	limited, cancel := context.WithTimeout(ctx, script.Timeout)
-	defer cancel()
-	began := time.Now()
 	out := record.NewLogWriter(log, s.Record.Redact)
 	box, err := s.Open(ctx, script.Place)
 	if err != nil {
@@ -62,13 +64,24 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	if err := s.fill(ctx, box, script); err != nil {
 		return Ran{}, errors.Join(err, box.Close())
 	}
+	services, err := s.Serve(ctx, box, script.Place, script.Dir)
+	if err != nil {
+		return s.unserved(ctx, script, log, err, box.Close())
+	}
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, script.Timeout)
+	defer cancel()
 	status, err := box.Run(limited, sandbox.Command{
 		Argv: []string{"bash", "-e", "-c", script.Run}, Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
 	})
-	if left := box.Close(); left != nil {
+	ended := services.Ended()
+	if left := errors.Join(services.Close(), box.Close()); left != nil {
 		s.Record.Warn("processes_left", "After %s: %v.", script.Name, left)
 	}
 	out.Flush()
+	for _, words := range ended {
+		fmt.Fprintf(log, "\nagent-ci: %s\n", words)
+	}
 	ran := Ran{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
 	switch {
 	case ctx.Err() != nil:
@@ -83,6 +96,17 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		return ran, nil
 	}
 	return ran, err
+}
+
+// unserved is the end of a script whose services are not there.
+func (s *Sandboxes) unserved(ctx context.Context, script Script, log io.Writer, err, left error) (Ran, error) {
+	if ctx.Err() != nil || !script.OwnFault || !Unready(err) || left != nil {
+		return Ran{}, errors.Join(err, left)
+	}
+	var stop *outcome.Stop
+	errors.As(err, &stop)
+	fmt.Fprintf(log, "agent-ci: %s\n", stop.Message)
+	return Ran{ExitCode: 1}, nil
 }
 
 func (s *Sandboxes) fill(ctx context.Context, box *sandbox.Sandbox, script Script) error {

@@ -62,10 +62,12 @@ type Sandboxes struct {
 	Known *grants.Secrets
 
 	reached   record.Confinement
-	noOverlay string          // why there is none, though it was looked for
-	hidden    *grants.Secrets // nil until it was looked for
-	hosts     hosts           // that commands asked for
-	denied    atomic.Int64    // commands and hosts that the policy refused
+	services  []settledService // in the order of their names
+	naming    sync.Mutex       // of the logs of services
+	noOverlay string           // why there is none, though it was looked for
+	hidden    *grants.Secrets  // nil until it was looked for
+	hosts     hosts            // that commands asked for
+	denied    atomic.Int64     // commands and hosts that the policy refused
 }
 
 // Place says where commands run and with what.
@@ -77,11 +79,13 @@ type Place struct {
 	Lent    map[string]string // folders to read, by where Root borrows them
 	Changes string            // scratch of the place whose overlay of the checkout it works in; empty for Scratch
 	Git     string            // the folder that commands find as .git of the overlay; empty for the checkout's
-	Begun   *sandbox.Begun
+	// Services says that commands find the services of the job, which Serve starts.
+	Services bool
+	Begun    *sandbox.Begun
 }
 
 // Agent is the place of the agent's commands.
-func Agent() Place { return Place{Scratch: AgentScratch} }
+func Agent() Place { return Place{Scratch: AgentScratch, Services: true} }
 
 // Confine finds out how commands can be confined here, before anything is run
 // or asked.
@@ -92,7 +96,10 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.Hide(ctx); err != nil {
 		return err
 	}
-	return s.FindWorkTree(ctx)
+	if err := s.FindWorkTree(ctx); err != nil {
+		return err
+	}
+	return s.settleServices(ctx)
 }
 
 // MakeFolders makes the folders of the run directory that commands see. A sandbox
@@ -202,6 +209,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 		At:    s.level(), // once it is known: what the record says holds for all that come
 		Begun: p.Begun, Folders: s.folders(p),
 	}
+	o.Neighbours = s.neighbours(p, o.Overlay != "")
 	if p.Network.Listed() {
 		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p.Key, p.Network, p.Scratch)
 	}
@@ -288,6 +296,13 @@ func (s *Sandboxes) Words() string {
 
 // NetworkWords tell the model what its commands reach.
 func (s *Sandboxes) NetworkWords() string {
+	if services := s.ServicesWords(); services != "" {
+		return s.networkWords() + "; services that the runner keeps there, started anew for each check: " + services
+	}
+	return s.networkWords()
+}
+
+func (s *Sandboxes) networkWords() string {
 	if network := s.Job.Policy.Network; network.Listed() {
 		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
 			strings.Join(network.Allow, ", ") + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy"

@@ -45,6 +45,9 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	} else {
 		c.Level, c.Layers = string(found.Level), found.Layers
 		d.examineWorkTree(ctx, boxes)
+		if err := boxes.TryServices(ctx, found.Level); err != nil {
+			d.fault("confinement", outcome.Of(ctx, err).Message, "")
+		}
 	}
 	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {

@@ -87,6 +87,8 @@ func documentedType(k *key) string {
 		return "list of: " + escapeCell(k.form.about)
 	case k.kind == list:
 		return "list of mappings"
+	case k.kind == groupMap:
+		return "mapping of " + escapeCell(k.names.about) + " to mappings"
 	case k.kind == textMap:
 		return "mapping of " + escapeCell(k.names.about) + " to " + escapeCell(k.form.about)
 	case k.form != nil:
@@ -195,8 +197,20 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 		t.Fatal(err)
 	}
 	before, key, inList := strings.Cut(path, "[].")
+	group, inMap, isInMap := strings.Cut(path, ".*.")
 	var plain, fromSchema, fromDocument string
-	if inList {
+	if isInMap {
+		base := "at: 'localhost:1'"
+		if inMap == "at" {
+			base = "run: x, port: 1"
+		}
+		inMap = nested(inMap, "%s")
+		set := func(value string) string {
+			return fmt.Sprintf("version: 1\n%s: {x: {%s, %s}}\n", group, base, strings.TrimSpace(fmt.Sprintf(inMap, value)))
+		}
+		plain = fmt.Sprintf("version: 1\n%s: {x: {%s}}\n", group, base)
+		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
+	} else if inList {
 		plain = fmt.Sprintf("version: 1\n%s: [{run: x}]\n", before)
 		fromSchema = fmt.Sprintf("version: 1\n%s: [{run: x, %s: %s}]\n", before, key, asYAML)
 		fromDocument = fmt.Sprintf("version: 1\n%s: [{run: x, %s: %s}]\n", before, key, inDocument)

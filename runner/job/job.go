@@ -11,25 +11,26 @@ import (
 // to JSON the same way every time; no list or map in it is nil. The JSON name
 // of a field is also its key in the job file.
 type Job struct {
-	Version        int            `json:"version"`
-	Name           string         `json:"name"`
-	Task           Task           `json:"task"`
-	Repository     Repository     `json:"repository"`
-	Setup          []SetupStep    `json:"setup"`
-	Model          Model          `json:"model"`
-	Tools          Tools          `json:"tools"`
-	Policy         Policy         `json:"policy"`
-	Limits         Limits         `json:"limits"`
-	Verify         []VerifyCheck  `json:"verify"`
-	VerifyAttempts int            `json:"verify_attempts"`
-	VerifyIn       string         `json:"verify_in"`        // clean, workspace
-	WorkIn         string         `json:"work_in"`          // auto, overlay, checkout
-	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
-	Trigger        Trigger        `json:"trigger"`
-	Trust          Trust          `json:"trust"`
-	PullRequest    PullRequest    `json:"pull_request"`
-	MCPServers     map[string]any `json:"mcp_servers"`
-	Hooks          map[string]any `json:"hooks"`
+	Version        int                `json:"version"`
+	Name           string             `json:"name"`
+	Task           Task               `json:"task"`
+	Repository     Repository         `json:"repository"`
+	Setup          []SetupStep        `json:"setup"`
+	Services       map[string]Service `json:"services"`
+	Model          Model              `json:"model"`
+	Tools          Tools              `json:"tools"`
+	Policy         Policy             `json:"policy"`
+	Limits         Limits             `json:"limits"`
+	Verify         []VerifyCheck      `json:"verify"`
+	VerifyAttempts int                `json:"verify_attempts"`
+	VerifyIn       string             `json:"verify_in"`        // clean, workspace
+	WorkIn         string             `json:"work_in"`          // auto, overlay, checkout
+	OnVerifyFailed string             `json:"on_verify_failed"` // draft, none
+	Trigger        Trigger            `json:"trigger"`
+	Trust          Trust              `json:"trust"`
+	PullRequest    PullRequest        `json:"pull_request"`
+	MCPServers     map[string]any     `json:"mcp_servers"`
+	Hooks          map[string]any     `json:"hooks"`
 }
 
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.

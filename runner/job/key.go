@@ -10,10 +10,11 @@ import (
 type kind int
 
 const (
-	group   kind = iota // a mapping with known keys
-	list                // of text or of groups
-	textMap             // a mapping from any name to text
-	openMap             // a mapping that this version knows nothing of
+	group    kind = iota // a mapping with known keys
+	list                 // of text or of groups
+	textMap              // a mapping from any name to text
+	openMap              // a mapping that this version knows nothing of
+	groupMap             // a mapping from any name to a group
 	text
 	integer
 	decimal
@@ -26,16 +27,17 @@ const (
 func (k kind) describe() string { return kindNames[k].words }
 
 var kindNames = [...]struct{ words, schema string }{
-	group:   {"a mapping", "object"},
-	list:    {"a list", "array"},
-	textMap: {"a mapping of text", "object"},
-	openMap: {"a mapping", "object"},
-	text:    {"text", "string"},
-	integer: {"a whole number", "integer"},
-	decimal: {"a number", "number"},
-	truth:   {"true or false", "boolean"},
-	length:  {"a duration", "string"},
-	network: {"one of its words, or {allow: [hosts]}", ""},
+	group:    {"a mapping", "object"},
+	list:     {"a list", "array"},
+	textMap:  {"a mapping of text", "object"},
+	openMap:  {"a mapping", "object"},
+	groupMap: {"a mapping of mappings", "object"},
+	text:     {"text", "string"},
+	integer:  {"a whole number", "integer"},
+	decimal:  {"a number", "number"},
+	truth:    {"true or false", "boolean"},
+	length:   {"a duration", "string"},
+	network:  {"one of its words, or {allow: [hosts]}", ""},
 }
 
 // key is a key of the job file: its rule, its type and the keys below it.
@@ -77,6 +79,8 @@ func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
 	case textMap:
 		k.elem = newKey(byPath, path+".*", typ.Elem())
 		k.elem.form, k.elem.scalars = k.form, true
+	case groupMap:
+		k.elem = newKey(byPath, path+".*", typ.Elem())
 	}
 	return k
 }
@@ -89,6 +93,8 @@ func kindOf(typ reflect.Type) kind {
 		return network
 	case reflect.TypeFor[map[string]string]():
 		return textMap
+	case reflect.TypeFor[map[string]Service]():
+		return groupMap
 	}
 	return map[reflect.Kind]kind{
 		reflect.Struct: group, reflect.Slice: list, reflect.Map: openMap, reflect.String: text,
@@ -136,7 +142,7 @@ func (k *key) defaultValue() reflect.Value {
 			filled = reflect.AppendSlice(filled, reflect.ValueOf(k.initial))
 		}
 		return filled
-	case textMap, openMap:
+	case textMap, openMap, groupMap:
 		return reflect.MakeMap(k.typ)
 	case group:
 		filled := reflect.New(k.typ).Elem()

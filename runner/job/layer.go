@@ -105,7 +105,8 @@ func cutAssignment(assignment string) (key, value string, err error) {
 }
 
 // find is the key at path and path's parts. It is nil where there is no such
-// key. Below a mapping of text all that is left of path is one part.
+// key. Below a mapping of text all that is left of path is one part, and below one of
+// groups the next part is a name.
 func find(path string) (*key, []string) {
 	k, parts := root(), []string(nil)
 	for rest := path; ; {
@@ -114,7 +115,9 @@ func find(path string) (*key, []string) {
 		}
 		name, below, deeper := strings.Cut(rest, ".")
 		parts = append(parts, name)
-		if k = k.key(name); k == nil {
+		if k.kind == groupMap && deeper {
+			k = k.elem
+		} else if k = k.key(name); k == nil {
 			return nil, strings.Split(path, ".")
 		}
 		if !deeper {

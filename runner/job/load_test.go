@@ -35,6 +35,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Task:       Task{Prompt: "x", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"},
 		Repository: Repository{Path: "."},
 		Setup:      []SetupStep{},
+		Services:   map[string]Service{},
 		Model: Model{
 			Name: "gpt-5.1-codex", APIKeyEnv: "OPENAI_API_KEY", Headers: map[string]string{}, Query: map[string]string{},
 			Wire: "responses", Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", ParallelCalls: "auto",

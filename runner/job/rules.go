@@ -54,6 +54,18 @@ var rules = []rule{
 	{path: "setup[].network", about: "The network that this command has, written as policy.network is. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}},
 	{path: "setup[].timeout", about: "How long it may take.", initial: Duration(5 * time.Minute)},
 
+	{path: "services", about: "What commands find at a port of their own 127.0.0.1, such as a database, by names: what run starts, or what runs already at an address. Setup commands that have a network of their own, none or full, find none.", example: "{db: {run: redis-server --port 6379, port: 6379}}", names: serviceName},
+	{path: "services.*.run", about: "The command that stays there and serves, for a shell. It listens on the port at 127.0.0.1 or any address, and is started anew, with nothing from before, for each setup command, each attempt of the agent and each check. It finds the run's tree as they do, read-only; $SERVICE_DATA is a folder of its own, $SERVICE_PORT the port.", form: notBlank},
+	{path: "services.*.init", about: "Commands that run in order once the service is ready, beside it, such as one that creates a database.", form: notBlank, filled: true, example: "[createdb -h 127.0.0.1 app]"},
+	{path: "services.*.ready", about: "When the service is ready. A service that does not get ready ends the run."},
+	{path: "services.*.ready.run", about: "A command that is tried, beside the service, until its exit status is 0.", form: notBlank},
+	{path: "services.*.ready.port", about: "A port that takes connections once the service is ready. 0: port, unless run is given.", span: &span{0, 65535}},
+	{path: "services.*.ready.timeout", about: "How long the service may take to get ready, and each command of init.", initial: Duration(time.Minute)},
+	{path: "services.*.env", about: "Variables that the service and its commands see besides those that all commands do.", example: "{PGUSER: postgres}", names: variable, form: variableValue},
+	{path: "services.*.port", about: "The port at which commands find the service at 127.0.0.1, and at which it listens. Of at: the same port where none is given.", span: &span{0, 65535}},
+	{path: "services.*.user", about: "User, by name or number, for whom the service and its commands take themselves, for programs that refuse user 0, as PostgreSQL does. On the machine they are who starts agent-ci.", form: serviceUser, scalars: true},
+	{path: "services.*.at", about: "HOST:PORT of something that runs already, at a loopback or a private address; a name is resolved once, before the run.", form: serviceAt},
+
 	{path: "model", about: "Which model answers and how it is reached."},
 	{path: "model.name", about: "The model's name, as the API knows it.", initial: "gpt-5.1-codex", filled: true, form: oneLine},
 	{path: "model.api_key_env", about: "Name of the environment variable that holds the API key; never the key itself. Empty: requests carry no key.", initial: "OPENAI_API_KEY", form: variable},

@@ -48,6 +48,8 @@ func schemaOf(k *key) map[string]any {
 	case textMap:
 		schema["additionalProperties"] = schemaOf(k.elem)
 		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)
+	case groupMap:
+		groupMapSchema(schema, k)
 	case text:
 		describeText(schema, k)
 	case integer:

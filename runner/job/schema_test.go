@@ -83,6 +83,14 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"policy: {network: ''}",
 		"setup: [{run: x, network: {allow: ['']}}]",
 		"policy: {env: {pass: [1A]}}",
+		"services: {Db: {run: x, port: 1}}",
+		"services: {db: {run: x, port: 70000}}",
+		"services: {db: {at: here}}",
+		"services: {db: {at: 'https://x:1'}}",
+		"services: {db: {run: x, port: 1, user: root x}}",
+		"services: {db: {run: x, port: 1, ready: 5s}}",
+		"services: {db: {run: x, port: 1, init: ['']}}",
+		"services: [db]",
 		"verify: [{name: a}]",
 		"verify: [make test]",
 		"verify_attempts: 11",
@@ -121,6 +129,9 @@ func schemaKeys(schema map[string]any, path string, into map[string]map[string]a
 		below := properties[name].(map[string]any)
 		into[join(path, name)] = below
 		schemaKeys(below, join(path, name), into)
+	}
+	if groups, isMap := schema["additionalProperties"].(map[string]any); isMap && groups["properties"] != nil {
+		schemaKeys(groups, path+".*", into)
 	}
 	if items, isList := schema["items"].(map[string]any); isList {
 		schemaKeys(items, path+"[]", into)

@@ -97,6 +97,12 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
 	}),
+	transcript.TypeService: words(func(d transcript.Service) string {
+		if d.State == transcript.ServiceReady {
+			return fmt.Sprintf("  service %s is ready for %s after %.1f s", d.Name, d.By, d.Seconds)
+		}
+		return fmt.Sprintf("  service %s for %s: %s", d.Name, d.By, d.Why)
+	}),
 	transcript.TypeModelRetry: words(func(d transcript.ModelRetry) string {
 		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)
 	}),

@@ -36,6 +36,7 @@ const (
 	TypePolicy        Type = "policy"         // Policy
 	TypeSetup         Type = "setup"          // Setup
 	TypeNetwork       Type = "network"        // Network
+	TypeService       Type = "service"        // Service
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
@@ -158,6 +159,28 @@ type Network struct {
 	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
 	Reason   string `json:"reason"`
 }
+
+// Service is what became of a service that a sandbox reaches.
+type Service struct {
+	Name  string `json:"name"`
+	By    string `json:"by"`           // the sandbox: agent, setup, verify-N
+	State string `json:"state"`        // ready, not_ready, init_failed, ended
+	Port  int    `json:"port"`         // at which commands find it
+	At    string `json:"at,omitempty"` // the address of one that runs already
+	Why   string `json:"why,omitempty"`
+	// ExitCode is of a service that has ended.
+	ExitCode *int    `json:"exit_code,omitempty"`
+	Seconds  float64 `json:"seconds"`       // since its start
+	Log      string  `json:"log,omitempty"` // path below the run directory
+}
+
+// The states of a service.
+const (
+	ServiceReady      = "ready"
+	ServiceNotReady   = "not_ready"
+	ServiceInitFailed = "init_failed"
+	ServiceEnded      = "ended"
+)
 
 // ModelRequest holds only what is new in a request, and the digest of all of it.
 type ModelRequest struct {

@@ -47,10 +47,10 @@ func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree g
 
 func (c Checks) script(attempt, i int) confine.Script {
 	check := c.Job.Verify[i]
-	place := confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt)}
+	place := confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt), Services: true}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log(attempt, i, check),
-		Place: place,
+		Place: place, OwnFault: attempt > 0,
 	}
 	switch {
 	case c.Clean() && !c.Workspace.Overlaid():
@@ -157,7 +157,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
 	script := confine.Script{
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
-		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i)},
+		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true},
 	}
 	ran, err := c.Sandboxes.RunScript(ctx, script)
 	if err != nil {

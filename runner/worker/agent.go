@@ -45,6 +45,7 @@ type Agent struct {
 	work    Work     // so far, without what the conversation knows
 	patches int      // that it sent
 	nudged  bool     // its early end was pointed out
+	served  int      // attempts that had their services
 	earlier *Earlier // until it has caught up
 }
 

@@ -100,6 +100,7 @@ type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	seen     *seen
 	commands *command.Tools
+	services *confine.Services
 }
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
@@ -115,9 +116,25 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
+	if err := a.serve(ctx, box); err != nil {
+		return err
+	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
+	return nil
+}
+
+// serve starts the services of the job for the agent. What does not get ready by its own
+// work ends no run: connections are refused then, and its checks tell.
+func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
+	unchanged := a.Workspace.Untouched() || a.served == 0 && a.earlier == nil
+	a.tools.services, err = a.Sandboxes.Serve(ctx, box, confine.Agent(), a.workDir())
+	if err == nil || unchanged || !confine.Unready(err) || ctx.Err() != nil {
+		a.served++
+		return err
+	}
+	a.Record.Warn("service_not_ready", "The agent works on without its services. %s", outcome.Of(ctx, err).Message)
 	return nil
 }
 
@@ -169,7 +186,7 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 // close ends what the agent's commands left running.
 func (t *toolbox) close() error {
 	t.commands.Close()
-	err := t.sandbox.Close()
+	err := errors.Join(t.services.Close(), t.sandbox.Close())
 	t.seen.close()
 	return err
 }

@@ -49,6 +49,10 @@ func (p *Plan) Mounts() []stage.Mount {
 		p.putSource(stage.Readable, resolver, resolver)
 	}
 	p.hide()
+	if f.Given {
+		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{p.workspace}) })
+		p.put(stage.Mount{Kind: stage.Borrowed, Path: p.workspace})
+	}
 	p.holdPlaces()
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))

@@ -9,13 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // holderFile of the folder of an overlay names the process inside of the sandbox that has
-// it mounted, or had.
+// it mounted, or had, and in further lines those of sandboxes that it was lent to.
 const holderFile = "holder"
 
 // heldWait is how long the processes of a sandbox that was left may take to end: one
@@ -45,9 +46,21 @@ func Hold(ctx context.Context, overlay string, pid int, wait time.Duration) erro
 	if err := await(ctx, overlay, cmp.Or(wait, heldWait)); err != nil {
 		return err
 	}
-	now := holderOf(pid)
-	return os.WriteFile(filepath.Join(overlay, holderFile), fmt.Appendln(nil, now.pid, now.begun), 0o600)
+	return os.WriteFile(filepath.Join(overlay, holderFile), holderOf(pid).line(), 0o600)
 }
+
+// Join notes that the process of a further sandbox has the overlay, lent by the one that
+// mounted it.
+func Join(overlay string, pid int) error {
+	f, err := os.OpenFile(filepath.Join(overlay, holderFile), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(holderOf(pid).line())
+	return errors.Join(err, f.Close())
+}
+
+func (h holder) line() []byte { return fmt.Appendln(nil, h.pid, h.begun) }
 
 // Await waits until the overlay in a folder is mounted nowhere. The error is a HeldError
 // where that takes too long.
@@ -61,9 +74,14 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var last holder
-	_, _ = fmt.Sscan(string(raw), &last.pid, &last.begun)
-	return last.await(ctx, wait)
+	for line := range strings.Lines(string(raw)) {
+		var had holder
+		_, _ = fmt.Sscan(line, &had.pid, &had.begun)
+		if err := had.await(ctx, wait); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // await waits for the end of the process inside. It is the first of its pid namespace, and

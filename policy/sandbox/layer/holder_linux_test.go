@@ -3,6 +3,7 @@ package layer
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -16,6 +17,15 @@ func TestWhoHasAnOverlay(t *testing.T) {
 	}
 	if held := (*HeldError)(nil); !errors.As(Hold(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v", held)
+	}
+	if err := os.WriteFile(filepath.Join(folder, holderFile), holder{1 << 30, "gone"}.line(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Join(folder, os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	if held := (*HeldError)(nil); !errors.As(Hold(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
+		t.Errorf("it is held by %+v after the one who lent it is gone", held)
 	}
 	mine := holderOf(os.Getpid())
 	mine.begun += "0" // of a process that had the number before

@@ -100,3 +100,13 @@ func (c *conn) send(message any, descriptors ...int) error {
 	}
 	return nil
 }
+
+// sendSocket answers a request for a socket.
+func (c *conn) sendSocket() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
+	if err != nil {
+		return c.send(Event{Socket: true, Error: err.Error()})
+	}
+	defer unix.Close(fd)
+	return c.send(Event{Socket: true}, fd)
+}

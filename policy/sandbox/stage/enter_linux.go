@@ -51,7 +51,10 @@ func build(c *conn) (setids, error) {
 	if err := unix.CloseRange(ControlFD, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return setids{}, err
 	}
-	body, _, err := c.receive()
+	body, given, err := c.receive()
+	for _, fd := range given {
+		defer unix.Close(fd)
+	}
 	if err != nil {
 		return setids{}, err
 	}
@@ -60,11 +63,12 @@ func build(c *conn) (setids, error) {
 		return setids{}, err
 	}
 	report := Report{}
-	asked, err := confine(s, &report)
+	asked, lent, err := confine(s, given, &report)
 	var handed []int
 	if err == nil {
 		handed, err = open(s)
 	}
+	handed = append(handed, lent...)
 	for _, fd := range handed {
 		defer unix.Close(fd) // whoever is outside has it now
 	}
@@ -77,10 +81,10 @@ func build(c *conn) (setids, error) {
 
 // open opens, by the rights that commands have, what is handed to who is outside.
 func open(s Spec) (handed []int, err error) {
-	if s.ProxyPort != 0 {
-		listener, err := listen(s.ProxyPort)
+	for _, port := range s.Ports {
+		listener, err := listen(port)
 		if err != nil {
-			return nil, at("listen for the proxy", err)
+			return handed, at(fmt.Sprintf("listen at port %d", port), err)
 		}
 		handed = append(handed, listener)
 	}
@@ -108,33 +112,33 @@ func (r *Report) tell(err error) {
 // confine takes the steps in the order in which each still has the rights that
 // it needs. Go's runtime has threads of its own, so what is a thread's is given
 // up by all: a command that got hold of one would find no more than it has.
-func confine(s Spec, report *Report) (asked setids, err error) {
+func confine(s Spec, given []int, report *Report) (asked setids, lent []int, err error) {
 	if s.Namespaced {
-		if err := buildNamespaces(s, report); err != nil {
-			return asked, err
+		if lent, err = buildNamespaces(s, given, report); err != nil {
+			return asked, lent, err
 		}
 	}
 	if err := at("set limits", limit(s)); err != nil {
-		return asked, err
+		return asked, lent, err
 	}
 	if err := at("drop capabilities", dropCapabilities()); err != nil {
-		return asked, err
+		return asked, lent, err
 	}
 	if err := at("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
-		return asked, err
+		return asked, lent, err
 	}
 	if s.Landlock != nil {
 		if err := at("landlock", restrict(*s.Landlock)); err != nil {
-			return asked, err
+			return asked, lent, err
 		}
 	}
 	for _, filter := range s.Filters.All {
 		if err := at("seccomp", install(filter)); err != nil {
-			return asked, err
+			return asked, lent, err
 		}
 	}
 	asked, err = watchSetids(s.Filters)
-	return asked, at("seccomp", err)
+	return asked, lent, at("seccomp", err)
 }
 
 // backlog is how many connections may wait to be accepted.

@@ -12,40 +12,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildNamespaces fills the namespaces that the process was started in.
-func buildNamespaces(s Spec, report *Report) error {
+// buildNamespaces fills the namespaces that the process was started in, and takes the
+// mounts that are lent to others. given are what came with the spec.
+func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error) {
 	if err := at("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
-		return err
+		return nil, err
 	}
-	trees, err := cloneTrees(s, report)
+	trees, err := cloneTrees(s, given, report)
 	defer trees.close()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := at("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, still)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := at("mount /dev", mountDevices(trees.devices)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := at("mount /proc", mountProc()); err != nil {
-		return err
+		return nil, err
 	}
 	if err := placeAll(s.Mounts, trees, report); err != nil {
-		return err
+		return nil, err
 	}
 	if s.OwnNetwork && s.LoopbackUp {
 		if err := at("bring up loopback", loopbackUp()); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	if lent, err = lend(s); err != nil { // afterwards nothing more is mounted
+		return lent, err
+	}
 	if err := at("lock /proc", lockProc(s, trees, report)); err != nil {
-		return err
+		return lent, err
 	}
 	if err := at("enter /", unix.Chdir("/")); err != nil {
-		return err
+		return lent, err
 	}
-	return at("look at /", mustBeReadOnly("/"))
+	return lent, at("look at /", mustBeReadOnly("/"))
+}
+
+// lend takes mounts of the folder that is shown, with all that lies in it, which can be
+// put into other mount namespaces and written to in none.
+func lend(s Spec) (lent []int, err error) {
+	for range s.Lend {
+		fd, err := cloneTree(unix.AT_FDCWD, s.Shown, unix.AT_RECURSIVE, still)
+		if err != nil {
+			return lent, at("lend "+s.Shown, err)
+		}
+		lent = append(lent, fd)
+	}
+	return lent, nil
 }
 
 const (
@@ -75,7 +92,8 @@ func mustBeReadOnly(path string) error {
 type trees struct {
 	mounts  []int // in the order of Spec.Mounts
 	devices map[string]int
-	nothing int // Spec.Nothing
+	nothing int   // Spec.Nothing
+	given   []int // mounts that came with the spec, whose owner closes them
 }
 
 // close lets go of them: they lead to the file system as it is outside.
@@ -94,7 +112,8 @@ func (t trees) close() {
 }
 
 // cloneTrees takes what must be taken before anything is covered.
-func cloneTrees(s Spec, report *Report) (t trees, err error) {
+func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
+	t.given = given
 	t.devices = make(map[string]int)
 	if t.nothing, err = unix.Open(s.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
 		return t, at("open "+s.Nothing, err)
@@ -155,6 +174,11 @@ func (t trees) clone(m Mount) (fd int, err error) {
 		return newTmpfs("0555") // sealed when all have their places: some may be in it
 	case Overlay:
 		return newOverlay(m)
+	case Borrowed:
+		if len(t.given) == 0 {
+			return -1, errors.New("no mount came with the spec")
+		}
+		return unix.FcntlInt(uintptr(t.given[0]), unix.F_DUPFD_CLOEXEC, ControlFD)
 	case Readable:
 		return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, still)
 	}

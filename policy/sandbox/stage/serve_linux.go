@@ -175,6 +175,8 @@ func (s *supervisor) obey(r Request, fds []int) error {
 		return s.conn.send(event)
 	case r.Resume:
 		resume()
+	case r.Socket:
+		return s.conn.sendSocket()
 	}
 	return nil
 }

@@ -33,9 +33,10 @@ type Spec struct {
 	Namespaced  bool      `json:"namespaced"` // the process stands in namespaces of its own
 	OwnNetwork  bool      `json:"own_network"`
 	LoopbackUp  bool      `json:"loopback_up"`
-	ProxyPort   int       `json:"proxy_port"` // to listen on at 127.0.0.1, for who is outside; 0 for none
+	Ports       []int     `json:"ports"` // to listen on at 127.0.0.1, for who is outside
 	Mounts      []Mount   `json:"mounts"`
 	Shown       string    `json:"shown"`        // a folder of which who is outside gets a descriptor, as it is inside; empty for none
+	Lend        int       `json:"lend"`         // so many times the folder that is Shown is handed out as a mount, read-only
 	Nothing     string    `json:"nothing"`      // an empty file, to lie over others
 	Processes   int       `json:"processes"`    // most processes at once; 0 leaves it
 	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
@@ -79,6 +80,8 @@ const (
 	Overlay MountKind = "overlay"
 	// Pinned shows what is there, as a mount that nobody can rename.
 	Pinned MountKind = "pinned"
+	// Borrowed shows the mount that came with the spec.
+	Borrowed MountKind = "borrowed"
 	// Removed has nothing there: what an overlay shows is removed from it.
 	Removed MountKind = "removed"
 )
@@ -104,9 +107,9 @@ type Landlock struct {
 	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
 }
 
-// Report is the answer to a Spec: the first frame from inside. Where the spec has
-// a ProxyPort, the listener comes with it, and then the folder that is Shown; nobody
-// inside keeps them.
+// Report is the answer to a Spec: the first frame from inside. The listeners at the
+// spec's Ports come with it, then the folder that is Shown, and then the mounts of it;
+// nobody inside keeps them.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
 	Error   string   `json:"error,omitempty"`
@@ -115,11 +118,13 @@ type Report struct {
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
 
-// MostStreams is how many descriptors may come with a Start, and MostReported with
-// a Report.
+// MostStreams is how many descriptors may come with a Start, MostPorts and MostLent how
+// many ports and mounts a Spec may ask for, and MostReported how many come with a Report.
 const (
 	MostStreams  = 3
-	MostReported = 2
+	MostPorts    = 17
+	MostLent     = 16
+	MostReported = MostPorts + 1 + MostLent
 )
 
 // Request asks the supervisor for one thing: one of them is set.
@@ -132,6 +137,9 @@ type Request struct {
 	// Pause stops all processes until Resume; nothing is started in between.
 	Pause  bool `json:"pause,omitempty"`
 	Resume bool `json:"resume,omitempty"`
+	// Socket asks for a socket of TCP that is not connected: whom it reaches is decided by
+	// where it was made.
+	Socket bool `json:"socket,omitempty"`
 }
 
 // Start asks for a command. Bytes, since neither arguments nor variables need
@@ -157,6 +165,7 @@ type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
 	Paused  bool   `json:"paused,omitempty"` // the answer to Pause
+	Socket  bool   `json:"socket,omitempty"` // the answer to Socket; the socket comes with it
 	Error   string `json:"error,omitempty"`  // why it did not start, or not all are stopped
 	Exited  bool   `json:"exited,omitempty"`
 	Status  uint32 `json:"status,omitempty"` // wait status

@@ -24,6 +24,7 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypePolicy:        note("Confinement", (*assembler).policy),
 	transcript.TypeSetup:         note("Setup", (*assembler).setup),
 	transcript.TypeNetwork:       note("Network", (*assembler).network),
+	transcript.TypeService:       note("Service", (*assembler).service),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
 	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
@@ -108,6 +109,14 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 	}
 	a.part(n, "By", d.By+", "+d.Protocol)
 	a.part(n, "Why", strings.TrimSpace(d.Rule+" "+d.Reason))
+}
+
+func (a *assembler) service(n *entry, d transcript.Service) {
+	n.Topic, n.seconds, n.Bad = field(d.Name), d.Seconds, d.State != transcript.ServiceReady
+	n.End = strings.ReplaceAll(d.State, "_", " ") + " · " + transcript.Duration(d.Seconds)
+	a.part(n, "For", fmt.Sprintf("%s, at port %d", d.By, d.Port))
+	a.part(n, "At", d.At)
+	a.part(n, "Why", d.Why)
 }
 
 func (a *assembler) retry(n *entry, d transcript.ModelRetry) {

@@ -1,0 +1,128 @@
+package main_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+)
+
+// TestDatabases has PostgreSQL and Redis of Debian as services, in the two ways to work.
+func TestDatabases(t *testing.T) {
+	if !everything() {
+		t.Skip("databases are run in make e2e only (AGENT_CI_E2E=1)")
+	}
+	if confines() != sandbox.LevelFull {
+		t.Skip("needs confinement with all layers")
+	}
+	postgres, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	_, err := exec.LookPath("redis-server")
+	if len(postgres) == 0 || err != nil {
+		t.Skip("needs Debian's postgresql and redis-server")
+	}
+	newest := filepath.Dir(postgres[len(postgres)-1])
+	for _, way := range []string{"overlay", "checkout"} {
+		t.Run(way, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir: filepath.Join("testdata", "services"), Cmds: scriptCommands(),
+				Setup: func(env *testscript.Env) error {
+					err := setUp(t, env)
+					env.Setenv("AGENT_CI_WORK_IN", way)
+					env.Setenv("PATH", newest+string(os.PathListSeparator)+env.Getenv("PATH"))
+					return err
+				},
+			})
+		})
+	}
+}
+
+// TestServicesEndWithAKilledRun kills a run whose service has a pipe open, and waits for
+// the pipe to have no reader.
+func TestServicesEndWithAKilledRun(t *testing.T) {
+	t.Parallel()
+	if confines() != sandbox.LevelFull {
+		t.Skip("needs confinement with all layers")
+	}
+	keeper, err := buildKeeper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to services
+	raw, err := os.ReadFile(keeper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, program := filepath.Join(seen, "pipe"), filepath.Join(seen, "keeper")
+	if err := errors.Join(os.WriteFile(program, raw, 0o755), unix.Mkfifo(pipe, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	run := runWithService(t, "exec 9<"+pipe+"; exec "+program+" serve")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	service, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	if gone(t, service, 0) {
+		t.Error("nobody reads the pipe before the run is killed")
+	}
+	if err := run.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = run.Wait() // it was killed
+	if !gone(t, service, -1) {
+		t.Error("the service is there")
+	}
+}
+
+// runWithService is a run whose check does not end, with a service.
+func runWithService(t *testing.T, service string) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	checkout, home := filepath.Join(dir, "checkout"), filepath.Join(dir, "home")
+	job := "version: 1\ntask: {prompt: x}\nservices: {words: {run: " + service + ", port: 7000}}\nverify: [{name: check, run: sleep 3600, timeout: 2h}]\n"
+	script := "version: 1\nturns: [{output: [{say: Done.}]}]\n"
+	for path, text := range map[string]string{filepath.Join(dir, "job.yml"): job, filepath.Join(dir, "session.yml"): script, filepath.Join(checkout, "file"): "x\n", filepath.Join(home, ".profile"): "\n"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
+	for _, args := range []string{"init --quiet --initial-branch=main", "add .", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
+		git := exec.Command("git", append([]string{"-C", checkout}, strings.Fields(args)...)...)
+		git.Env = env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	run := exec.Command(binary, "run", "job.yml", "--repo", checkout, "--replay", "session.yml", "--out", filepath.Join(dir, "out"), "--publish", "none")
+	run.Dir, run.Env = dir, env
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
+	return run
+}
+
+// gone says whether a pipe has no reader within so many milliseconds; -1 waits for it.
+func gone(t *testing.T, pipe *os.File, wait int) bool {
+	t.Helper()
+	for {
+		fds := []unix.PollFd{{Fd: int32(pipe.Fd())}}
+		_, err := unix.Poll(fds, wait)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fds[0].Revents&unix.POLLERR != 0
+	}
+}

@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var serviceCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"keeper":    placeKeeper,
+	"listening": startListening,
+}
+
+var buildKeeper = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "keeper")
+	build := exec.Command("go", "build", "-o", path, "./testdata/keeper")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build keeper: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// placeKeeper puts the service of testdata/keeper into the home folder, where commands
+// see it: keeper.
+func placeKeeper(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: keeper")
+	}
+	built, err := buildKeeper()
+	ts.Check(err)
+	raw, err := os.ReadFile(built)
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), "keeper"), raw, 0o755))
+}
+
+// startListening answers each line at a port of the machine, which the variable names:
+// listening VARIABLE ANSWER.
+func startListening(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: listening VARIABLE ANSWER")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				defer conn.Close()
+				line := make([]byte, 1<<10)
+				if n, _ := conn.Read(line); n > 0 {
+					fmt.Fprintf(conn, "%s to %s\n", args[1], strings.TrimSpace(string(line[:n])))
+				}
+			})
+		}
+	})
+	ts.Defer(func() { _ = l.Close(); work.Wait() })
+	ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+}

@@ -1,0 +1,155 @@
+// Package forward owns carrying connections from a listener to one place, whatever is
+// spoken over them. Where that is it does not know: it is given a function that connects
+// there, and nothing of what comes through says otherwise.
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// MostConnections bounds how many connections there are at once; more wait.
+const MostConnections = 256
+
+// connectWait is how long connecting may take.
+const connectWait = 20 * time.Second
+
+// Forwarder carries connections until Close.
+type Forwarder struct {
+	listener net.Listener
+	dial     func(context.Context) (net.Conn, error)
+	places   chan struct{}
+
+	ctx    context.Context // of connecting
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	open   map[net.Conn]struct{}
+	closed bool
+}
+
+// Start carries what connects to l on to where dial leads. Close closes l.
+func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
+	f := &Forwarder{listener: l, dial: dial, places: make(chan struct{}, MostConnections), open: make(map[net.Conn]struct{})}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.work.Go(f.accept)
+	return f
+}
+
+// Refuse takes no further connections: who tries is refused by the kernel. Those that
+// there are go on.
+func (f *Forwarder) Refuse() { _ = f.listener.Close() }
+
+// Close ends all connections and waits for it.
+func (f *Forwarder) Close() {
+	f.cancel()
+	f.Refuse()
+	f.mu.Lock()
+	f.closed = true
+	for conn := range f.open {
+		_ = conn.Close()
+	}
+	f.mu.Unlock()
+	f.work.Wait()
+}
+
+func (f *Forwarder) accept() {
+	for {
+		select {
+		case f.places <- struct{}{}:
+		case <-f.ctx.Done():
+			return
+		}
+		conn, err := f.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // no descriptor is left, for one
+			<-f.places
+			if !f.rest() {
+				return
+			}
+			continue
+		}
+		f.work.Go(func() {
+			defer func() { <-f.places }()
+			f.carry(conn)
+		})
+	}
+}
+
+// rest waits before the next try.
+func (f *Forwarder) rest() bool {
+	select {
+	case <-time.After(50 * time.Millisecond):
+		return true
+	case <-f.ctx.Done():
+		return false
+	}
+}
+
+// carry carries one connection. Where nobody answers, it is reset.
+func (f *Forwarder) carry(from net.Conn) {
+	defer f.forget(from)
+	if !f.know(from) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, connectWait)
+	to, err := f.dial(ctx)
+	cancel()
+	if err != nil {
+		reset(from)
+		return
+	}
+	defer f.forget(to)
+	if !f.know(to) {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { pass(from, to) })
+	pass(to, from)
+	back.Wait()
+}
+
+// pass copies until the end of from, and says so. Where that fails, the other direction
+// has nobody to talk to either.
+func pass(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		reset(to)
+		reset(from)
+		return
+	}
+	if half, can := to.(interface{ CloseWrite() error }); can {
+		_ = half.CloseWrite()
+	}
+}
+
+// reset ends a connection so that the other side sees that it broke off.
+func reset(conn net.Conn) {
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// know has Close end a connection. It is false after that.
+func (f *Forwarder) know(conn net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.open[conn] = struct{}{}
+	}
+	return !f.closed
+}
+
+func (f *Forwarder) forget(conn net.Conn) {
+	_ = conn.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, conn)
+}

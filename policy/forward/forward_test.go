@@ -1,0 +1,163 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func dialer(to net.Listener) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", to.Addr().String())
+	}
+}
+
+// serve answers each connection of l, until the test ends.
+func serve(t *testing.T, l net.Listener, answer func(net.Conn)) {
+	t.Helper()
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				defer conn.Close()
+				answer(conn)
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); work.Wait() })
+}
+
+func connect(t *testing.T, to net.Listener) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", to.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn.(*net.TCPConn)
+}
+
+// A side that has said all still hears what the other says.
+func TestBytesGoBothWaysAndEachEnds(t *testing.T) {
+	far, near := listen(t), listen(t)
+	serve(t, far, func(conn net.Conn) {
+		all, _ := io.ReadAll(conn)
+		_, _ = conn.Write(bytes.ToUpper(all))
+	})
+	f := Start(near, dialer(far))
+	defer f.Close()
+	var work sync.WaitGroup
+	for range 20 {
+		conn := connect(t, near)
+		work.Go(func() {
+			sent := bytes.Repeat([]byte("abc\x00"), 100_000)
+			go func() { _, _ = conn.Write(sent); _ = conn.CloseWrite() }()
+			if got, err := io.ReadAll(conn); err != nil || !bytes.Equal(got, bytes.ToUpper(sent)) {
+				t.Errorf("%d bytes came back, %v", len(got), err)
+			}
+		})
+	}
+	work.Wait()
+}
+
+func TestAConnectionThatNobodyAnswersIsReset(t *testing.T) {
+	near := listen(t)
+	f := Start(near, func(context.Context) (net.Conn, error) { return nil, errors.New("nobody") })
+	defer f.Close()
+	conn, err := net.Dial("tcp", near.Addr().String())
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1))
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("it ended as %v", err)
+	}
+}
+
+func TestARefusedListenerLeavesItsConnections(t *testing.T) {
+	far, near := listen(t), listen(t)
+	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	f := Start(near, dialer(far))
+	defer f.Close()
+	conn := connect(t, near)
+	echo(t, conn)
+	f.Refuse()
+	if _, err := net.Dial("tcp", near.Addr().String()); err == nil {
+		t.Error("there is a new connection")
+	}
+	echo(t, conn)
+}
+
+func echo(t *testing.T, conn net.Conn) {
+	t.Helper()
+	got := make([]byte, 5)
+	_, err := conn.Write([]byte("hello"))
+	if err == nil {
+		_, err = io.ReadFull(conn, got)
+	}
+	if err != nil || string(got) != "hello" {
+		t.Fatalf("%q, %v", got, err)
+	}
+}
+
+// Close waits for nobody who says nothing, and for nobody who does not let himself be reached.
+func TestCloseEndsWhatIsOpen(t *testing.T) {
+	far, near := listen(t), listen(t)
+	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	f := Start(near, dialer(far))
+	conn := connect(t, near)
+	echo(t, conn)
+	f.Close()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("it is open")
+	}
+
+	asked := make(chan struct{})
+	slow := Start(listen(t), func(ctx context.Context) (net.Conn, error) {
+		close(asked)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	connect(t, slow.listener)
+	<-asked
+	slow.Close()
+}
+
+// No more than so many are carried at once; the next one waits for its turn.
+func TestConnectionsAreBounded(t *testing.T) {
+	far, near := listen(t), listen(t)
+	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	f := Start(near, dialer(far))
+	defer f.Close()
+	conns := make([]*net.TCPConn, MostConnections)
+	for i := range conns {
+		conns[i] = connect(t, near)
+		echo(t, conns[i])
+	}
+	late := connect(t, near)
+	if n := len(f.places); n != MostConnections {
+		t.Errorf("%d are carried", n)
+	}
+	if err := conns[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	echo(t, late)
+}

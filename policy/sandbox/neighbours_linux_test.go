@@ -1,0 +1,211 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
+)
+
+// answering answers at the first port of a sandbox with a text, until the test ends.
+func answering(t *testing.T, box *Sandbox, text string) {
+	t.Helper()
+	listeners, err := box.Listeners()
+	if err != nil || len(listeners) != 1 {
+		t.Fatal(listeners, err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listeners[0].Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = listeners[0].Close(); <-done })
+}
+
+func atPort(port int) func(*Options) { return func(o *Options) { o.Ports = []int{port} } }
+
+// Who opened a sandbox answers its commands at a port, and reaches that from outside.
+func TestCommandsReachWhatIsAnsweredAtAPort(t *testing.T) {
+	box, o := confined(t, "full", atPort(543))
+	answering(t, box, "hello\n")
+	if got := run(t, box, o, "bash -c 'cat </dev/tcp/127.0.0.1/543'"); got != "hello\n" {
+		t.Errorf("commands got %q", got)
+	}
+	conn, err := box.Dial(t.Context(), 543)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got, err := io.ReadAll(conn); string(got) != "hello\n" || err != nil {
+		t.Errorf("from outside: %q, %v", got, err)
+	}
+	if _, err := box.Dial(t.Context(), 544); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("where nobody listens: %v", err)
+	}
+}
+
+// Neither sandbox reaches what answers in the other, nor what answers on the machine.
+func TestWhatIsAnsweredInASandboxIsItsOwn(t *testing.T) {
+	machine, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer machine.Close()
+	one, o := confined(t, "full", atPort(5432))
+	answering(t, one, "one")
+	other, _ := confined(t, "full", atPort(5433))
+	answering(t, other, "other")
+	for _, port := range []int{5433, machine.Addr().(*net.TCPAddr).Port} {
+		if got := run(t, one, o, fmt.Sprintf("! bash -c 'cat </dev/tcp/127.0.0.1/%d' 2>/dev/null", port)); got != "" {
+			t.Errorf("port %d gave %q", port, got)
+		}
+		if _, err := one.Dial(t.Context(), port); err == nil {
+			t.Errorf("port %d is reached by a socket of the sandbox", port)
+		}
+	}
+	for _, address := range []string{"169.254.169.254/80", "127.0.0.2/5433", "10.0.0.1/80"} {
+		run(t, one, o, "! bash -c 'cat </dev/tcp/"+address+"' 2>/dev/null")
+	}
+}
+
+// A sandbox that is closed leaves nobody waiting.
+func TestNobodyDialsIntoAClosedSandbox(t *testing.T) {
+	box, _ := confined(t, "full", nil)
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := box.Dial(t.Context(), 1); err == nil {
+		t.Error("there is a connection")
+	}
+}
+
+// What one sandbox lends another sees as it is then and later, and can't change.
+func TestAWorkspaceIsLentToAnotherSandbox(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend = 2 })
+			run(t, box, o, "echo changed >file")
+			for i, lent := range box.Lent() {
+				guest := o
+				guest.Overlay, guest.Lend, guest.Borrowed, guest.BorrowedFrom, guest.Mode = "", 0, lent, o.Overlay, "read-only"
+				guest.Scratch = filepath.Join(filepath.Dir(o.Scratch), fmt.Sprint("guest-", i))
+				other, err := Open(t.Context(), guest)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := lent.Close(); err != nil {
+					t.Error(err)
+				}
+				if got := run(t, other, guest, "cat file .git/HEAD; ! cat hidden; ! echo x 2>/dev/null >file; ! rm -r dir 2>/dev/null; ! echo x 2>/dev/null >.git/HEAD; echo own >/tmp/own"); !strings.HasPrefix(got, "changed\nold\n") {
+					t.Errorf("it sees %q", got)
+				}
+				run(t, box, o, "echo later >later; rm file; echo changed >file")
+				if got := run(t, other, guest, "cat later"); got != "later\n" {
+					t.Errorf("later it sees %q", got)
+				}
+				if err := other.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := RemoveScratch(guest.Scratch); err != nil {
+					t.Error(err)
+				}
+			}
+			run(t, box, o, "cat later && test ! -e own")
+		})
+	}
+}
+
+// Commands that take themselves for somebody else are who they are on the machine.
+func TestCommandsTakeThemselvesForAnotherUser(t *testing.T) {
+	box, o := confined(t, "full", func(o *Options) { o.User = &User{UID: 4321, GID: 5678} })
+	if got := run(t, box, o, "id -u; id -g; touch made; stat -c %u made; grep -c CapEff.*[1-9a-f] /proc/self/status || true"); got != "4321\n5678\n4321\n0\n" {
+		t.Errorf("they are %q", got)
+	}
+	info, err := os.Stat(filepath.Join(o.Workspace, "made"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := ownerOf(info); owner != os.Geteuid() {
+		t.Errorf("on the machine it belongs to %d", owner)
+	}
+	run(t, box, o, "! chown 0 made 2>/dev/null; ! chmod u+s made 2>/dev/null")
+}
+
+// Without namespaces there is nothing to be a neighbour by.
+func TestNeighboursTakeNamespaces(t *testing.T) {
+	base := t.TempDir()
+	for name, o := range map[string]Options{
+		"landlock": {Network: NetworkLoopback, At: LevelLandlock},
+		"none":     {Network: NetworkLoopback},
+		"full":     {Network: NetworkFull},
+	} {
+		o.Mode, o.Workspace, o.Scratch, o.Ports = "workspace-write", base, filepath.Join(base, "scratch"), []int{5432}
+		if name == "none" {
+			o.Mode = "danger-full-access"
+		}
+		o.without = tiers[name]
+		box, err := Open(t.Context(), o)
+		if err == nil {
+			t.Errorf("%s: it is open", name)
+			_ = box.Close()
+		}
+	}
+}
+
+func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+// serving are the options of a sandbox like that of a service, which borrows the workspace
+// of one that it is opened beside.
+func (o outer) serving() Options {
+	dir, err := os.MkdirTemp(filepath.Dir(o.Options.Scratch), "lender-")
+	must(err)
+	lender := o.Options
+	lender.Scratch, lender.Overlay, lender.Lend, lender.Ports = filepath.Join(dir, "scratch"), filepath.Join(dir, "overlay"), 1, []int{5432}
+	box, err := Open(context.Background(), lender)
+	must(err)
+	service := o.Options
+	service.Mode, service.Borrowed, service.BorrowedFrom, service.User = grants.ReadOnly, box.Lent()[0], lender.Overlay, &User{UID: 4321, GID: 5678}
+	return service
+}
+
+func TestNothingGetsOutOfAService(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		for name, user := range sandboxtest.Users(t) {
+			t.Run(tier+"/"+name, func(t *testing.T) {
+				requireTier(t, tier)
+				o := newWorld(t, tier, user)
+				o.Serves = true
+				level, verdicts := attack(t, o, user)
+				if level != tier {
+					t.Errorf("the level is %s", level)
+				}
+				if n := len(attempts.On(o.World)); len(verdicts) != n {
+					t.Errorf("%d of %d attempts were made", len(verdicts), n)
+				}
+				for _, v := range verdicts {
+					if v.Escaped {
+						t.Errorf("%s: %s", v.Name, v.Why)
+					} else if testing.Verbose() {
+						t.Logf("%-50s %s", v.Name, v.Why)
+					}
+				}
+			})
+		}
+	}
+}

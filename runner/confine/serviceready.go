@@ -1,0 +1,169 @@
+package confine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// getReady waits until the service is ready, runs the commands of init, and has commands
+// find it.
+func (one *service) getReady(ctx context.Context) error {
+	if err := one.awaitReady(ctx); err != nil {
+		return err
+	}
+	for _, run := range one.Init {
+		if err := one.runInit(ctx, run); err != nil {
+			return err
+		}
+	}
+	one.admit()
+	if one.process != nil {
+		one.watch.Go(one.watchEnd)
+	}
+	return one.tell(transcript.ServiceReady, "", false)
+}
+
+// The pauses between the tries whether a service is ready.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+)
+
+func (one *service) awaitReady(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Ready.Timeout))
+	defer cancel()
+	var last error
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		tried := one.tryReady(limited)
+		if tried == nil {
+			return nil
+		}
+		if last == nil || !errors.Is(tried, context.DeadlineExceeded) { // the last try may only have run out of time
+			last = tried
+		}
+		select {
+		case <-one.ended():
+			return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", one.exitCode()))
+		case <-time.After(pause):
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%v)", one.Ready.Timeout, last))
+		}
+	}
+}
+
+// tryReady says what keeps the service from being ready.
+func (one *service) tryReady(ctx context.Context) error {
+	if one.Ready.Run == "" {
+		port := one.Port
+		if one.Ready.Port != 0 {
+			port = one.Ready.Port
+		}
+		conn, err := one.connectTo(ctx, port)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	said := new(bounded)
+	out := record.NewLogWriter(said, one.boxes.Record.Redact)
+	status, err := one.box.Run(ctx, one.command(one.Ready.Run, out))
+	out.Flush()
+	switch {
+	case err != nil:
+		return err
+	case status.ExitCode != 0:
+		return fmt.Errorf("ready.run ended with exit status %d: %s", status.ExitCode, said.String())
+	}
+	return nil
+}
+
+// bounded keeps the first bytes of an output.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	const most = 1 << 10
+	b.Buffer.Write(p[:min(len(p), max(0, most-b.Len()))])
+	return len(p), nil
+}
+
+func (one *service) runInit(ctx context.Context, run string) error {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Ready.Timeout))
+	defer cancel()
+	fmt.Fprintf(one.log, "agent-ci: init: %s\n", run)
+	status, err := one.box.Run(limited, one.command(run, one.log))
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return one.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q timed out after %s", run, one.Ready.Timeout))
+	case err != nil:
+		return one.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q could not be run: %v", run, err))
+	case status.ExitCode != 0:
+		return one.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q ended with exit status %d", run, status.ExitCode))
+	}
+	return nil
+}
+
+// notReady is the outcome of a service that can't be used, with its last lines.
+func (one *service) notReady(state, why string) error {
+	ended := one.hasEnded()
+	if one.process != nil {
+		one.process.Kill()
+		_, _ = one.process.Wait()
+	}
+	why = oneLine(one.boxes.Record.Redact(why))
+	if lines := one.lastLines(); lines != "" {
+		why += "; its last lines: " + lines
+	}
+	if err := one.tell(state, why, ended); err != nil {
+		return err
+	}
+	where := "what answers at " + one.At
+	if one.logName != "" {
+		where = one.boxes.Record.Join(one.logName)
+	}
+	if state == transcript.ServiceInitFailed {
+		return outcome.Stopf(outcome.InvalidInput, "service_init_failed", "The service %s could not be prepared: %s; see %s.", one.name, why, where)
+	}
+	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not get ready: %s; see %s.", one.name, why, where)
+}
+
+// lastLines are the last lines of the log as one, after the end of the service; empty for
+// none.
+func (one *service) lastLines() string {
+	if one.log == nil {
+		return ""
+	}
+	one.log.finish()
+	const lines, size = 5, 800
+	tail, err := one.boxes.Record.Tail(one.logName, size)
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimSpace(strings.TrimPrefix(tail, "[…]\n")), "\n")
+	all = slices.DeleteFunc(all, func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+one.name+" for ") })
+	return oneLine(strings.Join(all[max(0, len(all)-lines):], " / "))
+}
+
+// oneLine is a text without what ends lines or moves a cursor.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(text))
+}

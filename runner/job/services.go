@@ -1,0 +1,172 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Service is something that commands reach at a port of their own loopback: what Run
+// starts, or what runs already At an address.
+type Service struct {
+	Run   string            `json:"run"`
+	Init  []string          `json:"init"` // commands, after each start
+	Ready Ready             `json:"ready"`
+	Env   map[string]string `json:"env"`
+	Port  int               `json:"port"` // of the commands' loopback, and of the service's
+	User  string            `json:"user"` // name or number; "" for who starts agent-ci
+	At    string            `json:"at"`   // HOST:PORT
+}
+
+// Ready says when a service is ready: once Run ends with exit status 0, or once
+// connections to Port are taken, which is the service's own where both are empty.
+type Ready struct {
+	Run     string   `json:"run"`
+	Port    int      `json:"port"`
+	Timeout Duration `json:"timeout"` // for that, and for each command of init
+}
+
+// MostServices is how many a job may have.
+const MostServices = 16
+
+// proxyPort is where commands find the proxy for a list of hosts.
+const proxyPort = 3128
+
+var (
+	serviceName = matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`)
+	serviceAt   = &form{about: "HOST:PORT", check: readableBy(SplitAddress), pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
+	serviceUser = matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
+)
+
+// Address is where something listens.
+type Address struct {
+	Host string
+	Port uint16
+}
+
+// SplitAddress reads HOST:PORT; the host is a name or an address, which in IPv6 has
+// brackets.
+func SplitAddress(s string) (Address, error) {
+	host, port, err := net.SplitHostPort(s)
+	number, errPort := strconv.ParseUint(port, 10, 16)
+	if err != nil || errPort != nil || number == 0 || strconv.FormatUint(number, 10) != port {
+		return Address{}, errors.New("must be HOST:PORT, such as 127.0.0.1:5432")
+	}
+	if _, err := netip.ParseAddr(host); err != nil && !whole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
+		return Address{}, errors.New("must be HOST:PORT, where the host is a name or an address")
+	}
+	return Address{host, uint16(number)}, nil
+}
+
+// groupMap merges a mapping from names to groups, name by name and key by key.
+func (d *decoder) groupMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		return d.wrongType(k, path, node)
+	}
+	seen := make(map[string]*yaml.Node)
+	for pair := range slices.Chunk(node.Content, 2) {
+		name := pair[0]
+		if !d.fresh(path, name, pair[1], seen) {
+			continue
+		}
+		inner := join(path, name.Value)
+		if err := k.names.check(name.Value); err != nil {
+			d.complain(inner, name, "this name "+err.Error())
+			continue
+		}
+		if isNull(pair[1]) {
+			continue
+		}
+		value := reflect.New(k.elem.typ).Elem()
+		value.Set(k.elem.defaultValue())
+		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
+			value.Set(before)
+		}
+		d.value(k.elem, inner, pair[1], value)
+		into.SetMapIndex(reflect.ValueOf(name.Value), value)
+	}
+	return true
+}
+
+// fitServices checks what no key of a service can tell alone, and fills in the port of
+// what runs already.
+func (d *decoder) fitServices() {
+	if len(d.job.Services) == 0 {
+		return
+	}
+	if len(d.job.Services) > MostServices {
+		d.complainAt(d.places["services"], "services", fmt.Sprintf("has more than %d", MostServices), "")
+	}
+	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
+		d.complainAt(d.places["policy.network"], "policy.network", "is "+mode+", where commands have no loopback of their own to find services at; give loopback, or a list of hosts", "")
+	}
+	ports := make(map[int]string)
+	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
+		service := d.job.Services[name]
+		if address, err := SplitAddress(service.At); err == nil {
+			service.Port = cmp.Or(service.Port, int(address.Port))
+			d.job.Services[name] = service
+		}
+		key, wrong := d.misfit(service, ports)
+		if path := join("services", name); wrong != "" {
+			at, set := d.places[join(path, key)]
+			if !set {
+				at = d.places[path]
+			}
+			d.complainAt(at, join(path, key), wrong, "")
+		}
+		ports[service.Port] = name
+	}
+}
+
+// misfit is what is wrong with a service, and in which of its keys.
+func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
+	if s.At != "" {
+		for _, given := range []struct {
+			key string
+			is  bool
+		}{
+			{"run", s.Run != ""},
+			{"init", len(s.Init) > 0},
+			{"env", len(s.Env) > 0},
+			{"user", s.User != ""},
+			{"ready.run", s.Ready.Run != ""},
+			{"ready.port", s.Ready.Port != 0},
+		} {
+			if given.is {
+				return given.key, "does not go with at, which names something that runs already"
+			}
+		}
+	}
+	listed := func(n Network) bool { return n.Listed() }
+	proxied := listed(d.job.Policy.Network) || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return listed(s.Network) })
+	switch {
+	case s.At == "" && strings.TrimSpace(s.Run) == "":
+		return "run", "is missing; give run, or at for something that runs already"
+	case s.Port == 0:
+		return "port", "is missing; give the port at which commands find the service"
+	case ports[s.Port] != "":
+		return "port", "is also the port of services." + ports[s.Port]
+	case s.Port == proxyPort && proxied:
+		return "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of a list", proxyPort)
+	case s.Ready.Run != "" && s.Ready.Port != 0:
+		return "ready", "has both run and port; give only one of them"
+	}
+	return "", ""
+}
+
+// groupMapSchema is a mapping from names to groups.
+func groupMapSchema(schema map[string]any, k *key) {
+	schema["additionalProperties"] = schemaOf(k.elem)
+	schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)
+	schema["maxProperties"] = MostServices
+}
