@@ -56,7 +56,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		return Ran{}, fmt.Errorf("make log of %s: %w", script.Name, err)
 	}
 	defer log.Close()
-	out := record.NewLogWriter(log, s.Record.Redact)
+	out := record.NewLogWriter(log, record.CommandLog, s.Record.Redact)
 	box, err := s.Open(ctx, script.Place)
 	if err != nil {
 		return Ran{}, err

@@ -155,7 +155,7 @@ func (one *service) openLog() (err error) {
 	if one.logFile, err = one.boxes.Record.Create(one.logName); err != nil {
 		return fmt.Errorf("make log of the service %s: %w", one.name, err)
 	}
-	one.log = &sharedLog{LogWriter: record.NewLogWriter(one.logFile, one.boxes.Record.Redact)}
+	one.log = &sharedLog{LogWriter: record.NewLogWriter(one.logFile, record.ServiceLog, one.boxes.Record.Redact)}
 	fmt.Fprintf(one.log, "agent-ci: %s for %s\n", one.name, one.by)
 	return nil
 }

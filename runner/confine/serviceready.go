@@ -78,7 +78,7 @@ func (one *service) tryReady(ctx context.Context) error {
 		return conn.Close()
 	}
 	said := new(bounded)
-	out := record.NewLogWriter(said, one.boxes.Record.Redact)
+	out := record.NewLogWriter(said, record.ServiceLog, one.boxes.Record.Redact)
 	status, err := one.box.Run(ctx, one.command(one.Ready.Run, out))
 	out.Flush()
 	switch {

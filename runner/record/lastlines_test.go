@@ -71,7 +71,7 @@ func TestTheLastLinesOfALogOf200MB(t *testing.T) {
 
 func TestOfALongOutputTheEndIsKept(t *testing.T) {
 	var file strings.Builder
-	w := NewLogWriter(&file, func(s string) string { return s })
+	w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
 	w.left, w.most = 10, 20
 	for i := range 1000 {
 		fmt.Fprintf(w, "line %d\n", i)

@@ -14,8 +14,9 @@ import (
 // How many bytes of a command's output are kept in its log. Of a longer output what is
 // left out lies before its end, which tells what the command came to.
 const (
-	logLimit = 256 << 20
-	logEnd   = 1 << 20 // of logLimit
+	CommandLog = 256 << 20
+	ServiceLog = 16 << 20 // of a service, which is started again and again
+	logEnd     = 1 << 20  // of each
 )
 
 // LogWriter keeps the beginning and the end of an output, without secrets.
@@ -28,9 +29,9 @@ type LogWriter struct {
 	dropped int    // bytes between the two
 }
 
-// NewLogWriter keeps logLimit bytes in file.
-func NewLogWriter(file io.Writer, redact func(string) string) *LogWriter {
-	w := &LogWriter{file: file, left: logLimit - logEnd, most: logEnd}
+// NewLogWriter keeps so many bytes in file.
+func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWriter {
+	w := &LogWriter{file: file, left: limit - logEnd, most: logEnd}
 	w.clean = secrets.Stream{Redact: redact, Put: w.put}
 	return w
 }

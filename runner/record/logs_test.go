@@ -35,7 +35,7 @@ func TestALogIsCutBehindItsLastByte(t *testing.T) {
 		"123\n5\n7\n9\n": "123\n5\nagent-ci: the output is truncated",
 	} {
 		var file strings.Builder
-		w := NewLogWriter(&file, func(s string) string { return s })
+		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
 		w.left, w.most = 5, 0
 		for i := range len(output) {
 			if n, err := w.Write([]byte{output[i]}); n != 1 || err != nil {
