@@ -169,7 +169,9 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
-		result.Verify = append(result.Verify, record.VerifyRow{Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log})
+		result.Verify = append(result.Verify, record.VerifyRow{
+			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, Runs: row.Runs,
+		})
 	}
 	result.Warnings = append(result.Warnings, rec.Warnings()...)
 	result.Sandbox = so.confined()

@@ -155,7 +155,10 @@ func (r Record) rows(found *Differences) {
 		is := row
 		if i < len(r.Job.Verify) {
 			check := r.Job.Verify[i]
-			is.Name, is.Run, is.Must = check.Name, check.Run, check.Must
+			is.Name, is.Run, is.Must, is.Flaky = check.Name, check.Run, check.Must, ""
+			if check.Flaky == "accept" {
+				is.Flaky = check.Flaky
+			}
 		}
 		is.Passed = table.Attempt > 0 && verify.Passes(is)
 		passed = passed && (is.Passed || table.Attempt == 0)

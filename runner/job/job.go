@@ -145,7 +145,9 @@ type VerifyCheck struct {
 	Name    string   `json:"name"` // unique; the command itself when the job gives none
 	Run     string   `json:"run"`
 	Timeout Duration `json:"timeout"`
-	Must    string   `json:"must"` // pass, no_worse
+	Must    string   `json:"must"`  // pass, no_worse
+	Rerun   int      `json:"rerun"` // how often it runs again on the same tree while it is red
+	Flaky   string   `json:"flaky"` // reject, accept
 }
 
 // Trigger says which events ask for work, for a task that comes from the event.

@@ -123,6 +123,8 @@ var rules = []rule{
 	{path: "verify[].run", about: "The command, for a shell. Exit status 0 is green.", required: true, filled: true, form: notBlank},
 	{path: "verify[].timeout", about: "How long it may take.", initial: Duration(10 * time.Minute)},
 	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
+	{path: "verify[].rerun", about: "How often it runs again on the same tree while it is red; 0 for never. Green after red is flaky. A timeout counts at once.", initial: 1, span: &span{0, 5}},
+	{path: "verify[].flaky", about: "What flaky counts as, before the change and after it: red (reject) or green (accept).", initial: "reject", values: []string{"reject", "accept"}},
 	{path: "verify_attempts", about: "How often a red check goes back to the agent.", initial: 2, span: &span{0, 10}},
 	{path: "verify_in", about: "Where checks run: each in a clean tree of its own, of base plus change set, with the files that git does not track and those of submodules as they were before the first turn, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
 	{path: "work_in", about: "Where setup commands and the agent work. overlay: in an overlay of the checkout, which leaves the checkout as it is until the change is there; it takes Linux with namespaces. checkout: in the checkout itself. auto: in an overlay where that can be.", initial: "auto", values: []string{"auto", "overlay", "checkout"}},

@@ -61,10 +61,12 @@ type PullRequest struct {
 // VerifyRow is one verify command in result.json.
 type VerifyRow struct {
 	Name    string  `json:"name"`
-	Before  string  `json:"before"` // green, red, timeout; empty: not run
+	Before  string  `json:"before"` // green, red, timeout, flaky; empty: not run
 	After   string  `json:"after"`
-	Seconds float64 `json:"seconds"`
-	Log     string  `json:"log"` // below the run directory
+	Seconds float64 `json:"seconds"` // of the run that decided
+	Log     string  `json:"log"`     // of that, below the run directory
+	// Runs are those on the tree of the change, as they came.
+	Runs []transcript.CheckRun `json:"runs,omitempty"`
 }
 
 // Confinement says how commands were confined.

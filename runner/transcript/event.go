@@ -272,7 +272,8 @@ type Verify struct {
 }
 
 // VerifyRow is one verify command. Before and After are "green", "red",
-// "timeout" or empty for not run.
+// "timeout", "flaky" or empty for not run. Log and Seconds are those of the run that
+// decided: see Deciding.
 type VerifyRow struct {
 	Name    string  `json:"name"`
 	Run     string  `json:"run"`
@@ -280,8 +281,11 @@ type VerifyRow struct {
 	Before  string  `json:"before"`
 	After   string  `json:"after"`
 	Passed  bool    `json:"passed"`
-	Seconds float64 `json:"seconds"`       // of the last run
-	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
+	Seconds float64 `json:"seconds"`
+	Log     string  `json:"log,omitempty"` // below the run directory
+	// Flaky is "accept" where flaky counts as green; else it counts as red.
+	Flaky string     `json:"flaky,omitempty"`
+	Runs  []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.
@@ -294,6 +298,8 @@ func (r VerifyRow) Result() string {
 		return "not run"
 	case !r.Passed:
 		return CheckFailed
+	case Good(r.After, r.Flaky) && r.After == Flaky:
+		return "flaky, accepted"
 	case r.After != "green":
 		return "red before too"
 	}

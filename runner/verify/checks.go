@@ -31,12 +31,24 @@ func (c Checks) Clean() bool { return c.Job.VerifyIn == "clean" }
 // NeedUntracked says that checks need what is not tracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 && c.Clean() }
 
-func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree gitops.Tree) (results []confine.Ran, err error) {
+// suite is one way through the checks of a job, on one tree.
+type suite struct {
+	attempt int    // of verification; 0 is the baseline
+	kind    string // begins the names of its places and logs
+	base    gitops.Base
+	tree    gitops.Tree
+}
+
+func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree}
+}
+
+func (c Checks) runOn(ctx context.Context, s suite) (results []result, err error) {
 	if err := c.Workspace.GitUnchanged(ctx); err != nil {
 		return nil, err
 	}
 	for i := range c.Job.Verify {
-		ran, err := c.check(ctx, c.script(attempt, i), base, tree)
+		ran, err := c.untilGreen(ctx, s, i)
 		if err != nil {
 			return nil, err
 		}
@@ -45,27 +57,23 @@ func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree g
 	return results, nil
 }
 
-func (c Checks) script(attempt, i int) confine.Script {
+func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
-	place := confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt)}
+	place := confine.Place{Scratch: s.kind}
 	script := confine.Script{
-		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log(attempt, i, check),
+		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
 		Place: place,
 	}
 	switch {
 	case c.Clean() && !c.Workspace.Overlaid():
 		script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
 		script.Dir = filepath.Join(script.Place.Root, filepath.FromSlash(c.Job.Repository.Path))
-	case !c.Clean() && attempt == 0: // what it makes is there when the agent begins
+	case !c.Clean() && s.attempt == 0: // what it makes is there when the agent begins
 		script.Place.Changes = confine.SetupScratch
 	case !c.Clean():
 		script.Place.Changes = confine.AgentScratch
 	}
 	return script
-}
-
-func log(attempt, i int, check job.VerifyCheck) string {
-	return record.LogName(fmt.Sprintf("verify-%d", attempt), i+1, check.Name)
 }
 
 // check runs a check on a tree. Files, /tmp and home folder are its own: what it

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +25,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		}
 	}
 	base := c.Workspace.Base()
-	results, err := c.runOn(ctx, 0, base, base.Tree)
+	results, err := c.runOn(ctx, suiteOf(0, base, base.Tree))
 	if err != nil {
 		return table, err
 	}
@@ -37,10 +38,11 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 			return table, err
 		}
 	}
-	for i, check := range c.Job.Verify {
-		table.Rows = append(table.Rows, transcript.VerifyRow{
-			Name: check.Name, Run: check.Run, Must: check.Must, Before: results[i].Color(), Seconds: results[i].Seconds, Log: log(0, i, check),
-		})
+	for i, r := range results {
+		row := c.newRow(i)
+		row.Before = r.state
+		r.put(&row)
+		table.Rows = append(table.Rows, row)
 	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
@@ -48,7 +50,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 // Change runs the checks on a change and records the table of what they say.
 // before has what they said of its base.
 func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
-	results, err := c.runOn(ctx, attempt, change.Base, change.Tree)
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
@@ -57,17 +59,13 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		row.After, row.Seconds, row.Log = results[i].Color(), results[i].Seconds, log(attempt, i, c.Job.Verify[i])
+		row.After = results[i].state
+		results[i].put(&row)
 		row.Passed = Passes(row)
 		table.Passed = table.Passed && row.Passed
 		table.Rows = append(table.Rows, row)
 	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
-}
-
-// Passes says whether a check came out as its job demands.
-func Passes(row transcript.VerifyRow) bool {
-	return row.After == "green" || row.Must == "no_worse" && row.Before != "green"
 }
 
 // OnNewBase runs the checks on a change that was put on another base than that of
@@ -82,13 +80,13 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	if moved.Passed {
 		return moved, nil
 	}
-	results, err := c.runOn(ctx, attempt+1, change.Base, change.Base.Tree)
+	results, err := c.runOn(ctx, suiteOf(attempt+1, change.Base, change.Base.Tree))
 	if err != nil {
 		return moved, err
 	}
 	before := slices.Clone(moved.Rows)
 	for i := range before {
-		before[i].Before = results[i].Color()
+		before[i].Before = results[i].state
 	}
 	compared, err := c.Change(ctx, attempt+2, change, before)
 	if err != nil {
@@ -149,7 +147,7 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 			return "", fmt.Errorf("read log of %s: %w", row.Name, err)
 		}
 		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\noutput, whole in %s:\n%s\n",
-			row.Name, row.After, row.Before, row.Run, c.Record.Join(row.Log), shown)
+			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, c.Record.Join(row.Log), shown)
 	}
 	return s.String(), nil
 }

@@ -167,8 +167,8 @@ func (a *assembler) verify(n *entry, d transcript.Verify) {
 		if d.Attempt == 0 {
 			now = row.Before
 		}
-		fmt.Fprintf(&b, "%s: %s (%s)\n", row.Name, now, transcript.Duration(row.Seconds))
-		n.seconds += row.Seconds
+		fmt.Fprintf(&b, "%s: %s (%s)\n", row.Name, transcript.Told(now, row.Runs), transcript.Duration(row.Seconds))
+		n.seconds += row.Took()
 	}
 	a.part(n, "Checks", b.String())
 }
