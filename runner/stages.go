@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -119,8 +120,11 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 			}
 			continue
 		}
-		if err := judge.Size(so.job().Limits, so.change); err != nil {
-			return err
+		if refused, err := in.giveBackRefused(ctx, whole, so); err != nil || refused {
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		if so.change.Empty() || len(so.job().Verify) == 0 || whole.Err() != nil {
 			break
@@ -166,6 +170,29 @@ func (so *reached) nudge() (bool, error) {
 		return false, nil
 	}
 	return so.agent.Nudge(so.change.Empty(), workspace.LeftBehind(so.change))
+}
+
+// giveBackRefused tells the agent, once, why its change may not be published, and says
+// whether it did. Checks are not run on a change that is refused; of work that a
+// budget ended only the size is in their way.
+func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (bool, error) {
+	if so.change.Empty() {
+		return false, nil
+	}
+	err := inGrace(ctx, whole, in.judged(so.workspace, so.job(), so.change).Refusal)
+	stop := (*outcome.Stop)(nil)
+	if !errors.As(err, &stop) {
+		return false, err
+	}
+	if stop.Outcome == outcome.PolicyViolation && so.stopped != nil {
+		return false, nil
+	}
+	if so.job().VerifyAttempts > 0 && so.stopped == nil {
+		if told, failed := so.agent.Refused(stop.Message); failed != nil || told {
+			return told, failed
+		}
+	}
+	return false, stop
 }
 
 // giveBack tells the agent which checks are red.

@@ -138,6 +138,7 @@ type Limits struct {
 	Time      Duration `json:"time"`
 	DiffLines int      `json:"diff_lines"`
 	DiffFiles int      `json:"diff_files"`
+	FileSize  int64    `json:"file_size"` // bytes of each file of the change
 	OnBudget  string   `json:"on_budget"` // keep, draft
 }
 

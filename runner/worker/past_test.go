@@ -35,8 +35,8 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if p.nudged != c.want {
-				t.Errorf("nudged is %t", p.nudged)
+			if p.told[nudgeWords] != c.want {
+				t.Errorf("told: %v", p.told)
 			}
 		})
 	}
