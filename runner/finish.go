@@ -91,7 +91,10 @@ func (so *reached) whereCommitted(p publish.Publication) string {
 func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 	var red []string
 	for _, row := range table.Rows {
-		if !row.Passed {
+		switch {
+		case !row.Passed && row.NotRun != "":
+			red = append(red, row.Name+" was not run, as what it needs is not green")
+		case !row.Passed:
 			red = append(red, fmt.Sprintf("%s is %s (was %s, log %s)", row.Name, row.After, row.Before, rec.Join(row.Log)))
 		}
 	}
@@ -170,7 +173,7 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
 		result.Verify = append(result.Verify, record.VerifyRow{
-			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, Runs: row.Runs,
+			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, NotRun: row.NotRun, Runs: row.Runs,
 		})
 	}
 	result.Warnings = append(result.Warnings, rec.Warnings()...)

@@ -159,6 +159,9 @@ func (r Record) rows(found *Differences) {
 			if check.Flaky == "accept" {
 				is.Flaky = check.Flaky
 			}
+			if row.NotRun == transcript.NotConcerned && r.concerns(check) {
+				is.NotRun = ""
+			}
 		}
 		is.Passed = table.Attempt > 0 && verify.Passes(is)
 		passed = passed && (is.Passed || table.Attempt == 0)
@@ -166,6 +169,20 @@ func (r Record) rows(found *Differences) {
 	}
 	found.note("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
 	found.note("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
+}
+
+// concerns says whether a check is for the change of the record. A pattern that can't be
+// read is for any.
+func (r Record) concerns(check job.VerifyCheck) bool {
+	if r.Work.Change == nil {
+		return false
+	}
+	var paths []string
+	for _, f := range r.Work.Change.Files {
+		paths = append(paths, f.Path)
+	}
+	is, err := verify.Concerns(check, paths)
+	return is || err != nil
 }
 
 // reason compares the reason of a run that worked with how far it was published.

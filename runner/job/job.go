@@ -22,7 +22,8 @@ type Job struct {
 	Limits         Limits         `json:"limits"`
 	Verify         []VerifyCheck  `json:"verify"`
 	VerifyAttempts int            `json:"verify_attempts"`
-	VerifyIn       string         `json:"verify_in"`        // clean, workspace
+	VerifyIn       string         `json:"verify_in"` // clean, workspace
+	VerifyParallel int            `json:"verify_parallel"`
 	WorkIn         string         `json:"work_in"`          // auto, overlay, checkout
 	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger        `json:"trigger"`
@@ -149,6 +150,8 @@ type VerifyCheck struct {
 	Must    string   `json:"must"`  // pass, no_worse
 	Rerun   int      `json:"rerun"` // how often it runs again on the same tree while it is red
 	Flaky   string   `json:"flaky"` // reject, accept
+	When    []string `json:"when"`  // patterns of paths of the change; empty for any change
+	Needs   []string `json:"needs"` // names of checks
 }
 
 // Trigger says which events ask for work, for a task that comes from the event.

@@ -55,6 +55,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Verify:         []VerifyCheck{},
 		VerifyAttempts: 2,
 		VerifyIn:       "clean",
+		VerifyParallel: 1,
 		WorkIn:         "auto",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},

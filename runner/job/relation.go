@@ -51,6 +51,8 @@ func (d *decoder) relations(needsTask bool) {
 		d.requireTask()
 	}
 	d.distinctChecks()
+	d.neededChecks()
+	d.parallelChecks()
 	d.harmlessPass()
 	d.chatHasLess()
 	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {

@@ -126,8 +126,11 @@ var rules = []rule{
 	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
 	{path: "verify[].rerun", about: "How often it runs again on the same tree while it is red; 0 for never. Green after red is flaky. A timeout counts at once.", initial: 1, span: &span{0, 5}},
 	{path: "verify[].flaky", about: "What flaky counts as, before the change and after it: red (reject) or green (accept).", initial: "reject", values: []string{"reject", "accept"}},
-	{path: "verify_attempts", about: "How often a red check goes back to the agent.", initial: 2, span: &span{0, 10}},
+	{path: "verify[].when", about: "Patterns of paths: the check runs where the change touches a path that fits one of them, and counts as passed elsewhere. Empty: it always runs.", form: pathPattern, example: "[docs/**, '*.md']"},
+	{path: "verify[].needs", about: "Names of checks that have to be green before it runs; else it is not run, and does not pass.", form: oneLine, example: "[build]"},
+	{path: "verify_attempts", about: "How often a red check goes back to the agent. With 0 nothing does: no change that is refused, and no test that proves nothing.", initial: 2, span: &span{0, 10}},
 	{path: "verify_in", about: "Where checks run: each in a clean tree of its own, of base plus change set, with the files that git does not track and those of submodules as they were before the first turn, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
+	{path: "verify_parallel", about: "How many checks that need nothing of each other run at once, each on a tree of its own. More than 1 takes verify_in: clean, and namespaces: without them they run one after the other.", initial: 1, span: &span{1, 32}},
 	{path: "work_in", about: "Where setup commands and the agent work. overlay: in an overlay of the checkout, which leaves the checkout as it is until the change is there; it takes Linux with namespaces. checkout: in the checkout itself. auto: in an overlay where that can be.", initial: "auto", values: []string{"auto", "overlay", "checkout"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 

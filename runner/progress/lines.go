@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -120,9 +121,9 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		var rows []string
 		for _, row := range d.Rows {
 			if d.Attempt == 0 {
-				rows = append(rows, fmt.Sprintf("%s is %s", row.Name, row.Before))
+				rows = append(rows, fmt.Sprintf("%s is %s", row.Name, cmp.Or(row.Before, "not run")))
 			} else {
-				rows = append(rows, fmt.Sprintf("%s %s → %s", row.Name, row.Before, row.After))
+				rows = append(rows, fmt.Sprintf("%s %s → %s", row.Name, cmp.Or(row.Before, "not run"), cmp.Or(row.After, "not run")))
 			}
 		}
 		if d.Attempt == 0 {

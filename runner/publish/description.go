@@ -79,7 +79,7 @@ func (p *Proposal) draftReasons() []string {
 	}
 	var before []string
 	for _, row := range p.Table.Rows {
-		if row.Passed && !transcript.Good(row.After, row.Flaky) {
+		if row.Passed && row.NotRun != transcript.NotConcerned && !transcript.Good(row.After, row.Flaky) {
 			before = append(before, row.Name)
 		}
 	}

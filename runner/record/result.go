@@ -65,6 +65,8 @@ type VerifyRow struct {
 	After   string  `json:"after"`
 	Seconds float64 `json:"seconds"` // of the run that decided
 	Log     string  `json:"log"`     // of that, below the run directory
+	// NotRun is why the check was not run: when, needs.
+	NotRun string `json:"not_run,omitempty"`
 	// Runs are those on the tree of the change, as they came.
 	Runs []transcript.CheckRun `json:"runs,omitempty"`
 }

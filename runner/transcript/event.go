@@ -284,8 +284,11 @@ type VerifyRow struct {
 	Seconds float64 `json:"seconds"`
 	Log     string  `json:"log,omitempty"` // below the run directory
 	// Flaky is "accept" where flaky counts as green; else it counts as red.
-	Flaky string     `json:"flaky,omitempty"`
-	Runs  []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
+	Flaky string `json:"flaky,omitempty"`
+	// NotRun says why the check was not run: "when" where the change touches nothing of
+	// its, "needs" where what it needs is not green.
+	NotRun string     `json:"not_run,omitempty"`
+	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.
@@ -294,6 +297,10 @@ const CheckFailed = "failed"
 // Result says in words how a check came out after the change.
 func (r VerifyRow) Result() string {
 	switch {
+	case r.NotRun == NotConcerned:
+		return "not concerned"
+	case r.NotRun != "":
+		return "not run: what it needs is not green"
 	case r.After == "":
 		return "not run"
 	case !r.Passed:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -37,29 +38,19 @@ type suite struct {
 	kind    string // begins the names of its places and logs
 	base    gitops.Base
 	tree    gitops.Tree
+	making  *sync.Mutex // of trees: one is made at a time
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
-	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree}
-}
-
-func (c Checks) runOn(ctx context.Context, s suite) (results []result, err error) {
-	if err := c.Workspace.GitUnchanged(ctx); err != nil {
-		return nil, err
-	}
-	for i := range c.Job.Verify {
-		ran, err := c.untilGreen(ctx, s, i)
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, ran)
-	}
-	return results, nil
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, making: new(sync.Mutex)}
 }
 
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
 	place := confine.Place{Scratch: s.kind}
+	if c.lanes() > 1 {
+		place.Scratch = fmt.Sprintf("%s-%d", s.kind, i+1)
+	}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
 		Place: place,
@@ -78,44 +69,50 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 
 // check runs a check on a tree. Files, /tmp and home folder are its own: what it
 // runs of the agent's could else change what the next one judges.
-func (c Checks) check(ctx context.Context, script confine.Script, base gitops.Base, tree gitops.Tree) (ran confine.Ran, err error) {
+func (c Checks) check(ctx context.Context, s suite, script confine.Script) (ran confine.Ran, err error) {
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err
 	}
-	if c.Clean() && c.Workspace.Overlaid() {
-		if err := c.lay(ctx, &script, base, tree); err != nil {
+	if c.Clean() {
+		if err := c.makeTree(ctx, s, &script); err != nil {
 			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 		}
-		return c.Sandboxes.RunScript(ctx, script)
-	}
-	if dir := script.Place.Root; c.Clean() {
-		checkout := c.Workspace.Checkout()
-		if err := checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: tree, Base: base, Untracked: c.Workspace.UntrackedDir()}); err != nil {
-			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
-		}
-		script.Place.Lent = checkout.LentObjects(dir)
 	}
 	return c.Sandboxes.RunScript(ctx, script)
 }
 
+// makeTree gives a check the tree of its suite.
+func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if c.Workspace.Overlaid() {
+		return c.lay(ctx, s, script)
+	}
+	dir, checkout := script.Place.Root, c.Workspace.Checkout()
+	script.Place.Lent = checkout.LentObjects(dir)
+	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: s.tree, Base: s.base, Untracked: c.Workspace.UntrackedDir()})
+}
+
 // lay has a check see a tree in an overlay of its own, above what setup commands made,
 // and a git folder that is on the base.
-func (c Checks) lay(ctx context.Context, script *confine.Script, base gitops.Base, tree gitops.Tree) error {
+func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
-	change, err := checkout.Between(ctx, c.Workspace.Base(), tree)
+	change, err := checkout.Between(ctx, c.Workspace.Base(), s.tree)
 	if err != nil {
 		return err
 	}
 	script.Place.Git = c.Sandboxes.GitFolder(script.Place)
 	script.Place.Lent = checkout.LentObjects(c.Workspace.Root())
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
+		s.making.Lock()
+		defer s.making.Unlock()
 		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
 			return err
 		}
 		return checkout.In(layer).Overwrite(ctx, change)
 	}
-	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, base, tree)
+	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, s.base, s.tree)
 }
 
 // remove removes what a check had of its own. What stays would be found by the next

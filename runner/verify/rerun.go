@@ -11,13 +11,15 @@ import (
 
 // result is what a check says of a tree.
 type result struct {
-	state string // green, red, timeout, flaky; empty where it was not run
-	runs  []transcript.CheckRun
+	state  string // green, red, timeout, flaky; empty where it was not run
+	notRun string // why
+	runs   []transcript.CheckRun
 }
 
 // put makes a row tell of a result.
 func (r result) put(row *transcript.VerifyRow) {
 	deciding := transcript.Deciding(r.runs)
+	row.NotRun = r.notRun
 	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
 }
 
@@ -27,7 +29,7 @@ func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) 
 	var r result
 	for again := 0; ; again++ {
 		log := record.LogName(s.kind+rerunName(again), i+1, c.Job.Verify[i].Name)
-		ran, err := c.check(ctx, c.script(s, i, log), s.base, s.tree)
+		ran, err := c.check(ctx, s, c.script(s, i, log))
 		if err != nil {
 			return r, err
 		}
@@ -62,7 +64,7 @@ func (c Checks) newRow(i int) transcript.VerifyRow {
 
 // Passes says whether a check came out as its job demands.
 func Passes(row transcript.VerifyRow) bool {
-	return transcript.Good(row.After, row.Flaky) || row.Must == "no_worse" && !transcript.Good(row.Before, row.Flaky)
+	return transcript.Good(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.Good(row.Before, row.Flaky)
 }
 
 // stateInWords is a state for the agent.

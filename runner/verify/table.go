@@ -25,7 +25,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		}
 	}
 	base := c.Workspace.Base()
-	results, err := c.runOn(ctx, suiteOf(0, base, base.Tree))
+	results, err := c.runOn(ctx, suiteOf(0, base, base.Tree), c.later)
 	if err != nil {
 		return table, err
 	}
@@ -50,7 +50,14 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 // Change runs the checks on a change and records the table of what they say.
 // before has what they said of its base.
 func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
-	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree))
+	is, err := c.concerned(change)
+	if err != nil {
+		return transcript.Verify{}, err
+	}
+	if before, err = c.lateBaseline(ctx, attempt, change.Base, is, before); err != nil {
+		return transcript.Verify{}, err
+	}
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyConcerned(is))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
@@ -80,13 +87,17 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	if moved.Passed {
 		return moved, nil
 	}
-	results, err := c.runOn(ctx, suiteOf(attempt+1, change.Base, change.Base.Tree))
+	is, err := c.concerned(change)
+	if err != nil {
+		return moved, err
+	}
+	results, err := c.runOn(ctx, suiteOf(attempt+1, change.Base, change.Base.Tree), onlyConcerned(is))
 	if err != nil {
 		return moved, err
 	}
 	before := slices.Clone(moved.Rows)
 	for i := range before {
-		before[i].Before = results[i].state
+		before[i].Before, before[i].NotRun = results[i].state, results[i].notRun
 	}
 	compared, err := c.Change(ctx, attempt+2, change, before)
 	if err != nil {
@@ -140,6 +151,10 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 	s.WriteString("The runner checked your change " + where + ", and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
 	for _, row := range table.Rows {
 		if row.Passed {
+			continue
+		}
+		if row.NotRun != "" {
+			fmt.Fprintf(&s, "\n## %s: not run, as what it needs is not green\ncommand: %s\n", row.Name, row.Run)
 			continue
 		}
 		shown, err := c.Record.Ends(row.Log, headToAgent, tailToAgent)

@@ -82,7 +82,12 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 	checks := make([]agent.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
 		c := agent.Check{Run: check.Run}
-		if i < len(baseline) && baseline[i].Before != "green" {
+		switch {
+		case len(check.When) > 0:
+			c.Note = "if the change touches " + strings.Join(check.When, ", ")
+		case i < len(baseline) && baseline[i].Before == "":
+			c.Note = "before any change not run, as what it needs is not green"
+		case i < len(baseline) && baseline[i].Before != "green":
 			c.Note = fmt.Sprintf("before any change: %s, see %s; ", baseline[i].Before, a.Record.Join(baseline[i].Log))
 			if check.Must == "no_worse" {
 				c.Note += "it may stay so"
