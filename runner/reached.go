@@ -128,9 +128,11 @@ func (so *reached) noteTime(ctx, whole context.Context) {
 	}
 }
 
-// verify runs the checks on the change.
-func (so *reached) verify(ctx context.Context, attempt int) error {
-	table, err := so.checks().Change(ctx, attempt, so.change, so.baseline.Rows)
+// verify runs the checks on the change. What ends ctx and not whole ends proofs of its tests.
+func (so *reached) verify(ctx, whole context.Context, attempt int) error {
+	checks := so.checks()
+	checks.Until, _ = ctx.Deadline()
+	table, err := checks.Change(whole, attempt, so.change, so.baseline.Rows)
 	if altered := (*verify.AlteredError)(nil); errors.As(err, &altered) {
 		so.change = altered.Now
 	}

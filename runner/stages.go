@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -129,10 +130,16 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 		if so.change.Empty() || len(so.job().Verify) == 0 || whole.Err() != nil {
 			break
 		}
-		if err := so.verify(whole, attempt); err != nil {
+		if err := so.verify(ctx, whole, attempt); err != nil {
 			return err
 		}
 		so.noteTime(ctx, whole)
+		if told, err := so.giveBackUnproven(); err != nil {
+			return err
+		} else if told {
+			attempt++
+			continue
+		}
 		if so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
 			break
 		}
@@ -193,6 +200,19 @@ func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (
 		}
 	}
 	return false, stop
+}
+
+// giveBackUnproven tells the agent, once, which tests of its change prove nothing, and
+// says whether it did.
+func (so *reached) giveBackUnproven() (bool, error) {
+	if !so.table.Passed || so.stopped != nil || so.job().VerifyAttempts == 0 {
+		return false, nil
+	}
+	words := verify.UnprovenWords(so.table)
+	if words == "" {
+		return false, nil
+	}
+	return so.agent.Unproven(words)
 }
 
 // giveBack tells the agent which checks are red.

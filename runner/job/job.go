@@ -24,6 +24,8 @@ type Job struct {
 	VerifyAttempts int            `json:"verify_attempts"`
 	VerifyIn       string         `json:"verify_in"` // clean, workspace
 	VerifyParallel int            `json:"verify_parallel"`
+	VerifyTests    []string       `json:"verify_tests"`     // patterns of paths
+	RedProof       string         `json:"red_proof"`        // off, show, require
 	WorkIn         string         `json:"work_in"`          // auto, overlay, checkout
 	OnVerifyFailed string         `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger        `json:"trigger"`
@@ -152,6 +154,7 @@ type VerifyCheck struct {
 	Flaky   string   `json:"flaky"` // reject, accept
 	When    []string `json:"when"`  // patterns of paths of the change; empty for any change
 	Needs   []string `json:"needs"` // names of checks
+	Proves  bool     `json:"proves"`
 }
 
 // Trigger says which events ask for work, for a task that comes from the event.

@@ -56,6 +56,8 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		VerifyAttempts: 2,
 		VerifyIn:       "clean",
 		VerifyParallel: 1,
+		VerifyTests:    testPatterns,
+		RedProof:       "show",
 		WorkIn:         "auto",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},

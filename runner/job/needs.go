@@ -69,6 +69,15 @@ func inCircle(checks []VerifyCheck, cycle []int) string {
 	return strings.Join(names, " needs ")
 }
 
+// provingChecks refuses proofs in a checkout that holds the whole change.
+func (d *decoder) provingChecks() {
+	for i, check := range d.job.Verify {
+		if path := fmt.Sprintf("verify[%d].proves", i); check.Proves && d.job.VerifyIn == "workspace" {
+			d.complainAt(d.places[path], path, "takes verify_in: clean", "")
+		}
+	}
+}
+
 // parallelChecks keeps checks that share the checkout from running at once.
 func (d *decoder) parallelChecks() {
 	if d.job.VerifyParallel > 1 && d.job.VerifyIn == "workspace" {

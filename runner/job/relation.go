@@ -53,6 +53,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.distinctChecks()
 	d.neededChecks()
 	d.parallelChecks()
+	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()
 	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {

@@ -128,9 +128,12 @@ var rules = []rule{
 	{path: "verify[].flaky", about: "What flaky counts as, before the change and after it: red (reject) or green (accept).", initial: "reject", values: []string{"reject", "accept"}},
 	{path: "verify[].when", about: "Patterns of paths: the check runs where the change touches a path that fits one of them, and counts as passed elsewhere. Empty: it always runs.", form: pathPattern, example: "[docs/**, '*.md']"},
 	{path: "verify[].needs", about: "Names of checks that have to be green before it runs; else it is not run, and does not pass.", form: oneLine, example: "[build]"},
+	{path: "verify[].proves", about: "Whether it also runs with only the tests of the change laid on the base, where they have to fail: red_proof says what becomes of that."},
 	{path: "verify_attempts", about: "How often a red check goes back to the agent. With 0 nothing does: no change that is refused, and no test that proves nothing.", initial: 2, span: &span{0, 10}},
 	{path: "verify_in", about: "Where checks run: each in a clean tree of its own, of base plus change set, with the files that git does not track and those of submodules as they were before the first turn, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
 	{path: "verify_parallel", about: "How many checks that need nothing of each other run at once, each on a tree of its own. More than 1 takes verify_in: clean, and namespaces: without them they run one after the other.", initial: 1, span: &span{1, 32}},
+	{path: "verify_tests", about: "Patterns of paths: which files of a change are tests, or data of tests. A list of one's own replaces the default.", initial: testPatterns, form: pathPattern},
+	{path: "red_proof", about: "What becomes of the tests of a change: nothing (off), a class of each is shown (show), or the pull request is a draft as well where one is not proven (require). It takes a check with proves: true.", initial: "show", values: []string{"off", "show", "require"}},
 	{path: "work_in", about: "Where setup commands and the agent work. overlay: in an overlay of the checkout, which leaves the checkout as it is until the change is there; it takes Linux with namespaces. checkout: in the checkout itself. auto: in an overlay where that can be.", initial: "auto", values: []string{"auto", "overlay", "checkout"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
@@ -166,3 +169,9 @@ var rules = []rule{
 
 // treatments are what can become of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}
+
+// testPatterns are where tests and their data lie in projects of the common languages.
+var testPatterns = []string{
+	"*_test.*", "test_*.py", "conftest.py", "test_*.rb", "*_spec.rb", "*.test.*", "*.spec.*", "*.bats", "*.t",
+	"**/test/**", "**/tests/**", "**/spec/**", "**/__tests__/**", "**/*.Tests/**", "**/testdata/**", "**/__snapshots__/**", "**/__fixtures__/**",
+}

@@ -129,7 +129,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		if d.Attempt == 0 {
 			return "before the change: " + strings.Join(rows, ", ")
 		}
-		return "verified: " + strings.Join(rows, ", ")
+		return "verified: " + strings.Join(rows, ", ") + proofs(d)
 	}),
 	transcript.TypePublish: words(func(d transcript.Publish) string {
 		switch d.Step {
@@ -141,6 +141,23 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),
 	transcript.TypeWarning: words(func(d transcript.Warning) string { return "warning: " + d.Message }),
+}
+
+// proofs are the classes of the test files of a change, for the end of a line.
+func proofs(d transcript.Verify) string {
+	const most = 10
+	var all []string
+	for _, p := range d.Proofs() {
+		if len(all) == most {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, p.File+" "+p.Class)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; red proof: " + strings.Join(all, ", ")
 }
 
 // words reads the data of one type of event.

@@ -65,6 +65,11 @@ type VerifyRow struct {
 	After   string  `json:"after"`
 	Seconds float64 `json:"seconds"` // of the run that decided
 	Log     string  `json:"log"`     // of that, below the run directory
+	// Proof has the classes of the test files of the change, OldTests what became of tests of
+	// the base; From is the run that a kept baseline is from.
+	Proof    []transcript.Proof   `json:"proof,omitempty"`
+	OldTests []transcript.OldTest `json:"old_tests,omitempty"`
+	From     string               `json:"from,omitempty"`
 	// NotRun is why the check was not run: when, needs.
 	NotRun string `json:"not_run,omitempty"`
 	// Runs are those on the tree of the change, as they came.

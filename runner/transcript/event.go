@@ -289,6 +289,14 @@ type VerifyRow struct {
 	// its, "needs" where what it needs is not green.
 	NotRun string     `json:"not_run,omitempty"`
 	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
+	// From is the run that took the baseline, where it was kept; empty for this run.
+	From string `json:"from,omitempty"`
+	// Proof has the classes of the test files of the change, by a check that proves them;
+	// ProofMore is how many more there are.
+	Proof     []Proof `json:"proof,omitempty"`
+	ProofMore int     `json:"proof_more,omitempty"`
+	// OldTests are the tests of the base that the change took away or that fail on it.
+	OldTests []OldTest `json:"old_tests,omitempty"`
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.

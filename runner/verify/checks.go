@@ -24,6 +24,8 @@ type Checks struct {
 	Sandboxes *confine.Sandboxes
 	Workspace *workspace.Workspace
 	Job       *job.Job
+	Until     time.Time    // when proofs of tests come to an end; zero for no such time
+	Failures  ReadFailures // nil: Go's
 }
 
 // Clean says that checks run on a fresh tree, not in the checkout.

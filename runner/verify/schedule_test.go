@@ -14,9 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// told are the rows of a table in short: name, before, after, whether it passed and why
+// inShort are the rows of a table in short: name, before, after, whether it passed and why
 // it was not run.
-func told(rows []transcript.VerifyRow) (all []string) {
+func inShort(rows []transcript.VerifyRow) (all []string) {
 	for _, row := range rows {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s %t %s", row.Name, row.Before, row.After, row.Passed, row.NotRun)))
 	}
@@ -34,7 +34,7 @@ func TestWhatChecksNeed(t *testing.T) {
 		job.VerifyCheck{Name: "beside", Run: "true", Must: "no_worse", Needs: []string{"red"}})
 	if diff := cmp.Diff([]string{
 		"late: green  false", "later: green  false", "broken: green  false", "mended: red  false", "after:   false needs", "red: red  false", "beside:   false needs",
-	}, told(baseline.Rows)); diff != "" {
+	}, inShort(baseline.Rows)); diff != "" {
 		t.Error(diff)
 	}
 	table, err := checks.Change(t.Context(), 1, change, baseline.Rows)
@@ -43,7 +43,7 @@ func TestWhatChecksNeed(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"late: green  false needs", "later: green  false needs", "broken: green red false", "mended: red green true", "after:  green true", "red: red red true", "beside:   true needs",
-	}, told(table.Rows)); diff != "" {
+	}, inShort(table.Rows)); diff != "" {
 		t.Error(diff)
 	}
 	words, err := checks.Words(table, "")
@@ -57,14 +57,14 @@ func TestChecksForPathsOfTheChange(t *testing.T) {
 		job.VerifyCheck{Name: "docs", Run: "false", Must: "pass", When: []string{"docs/**"}},
 		job.VerifyCheck{Name: "needs docs", Run: "true", Must: "pass", Needs: []string{"docs"}},
 		job.VerifyCheck{Name: "code", Run: "false", Must: "no_worse", When: []string{"docs/**", "TRACKED"}})
-	if diff := cmp.Diff([]string{"docs:   false when", "needs docs: green  false", "code:   false when"}, told(baseline.Rows)); diff != "" {
+	if diff := cmp.Diff([]string{"docs:   false when", "needs docs: green  false", "code:   false when"}, inShort(baseline.Rows)); diff != "" {
 		t.Error(diff)
 	}
 	table, err := checks.Change(t.Context(), 1, change, baseline.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"docs:   true when", "needs docs: green green true", "code: red red true"}, told(table.Rows)); diff != "" {
+	if diff := cmp.Diff([]string{"docs:   true when", "needs docs: green green true", "code: red red true"}, inShort(table.Rows)); diff != "" {
 		t.Error(diff)
 	}
 	if !checks.Record.Has("outputs/base-1-3-code.log") || baseline.Rows[2].Before != "" {
@@ -72,7 +72,7 @@ func TestChecksForPathsOfTheChange(t *testing.T) {
 	}
 	again, err := checks.Change(t.Context(), 2, change, table.Rows)
 	if err != nil || checks.Record.Has("outputs/base-2-3-code.log") {
-		t.Errorf("it was taken twice: %v, %v", told(again.Rows), err)
+		t.Errorf("it was taken twice: %v, %v", inShort(again.Rows), err)
 	}
 }
 

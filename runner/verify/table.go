@@ -70,7 +70,11 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 		results[i].put(&row)
 		row.Passed = Passes(row)
 		table.Passed = table.Passed && row.Passed
+		row.Proof, row.ProofMore, row.OldTests = nil, 0, nil
 		table.Rows = append(table.Rows, row)
+	}
+	if err := c.prove(ctx, attempt, change, &table); err != nil {
+		return transcript.Verify{}, err
 	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }

@@ -24,6 +24,8 @@ func account(v *transcript.View, draft []string) []section {
 		banner(v, draft),
 		plan(v.Plan),
 		verification(v.Verify),
+		redProof(v.Verify),
+		oldTests(v.Verify),
 		files(v.Change),
 		warnings(v.Warnings),
 		facts(v),
