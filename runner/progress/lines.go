@@ -121,7 +121,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		var rows []string
 		for _, row := range d.Rows {
 			if d.Attempt == 0 {
-				rows = append(rows, fmt.Sprintf("%s is %s", row.Name, cmp.Or(row.Before, "not run")))
+				rows = append(rows, fmt.Sprintf("%s is %s%s", row.Name, cmp.Or(row.Before, "not run"), row.Origin()))
 			} else {
 				rows = append(rows, fmt.Sprintf("%s %s → %s", row.Name, cmp.Or(row.Before, "not run"), cmp.Or(row.After, "not run")))
 			}

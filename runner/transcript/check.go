@@ -52,6 +52,15 @@ func Deciding(runs []CheckRun) (run CheckRun) {
 	return run
 }
 
+// Origin says which run the baseline of a check is from, for the end of its state; empty
+// for this one.
+func (r VerifyRow) Origin() string {
+	if r.From == "" {
+		return ""
+	}
+	return " (from run " + r.From + ")"
+}
+
 // Took is how long all runs of the check took on the tree of this table.
 func (r VerifyRow) Took() float64 {
 	if len(r.Runs) == 0 {

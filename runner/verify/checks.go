@@ -26,6 +26,7 @@ type Checks struct {
 	Job       *job.Job
 	Until     time.Time    // when proofs of tests come to an end; zero for no such time
 	Failures  ReadFailures // nil: Go's
+	Kept      *Kept        // nil: the baseline is always taken
 }
 
 // Clean says that checks run on a fresh tree, not in the checkout.

@@ -13,6 +13,7 @@ import (
 type result struct {
 	state  string // green, red, timeout, flaky; empty where it was not run
 	notRun string // why
+	from   string // the run that found it, where that was an earlier one
 	runs   []transcript.CheckRun
 }
 

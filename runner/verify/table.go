@@ -24,8 +24,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 			return table, err
 		}
 	}
-	base := c.Workspace.Base()
-	results, err := c.runOn(ctx, suiteOf(0, base, base.Tree), c.later)
+	results, err := c.baseline(ctx)
 	if err != nil {
 		return table, err
 	}
@@ -40,7 +39,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	}
 	for i, r := range results {
 		row := c.newRow(i)
-		row.Before = r.state
+		row.Before, row.From = r.state, r.from
 		r.put(&row)
 		table.Rows = append(table.Rows, row)
 	}
@@ -101,7 +100,7 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	}
 	before := slices.Clone(moved.Rows)
 	for i := range before {
-		before[i].Before, before[i].NotRun = results[i].state, results[i].notRun
+		before[i].Before, before[i].NotRun, before[i].From = results[i].state, results[i].notRun, ""
 	}
 	compared, err := c.Change(ctx, attempt+2, change, before)
 	if err != nil {

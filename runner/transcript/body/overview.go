@@ -141,7 +141,7 @@ func checkRow(row transcript.VerifyRow) string {
 		result = "**" + result + "**"
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-		cmp.Or(text(row.Before), "–"), cmp.Or(text(toldAfter(row)), "–"), result, transcript.Duration(row.Seconds))
+		cmp.Or(text(row.Before+row.Origin()), "–"), cmp.Or(text(toldAfter(row)), "–"), result, transcript.Duration(row.Seconds))
 }
 
 // toldAfter is how a check came out after the change, with the runs that differed.

@@ -165,7 +165,7 @@ func (a *assembler) verify(n *entry, d transcript.Verify) {
 	for _, row := range d.Rows {
 		now := row.After
 		if d.Attempt == 0 {
-			now = row.Before
+			now = row.Before + row.Origin()
 		}
 		fmt.Fprintf(&b, "%s: %s (%s)\n", row.Name, transcript.Told(now, row.Runs), transcript.Duration(row.Seconds))
 		n.seconds += row.Took()
