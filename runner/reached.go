@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
@@ -44,6 +45,7 @@ type reached struct {
 	worked   bool                 // by that, the agent had begun before
 	resumed  bool                 // run.resumed is written
 	replays  bool                 // a record answers in the place of the model
+	until    time.Time            // when the time of the run is over; zero while that is not known
 }
 
 // preparation says what the run needs of its checkout.
@@ -92,7 +94,7 @@ func (so *reached) useOverlay(ctx context.Context) error {
 }
 
 func (so *reached) checks() verify.Checks {
-	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job()}
+	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job(), Until: so.until}
 }
 
 // askOutput asks the agent for the object that the job wants beside the change. A
@@ -130,9 +132,8 @@ func (so *reached) noteTime(ctx, whole context.Context) {
 
 // verify runs the checks on the change. What ends ctx and not whole ends proofs of its tests.
 func (so *reached) verify(ctx, whole context.Context, attempt int) error {
-	checks := so.checks()
-	checks.Until, _ = ctx.Deadline()
-	table, err := checks.Change(whole, attempt, so.change, so.baseline.Rows)
+	so.until, _ = ctx.Deadline()
+	table, err := so.checks().Change(whole, attempt, so.change, so.baseline.Rows)
 	if altered := (*verify.AlteredError)(nil); errors.As(err, &altered) {
 		so.change = altered.Now
 	}

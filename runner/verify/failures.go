@@ -53,8 +53,20 @@ func goFailures(output string) []Failure {
 	return all
 }
 
-// mostFailures bounds what is read of an output.
-const mostFailures = 10_000
+// mostFailures bounds what is read of an output, and longestName, in bytes, what is kept
+// of the name of a test.
+const (
+	mostFailures = 10_000
+	longestName  = 200
+)
+
+// shortened is a name of a test as it is shown.
+func shortened(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longestName], "") + "…"
+}
 
 func number(digits string) (n int) {
 	const largest = 1 << 24

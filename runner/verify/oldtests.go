@@ -83,6 +83,7 @@ func (p *proof) findFailing(x Failure) bool {
 }
 
 func (p *proof) note(o transcript.OldTest) {
+	o.Name = shortened(o.Name)
 	for i, other := range p.old {
 		if other.File == o.File && other.Name == o.Name {
 			p.old[i].Gone, p.old[i].Fails = other.Gone || o.Gone, other.Fails || o.Fails

@@ -331,7 +331,7 @@ func (s seen) classOf(f testFile, all []testFile) (string, told) {
 			fails, loads = true, loads && x.Load
 			if x.Name != "" && !names[x.Name] && len(of.names) < most {
 				names[x.Name] = true
-				of.names = append(of.names, x.Name)
+				of.names = append(of.names, shortened(x.Name))
 			}
 		}
 		if fails {
