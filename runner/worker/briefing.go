@@ -62,7 +62,7 @@ func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) age
 	j, base := a.Job, a.Workspace.Base()
 	b.Root, b.Directory, b.Base = a.Workspace.Root(), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
 	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
-	b.Files, b.Lines, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Task.Expects == "answer"
+	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
 	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
 	for i := range b.Guides {
 		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
@@ -94,6 +94,9 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 			} else {
 				c.Note += "it must become green"
 			}
+		}
+		if check.Proves && a.Job.RedProof != "off" {
+			c.Note = strings.TrimPrefix(c.Note+"; with only the tests of your change on the base it has to fail", "; ")
 		}
 		checks = append(checks, c)
 	}

@@ -40,6 +40,16 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 			}
 		})
 	}
+	for _, head := range []string{refusedWords, unprovenWords} {
+		text, err := json.Marshal(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Past
+		if err := p.Take(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.told[head] || p.told[nudgeWords] {
+			t.Errorf("%s: %v, %v", head, p.told, err)
+		}
+	}
 }
 
 func TestQuestionsAreKnownAfterARestart(t *testing.T) {
