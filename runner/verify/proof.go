@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		if err := p.run(ctx); err != nil {
 			return fmt.Errorf("prove the tests by %s: %w", check.Name, err)
 		}
+		slices.SortStableFunc(p.classes, func(a, b transcript.Proof) int { return strings.Compare(a.File, b.File) })
 		row.Proof, row.ProofMore, row.OldTests = p.classes, t.more, p.old
 	}
 	return nil
