@@ -134,7 +134,7 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 			return err
 		}
 		so.noteTime(ctx, whole)
-		if told, err := so.giveBackUnproven(); err != nil {
+		if told, err := so.giveBackUnproven(attempt); err != nil {
 			return err
 		} else if told {
 			attempt++
@@ -204,8 +204,8 @@ func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (
 
 // giveBackUnproven tells the agent, once, which tests of its change prove nothing, and
 // says whether it did.
-func (so *reached) giveBackUnproven() (bool, error) {
-	if !so.table.Passed || so.stopped != nil || so.job().VerifyAttempts == 0 {
+func (so *reached) giveBackUnproven(attempt int) (bool, error) {
+	if !so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
 		return false, nil
 	}
 	words := verify.UnprovenWords(so.table)

@@ -49,6 +49,14 @@ func (o OldTest) State() string {
 // bestFirst are the classes by how much they prove.
 var bestFirst = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
 
+// rank is the place of a class among these; the last for one that is not known.
+func rank(class string) int {
+	if i := slices.Index(bestFirst, class); i >= 0 {
+		return i
+	}
+	return len(bestFirst)
+}
+
 // Proofs are the classes of the test files of a change: the best of each, where several
 // checks prove.
 func (v Verify) Proofs() []Proof {
@@ -61,7 +69,7 @@ func (v Verify) Proofs() []Proof {
 			case !known:
 				at[p.File] = len(all)
 				all = append(all, p)
-			case slices.Index(bestFirst, p.Class) < slices.Index(bestFirst, all[i].Class):
+			case rank(p.Class) < rank(all[i].Class):
 				all[i] = p
 			}
 		}

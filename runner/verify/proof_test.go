@@ -145,3 +145,55 @@ func TestARedChangeIsNotProven(t *testing.T) {
 		t.Errorf("%+v", table)
 	}
 }
+
+func TestTestsOfTheBaseInALanguageThatIsNotKnown(t *testing.T) {
+	j := proving("test ! -e code || ! grep -q '^base$' tracked 2>/dev/null")
+	j.VerifyTests = []string{"tracked"}
+	for name, c := range map[string]struct {
+		gone    bool
+		classes []string
+		want    transcript.OldTest
+	}{
+		"altered": {false, []string{"tracked not_red false"}, transcript.OldTest{File: "tracked", Fails: true}},
+		"removed": {true, nil, transcript.OldTest{File: "tracked", Gone: true, Fails: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checks := checksOf(t, j)
+			table, err := checks.Baseline(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := checks.Workspace.Root()
+			write(t, root, "code", "")
+			write(t, root, "tracked", "other\n")
+			if c.gone {
+				if err := os.Remove(filepath.Join(root, "tracked")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			change, err := checks.Workspace.Changes(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if table, err = checks.Change(t.Context(), 1, change, table.Rows); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]transcript.OldTest{c.want}, table.OldTests()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestACheckThatIsFlakyOnTheChange(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "seen")
+	j := proving("test ! -e a_test.sh || test -e " + seen + " || { touch " + seen + "; false; }")
+	j.Verify[0].Rerun, j.Verify[0].Flaky = 1, "accept"
+	table := proved(t, j, time.Time{}, map[string]string{"a_test.sh": "true"})
+	if diff := cmp.Diff([]string{"a_test.sh flaky false the check is flaky on the change"}, classes(table)); diff != "" || !table.Passed {
+		t.Error(diff)
+	}
+}
