@@ -7,11 +7,20 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Protected says whether one of the patterns protects a path. A pattern is a
-// glob over the whole slash-separated path (`**` crosses folders); one without
-// a slash protects files of that name in every folder. Case is ignored: some
-// file systems do.
+// Protected says whether one of the patterns protects a path: see Fits.
 func Protected(patterns []string, path string) (bool, error) {
+	fits, err := Fits(patterns, path)
+	if err != nil {
+		return false, fmt.Errorf("policy.protect: %w", err)
+	}
+	return fits, nil
+}
+
+// Fits says whether a path fits one of the patterns. A pattern is a
+// glob over the whole slash-separated path (`**` crosses folders); one without
+// a slash fits files of that name in every folder. Case is ignored: some
+// file systems do.
+func Fits(patterns []string, path string) (bool, error) {
 	for _, pattern := range patterns {
 		glob := strings.ToLower(strings.TrimPrefix(pattern, "/"))
 		if !strings.Contains(pattern, "/") {
@@ -19,7 +28,7 @@ func Protected(patterns []string, path string) (bool, error) {
 		}
 		hit, err := doublestar.Match(glob, strings.ToLower(path))
 		if err != nil {
-			return false, fmt.Errorf("policy.protect: pattern %q: %w", pattern, err)
+			return false, fmt.Errorf("pattern %q: %w", pattern, err)
 		}
 		if hit {
 			return true, nil

@@ -92,8 +92,10 @@ func (so *reached) whereCommitted(p publish.Publication) string {
 func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 	var red []string
 	for _, row := range table.Rows {
-		if !row.Passed {
-			tests := row.Tests()
+		switch tests := row.Tests(); {
+		case !row.Passed && row.NotRun != "":
+			red = append(red, row.Name+" was not run, as what it needs is not green")
+		case !row.Passed:
 			if tests != "" {
 				tests += ", "
 			}
@@ -187,7 +189,8 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
 		result.Verify = append(result.Verify, record.VerifyRow{
-			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log,
+			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, NotRun: row.NotRun, Runs: row.Runs,
+			Proof: row.Proof, OldTests: row.OldTests, From: row.From,
 			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended,
 		})
 	}

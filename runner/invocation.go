@@ -46,6 +46,8 @@ type invocation struct {
 	source  *settings.Source
 	rec     *record.Record
 	watch   *progress.Watch
+
+	keepBaselines bool // what checks say of bases is kept, and what is kept believed
 }
 
 func newInvocation(id string, given settings.Given, s Surroundings) *invocation {

@@ -130,7 +130,11 @@ func (in *invocation) setUpAndBrief(ctx context.Context, so *reached, guides []a
 	if err := so.checks().SetUp(ctx); err != nil {
 		return err
 	}
-	if so.baseline, err = so.checks().Baseline(ctx); err != nil {
+	checks := so.checks()
+	if checks.Kept = in.keptBaselines(so); checks.Kept != nil {
+		defer checks.Kept.Close()
+	}
+	if so.baseline, err = checks.Baseline(ctx); err != nil {
 		return err
 	}
 	so.table = so.baseline

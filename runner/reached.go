@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
@@ -44,6 +45,7 @@ type reached struct {
 	worked   bool                 // by that, the agent had begun before
 	resumed  bool                 // run.resumed is written
 	replays  bool                 // a record answers in the place of the model
+	until    time.Time            // when the time of the run is over; zero while that is not known
 }
 
 // preparation says what the run needs of its checkout.
@@ -92,7 +94,7 @@ func (so *reached) useOverlay(ctx context.Context) error {
 }
 
 func (so *reached) checks() verify.Checks {
-	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job()}
+	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job(), Until: so.until}
 }
 
 // askOutput asks the agent for the object that the job wants beside the change. A
@@ -128,16 +130,27 @@ func (so *reached) noteTime(ctx, whole context.Context) {
 	}
 }
 
-// verify runs the checks on the change.
-func (so *reached) verify(ctx context.Context, attempt int) error {
-	table, err := so.checks().Change(ctx, attempt, so.change, so.baseline.Rows)
+// verify runs the checks on the change. What ends ctx and not whole ends proofs of its tests.
+func (so *reached) verify(ctx, whole context.Context, attempt int) error {
+	so.until, _ = ctx.Deadline()
+	table, err := so.checks().Change(whole, attempt, so.change, so.baseline.Rows)
 	if altered := (*verify.AlteredError)(nil); errors.As(err, &altered) {
 		so.change = altered.Now
 	}
 	if len(table.Rows) > 0 {
+		so.noteLateBaseline(table.Rows)
 		so.table = table
 	}
 	return err
+}
+
+// noteLateBaseline keeps what checks said of the base that waited for a change.
+func (so *reached) noteLateBaseline(rows []transcript.VerifyRow) {
+	for i, row := range rows {
+		if so.baseline.Rows[i].Before == "" && row.Before != "" {
+			so.baseline.Rows[i].Before, so.baseline.Rows[i].NotRun = row.Before, ""
+		}
+	}
 }
 
 // work is what the agent's work has come to.

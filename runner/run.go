@@ -23,7 +23,9 @@ type Options struct {
 	Replay  string // path of a scripted session that stands in for the model
 	Set     []string
 	Model   string
-	Stdin   io.Reader
+
+	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept
+	Stdin           io.Reader
 
 	Surroundings
 }
@@ -36,6 +38,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
+	in.keepBaselines = !o.NoBaselineCache
 	return in.attended(ctx, func(so *reached, left *departure) record.Result {
 		if err := in.makeDirectory(o.Out); err != nil {
 			return in.unrecorded(so, err)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -13,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -119,16 +121,25 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 			}
 			continue
 		}
-		if err := judge.Size(so.job().Limits, so.change); err != nil {
-			return err
+		if refused, err := in.giveBackRefused(ctx, whole, so); err != nil || refused {
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		if so.change.Empty() || len(so.job().Verify) == 0 || whole.Err() != nil {
 			break
 		}
-		if err := so.verify(whole, attempt); err != nil {
+		if err := so.verify(ctx, whole, attempt); err != nil {
 			return err
 		}
 		so.noteTime(ctx, whole)
+		if told, err := so.giveBackUnproven(attempt); err != nil {
+			return err
+		} else if told {
+			attempt++
+			continue
+		}
 		if so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
 			break
 		}
@@ -166,6 +177,42 @@ func (so *reached) nudge() (bool, error) {
 		return false, nil
 	}
 	return so.agent.Nudge(so.change.Empty(), workspace.LeftBehind(so.change))
+}
+
+// giveBackRefused tells the agent, once, why its change may not be published, and says
+// whether it did. Checks are not run on a change that is refused; of work that a
+// budget ended only the size is in their way.
+func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (bool, error) {
+	if so.change.Empty() {
+		return false, nil
+	}
+	err := inGrace(ctx, whole, in.judged(so.workspace, so.job(), so.change).Refusal)
+	stop := (*outcome.Stop)(nil)
+	if !errors.As(err, &stop) {
+		return false, err
+	}
+	if stop.Outcome == outcome.PolicyViolation && so.stopped != nil {
+		return false, nil
+	}
+	if so.job().VerifyAttempts > 0 && so.stopped == nil {
+		if told, failed := so.agent.Refused(stop.Message); failed != nil || told {
+			return told, failed
+		}
+	}
+	return false, stop
+}
+
+// giveBackUnproven tells the agent, once, which tests of its change prove nothing, and
+// says whether it did.
+func (so *reached) giveBackUnproven(attempt int) (bool, error) {
+	if !so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
+		return false, nil
+	}
+	words := verify.UnprovenWords(so.table)
+	if words == "" {
+		return false, nil
+	}
+	return so.agent.Unproven(words)
 }
 
 // giveBack tells the agent which checks are red.

@@ -45,7 +45,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/judge":          {"runner/given", "runner/job", "runner/outcome", "runner/record", "gitops", "policy"},
 	"runner/sandboxcommand": {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/workspace", "gitops", "policy"},
-	"runner/verify":         {"runner/confine", "runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "runner/workspace", "gitops"},
+	"runner/verify":         {"runner/confine", "runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy"},
 	"runner/verify/testresults": {
 		"runner/transcript/markdown",
 	},

@@ -55,6 +55,7 @@ func run(f *flagSet) deed {
 	f.text(&o.Model, "model", "NAME", "model to ask")
 	f.text(&o.JobFile, "job", "JOB.yml", "the job file, where it is not the argument")
 	f.text(&failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)", failOnWords()...)
+	f.on(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, also those that an earlier run found green there")
 	f.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
 	f.on(&o.Quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {

@@ -33,6 +33,7 @@ type Briefing struct {
 	Protected []string // patterns of paths whose changes are not published
 	Files     int      // that the change may touch at most; 0 for any number
 	Lines     int      // that the change may add and remove at most; 0 for any number
+	FileSize  int64    // bytes that a file of the change may have at most; 0 for any number
 	Guides    []Guide  // AGENTS.md files, root first
 	Further   []string // paths, from Directory, of AGENTS.md files for folders below it
 	Task      Task
@@ -134,6 +135,9 @@ func (b Briefing) limits() string {
 	}
 	if b.Lines > 0 {
 		limits = append(limits, fmt.Sprintf("%d lines added and removed", b.Lines))
+	}
+	if b.FileSize > 0 {
+		limits = append(limits, fmt.Sprintf("%d bytes in a file", b.FileSize))
 	}
 	return strings.Join(limits, ", ")
 }

@@ -155,7 +155,13 @@ func (r Record) rows(found *Differences) {
 		is := row
 		if i < len(r.Job.Verify) {
 			check := r.Job.Verify[i]
-			is.Name, is.Run, is.Must = check.Name, check.Run, check.Must
+			is.Name, is.Run, is.Must, is.Flaky = check.Name, check.Run, check.Must, ""
+			if check.Flaky == "accept" {
+				is.Flaky = check.Flaky
+			}
+			if row.NotRun == transcript.NotConcerned && r.concerns(check) {
+				is.NotRun = ""
+			}
 		}
 		is.Passed = table.Attempt > 0 && verify.Passes(is)
 		passed = passed && (is.Passed || table.Attempt == 0)
@@ -163,6 +169,20 @@ func (r Record) rows(found *Differences) {
 	}
 	found.note("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
 	found.note("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
+}
+
+// concerns says whether a check is for the change of the record. A pattern that can't be
+// read is for any.
+func (r Record) concerns(check job.VerifyCheck) bool {
+	if r.Work.Change == nil {
+		return false
+	}
+	var paths []string
+	for _, f := range r.Work.Change.Files {
+		paths = append(paths, f.Path)
+	}
+	is, err := verify.Concerns(check, paths)
+	return is || err != nil
 }
 
 // reason compares the reason of a run that worked with how far it was published.

@@ -143,6 +143,11 @@ func (s *Sandboxes) Reached() record.Confinement { return s.reached }
 
 func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level) }
 
+// Apart says that sandboxes of several places may be open at once.
+func (s *Sandboxes) Apart() bool {
+	return s.level() == sandbox.LevelNamespaces || s.level() == sandbox.LevelFull
+}
+
 // Denied is how many commands and hosts the policy refused.
 func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
 

@@ -23,7 +23,10 @@ type Job struct {
 	Limits         Limits             `json:"limits"`
 	Verify         []VerifyCheck      `json:"verify"`
 	VerifyAttempts int                `json:"verify_attempts"`
-	VerifyIn       string             `json:"verify_in"`        // clean, workspace
+	VerifyIn       string             `json:"verify_in"` // clean, workspace
+	VerifyParallel int                `json:"verify_parallel"`
+	VerifyTests    []string           `json:"verify_tests"`     // patterns of paths
+	RedProof       string             `json:"red_proof"`        // off, show, require
 	WorkIn         string             `json:"work_in"`          // auto, overlay, checkout
 	OnVerifyFailed string             `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger            `json:"trigger"`
@@ -139,6 +142,7 @@ type Limits struct {
 	Time      Duration `json:"time"`
 	DiffLines int      `json:"diff_lines"`
 	DiffFiles int      `json:"diff_files"`
+	FileSize  int64    `json:"file_size"` // bytes of each file of the change
 	OnBudget  string   `json:"on_budget"` // keep, draft
 }
 
@@ -146,7 +150,12 @@ type VerifyCheck struct {
 	Name    string   `json:"name"` // unique; the command itself when the job gives none
 	Run     string   `json:"run"`
 	Timeout Duration `json:"timeout"`
-	Must    string   `json:"must"` // pass, no_worse
+	Must    string   `json:"must"`  // pass, no_worse
+	Rerun   int      `json:"rerun"` // how often it runs again on the same tree while it is red
+	Flaky   string   `json:"flaky"` // reject, accept
+	When    []string `json:"when"`  // patterns of paths of the change; empty for any change
+	Needs   []string `json:"needs"` // names of checks
+	Proves  bool     `json:"proves"`
 	// What its output says of tests is read from files that it writes, and by problem
 	// matchers in a file of the base, where these name any.
 	JUnit          string `json:"junit"`

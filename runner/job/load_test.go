@@ -51,11 +51,14 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		},
 		Limits: Limits{
 			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),
-			DiffLines: 5000, DiffFiles: 100, OnBudget: "keep",
+			DiffLines: 5000, DiffFiles: 100, FileSize: 5_000_000, OnBudget: "keep",
 		},
 		Verify:         []VerifyCheck{},
 		VerifyAttempts: 2,
 		VerifyIn:       "clean",
+		VerifyParallel: 1,
+		VerifyTests:    testPatterns,
+		RedProof:       "show",
 		WorkIn:         "auto",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
@@ -87,7 +90,7 @@ func TestEarlierOfTheDesignsLayersWins(t *testing.T) {
 		t.Errorf("warnings: %q", warnings)
 	}
 	got := mustLoad(t, defaults, file, environment, mustSet(t, "limits.turns=4")).Limits
-	want := Limits{Turns: 4, ToolCalls: 3, Tokens: 2, DiffLines: 1, DiffFiles: 100, Time: Duration(45 * time.Minute), OnBudget: "keep"}
+	want := Limits{Turns: 4, ToolCalls: 3, Tokens: 2, DiffLines: 1, DiffFiles: 100, FileSize: 5_000_000, Time: Duration(45 * time.Minute), OnBudget: "keep"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}

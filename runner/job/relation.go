@@ -51,6 +51,9 @@ func (d *decoder) relations(needsTask bool) {
 		d.requireTask()
 	}
 	d.distinctChecks()
+	d.neededChecks()
+	d.parallelChecks()
+	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitServices()

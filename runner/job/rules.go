@@ -128,6 +128,7 @@ var rules = []rule{
 	{path: "limits.time", about: "Wall-clock time after which the agent stops. Checks of its work still have their own timeouts.", initial: Duration(45 * time.Minute)},
 	{path: "limits.diff_lines", about: "Lines added and removed by the change set.", initial: 5000, span: &span{1, many}},
 	{path: "limits.diff_files", about: "Files that the change set touches.", initial: 100, span: &span{1, many}},
+	{path: "limits.file_size", about: "Bytes that a file of the change may have, text or binary. What only moves is not counted.", initial: int64(5_000_000), span: &span{1, many}},
 	{path: "limits.on_budget", about: "What becomes of the work when a limit ends the run: kept in the run directory, or published as a draft.", initial: "keep", values: []string{"keep", "draft"}},
 
 	{path: "verify", about: "Commands that judge the change set, outside the model.", example: "[{name: tests, run: go test ./..., timeout: 10m, must: pass}]"},
@@ -135,10 +136,18 @@ var rules = []rule{
 	{path: "verify[].run", about: "The command, for a shell. Exit status 0 is green.", required: true, filled: true, form: notBlank},
 	{path: "verify[].timeout", about: "How long it may take.", initial: Duration(10 * time.Minute)},
 	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
+	{path: "verify[].rerun", about: "How often it runs again on the same tree while it is red; 0 for never. Green after red is flaky. A timeout counts at once.", initial: 1, span: &span{0, 5}},
+	{path: "verify[].flaky", about: "What flaky counts as, before the change and after it: red (reject) or green (accept).", initial: "reject", values: []string{"reject", "accept"}},
+	{path: "verify[].when", about: "Patterns of paths: the check runs where the change touches a path that fits one of them, and counts as passed elsewhere. Empty: it always runs.", form: pathPattern, example: "[docs/**, '*.md']"},
+	{path: "verify[].needs", about: "Names of checks that have to be green before it runs; else it is not run, and does not pass.", form: oneLine, example: "[build]"},
+	{path: "verify[].proves", about: "Whether it also runs with only the tests of the change laid on the base, where they have to fail: red_proof says what becomes of that."},
 	{path: "verify[].junit", about: "Files of JUnit's XML that the command writes, below the folder that it runs in, such as build/test-results/*.xml. They name the tests that fail; the exit status alone decides. Empty: what the output says is read.", form: pathPattern},
 	{path: "verify[].problem_matcher", about: "File of problem matchers, as GitHub has them, in the base commit, whose problems in the output are named as tests that fail are. Its patterns are RE2's.", form: folder},
-	{path: "verify_attempts", about: "How often a red check goes back to the agent.", initial: 2, span: &span{0, 10}},
+	{path: "verify_attempts", about: "How often a red check goes back to the agent. With 0 nothing does: no change that is refused, and no test that proves nothing.", initial: 2, span: &span{0, 10}},
 	{path: "verify_in", about: "Where checks run: each in a clean tree of its own, of base plus change set, with the files that git does not track and those of submodules as they were before the first turn, or the workspace as the agent left it.", initial: "clean", values: []string{"clean", "workspace"}},
+	{path: "verify_parallel", about: "How many checks that need nothing of each other run at once, each on a tree of its own. More than 1 takes verify_in: clean, and namespaces: without them they run one after the other.", initial: 1, span: &span{1, 32}},
+	{path: "verify_tests", about: "Patterns of paths: which files of a change are tests, or data of tests. A list of one's own replaces the default.", initial: testPatterns, form: pathPattern},
+	{path: "red_proof", about: "What becomes of the tests of a change: nothing (off), a class of each is shown (show), or the pull request is a draft as well where one is not proven (require). It takes a check with proves: true.", initial: "show", values: []string{"off", "show", "require"}},
 	{path: "work_in", about: "Where setup commands and the agent work. overlay: in an overlay of the checkout, which leaves the checkout as it is until the change is there; it takes Linux with namespaces. checkout: in the checkout itself. auto: in an overlay where that can be.", initial: "auto", values: []string{"auto", "overlay", "checkout"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
@@ -174,3 +183,9 @@ var rules = []rule{
 
 // treatments are what can become of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}
+
+// testPatterns are where tests and their data lie in projects of the common languages.
+var testPatterns = []string{
+	"*_test.*", "test_*.py", "conftest.py", "test_*.rb", "*_spec.rb", "*.test.*", "*.spec.*", "*.bats", "*.t",
+	"**/test/**", "**/tests/**", "**/spec/**", "**/__tests__/**", "**/*.Tests/**", "**/testdata/**", "**/__snapshots__/**", "**/__fixtures__/**",
+}

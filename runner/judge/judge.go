@@ -25,7 +25,15 @@ type Case struct {
 // Judge refuses a change that the job's policy or limits forbid, and warns of what
 // a reviewer should see. Its error is an outcome.Stop where that is so.
 func (c Case) Judge(ctx context.Context) error {
-	if err := Size(c.Job.Limits, c.Change); err != nil {
+	if err := c.Refusal(ctx); err != nil {
+		return err
+	}
+	return c.warn()
+}
+
+// Refusal is Judge without a warning of what may be published.
+func (c Case) Refusal(ctx context.Context) error {
+	if err := c.size(); err != nil {
 		return err
 	}
 	leaked, err := c.leakedSecrets(ctx)
@@ -39,8 +47,9 @@ func (c Case) Judge(ctx context.Context) error {
 	return c.paths()
 }
 
-// Size refuses a change that is larger than the job allows.
-func Size(l job.Limits, change *gitops.ChangeSet) error {
+// size refuses a change that is larger than the job allows.
+func (c Case) size() error {
+	l, change := c.Job.Limits, c.Change
 	if change.Empty() {
 		return nil
 	}
@@ -52,6 +61,34 @@ func Size(l job.Limits, change *gitops.ChangeSet) error {
 	case l.DiffLines > 0 && lines > l.DiffLines:
 		return outcome.Stopf(outcome.BudgetExceeded, "diff_lines",
 			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
+	case l.FileSize > 0:
+		return c.fileSizes()
+	}
+	return nil
+}
+
+// fileSizes refuses a change that brings a larger file than the job allows, binary
+// ones too. Content that the base has in a file of the change is not brought.
+func (c Case) fileSizes() error {
+	had := map[string]bool{}
+	for _, f := range c.Change.Files {
+		had[f.OldID] = true
+	}
+	for _, f := range c.Change.Files {
+		if !hasBlob(f.NewMode) || had[f.NewID] {
+			continue
+		}
+		content, size, err := c.Blob(f.NewID)
+		if err == nil {
+			err = content.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("measure %q: %w", f.Path, err)
+		}
+		if size > c.Job.Limits.FileSize {
+			return outcome.Stopf(outcome.BudgetExceeded, "file_size",
+				"The file %q of the change has %d bytes, limits.file_size allows %d; raise it, or keep the file out of the change.", f.Path, size, c.Job.Limits.FileSize)
+		}
 	}
 	return nil
 }
@@ -107,8 +144,7 @@ func (c Case) LeftOut() error {
 	return c.paths()
 }
 
-// paths refuses a change that touches what the policy protects, and warns of what
-// a reviewer should see.
+// paths refuses a change that touches what the policy protects.
 func (c Case) paths() error {
 	verdict, err := Verdict(c.Job.Policy, c.Change)
 	if err != nil {
@@ -123,6 +159,15 @@ func (c Case) paths() error {
 	}
 	if len(fails) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "change", "The change may not be published: %s.", strings.Join(fails, "; "))
+	}
+	return nil
+}
+
+// warn tells of what a reviewer should see.
+func (c Case) warn() error {
+	verdict, err := Verdict(c.Job.Policy, c.Change)
+	if err != nil {
+		return err
 	}
 	const shown = 20
 	for i, f := range verdict.Warn {

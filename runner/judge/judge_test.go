@@ -67,7 +67,40 @@ func TestSize(t *testing.T) {
 		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(Size(c.limits, c.change)); got != c.want {
+			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.size()); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFilesThatAreTooLarge(t *testing.T) {
+	sizes := map[string]int64{"six": 6, "five": 5}
+	blob := func(id string) (io.ReadCloser, int64, error) {
+		size, known := sizes[id]
+		if !known {
+			return nil, 0, fmt.Errorf("nobody has %s", id)
+		}
+		return io.NopCloser(strings.NewReader("")), size, nil
+	}
+	file := func(path, old, now string) gitops.File {
+		return gitops.File{Path: path, OldID: old, NewID: now, NewMode: "100644"}
+	}
+	for name, c := range map[string]struct {
+		files []gitops.File
+		want  string
+	}{
+		"as large as allowed": {[]gitops.File{file("a", "", "five")}, "<nil>"},
+		"larger":              {[]gitops.File{file("a", "", "five"), {Path: "b", NewID: "six", NewMode: "100755", Binary: true}}, "file_size"},
+		"gone":                {[]gitops.File{{Path: "a", OldID: "six", OldMode: "100644"}}, "<nil>"},
+		"moved":               {[]gitops.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, "<nil>"},
+		"another mode":        {[]gitops.File{file("a", "six", "six")}, "<nil>"},
+		"a submodule":         {[]gitops.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, "<nil>"},
+		"lost":                {[]gitops.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
+			if got := reason(judged.size()); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -131,15 +132,15 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		var rows []string
 		for _, row := range d.Rows {
 			if d.Attempt == 0 {
-				rows = append(rows, fmt.Sprintf("%s is %s%s", row.Name, row.Before, inBrackets(row.Tests())))
+				rows = append(rows, fmt.Sprintf("%s is %s%s%s", row.Name, cmp.Or(row.Before, "not run"), row.Origin(), inBrackets(row.Tests())))
 			} else {
-				rows = append(rows, fmt.Sprintf("%s %s → %s%s", row.Name, row.Before, row.After, inBrackets(row.Tests())))
+				rows = append(rows, fmt.Sprintf("%s %s → %s%s", row.Name, cmp.Or(row.Before, "not run"), cmp.Or(row.After, "not run"), inBrackets(row.Tests())))
 			}
 		}
 		if d.Attempt == 0 {
 			return "before the change: " + strings.Join(rows, ", ")
 		}
-		return "verified: " + strings.Join(rows, ", ")
+		return "verified: " + strings.Join(rows, ", ") + proofs(d)
 	}),
 	transcript.TypePublish: words(func(d transcript.Publish) string {
 		switch d.Step {
@@ -159,6 +160,23 @@ func inBrackets(text string) string {
 		return ""
 	}
 	return " (" + text + ")"
+}
+
+// proofs are the classes of the test files of a change, for the end of a line.
+func proofs(d transcript.Verify) string {
+	const most = 10
+	var all []string
+	for _, p := range d.Proofs() {
+		if len(all) == most {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, p.File+" "+p.Class)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; red proof: " + strings.Join(all, ", ")
 }
 
 // words reads the data of one type of event.

@@ -94,7 +94,7 @@ func (w *Watch) TellStep(t Told) error {
 // docs/action.md lists them.
 var Outputs = []string{
 	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
-	"cost-usd", "tokens", "plan", "summary", "structured-output", "run-directory",
+	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "run-directory",
 }
 
 func (t Told) setOutputs(step *actions.Step) error {
@@ -109,6 +109,10 @@ func (t Told) setOutputs(step *actions.Step) error {
 		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
 		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory,
 	}
+	if proofs := (transcript.Verify{Rows: t.Checks}).Proofs(); len(proofs) > 0 {
+		raw, unwritten := json.Marshal(proofs)
+		values["red-proof"], err = string(raw), errors.Join(err, unwritten)
+	}
 	if result.PullRequest.Number > 0 {
 		values["pull-request-number"] = strconv.Itoa(result.PullRequest.Number)
 	}
@@ -119,7 +123,7 @@ func (t Told) setOutputs(step *actions.Step) error {
 		output, unread := t.Record.Read(result.Output)
 		values["structured-output"], err = string(output), errors.Join(err, unread)
 	}
-	for _, name := range []string{"plan", "structured-output"} {
+	for _, name := range []string{"plan", "structured-output", "red-proof"} {
 		if len(values[name]) > actions.MaxOutput { // half of it would be no JSON
 			values[name] = ""
 			err = errors.Join(err, fmt.Errorf("the output %s is left empty, since it is longer than %d bytes; the run directory has it", name, actions.MaxOutput))

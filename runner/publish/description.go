@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
@@ -79,14 +80,47 @@ func (p *Proposal) draftReasons() []string {
 	}
 	var before []string
 	for _, row := range p.Table.Rows {
-		if row.Passed && row.After != "green" {
+		if row.Passed && row.NotRun != transcript.NotConcerned && !transcript.Good(row.After, row.Flaky) {
 			before = append(before, row.Name)
 		}
 	}
 	if len(before) > 0 {
 		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
 	}
-	return reasons
+	return append(reasons, p.unproven()...)
+}
+
+// unproven says what keeps the tests of the change from proving it, where the job
+// requires that.
+func (p *Proposal) unproven() []string {
+	proving := func(row transcript.VerifyRow) bool {
+		i := slices.IndexFunc(p.Job.Verify, func(c job.VerifyCheck) bool { return c.Name == row.Name })
+		return i >= 0 && p.Job.Verify[i].Proves && row.NotRun != transcript.NotConcerned
+	}
+	if p.Job.RedProof != "require" || !p.Table.Passed || !slices.ContainsFunc(p.Table.Rows, proving) {
+		return nil
+	}
+	proofs := p.Table.Proofs()
+	if len(proofs) == 0 {
+		return []string{"no test of the change proves it (red_proof: require)."}
+	}
+	var doubtful []string
+	for _, proof := range proofs {
+		if proof.Class != transcript.Proven {
+			doubtful = append(doubtful, fmt.Sprintf("%q (%s)", proof.File, proof.Class))
+		}
+	}
+	if more := p.Table.MoreProofs(); more > 0 {
+		doubtful = append(doubtful, transcript.Count(more, "more file"))
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	const shown = 10
+	if more := len(doubtful) - shown; more > 0 {
+		doubtful = append(doubtful[:shown], fmt.Sprintf("%d more", more))
+	}
+	return []string{"tests of the change are not proven to fail without it: " + strings.Join(doubtful, ", ") + " (red_proof: require)."}
 }
 
 // draft says whether the pull request must not be merged as it is.

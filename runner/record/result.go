@@ -61,10 +61,19 @@ type PullRequest struct {
 // VerifyRow is one verify command in result.json.
 type VerifyRow struct {
 	Name    string  `json:"name"`
-	Before  string  `json:"before"` // green, red, timeout; empty: not run
+	Before  string  `json:"before"` // green, red, timeout, flaky; empty: not run
 	After   string  `json:"after"`
-	Seconds float64 `json:"seconds"`
-	Log     string  `json:"log"` // below the run directory
+	Seconds float64 `json:"seconds"` // of the run that decided
+	Log     string  `json:"log"`     // of that, below the run directory
+	// Proof has the classes of the test files of the change, OldTests what became of tests of
+	// the base; From is the run that a kept baseline is from.
+	Proof    []transcript.Proof   `json:"proof,omitempty"`
+	OldTests []transcript.OldTest `json:"old_tests,omitempty"`
+	From     string               `json:"from,omitempty"`
+	// NotRun is why the check was not run: when, needs.
+	NotRun string `json:"not_run,omitempty"`
+	// Runs are those on the tree of the change, as they came.
+	Runs []transcript.CheckRun `json:"runs,omitempty"`
 
 	Failing     []transcript.FailingTest `json:"failing,omitempty"`
 	FailingMore int                      `json:"failing_more,omitempty"` // beyond those of Failing

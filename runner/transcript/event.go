@@ -300,7 +300,8 @@ type Verify struct {
 }
 
 // VerifyRow is one verify command. Before and After are "green", "red",
-// "timeout" or empty for not run.
+// "timeout", "flaky" or empty for not run. Log and Seconds are those of the run that
+// decided: see Deciding.
 type VerifyRow struct {
 	Name    string  `json:"name"`
 	Run     string  `json:"run"`
@@ -308,13 +309,27 @@ type VerifyRow struct {
 	Before  string  `json:"before"`
 	After   string  `json:"after"`
 	Passed  bool    `json:"passed"`
-	Seconds float64 `json:"seconds"`       // of the last run
-	Log     string  `json:"log,omitempty"` // of the last run, below the run directory
+	Seconds float64 `json:"seconds"`
+	Log     string  `json:"log,omitempty"` // below the run directory
+	// Flaky is "accept" where flaky counts as green; else it counts as red.
+	Flaky string `json:"flaky,omitempty"`
+	// NotRun says why the check was not run: "when" where the change touches nothing of
+	// its, "needs" where what it needs is not green.
+	NotRun string     `json:"not_run,omitempty"`
+	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
+	// From is the run that took the baseline, where it was kept; empty for this run.
+	From string `json:"from,omitempty"`
+	// Proof has the classes of the test files of the change, by a check that proves them;
+	// ProofMore is how many more there are.
+	Proof     []Proof `json:"proof,omitempty"`
+	ProofMore int     `json:"proof_more,omitempty"`
+	// OldTests are the tests of the base that the change took away or that fail on it.
+	OldTests []OldTest `json:"old_tests,omitempty"`
 	// Tail has the last lines of Log; empty for a check that is green.
 	Tail string `json:"tail,omitempty"`
-	// Failing are the tests that the last run says fail, and FailingMore how many there
-	// are beyond those; of a check that is green there are none. Mended are those that
-	// failed before and pass now.
+	// Failing are the tests that fail by the run that decided, and FailingMore how many
+	// there are beyond those; of a check that is green there are none. Mended are those
+	// that failed before and pass now.
 	Failing     []FailingTest `json:"failing,omitempty"`
 	FailingMore int           `json:"failing_more,omitempty"`
 	Mended      []string      `json:"mended,omitempty"`
@@ -367,10 +382,16 @@ const CheckFailed = "failed"
 // Result says in words how a check came out after the change.
 func (r VerifyRow) Result() string {
 	switch {
+	case r.NotRun == NotConcerned:
+		return "not concerned"
+	case r.NotRun != "":
+		return "not run: what it needs is not green"
 	case r.After == "":
 		return "not run"
 	case !r.Passed:
 		return CheckFailed
+	case Good(r.After, r.Flaky) && r.After == Flaky:
+		return "flaky, accepted"
 	case r.After != "green":
 		return "red before too"
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -23,6 +24,8 @@ type Checks struct {
 	Sandboxes *confine.Sandboxes
 	Workspace *workspace.Workspace
 	Job       *job.Job
+	Until     time.Time // when proofs of tests come to an end; zero for no such time
+	Kept      *Kept     // nil: the baseline is always taken
 }
 
 // Clean says that checks run on a fresh tree, not in the checkout.
@@ -31,32 +34,35 @@ func (c Checks) Clean() bool { return c.Job.VerifyIn == "clean" }
 // NeedUntracked says that checks need what is not tracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 && c.Clean() }
 
-func (c Checks) runOn(ctx context.Context, attempt int, base gitops.Base, tree gitops.Tree) (results []confine.Ran, err error) {
-	if err := c.Workspace.GitUnchanged(ctx); err != nil {
-		return nil, err
-	}
-	for i := range c.Job.Verify {
-		ran, err := c.check(ctx, c.script(attempt, i), c.Job.Verify[i], base, tree)
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, ran)
-	}
-	return results, nil
+// suite is one way through the checks of a job, on one tree.
+type suite struct {
+	attempt int    // of verification; 0 is the baseline
+	kind    string // begins the names of its places and logs
+	base    gitops.Base
+	tree    gitops.Tree
+	making  *sync.Mutex // of trees: one is made at a time
+	proof   bool        // a service that does not get ready is not the doing of the tree
 }
 
-func (c Checks) script(attempt, i int) confine.Script {
+func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, making: new(sync.Mutex)}
+}
+
+func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
-	place := confine.Place{Scratch: fmt.Sprintf("verify-%d", attempt), Services: true}
+	place := confine.Place{Scratch: s.kind, Services: true}
+	if c.lanes() > 1 {
+		place.Scratch = fmt.Sprintf("%s-%d", s.kind, i+1)
+	}
 	script := confine.Script{
-		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log(attempt, i, check),
-		Place: place, OwnFault: attempt > 0,
+		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
+		Place: place, OwnFault: s.attempt > 0 && !s.proof,
 	}
 	switch {
 	case c.Clean() && !c.Workspace.Overlaid():
 		script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
 		script.Dir = filepath.Join(script.Place.Root, filepath.FromSlash(c.Job.Repository.Path))
-	case !c.Clean() && attempt == 0: // what it makes is there when the agent begins
+	case !c.Clean() && s.attempt == 0: // what it makes is there when the agent begins
 		script.Place.Changes = confine.SetupScratch
 	case !c.Clean():
 		script.Place.Changes = confine.AgentScratch
@@ -64,19 +70,17 @@ func (c Checks) script(attempt, i int) confine.Script {
 	return script
 }
 
-func log(attempt, i int, check job.VerifyCheck) string {
-	return record.LogName(fmt.Sprintf("verify-%d", attempt), i+1, check.Name)
-}
-
 // check runs a check on a tree. Files, /tmp and home folder are its own: what it
 // runs of the agent's could else change what the next one judges.
-func (c Checks) check(ctx context.Context, script confine.Script, check job.VerifyCheck, base gitops.Base, tree gitops.Tree) (ran confine.Ran, err error) {
+func (c Checks) check(ctx context.Context, s suite, script confine.Script, check job.VerifyCheck) (ran confine.Ran, err error) {
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err
 	}
-	if err := c.prepare(ctx, &script, base, tree); err != nil {
-		return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+	if c.Clean() {
+		if err := c.makeTree(ctx, s, &script); err != nil {
+			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+		}
 	}
 	before, err := c.reportsBefore(script, check)
 	if err != nil {
@@ -91,36 +95,37 @@ func (c Checks) check(ctx context.Context, script confine.Script, check job.Veri
 	return ran, nil
 }
 
-// prepare has a check see a tree where it runs on a fresh one.
-func (c Checks) prepare(ctx context.Context, script *confine.Script, base gitops.Base, tree gitops.Tree) error {
-	switch {
-	case !c.Clean():
-		return nil
-	case c.Workspace.Overlaid():
-		return c.lay(ctx, script, base, tree)
+// makeTree gives a check the tree of its suite.
+func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if c.Workspace.Overlaid() {
+		return c.lay(ctx, s, script)
 	}
 	dir, checkout := script.Place.Root, c.Workspace.Checkout()
 	script.Place.Lent = checkout.LentObjects(dir)
-	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: tree, Base: base, Untracked: c.Workspace.UntrackedDir()})
+	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: s.tree, Base: s.base, Untracked: c.Workspace.UntrackedDir()})
 }
 
 // lay has a check see a tree in an overlay of its own, above what setup commands made,
 // and a git folder that is on the base.
-func (c Checks) lay(ctx context.Context, script *confine.Script, base gitops.Base, tree gitops.Tree) error {
+func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
-	change, err := checkout.Between(ctx, c.Workspace.Base(), tree)
+	change, err := checkout.Between(ctx, c.Workspace.Base(), s.tree)
 	if err != nil {
 		return err
 	}
 	script.Place.Git = c.Sandboxes.GitFolder(script.Place)
 	script.Place.Lent = checkout.LentObjects(c.Workspace.Root())
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
+		s.making.Lock()
+		defer s.making.Unlock()
 		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
 			return err
 		}
 		return checkout.In(layer).Overwrite(ctx, change)
 	}
-	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, base, tree)
+	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, s.base, s.tree)
 }
 
 // remove removes what a check had of its own. What stays would be found by the next
@@ -163,7 +168,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if err != nil {
 		return err
 	}
-	tail, err := c.tail(ran, script.Log)
+	tail, err := c.tail(ran.Color(), script.Log)
 	if err != nil {
 		return err
 	}

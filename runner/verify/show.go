@@ -5,34 +5,30 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
-// row is that of a check that ran on the base.
-func (c Checks) row(i int, ran confine.Ran, log string) (transcript.VerifyRow, error) {
-	check := c.Job.Verify[i]
-	row := transcript.VerifyRow{Name: check.Name, Run: check.Run, Must: check.Must, Before: ran.Color()}
-	err := c.show(&row, check, ran, log)
-	return row, err
-}
-
-// show has a row tell of another run of its check, which so far told of the one before.
-func (c Checks) show(row *transcript.VerifyRow, check job.VerifyCheck, ran confine.Ran, log string) (err error) {
+// show has a row tell of what its check says now, where it told of what it said before.
+func (c Checks) show(row *transcript.VerifyRow, i int, r result) (err error) {
 	before := testsBefore(*row)
-	row.Seconds, row.Log = ran.Seconds, log
-	if row.Tail, err = c.tail(ran, log); err != nil {
+	r.put(row)
+	row.Tail, row.Failing, row.FailingMore, row.Mended = "", nil, 0, nil
+	if len(r.runs) == 0 {
+		return nil
+	}
+	state := transcript.Deciding(r.runs).State
+	if row.Tail, err = c.tail(state, row.Log); err != nil {
 		return err
 	}
-	tests, err := c.tests(check, log)
+	tests, err := c.tests(c.Job.Verify[i], row.Log)
 	if err != nil {
 		return err
 	}
-	green := ran.Color() == "green"
+	green := state == "green"
 	change := testresults.Compare(before, tests, green)
-	row.Failing, row.FailingMore, row.Mended = nil, 0, change.Mended
+	row.Mended = change.Mended
 	if !green {
 		row.Failing, row.FailingMore = failing(tests, change), tests.More
 	}
@@ -126,8 +122,8 @@ func (c Checks) matchers(check job.VerifyCheck) []testresults.Matcher {
 
 // tail is what people are shown of the log of a command that failed, where its file is
 // not at hand; empty for one that is green.
-func (c Checks) tail(ran confine.Ran, log string) (string, error) {
-	if ran.Color() == "green" {
+func (c Checks) tail(state, log string) (string, error) {
+	if state == "green" {
 		return "", nil
 	}
 	lines, err := c.Record.LastLines(log)

@@ -43,16 +43,21 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 		}
 		ran := confine.Ran{ExitCode: min(len(output), 1)}
 		if i == 0 {
-			row, err = checks.row(0, ran, name)
-		} else {
-			err = checks.show(&row, checks.Job.Verify[0], ran, name)
-			row.After = ran.Color()
+			row = checks.newRow(0)
+			row.Before = ran.Color()
 		}
-		if err != nil {
+		if err := checks.show(&row, 0, resultOf(ran, name)); err != nil {
 			t.Fatal(err)
+		}
+		if i > 0 {
+			row.After = ran.Color()
 		}
 	}
 	return row
+}
+
+func resultOf(ran confine.Ran, log string) result {
+	return result{state: ran.Color(), runs: []transcript.CheckRun{{State: ran.Color(), ExitCode: ran.ExitCode, Log: log}}}
 }
 
 func TestTestsAreComparedWithTheBase(t *testing.T) {
@@ -139,13 +144,15 @@ func TestReportsOfACheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, checks.Workspace.Root(), "r/old.xml", of("old"))
-			script := checks.script(0, 0)
-			ran, err := checks.check(t.Context(), script, checks.Job.Verify[0], checks.Workspace.Base(), checks.Workspace.Base().Tree)
+			suite := suiteOf(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
+			script := checks.script(suite, 0, "outputs/verify.log")
+			ran, err := checks.check(t.Context(), suite, script, checks.Job.Verify[0])
 			if err != nil {
 				t.Fatal(err)
 			}
-			row, err := checks.row(0, ran, script.Log)
-			if err != nil {
+			row := checks.newRow(0)
+			row.Before = ran.Color()
+			if err := checks.show(&row, 0, resultOf(ran, script.Log)); err != nil {
 				t.Fatal(err)
 			}
 			var failing []string

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,8 +24,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 			return table, err
 		}
 	}
-	base := c.Workspace.Base()
-	results, err := c.runOn(ctx, 0, base, base.Tree)
+	results, err := c.baseline(ctx)
 	if err != nil {
 		return table, err
 	}
@@ -37,9 +37,10 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 			return table, err
 		}
 	}
-	for i, check := range c.Job.Verify {
-		row, err := c.row(i, results[i], log(0, i, check))
-		if err != nil {
+	for i, r := range results {
+		row := c.newRow(i)
+		row.Before, row.From = r.state, r.from
+		if err := c.show(&row, i, r); err != nil {
 			return table, err
 		}
 		table.Rows = append(table.Rows, row)
@@ -50,7 +51,14 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 // Change runs the checks on a change and records the table of what they say.
 // before has what they said of its base.
 func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
-	results, err := c.runOn(ctx, attempt, change.Base, change.Tree)
+	is, err := c.concerned(change)
+	if err != nil {
+		return transcript.Verify{}, err
+	}
+	if before, err = c.lateBaseline(ctx, attempt, change.Base, is, before); err != nil {
+		return transcript.Verify{}, err
+	}
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyConcerned(is))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
@@ -59,21 +67,19 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		check := c.Job.Verify[i]
-		if err := c.show(&row, check, results[i], log(attempt, i, check)); err != nil {
+		if err := c.show(&row, i, results[i]); err != nil {
 			return table, err
 		}
-		row.After = results[i].Color()
+		row.After = results[i].state
 		row.Passed = Passes(row)
 		table.Passed = table.Passed && row.Passed
+		row.Proof, row.ProofMore, row.OldTests = nil, 0, nil
 		table.Rows = append(table.Rows, row)
 	}
+	if err := c.prove(ctx, attempt, change, &table); err != nil {
+		return transcript.Verify{}, err
+	}
 	return table, c.Record.Append(transcript.TypeVerify, table)
-}
-
-// Passes says whether a check came out as its job demands.
-func Passes(row transcript.VerifyRow) bool {
-	return row.After == "green" || row.Must == "no_worse" && row.Before != "green"
 }
 
 // OnNewBase runs the checks on a change that was put on another base than that of
@@ -88,13 +94,19 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	if moved.Passed {
 		return moved, nil
 	}
-	results, err := c.runOn(ctx, attempt+1, change.Base, change.Base.Tree)
+	is, err := c.concerned(change)
+	if err != nil {
+		return moved, err
+	}
+	results, err := c.runOn(ctx, suiteOf(attempt+1, change.Base, change.Base.Tree), onlyConcerned(is))
 	if err != nil {
 		return moved, err
 	}
 	before := slices.Clone(moved.Rows)
 	for i := range before {
-		if before[i], err = c.row(i, results[i], log(attempt+1, i, c.Job.Verify[i])); err != nil {
+		before[i].Before, before[i].From = results[i].state, ""
+		before[i].Failing, before[i].FailingMore, before[i].Mended = nil, 0, nil
+		if err := c.show(&before[i], i, results[i]); err != nil {
 			return moved, err
 		}
 	}
@@ -152,12 +164,16 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 		if row.Passed {
 			continue
 		}
+		if row.NotRun != "" {
+			fmt.Fprintf(&s, "\n## %s: not run, as what it needs is not green\ncommand: %s\n", row.Name, row.Run)
+			continue
+		}
 		shown, err := c.Record.Ends(row.Log, headToAgent, tailToAgent)
 		if err != nil {
 			return "", fmt.Errorf("read log of %s: %w", row.Name, err)
 		}
 		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%soutput, whole in %s:\n%s\n",
-			row.Name, row.After, row.Before, row.Run, testWords(row), c.Record.Join(row.Log), shown)
+			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row), c.Record.Join(row.Log), shown)
 	}
 	return s.String(), nil
 }

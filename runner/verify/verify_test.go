@@ -200,18 +200,24 @@ func TestAChangeIsComparedWithItsBase(t *testing.T) {
 
 func TestPasses(t *testing.T) {
 	for _, c := range []struct {
-		before, after, must string
-		want                bool
+		before, after, must, flaky string
+		want                       bool
 	}{
-		{"green", "green", "pass", true},
-		{"red", "timeout", "pass", false},
-		{"red", "timeout", "no_worse", true},
-		{"timeout", "red", "no_worse", true},
-		{"green", "red", "no_worse", false},
-		{"green", "green", "no_worse", true},
-		{"green", "timeout", "no_worse", false},
+		{"green", "green", "pass", "", true},
+		{"red", "timeout", "pass", "", false},
+		{"red", "timeout", "no_worse", "", true},
+		{"timeout", "red", "no_worse", "", true},
+		{"green", "red", "no_worse", "", false},
+		{"green", "green", "no_worse", "", true},
+		{"green", "timeout", "no_worse", "", false},
+		{"green", "flaky", "pass", "", false},
+		{"green", "flaky", "pass", "accept", true},
+		{"green", "flaky", "no_worse", "", false},
+		{"flaky", "red", "no_worse", "", true},
+		{"flaky", "red", "no_worse", "accept", false}, // it counts as green before
+		{"flaky", "flaky", "no_worse", "accept", true},
 	} {
-		row := transcript.VerifyRow{Before: c.before, After: c.after, Must: c.must}
+		row := transcript.VerifyRow{Before: c.before, After: c.after, Must: c.must, Flaky: c.flaky}
 		if got := Passes(row); got != c.want {
 			t.Errorf("%+v passes: %t", row, got)
 		}

@@ -44,7 +44,7 @@ type Agent struct {
 
 	work    Work     // so far, without what the conversation knows
 	patches int      // that it sent
-	nudged  bool     // its early end was pointed out
+	told    said     // what it was told once
 	served  int      // attempts that had their services
 	earlier *Earlier // until it has caught up
 }
@@ -124,7 +124,7 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) {
-	a.work.Plan, a.work.Questions, a.nudged = e.Plan, e.Past.questions, e.Past.nudged
+	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}
@@ -208,15 +208,8 @@ func (a *Agent) endProcesses() {
 // agent then goes on. unchanged says that nothing of its work can be published, and
 // left, for the end of a sentence, what it made that is never part of a change.
 func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
-	if a.nudged || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
-		return false, nil
-	}
 	words := nudgeFor(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
-	if words == "" {
-		return false, nil
-	}
-	a.nudged = true
-	return true, a.Tell(words)
+	return a.once(nudgeWords, strings.TrimPrefix(words, nudgeWords))
 }
 
 // Tell says something to the agent before its next turn.

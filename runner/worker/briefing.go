@@ -62,7 +62,7 @@ func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) age
 	j, base := a.Job, a.Workspace.Base()
 	b.Root, b.Directory, b.Base = a.Workspace.Root(), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
 	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
-	b.Files, b.Lines, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Task.Expects == "answer"
+	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
 	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
 	for i := range b.Guides {
 		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
@@ -82,7 +82,12 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 	checks := make([]agent.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
 		c := agent.Check{Run: check.Run}
-		if i < len(baseline) && baseline[i].Before != "green" {
+		switch {
+		case len(check.When) > 0:
+			c.Note = "if the change touches " + strings.Join(check.When, ", ")
+		case i < len(baseline) && baseline[i].Before == "":
+			c.Note = "before any change not run, as what it needs is not green"
+		case i < len(baseline) && baseline[i].Before != "green":
 			how := baseline[i].Before
 			if tests := baseline[i].Tests(); tests != "" {
 				how += " (" + tests + ")"
@@ -93,6 +98,9 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 			} else {
 				c.Note += "it must become green"
 			}
+		}
+		if check.Proves && a.Job.RedProof != "off" {
+			c.Note = strings.TrimPrefix(c.Note+"; with only the tests of your change on the base it has to fail", "; ")
 		}
 		checks = append(checks, c)
 	}

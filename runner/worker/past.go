@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -20,14 +19,17 @@ type Past struct {
 	agent.Past
 
 	questions []question.Question // that the agent put to people
-	nudged    bool                // an early end was pointed out
+	told      said                // what the agent was told once
 }
 
 // Take adds the next event.
 func (p *Past) Take(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		p.nudged = p.nudged || bytes.Contains(e.Data, []byte(`"text":"`+nudgeWords)) // words in a text have their quotes escaped
+		if p.told == nil {
+			p.told = said{}
+		}
+		p.told.note(e.Data)
 	case transcript.TypeToolFinished:
 		if err := p.takeQuestions(e.Data); err != nil {
 			return err

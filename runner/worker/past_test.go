@@ -35,10 +35,20 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if p.nudged != c.want {
-				t.Errorf("nudged is %t", p.nudged)
+			if p.told[nudgeWords] != c.want {
+				t.Errorf("told: %v", p.told)
 			}
 		})
+	}
+	for _, head := range []string{refusedWords, unprovenWords} {
+		text, err := json.Marshal(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Past
+		if err := p.Take(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.told[head] || p.told[nudgeWords] {
+			t.Errorf("%s: %v, %v", head, p.told, err)
+		}
 	}
 }
 

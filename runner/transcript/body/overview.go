@@ -24,7 +24,7 @@ func account(v *transcript.View, draft []string) []section {
 	return slices.Concat(
 		[]section{banner(v, draft), plan(v.Plan), verification(v.Verify)},
 		failures(v),
-		[]section{files(v.Change), warnings(v.Warnings), facts(v)},
+		[]section{redProof(v.Verify), oldTests(v.Verify), files(v.Change), warnings(v.Warnings), facts(v)},
 	)
 }
 
@@ -140,7 +140,15 @@ func checkRow(row transcript.VerifyRow) string {
 		result += ": " + tests
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-		cmp.Or(text(row.Before), "–"), cmp.Or(text(row.After), "–"), result, transcript.Duration(row.Seconds))
+		cmp.Or(text(row.Before+row.Origin()), "–"), cmp.Or(text(toldAfter(row)), "–"), result, transcript.Duration(row.Seconds))
+}
+
+// toldAfter is how a check came out after the change, with the runs that differed.
+func toldAfter(row transcript.VerifyRow) string {
+	if row.After != transcript.Flaky {
+		return row.After
+	}
+	return transcript.Told(row.After, row.Runs)
 }
 
 func files(c *transcript.Change) section {

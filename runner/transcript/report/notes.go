@@ -175,19 +175,50 @@ func (a *assembler) verify(n *entry, d transcript.Verify) {
 	for _, row := range d.Rows {
 		now := row.After
 		if d.Attempt == 0 {
-			now = row.Before
+			now = row.Before + row.Origin()
 		}
 		tests := row.Tests()
 		if tests != "" {
 			tests = ": " + tests
 		}
-		fmt.Fprintf(&b, "%s: %s (%s)%s\n", row.Name, now, transcript.Duration(row.Seconds), tests)
-		n.seconds += row.Seconds
+		fmt.Fprintf(&b, "%s: %s (%s)%s\n", row.Name, transcript.Told(now, row.Runs), transcript.Duration(row.Seconds), tests)
+		n.seconds += row.Took()
 	}
 	a.part(n, "Checks", b.String())
 	for _, row := range d.Rows {
 		a.part(n, "Last lines of "+field(row.Name), row.Tail)
 	}
+	a.part(n, "Red proof", proofWords(d))
+	a.part(n, "Tests of the base", oldTestWords(d))
+}
+
+// proofWords are the classes of the test files of a change, a line each.
+func proofWords(d transcript.Verify) string {
+	var b strings.Builder
+	for _, p := range d.Proofs() {
+		fmt.Fprintf(&b, "%s: %s", markdown.FileName(p.File), p.Class)
+		for _, more := range append(p.Tests, p.Note) {
+			if more != "" {
+				b.WriteString("; " + more)
+			}
+		}
+		if p.Shared {
+			b.WriteString("; shared with other files")
+		}
+		b.WriteString("\n")
+	}
+	if more := d.MoreProofs(); more > 0 {
+		b.WriteString(transcript.Count(more, "more file") + ": not judged\n")
+	}
+	return b.String()
+}
+
+func oldTestWords(d transcript.Verify) string {
+	var b strings.Builder
+	for _, o := range d.OldTests() {
+		fmt.Fprintf(&b, "%s:%d: %s %s\n", markdown.FileName(o.File), o.Line, o.Name, o.State())
+	}
+	return b.String()
 }
 
 func (a *assembler) change(n *entry, d transcript.Change) {

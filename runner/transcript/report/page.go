@@ -45,6 +45,20 @@ func (o *overview) Checks() []transcript.VerifyRow {
 	return shownOf(o.View.Verify.Rows)
 }
 
+func (o *overview) Proofs() []transcript.Proof {
+	if o.View.Verify == nil {
+		return nil
+	}
+	return shownOf(o.View.Verify.Proofs())
+}
+
+func (o *overview) OldTests() []transcript.OldTest {
+	if o.View.Verify == nil {
+		return nil
+	}
+	return shownOf(o.View.Verify.OldTests())
+}
+
 func (o *overview) Files() []transcript.ChangeFile {
 	if o.View.Change == nil {
 		return nil
@@ -163,7 +177,7 @@ func (o *overview) Facts() []fact {
 
 var (
 	stepState  = map[string]string{"completed": "done", "in_progress": "in progress"}
-	resultTone = map[string]string{"passed": "good", transcript.CheckFailed: "bad"}
+	resultTone = map[string]string{"passed": "good", transcript.Proven: "good", transcript.NotRed: "bad", transcript.NoTests: "bad", transcript.FlakyProof: "bad", transcript.CheckFailed: "bad"}
 	statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 )
 

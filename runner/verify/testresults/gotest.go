@@ -2,6 +2,7 @@ package testresults
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -106,10 +107,11 @@ func (p *goPackage) end(name string, to *Results, other *Test) {
 		failing = append(failing, *p.test(test))
 	}
 	for _, t := range withoutParents(failing, "/") {
-		t.Name = prefix + t.Name
+		t.Name, t.Package = prefix+t.Name, name
 		to.fail(t)
 	}
 	if len(failing) == 0 && other != nil {
+		other.Package = name
 		to.fail(*other)
 	}
 	*p = goPackage{}
@@ -131,7 +133,7 @@ func newGoText() *goText { return &goText{builds: map[string]*Test{}} }
 func (g *goText) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "# "):
-		g.build, _, _ = strings.Cut(strings.Trim(text[2:], "[]"), " ")
+		g.build = built(text[2:])
 	case strings.HasPrefix(text, "ok  ") || strings.HasPrefix(text, "FAIL"):
 		if !g.ended(text) {
 			g.of.line(text)
@@ -144,9 +146,30 @@ func (g *goText) line(text string) {
 }
 
 func (g *goText) compilerSays(text string) {
-	if g.builds[g.build] == nil && len(g.builds) < MaxFailing {
-		m := goError().FindStringSubmatch(text)
-		g.builds[g.build] = &Test{File: strings.TrimPrefix(m[1], "./"), Line: number(m[2]), Message: m[3]}
+	errorIn(g.builds, g.build, goError().FindStringSubmatch(text))
+}
+
+// built is the package of which a line of go build tells, without what it is built for:
+// "p_test [p.test]" is p.
+func built(of string) string {
+	if _, test, ok := strings.Cut(of, " ["); ok {
+		return strings.TrimSuffix(strings.TrimSuffix(test, "]"), ".test")
+	}
+	return strings.TrimSuffix(strings.Trim(of, "[]"), "_test")
+}
+
+// maxAlso is how many more files than one are named of a package that does not compile.
+const maxAlso = 100
+
+// errorIn notes an error of the compiler as goError finds it: the first one of a package,
+// and the files of the others.
+func errorIn(builds map[string]*Test, of string, m []string) {
+	file, t := strings.TrimPrefix(m[1], "./"), builds[of]
+	switch {
+	case t == nil && len(builds) < MaxFailing:
+		builds[of] = &Test{File: file, Line: number(m[2]), Message: m[3]}
+	case t != nil && t.File != file && len(t.Also) < maxAlso && !slices.Contains(t.Also, file):
+		t.Also = append(t.Also, file)
 	}
 }
 
@@ -189,7 +212,7 @@ func ran(name string, to *Results) {
 func loadFailure(name, how string, said *Test) *Test {
 	t := Test{Name: name + " " + how, Message: strings.Trim(how, "[]"), Load: true}
 	if said != nil {
-		t.File, t.Line, t.Message = said.File, said.Line, said.Message
+		t.File, t.Line, t.Message, t.Also = said.File, said.Line, said.Message, said.Also
 	}
 	return &t
 }
@@ -238,8 +261,8 @@ func (g *goJSON) line(text string) {
 }
 
 func (g *goJSON) compilerSays(of, text string) {
-	if m := goError().FindStringSubmatch(text); m != nil && g.builds[of] == nil && len(g.builds) < MaxFailing {
-		g.builds[of] = &Test{File: strings.TrimPrefix(m[1], "./"), Line: number(m[2]), Message: m[3]}
+	if m := goError().FindStringSubmatch(text); m != nil {
+		errorIn(g.builds, of, m)
 	}
 }
 

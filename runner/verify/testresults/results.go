@@ -25,8 +25,10 @@ type Test struct {
 	File    string // as the output names it; empty where it doesn't
 	Line    int    // 0 where the output doesn't tell
 	Message string // the first line that says why; may be empty
+	Package string // of Go, in which it is
 	// Load says that no test ran: something does not compile or load.
 	Load bool
+	Also []string // files besides File that do not compile
 }
 
 // Results are what an output says of tests.
@@ -58,6 +60,10 @@ func (r *Results) Passed(name string) bool {
 
 func (r *Results) fail(t Test) {
 	t.Name, t.File, t.Message = clean(t.Name, maxName), clean(t.File, maxName), clean(t.Message, maxMessage)
+	t.Package = clean(t.Package, maxName)
+	for i := range t.Also {
+		t.Also[i] = clean(t.Also[i], maxName)
+	}
 	if t.Name == "" || r.failing[t.Name] {
 		return
 	}

@@ -1,0 +1,69 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+// fleeting are the beginnings of variables that are another in each run and say nothing
+// of how a command comes out.
+var fleeting = []string{"GITHUB_", "RUNNER_", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TERM", "COLUMNS=", "LINES=", "TMPDIR=", "XDG_RUNTIME_DIR="}
+
+// LastingEnv is the environment that commands see, without what is another in each run
+// and the job does not ask for by name.
+func (s *Sandboxes) LastingEnv() []string {
+	env := s.Job.Policy.Env
+	return slices.DeleteFunc(s.env(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		_, set := env.Set[name]
+		return !set && !slices.Contains(env.Pass, name) && slices.ContainsFunc(fleeting, func(head string) bool { return strings.HasPrefix(variable, head) })
+	})
+}
+
+// OutOfReach says that no command of the run can write to a folder: that takes
+// namespaces, and a folder that lies in none which is theirs, nor in that of temporary
+// files, where others write.
+func (s *Sandboxes) OutOfReach(folder string) bool {
+	real, err := realPath(folder)
+	if err != nil || !s.Apart() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
+		return false
+	}
+	theirs := append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Path(), os.TempDir())
+	return !slices.ContainsFunc(theirs, func(root string) bool {
+		root, err := realPath(root)
+		if err != nil {
+			return true
+		}
+		inside, err := filepath.Rel(root, real)
+		return err != nil || inside == "." || filepath.IsLocal(inside)
+	})
+}
+
+// realPath is a path without links, as far as it is there.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if os.IsNotExist(err) && path != filepath.Dir(path) {
+		parent, err := realPath(filepath.Dir(path))
+		return filepath.Join(parent, filepath.Base(path)), err
+	}
+	return real, err
+}
+
+// Machine tells what commands run on from other machines: the image of a runner, else
+// the system's release.
+func (s *Sandboxes) Machine() []string {
+	image, version := s.Environ.Get("ImageOS"), s.Environ.Get("ImageVersion")
+	if image != "" || version != "" {
+		return []string{runtime.GOOS, runtime.GOARCH, image, version}
+	}
+	release, err := os.ReadFile("/etc/os-release")
+	if err != nil {
+		release = nil // a system without one is told by its architecture
+	}
+	return []string{runtime.GOOS, runtime.GOARCH, string(release)}
+}

@@ -1,0 +1,133 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// BaselinesPath is where what checks said of a base is kept for later runs: a folder
+// beside the usual one of run directories; empty where the environment names none.
+func BaselinesPath(get func(variable string) string) string {
+	state := get("XDG_STATE_HOME")
+	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
+		state = filepath.Join(home, ".local", "state")
+	}
+	if !filepath.IsAbs(state) {
+		return ""
+	}
+	return filepath.Join(state, "agent-ci", "baselines")
+}
+
+// KeptFor is how long what is kept is good.
+const KeptFor = 7 * 24 * time.Hour
+
+// Baselines are what checks said of a base in earlier runs, a file for each key. Only
+// green is kept: it makes the verdict of a later run stricter, if anything.
+type Baselines struct{ root *os.Root }
+
+// OpenBaselines opens the folder, and makes it. One that others can change is refused.
+func OpenBaselines(path string) (*Baselines, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("open the kept baselines: %w", err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the kept baselines: %w", err)
+	}
+	info, err := os.Lstat(path)
+	if err == nil {
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || int(stat.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+			err = errors.New("others can change the folder")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the kept baselines: %w", errors.Join(err, root.Close()))
+	}
+	return &Baselines{root}, nil
+}
+
+func (b *Baselines) Close() error { return b.root.Close() }
+
+// kept is the content of a file.
+type kept struct {
+	RunID string    `json:"run_id"`
+	At    time.Time `json:"at"`
+	State string    `json:"state"`
+}
+
+// keptRunID is what a run's id looks like.
+var keptRunID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+
+// Green gives the run that found a check green, by its key; empty for none. What can't
+// be read is none.
+func (b *Baselines) Green(key string, now time.Time) (runID string) {
+	f, err := b.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	const most = 4 << 10
+	raw, err := io.ReadAll(io.LimitReader(f, most))
+	var k kept
+	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !keptRunID.MatchString(k.RunID) {
+		return ""
+	}
+	if age := now.Sub(k.At); age < 0 || age > KeptFor {
+		return ""
+	}
+	return k.RunID
+}
+
+// Keep keeps that a run found a check green.
+func (b *Baselines) Keep(key, runID string, now time.Time) error {
+	raw, err := json.Marshal(kept{runID, now.UTC(), "green"})
+	if err != nil {
+		return fmt.Errorf("keep a baseline: %w", err)
+	}
+	beside := key + "." + runID
+	f, err := b.root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.Write(raw)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = b.root.Rename(beside, key)
+	}
+	if err != nil {
+		return fmt.Errorf("keep a baseline: %w", errors.Join(err, b.drop(beside)))
+	}
+	return nil
+}
+
+// Forget removes what is no good any more.
+func (b *Baselines) Forget(now time.Time) {
+	entries, err := fs.ReadDir(b.root.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > KeptFor {
+			_ = b.drop(e.Name()) // the next run tries again
+		}
+	}
+}
+
+func (b *Baselines) drop(name string) error {
+	if err := b.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestKeptBaselines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "baselines")
+	b, err := OpenBaselines(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	if err := b.Keep("key", "run-1", now); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(path, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("red", `{"run_id":"run-1","at":"2026-03-01T09:00:00Z","state":"red"}`)
+	write("torn", `{"run_id":"run-1","at":"2026-0`)
+	write("name", `{"run_id":"](https://example.com)","at":"2026-03-01T09:00:00Z","state":"green"}`)
+	if err := os.Symlink("key", filepath.Join(path, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(path, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		key  string
+		at   time.Time
+		want string
+	}{
+		{"key", now, "run-1"},
+		{"key", now.Add(KeptFor), "run-1"},
+		{"key", now.Add(KeptFor + time.Second), ""},
+		{"key", now.Add(-time.Second), ""},
+		{"red", now, ""},
+		{"torn", now, ""},
+		{"name", now, ""},
+		{"folder", now, ""},
+		{"gone", now, ""},
+		{"../baselines/key", now, ""},
+	} {
+		if got := b.Green(c.key, c.at); got != c.want {
+			t.Errorf("%s at %s: %q", c.key, c.at, got)
+		}
+	}
+	if err := b.Keep("key", "run-2", now); err != nil || b.Green("key", now) != "run-2" {
+		t.Errorf("kept by another run: %v", err)
+	}
+	b.Forget(time.Now())
+	if b.Green("key", now) == "" {
+		t.Error("what is good was forgotten")
+	}
+	b.Forget(time.Now().Add(2 * KeptFor))
+	if b.Green("key", now) != "" {
+		t.Error("what is no good is there")
+	}
+}
+
+func TestAFolderThatOthersCanChange(t *testing.T) {
+	path := t.TempDir()
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenBaselines(path); err == nil {
+		t.Error("it was opened")
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenBaselines(link); err == nil {
+		t.Error("a link was opened")
+	}
+}
+
+func TestWhereBaselinesAre(t *testing.T) {
+	for _, c := range []struct{ state, home, want string }{
+		{"/state", "/home/me", "/state/agent-ci/baselines"},
+		{"", "/home/me", "/home/me/.local/state/agent-ci/baselines"},
+		{"", "", ""},
+		{"relative", "", ""},
+	} {
+		got := BaselinesPath(func(name string) string { return map[string]string{"XDG_STATE_HOME": c.state, "HOME": c.home}[name] })
+		if got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

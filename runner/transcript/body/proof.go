@@ -1,0 +1,67 @@
+package body
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// redProof tells which tests of the change fail without the rest of it.
+func redProof(v *transcript.Verify) section {
+	if v == nil {
+		return section{}
+	}
+	rows := rowsOf(v.Proofs(), proofRow)
+	if more := v.MoreProofs(); more > 0 {
+		rows = append(rows, fmt.Sprintf("| %s | not judged | |\n", transcript.Count(more, "more file")))
+	}
+	if len(rows) == 0 {
+		return section{}
+	}
+	return section{
+		head: "\n## Red proof\n\nThe tests of the change, run on the base without the rest of it. Only `proven` fails there and passes here.\n\n| Tests | Class | |\n|---|---|---|\n",
+		rows: rows, most: 50, share: 4_000, more: "file",
+	}
+}
+
+func proofRow(p transcript.Proof) string {
+	var notes []string
+	if len(p.Tests) > 0 {
+		notes = append(notes, "failing there: "+strings.Join(p.Tests, ", "))
+	}
+	if p.Note != "" {
+		notes = append(notes, p.Note)
+	}
+	if p.Shared {
+		notes = append(notes, "shared with other files")
+	}
+	class := text(p.Class)
+	if p.Class != transcript.Proven {
+		class = "**" + class + "**"
+	}
+	return fmt.Sprintf("| %s | %s | %s |\n", cell(markdown.FileName(p.File)), class, text(strings.Join(notes, "; ")))
+}
+
+// oldTests tells which tests of the base the change took away or breaks.
+func oldTests(v *transcript.Verify) section {
+	if v == nil {
+		return section{}
+	}
+	rows := rowsOf(v.OldTests(), func(o transcript.OldTest) string {
+		place := markdown.FileName(o.File)
+		if o.Line > 0 {
+			place += fmt.Sprintf(":%d", o.Line)
+		}
+		name := "the file"
+		if o.Name != "" {
+			name = code(o.Name)
+		}
+		return fmt.Sprintf("- %s: %s %s\n", code(place), name, text(o.State()))
+	})
+	if len(rows) == 0 {
+		return section{}
+	}
+	return section{head: "\n## Tests of the base\n\n", rows: rows, most: 50, share: 4_000, more: "test"}
+}

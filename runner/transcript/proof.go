@@ -1,0 +1,103 @@
+package transcript
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The classes of a test file of a change, by how a check came out with it on the base.
+const (
+	Proven     = "proven"             // a test of it fails there, and passes with the change
+	LoadError  = "red_for_load_error" // it does not compile or load there
+	NotRed     = "not_red"            // all of it passes there
+	NoTests    = "no_tests"           // nothing of it was run as a test
+	FlakyProof = "flaky"              // it failed there in one run and not in another
+	Unknown    = "unknown"            // it could not be found out
+)
+
+// Proof is what a check says of a test file of the change that was laid on the base.
+type Proof struct {
+	File   string   `json:"file"`
+	Class  string   `json:"class"`
+	Shared bool     `json:"shared,omitempty"` // the class is of several files together
+	Tests  []string `json:"tests,omitempty"`  // that fail on the base, as far as the output names them
+	Note   string   `json:"note,omitempty"`   // why, where the class does not say it
+	Log    string   `json:"log,omitempty"`    // of the run on the base, below the run directory
+}
+
+// OldTest is a test of the base that is not what it was: gone, or failing on the change
+// where the tests of the base are put back.
+type OldTest struct {
+	Name  string `json:"name,omitempty"` // empty: the file as a whole
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"` // of the file on the base
+	Gone  bool   `json:"gone,omitempty"`
+	Fails bool   `json:"fails,omitempty"`
+}
+
+// State is what became of the test, in words.
+func (o OldTest) State() string {
+	switch {
+	case o.Gone && o.Fails:
+		return "gone, and fails on the change"
+	case o.Gone:
+		return "gone"
+	}
+	return "fails on the change"
+}
+
+// bestFirst are the classes by how much they prove.
+var bestFirst = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
+
+// rank is the place of a class among these; the last for one that is not known.
+func rank(class string) int {
+	if i := slices.Index(bestFirst, class); i >= 0 {
+		return i
+	}
+	return len(bestFirst)
+}
+
+// Proofs are the classes of the test files of a change: the best of each, where several
+// checks prove.
+func (v Verify) Proofs() []Proof {
+	var all []Proof
+	at := map[string]int{}
+	for _, row := range v.Rows {
+		for _, p := range row.Proof {
+			i, known := at[p.File]
+			switch {
+			case !known:
+				at[p.File] = len(all)
+				all = append(all, p)
+			case rank(p.Class) < rank(all[i].Class):
+				all[i] = p
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Proof) int { return cmp.Compare(a.File, b.File) })
+	return all
+}
+
+// MoreProofs is how many test files of the change have no class, as there are too many.
+func (v Verify) MoreProofs() (more int) {
+	for _, row := range v.Rows {
+		more = max(more, row.ProofMore)
+	}
+	return more
+}
+
+// OldTests are the tests of the base that are gone or fail, of all checks that prove.
+func (v Verify) OldTests() []OldTest {
+	var all []OldTest
+	for _, row := range v.Rows {
+		for _, o := range row.OldTests {
+			same := func(other OldTest) bool { return other.File == o.File && other.Name == o.Name && other.Line == o.Line }
+			if i := slices.IndexFunc(all, same); i >= 0 {
+				all[i].Gone, all[i].Fails = all[i].Gone || o.Gone, all[i].Fails || o.Fails
+				continue
+			}
+			all = append(all, o)
+		}
+	}
+	return all
+}

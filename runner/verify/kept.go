@@ -1,0 +1,100 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// Kept is what earlier runs found of the base.
+type Kept struct {
+	*record.Baselines
+	RunID string
+	// Machine tells machines, and what agent-ci is, from each other.
+	Machine []string
+}
+
+// keptKey is all by which a check may come out otherwise on one commit. Fields of the
+// job stand in it as JSON, so that one which a version does not know yet is in it too.
+func (c Checks) keptKey(i int) (string, error) {
+	raw, err := json.Marshal(c.Job)
+	if err != nil {
+		return "", err
+	}
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return "", err
+	}
+	part := map[string]json.RawMessage{}
+	for _, name := range []string{"repository", "setup", "services", "policy", "verify_in", "work_in"} {
+		part[name] = whole[name]
+	}
+	base, reached := c.Workspace.Base(), c.Sandboxes.Reached()
+	key, err := json.Marshal([]any{
+		"baseline 1", base.SHA, base.Tree, part, c.Job.Verify[i], c.Sandboxes.LastingEnv(), reached.Level, reached.Layers, reached.WorkTree, c.Kept.Machine,
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// fromKept gives the checks that an earlier run found green on this base, by their
+// index with the run. What is red runs again: believing it would let more through.
+func (c Checks) fromKept(now time.Time) (map[int]string, error) {
+	from := map[int]string{}
+	if c.Kept == nil || !c.Clean() {
+		return from, nil
+	}
+	for i := range c.Job.Verify {
+		key, err := c.keptKey(i)
+		if err != nil {
+			return nil, fmt.Errorf("look for a kept baseline: %w", err)
+		}
+		if run := c.Kept.Green(key, now); run != "" {
+			from[i] = run
+		}
+	}
+	return from, nil
+}
+
+// baseline runs the checks on the base that no earlier run found green there, and keeps
+// those that are green now.
+func (c Checks) baseline(ctx context.Context) ([]result, error) {
+	now := time.Now()
+	from, err := c.fromKept(now)
+	if err != nil {
+		return nil, err
+	}
+	base := c.Workspace.Base()
+	results, err := c.runOn(ctx, suiteOf(0, base, base.Tree), func(i int) (result, bool) {
+		if run := from[i]; run != "" {
+			return result{state: "green", from: run}, true
+		}
+		return c.later(i)
+	})
+	if err != nil || c.Kept == nil || !c.Clean() {
+		return results, err
+	}
+	for i, r := range results {
+		if r.state != "green" || r.from != "" {
+			continue
+		}
+		key, err := c.keptKey(i)
+		if err == nil {
+			err = c.Kept.Keep(key, c.Kept.RunID, now)
+		}
+		if err != nil {
+			c.Record.Warn("baseline_not_kept", "What %s said of the base could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)
+			break
+		}
+	}
+	c.Kept.Forget(now)
+	return results, nil
+}

@@ -1,0 +1,49 @@
+package worker
+
+import "bytes"
+
+// said are the beginnings of what an agent is told once in a run.
+type said map[string]bool
+
+// The beginnings, none of which needs an escape in JSON.
+const (
+	// refusedWords tell of a change that may not be published.
+	refusedWords = "The runner looked at your change, and it may not be published as it is. "
+	// unprovenWords tell of tests that prove nothing.
+	unprovenWords = "The runner ran the tests of your change on the base, without the rest of it, "
+)
+
+// note takes what a request says for told that is told once.
+func (s said) note(request []byte) {
+	for _, head := range []string{nudgeWords, refusedWords, unprovenWords} {
+		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // words in a text have their quotes escaped
+			s[head] = true
+		}
+	}
+}
+
+// once tells an agent that has ended what begins with head, unless it was told such a
+// thing before, or gets no further turn. It says whether the agent was told. Empty words are none.
+func (a *Agent) once(head, words string) (bool, error) {
+	if words == "" || a.told[head] || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
+		return false, nil
+	}
+	if a.told == nil {
+		a.told = said{}
+	}
+	a.told[head] = true
+	return true, a.Tell(head + words)
+}
+
+// Refused tells the agent, once, why its change may not be published, and says whether
+// it did: the agent then goes on.
+func (a *Agent) Refused(why string) (bool, error) {
+	return a.once(refusedWords, a.Record.Redact(why)+
+		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
+}
+
+// Unproven tells the agent, once, which of its tests prove nothing, and says whether
+// it did: the agent then goes on. words go on with the sentence.
+func (a *Agent) Unproven(words string) (bool, error) {
+	return a.once(unprovenWords, a.Record.Redact(words)+" "+StoppedWords)
+}
