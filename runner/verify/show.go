@@ -30,7 +30,9 @@ func (c Checks) show(row *transcript.VerifyRow, i int, r result) (err error) {
 	change := testresults.Compare(before, tests, green)
 	row.Mended = change.Mended
 	if !green {
-		row.Failing, row.FailingMore = failing(tests, change), tests.More
+		all := failing(tests, change)
+		row.Failing = all[:min(len(all), mostFailing)]
+		row.FailingMore = tests.More + len(all) - len(row.Failing)
 	}
 	c.redact(row)
 	return nil
@@ -61,8 +63,12 @@ func testsBefore(row transcript.VerifyRow) testresults.Before {
 	return before
 }
 
-// mostMessages is how many failing tests of a row say why.
-const mostMessages = 50
+const (
+	// mostFailing is how many failing tests a row names.
+	mostFailing = 500
+	// mostMessages is how many of them say why.
+	mostMessages = 50
+)
 
 // failing are the tests that fail, the new ones first.
 func failing(tests *testresults.Results, change testresults.Change) []transcript.FailingTest {

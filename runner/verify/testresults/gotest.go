@@ -166,7 +166,7 @@ const maxAlso = 100
 func errorIn(builds map[string]*Test, of string, m []string) {
 	file, t := strings.TrimPrefix(m[1], "./"), builds[of]
 	switch {
-	case t == nil && len(builds) < MaxFailing:
+	case t == nil && len(builds) < maxPackages:
 		builds[of] = &Test{File: file, Line: number(m[2]), Message: m[3]}
 	case t != nil && t.File != file && len(t.Also) < maxAlso && !slices.Contains(t.Also, file):
 		t.Also = append(t.Also, file)
@@ -249,7 +249,7 @@ func (g *goJSON) line(text string) {
 		return
 	}
 	p := g.packages[e.Package]
-	if e.Package == "" || p == nil && len(g.packages) >= MaxFailing {
+	if e.Package == "" || p == nil && len(g.packages) >= maxPackages {
 		return
 	}
 	if p == nil {

@@ -9,7 +9,10 @@ import (
 )
 
 // MaxFailing is the most failing tests that results list. More are counted.
-const MaxFailing = 500
+const MaxFailing = 10_000
+
+// maxPackages is how many packages are told apart.
+const maxPackages = 500
 
 // Bounds on what is kept of an output.
 const (
