@@ -127,6 +127,7 @@ func TestTestsThatFilesDeclare(t *testing.T) {
 func TestWhoseAFailureIs(t *testing.T) {
 	file := testFile{path: "pkg/a/x_test.go", text: "func TestOne(t *testing.T) {}"}
 	py := testFile{path: "tests/test_a.py", text: "def test_one():"}
+	java := testFile{path: "src/test/java/com/example/GreetTest.java", text: "@Test void one() {}"}
 	js := testFile{path: "a.test.js", text: "it('says hello', f)"}
 	for _, c := range []struct {
 		file testFile
@@ -144,6 +145,12 @@ func TestWhoseAFailureIs(t *testing.T) {
 		{py, Failure{Name: "test_two"}, false},
 		{js, Failure{Name: "greeting > says hello"}, true},
 		{js, Failure{}, false},
+		{java, Failure{Name: "com.example.GreetTest.one"}, true},
+		{java, Failure{Name: "com.example.GreetTest$Inner.one(int)[2]"}, true},
+		{java, Failure{Name: "com.example.OtherTest.one"}, false},
+		{java, Failure{Name: "com.example.GreetTest.two"}, false},
+		{java, Failure{Name: "com.example.GreetTest."}, false},
+		{py, Failure{Name: "tests.test_a.TestA.test_one"}, true},
 	} {
 		if got := c.file.has(c.x); got != c.want {
 			t.Errorf("%s has %+v: %t", c.file.path, c.x, got)

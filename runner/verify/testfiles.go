@@ -192,6 +192,19 @@ func (f testFile) tells(name string) bool {
 	if at := strings.IndexAny(name, "[("); at > 0 {
 		name = name[:at]
 	}
-	name = strings.TrimSpace(name)
-	return name != "" && strings.Contains(f.text, name)
+	if name = strings.TrimSpace(name); name == "" {
+		return false
+	}
+	return strings.Contains(f.text, name) || f.tellsOfClass(name)
+}
+
+// tellsOfClass is tells for a name as reports of JUnit have it, class and method: the
+// file has to be named after one of what the class is in.
+func (f testFile) tellsOfClass(name string) bool {
+	at := strings.LastIndex(name, ".")
+	if at < 0 || at == len(name)-1 || !strings.Contains(f.text, name[at+1:]) {
+		return false
+	}
+	stem, _, _ := strings.Cut(path.Base(f.path), ".")
+	return slices.Contains(strings.FieldsFunc(name[:at], func(r rune) bool { return r == '.' || r == '$' }), stem)
 }
