@@ -138,19 +138,9 @@ func (so *reached) verify(ctx, whole context.Context, attempt int) error {
 		so.change = altered.Now
 	}
 	if len(table.Rows) > 0 {
-		so.noteLateBaseline(table.Rows)
 		so.table = table
 	}
 	return err
-}
-
-// noteLateBaseline keeps what checks said of the base that waited for a change.
-func (so *reached) noteLateBaseline(rows []transcript.VerifyRow) {
-	for i, row := range rows {
-		if so.baseline.Rows[i].Before == "" && row.Before != "" {
-			so.baseline.Rows[i].Before, so.baseline.Rows[i].NotRun = row.Before, ""
-		}
-	}
 }
 
 // work is what the agent's work has come to.

@@ -165,28 +165,27 @@ func (c Checks) later(i int) (result, bool) {
 }
 
 // lateBaseline takes the baseline of the checks that waited for a change that is for
-// them. It gives the rows with it.
-func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) ([]transcript.VerifyRow, error) {
+// them, and puts it into their rows.
+func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
 	waits := func(i int) bool { return is[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned }
-	rows = slices.Clone(rows)
 	if !c.Clean() || !slices.ContainsFunc(indexes(rows), waits) {
-		return rows, nil
+		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)
 	s.kind = fmt.Sprintf("base-%d", attempt)
 	results, err := c.runOn(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, r := range results {
 		if waits(i) {
 			rows[i].Before = r.state
 			if err := c.show(&rows[i], i, r); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return rows, nil
+	return nil
 }
 
 func indexes(rows []transcript.VerifyRow) []int {

@@ -49,13 +49,13 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 }
 
 // Change runs the checks on a change and records the table of what they say.
-// before has what they said of its base.
+// before has what they said of its base, and gets what they say of it only now.
 func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
 	is, err := c.concerned(change)
 	if err != nil {
 		return transcript.Verify{}, err
 	}
-	if before, err = c.lateBaseline(ctx, attempt, change.Base, is, before); err != nil {
+	if err := c.lateBaseline(ctx, attempt, change.Base, is, before); err != nil {
 		return transcript.Verify{}, err
 	}
 	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyConcerned(is))
@@ -87,7 +87,7 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 // The table is the newest one, also beside an error.
 func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
-	moved, err := c.Change(ctx, attempt, change, table.Rows)
+	moved, err := c.Change(ctx, attempt, change, slices.Clone(table.Rows))
 	if err != nil {
 		return table, err
 	}
