@@ -205,6 +205,9 @@ func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) er
 	if changed != nil {
 		why = &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
 	}
+	if errors.As(why, new(*gitops.HeadMovedError)) {
+		why = &inTheWayError{why: "others switched to another branch, or renamed one"}
+	}
 	err := w.takeBack(ctx, l)
 	if err != nil {
 		w.half = true
