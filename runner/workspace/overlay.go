@@ -268,7 +268,9 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 		return CannotResume("its change was being put into the checkout when it was killed: %v", err)
 	}
 	others := ""
-	if changed = slices.DeleteFunc(changed, func(path string) bool { return slices.Contains(ours, path) }); len(changed) > 0 {
+	slices.Sort(ours)
+	changed = slices.DeleteFunc(changed, func(path string) bool { _, is := slices.BinarySearch(ours, path); return is })
+	if len(changed) > 0 {
 		others = "changed " + markdown.SomeFiles(changed)
 	} else if moved, err := w.checkout.MovedBeside(ctx, l.Branch, l.Commit); err != nil {
 		return err
