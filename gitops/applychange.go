@@ -47,7 +47,11 @@ func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) error {
 func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
 	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
 	if err == nil {
-		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !slices.Contains(paths, d.Path) })
+		wanted := make(map[string]bool, len(paths))
+		for _, path := range paths {
+			wanted[path] = true
+		}
+		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !wanted[d.Path] })
 		err = c.takeOut(ctx, cs, back)
 	}
 	if err != nil {

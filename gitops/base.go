@@ -136,7 +136,7 @@ func (c *Checkout) moveTo(ctx context.Context, base Base) (err error) {
 	if err := c.repo.WriteIndex(ix, updatesOf(changes, stats)); err != nil {
 		return err
 	}
-	if err := c.repo.SetHead(base.SHA, base.SHA, base.SHA); err != nil {
+	if err := c.moveHead(base.SHA, base.SHA, base.SHA); err != nil {
 		return err
 	}
 	now, err := c.readPosition(ctx)

@@ -340,6 +340,7 @@ type (
 	DirtyError       = worktree.DirtyError
 	ObstructedError  = worktree.ObstructedError
 	ChangedError     = worktree.ChangedError
+	HeadMovedError   = repository.HeadMovedError
 	ObjectError      = objects.DamagedError
 	TooLargeError    = objects.TooLargeError
 	PackError        = objects.PackError

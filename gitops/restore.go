@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
@@ -44,18 +46,30 @@ func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
 		err = c.unmove(branch, commit)
 	}
 	if err == nil {
-		err = c.putOnBase(ctx, ix)
+		err = c.leaveHead("ref: refs/heads/" + branch)
+	}
+	if err == nil {
+		err = c.putIndexBack(ctx, ix, nil)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("put the checkout back on its base: %w", err)
 	}
 	c.moved, c.onBase = c.base.SHA != c.start.commit.String(), nil
 	if c.moved {
-		now, err := c.readPosition(ctx)
-		c.onBase = &now
-		return err
+		head, _ := c.baseHead()
+		c.onBase = &position{head: head, commit: plumbing.NewHash(c.base.SHA), tree: c.base.Tree.hash(), index: ix}
 	}
 	return nil
+}
+
+// leaveHead puts HEAD back on the base where it is what this or an earlier process made
+// it. Anything else others made it.
+func (c *Checkout) leaveHead(ours string) error {
+	now, _, err := c.repo.Head()
+	if head, commit := c.baseHead(); err == nil && now == ours && now != head {
+		return c.repo.MoveHead(ours, head, commit, cmp.Or(c.start.branch, commit))
+	}
+	return nil //nolint:nilerr // a HEAD that can't be read is not ours
 }
 
 // unmove puts the branch that was checked out back where it was moved to a commit.
@@ -125,14 +139,36 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err
 		stats[path] = s
 	}
 	start := c.start.commit.String()
-	if err := c.putHeadBack(c.start.head, start, cmp.Or(c.start.branch, start)); err != nil {
-		return err
+	if err := c.putHeadHome(start); err != nil {
+		return errors.Join(err, c.stayOnBase(ctx))
 	}
 	if err := c.putIndexBack(ctx, c.start.index, c.statUpdates(ctx, stats)); err != nil {
 		return err
 	}
 	_, err = c.UseBase(BaseSpec{})
 	c.moved, c.onBase = false, nil
+	return err
+}
+
+// putHeadHome puts HEAD where it stood when the checkout was opened.
+func (c *Checkout) putHeadHome(start string) error {
+	to := cmp.Or(c.start.branch, start)
+	if c.exposed || c.onBase == nil {
+		return c.putHeadBack(c.start.head, start, to)
+	}
+	return c.repo.MoveHead(c.onBase.head, c.start.head, start, to)
+}
+
+// stayOnBase has the files of the base again where the way home could not be gone to its
+// end.
+func (c *Checkout) stayOnBase(ctx context.Context) error {
+	if c.exposed || c.onBase == nil {
+		return nil
+	}
+	back, err := c.objects.Differences(ctx, c.start.tree, c.base.Tree.hash())
+	if err == nil {
+		_, err = c.work.CheckOutOver(ctx, c.start.index, c.start.tree, c.base.Tree.hash(), back)
+	}
 	return err
 }
 

@@ -87,7 +87,17 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbin
 	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return err
 	}
-	return c.repo.SetHead("ref: refs/heads/"+branch, id.String(), branch)
+	return c.moveHead("ref: refs/heads/"+branch, id.String(), branch)
+}
+
+// moveHead moves HEAD from the base. Where others may have moved it, it is a
+// *HeadMovedError then.
+func (c *Checkout) moveHead(head, commit, to string) error {
+	if c.exposed {
+		return c.repo.SetHead(head, commit, to)
+	}
+	from, _ := c.baseHead()
+	return c.repo.MoveHead(from, head, commit, to)
 }
 
 // moveBranch is a *ForeignCommitError where somebody moved the branch meanwhile.

@@ -205,6 +205,9 @@ func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) er
 	if changed != nil {
 		why = &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
 	}
+	if errors.As(why, new(*gitops.HeadMovedError)) {
+		why = &inTheWayError{why: "others switched to another branch, or renamed one"}
+	}
 	err := w.takeBack(ctx, l)
 	if err != nil {
 		w.half = true
@@ -265,7 +268,9 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 		return CannotResume("its change was being put into the checkout when it was killed: %v", err)
 	}
 	others := ""
-	if changed = slices.DeleteFunc(changed, func(path string) bool { return slices.Contains(ours, path) }); len(changed) > 0 {
+	slices.Sort(ours)
+	changed = slices.DeleteFunc(changed, func(path string) bool { _, is := slices.BinarySearch(ours, path); return is })
+	if len(changed) > 0 {
 		others = "changed " + markdown.SomeFiles(changed)
 	} else if moved, err := w.checkout.MovedBeside(ctx, l.Branch, l.Commit); err != nil {
 		return err

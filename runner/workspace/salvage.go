@@ -62,7 +62,7 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 		if w.stays {
 			w.giveBack(ctx)
 		}
-		return w.keepLeftover(e.Change)
+		return w.keepLeftover(ctx, e.Change)
 	case !w.Worked():
 		return w.giveBack(ctx)
 	}
@@ -84,7 +84,7 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	if w.half {
 		return w.keepHalf()
 	}
-	return strings.TrimSpace(note + " " + w.keepLeftover(change))
+	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
 }
 
 // keepHalf leaves what can take a part of the change out of the checkout later.
@@ -225,14 +225,16 @@ func leftovers(change *gitops.ChangeSet) (left []string) {
 
 // keepLeftover moves what the run made in its overlay, and what is no part of the change,
 // to a folder of its own, since the overlay goes. It says where that is.
-func (w *Workspace) keepLeftover(change *gitops.ChangeSet) string {
+func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) string {
 	if w.overlay == nil || change == nil || w.left {
 		return ""
 	}
 	left := leftovers(change)
-	if len(left) == 0 {
-		return ""
+	submodules, err := w.checkout.Submodules(ctx) // what changed in them git doesn't see
+	if err != nil {
+		w.rec.Warn("leftover_not_looked_for", "Whether anything changed in submodules could not be found out: %v.", err)
 	}
+	left = append(left, submodules...)
 	var moved []string
 	for _, path := range left {
 		is, err := w.moveLeftover(path)
