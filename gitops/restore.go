@@ -115,9 +115,9 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err
 		return nil
 	}
 	if !c.exposed {
-		release, err := c.Hold(ctx)
-		if err != nil {
-			return err
+		release, held := c.Hold(ctx)
+		if held != nil {
+			return held
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
@@ -150,10 +150,14 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err
 	return err
 }
 
+// othersToo says whether others may have worked in the checkout, which the run moved to a
+// base of its own, and its commands did not.
+func (c *Checkout) othersToo() bool { return !c.exposed && c.onBase != nil }
+
 // putHeadHome puts HEAD where it stood when the checkout was opened.
 func (c *Checkout) putHeadHome(start string) error {
 	to := cmp.Or(c.start.branch, start)
-	if c.exposed || c.onBase == nil {
+	if !c.othersToo() {
 		return c.putHeadBack(c.start.head, start, to)
 	}
 	return c.repo.MoveHead(c.onBase.head, c.start.head, start, to)
@@ -162,7 +166,7 @@ func (c *Checkout) putHeadHome(start string) error {
 // stayOnBase has the files of the base again where the way home could not be gone to its
 // end.
 func (c *Checkout) stayOnBase(ctx context.Context) error {
-	if c.exposed || c.onBase == nil {
+	if !c.othersToo() {
 		return nil
 	}
 	back, err := c.objects.Differences(ctx, c.start.tree, c.base.Tree.hash())
@@ -173,7 +177,7 @@ func (c *Checkout) stayOnBase(ctx context.Context) error {
 }
 
 func (c *Checkout) checkOutHome(ctx context.Context, home []objects.Difference) (map[string]index.Stat, error) {
-	if c.exposed || c.onBase == nil {
+	if !c.othersToo() {
 		return c.work.CheckOut(ctx, c.start.tree, home)
 	}
 	return c.work.CheckOutOver(ctx, c.onBase.index, c.base.Tree.hash(), c.start.tree, home)
@@ -182,7 +186,7 @@ func (c *Checkout) checkOutHome(ctx context.Context, home []objects.Difference) 
 // mayGoBack makes sure that going back from the base takes nothing with it of what others
 // did in the checkout, where commands of the run could not.
 func (c *Checkout) mayGoBack(ctx context.Context, home []objects.Difference) error {
-	if c.exposed || c.onBase == nil {
+	if !c.othersToo() {
 		return nil
 	}
 	if c.start.branch != "" {

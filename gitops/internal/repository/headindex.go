@@ -28,7 +28,7 @@ type liveIndex struct {
 // Index reads the index of the work tree, if it is not the same file as last
 // time: on a large repository it is large.
 func (r *Repository) Index(ctx context.Context) (*index.File, error) {
-	path := filepath.Join(r.GitDir, "index")
+	path := r.indexPath()
 	info, err := os.Stat(path)
 	if err != nil {
 		return r.readIndex(ctx, path)
@@ -58,7 +58,7 @@ func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
 }
 
 func (r *Repository) replaceIndex(write func(io.Writer) error) error {
-	path := filepath.Join(r.GitDir, "index")
+	path := r.indexPath()
 	lock, err := lockFile(path)
 	if err != nil {
 		return err

@@ -122,7 +122,7 @@ func (r *Repository) Unwritable() (path string, err error) {
 
 // Idle is an *InUseError where a git is at work, or died.
 func (r *Repository) Idle() error {
-	if r.holds == "" && notLocked(filepath.Join(r.GitDir, "index")) != nil {
+	if r.holds == "" && notLocked(r.indexPath()) != nil {
 		return r.InUseByGit()
 	}
 	return nil
@@ -188,7 +188,9 @@ func (r *Repository) writeLock(mark string) error {
 	return nil
 }
 
-func (r *Repository) indexLock() string { return filepath.Join(r.GitDir, "index.lock") }
+func (r *Repository) indexPath() string { return filepath.Join(r.GitDir, "index") }
+
+func (r *Repository) indexLock() string { return r.indexPath() + ".lock" }
 
 // Holds says whether HoldIndex was called, and ReleaseIndex not yet.
 func (r *Repository) Holds() bool { return r.holds != "" }
@@ -231,7 +233,7 @@ func (r *Repository) replaceHeld(write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return commitLock(f, filepath.Join(r.GitDir, "index"), write(f))
+	return commitLock(f, r.indexPath(), write(f))
 }
 
 // replaceLocked replaces a file as git does: by way of path.lock, which keeps

@@ -229,5 +229,5 @@ func (r *Repository) CheckFree(branch string) error {
 	if r.Holds() {
 		return nil
 	}
-	return notLocked(filepath.Join(r.GitDir, "index"))
+	return notLocked(r.indexPath())
 }

@@ -56,7 +56,7 @@ func (w *Worktree) untouched(ctx context.Context, ix *index.File, from plumbing.
 	var suspects []Suspect
 	for _, d := range changes {
 		info, err := w.dir.Lstat(d.Path)
-		if d.Old.Mode == 0 || d.Old.Mode == index.Gitlink || err != nil || (&smudger{dir: w.dir}).obstacleAt(path.Dir(d.Path)) != "" {
+		if d.Old.Mode == 0 || d.Old.Mode == index.Gitlink || err != nil || obstacleAt(w.dir, path.Dir(d.Path)) != "" {
 			continue // nothing is there
 		}
 		known[d.Path] = lasting(index.StatOf(info))
@@ -190,7 +190,7 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 // obstacle is what is not tracked and stands where a new file belongs, or a folder
 // above it; empty for nothing.
 func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
-	if above := (&smudger{dir: w.dir}).obstacleAt(path.Dir(d.Path)); above != "" {
+	if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
 		if w.tracks(ix, above) {
 			return "", nil
 		}

@@ -63,7 +63,7 @@ func (w *Worktree) checkOut(ctx context.Context, tree plumbing.Hash, changes []o
 // are empty then.
 func (s *smudger) clear(d objects.Difference) error {
 	info, err := s.dir.Lstat(d.Path)
-	if absent(err) || s.obstacleAt(path.Dir(d.Path)) != "" { // what a link leads to is another path's
+	if absent(err) || obstacleAt(s.dir, path.Dir(d.Path)) != "" { // what a link leads to is another path's
 		return nil
 	}
 	if err != nil {
@@ -86,9 +86,9 @@ func (s *smudger) clear(d objects.Difference) error {
 
 // obstacleAt is the link, or whatever else is no folder, that stands where a
 // folder or one above it would have to be; empty for none.
-func (s *smudger) obstacleAt(dir string) string {
+func obstacleAt(root *os.Root, dir string) string {
 	for ; dir != "."; dir = path.Dir(dir) {
-		if info, err := s.dir.Lstat(dir); err == nil && !info.IsDir() {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
 			return dir
 		}
 	}
@@ -198,7 +198,7 @@ func (s *smudger) folder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
 	}
-	if obstacle := s.obstacleAt(dir); obstacle != "" {
+	if obstacle := obstacleAt(s.dir, dir); obstacle != "" {
 		return s.obstructed(obstacle)
 	}
 	if err := s.dir.MkdirAll(dir, 0o777); err != nil {
