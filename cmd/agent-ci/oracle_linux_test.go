@@ -84,7 +84,7 @@ func (s *siege) look() scene {
 	kept := map[string]string{}
 	for _, top := range []string{s.world.Outside, s.world.Home, s.world.Cache, filepath.Dir(s.world.Denied), s.world.Temp, filepath.Join(s.world.Workspace, ".git")} {
 		s.walk(top, func(path string, info fs.FileInfo) {
-			if !s.gitsOwn(path) {
+			if !s.gitsOwn(path) && !s.baseline(path) {
 				kept[path] = s.describe(path, info)
 			}
 		})
@@ -143,6 +143,19 @@ func (s *siege) gitsOwn(path string) bool {
 	}
 	top, _, _ := strings.Cut(inside, "/")
 	return slices.Contains([]string{"HEAD", "index", "objects", "logs", "agent-ci"}, top) || strings.HasPrefix(inside, "refs/heads")
+}
+
+// baseline says whether a file is what the run keeps of its base for later ones.
+func (s *siege) baseline(path string) bool {
+	if filepath.Dir(path) != filepath.Dir(s.world.Baseline()) || s.before.kept == nil {
+		return false
+	}
+	result, err := s.result()
+	if err != nil {
+		return false
+	}
+	raw, err := os.ReadFile(path)
+	return err == nil && strings.Contains(string(raw), `"run_id":"`+result.RunID+`"`)
 }
 
 func (s *siege) inGit(path, _ string) bool {

@@ -266,6 +266,7 @@ func (s *siege) run() {
 
 // besiegedResult is what a run says of itself.
 type besiegedResult struct {
+	RunID                   string `json:"run_id"`
 	Outcome, Reason, Branch string
 	Verify                  []struct{ Name, Before, After string }
 	Sandbox                 struct {

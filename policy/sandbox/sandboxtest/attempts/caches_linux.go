@@ -16,6 +16,8 @@ func cacheAttempts() []Attempt {
 		{Name: "add to a folder of caches through the supervisor's root", Do: func(w World) error {
 			return create(of(w.Supervisor, "root"+w.cache("planted2")))
 		}},
+		{Name: "write a kept baseline through agent-ci's root", Do: func(w World) error { return write(of(w.Victim, "root"+w.Baseline())) }},
+		{Name: "write a kept baseline through the supervisor's root", Do: func(w World) error { return write(of(w.Supervisor, "root"+w.Baseline())) }},
 		{Name: "hard link a file of a folder of caches and write it", Do: func(w World) error {
 			return w.by(os.Link, w.cache("entry"), "hard-cache", write)
 		}},

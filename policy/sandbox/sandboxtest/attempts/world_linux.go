@@ -49,6 +49,9 @@ func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", pro
 // CacheVariable names the folder of caches, for who confines commands and for them.
 const CacheVariable = "DENO_DIR"
 
+// Baseline is a file of the folder in which agent-ci keeps what earlier runs found of bases.
+func (w World) Baseline() string { return w.home(".local/state/agent-ci/baselines/kept") }
+
 // HiddenCache is the file of the folder of caches that policy.deny_read is to name.
 func (w World) HiddenCache() string { return w.cache("deep/cred") }
 
@@ -65,6 +68,7 @@ func NewWorld(base string) (World, error) {
 	for name, content := range map[string]string{
 		"outside/secret.txt": "x", "outside/truncate": "x", "outside/delete": "x", "outside/move": "x", "outside/kube/config": Secret,
 		"home/.ssh/id_rsa": Secret, "home/.aws/credentials": Secret, "home/.netrc": Secret, "home/.config/gh/hosts.yml": Secret,
+		"home/.local/state/agent-ci/baselines/kept": "x",
 		"denied/file": Secret, "temp/cred": Secret, "workspace/mnt/.keep": "", "sockets/.keep": "",
 		"workspace/conf/deep/cred": Secret, "extra/a/cred": Secret, "cache/entry": "x", "cache/deep/cred": Secret,
 	} {
