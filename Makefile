@@ -30,6 +30,7 @@ lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilit
 e2e: race build ## what takes longer: race detector, 100 kills and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, the report in a browser, the image
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/verify
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains|^TestDatabases' ./cmd/agent-ci
 	@$(MAKE) --no-print-directory checkout
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s

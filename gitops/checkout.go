@@ -291,6 +291,15 @@ func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
 	return c.indexed(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
 }
 
+// Ending lists the paths in the index that are end, or end with it as a whole name or
+// several.
+func (c *Checkout) Ending(ctx context.Context, end string) ([]string, error) {
+	whole, part := []byte(end), []byte("/"+end)
+	return c.indexed(ctx, "list paths of the checkout", func(ix *index.File, i int) bool {
+		return bytes.Equal(ix.Path(i), whole) || bytes.HasSuffix(ix.Path(i), part)
+	})
+}
+
 // indexed lists the paths of those entries of the index that are wanted; doing is
 // what for.
 func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *index.File, i int) bool) ([]string, error) {

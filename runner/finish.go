@@ -190,7 +190,7 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	for _, row := range p.Table.Rows {
 		result.Verify = append(result.Verify, record.VerifyRow{
 			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, NotRun: row.NotRun, Runs: row.Runs,
-			Proof: row.Proof, OldTests: row.OldTests, From: row.From,
+			Proof: row.Proof, OldTests: row.OldTests, OldTestsUnknown: row.OldTestsUnknown, From: row.From,
 			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended,
 		})
 	}

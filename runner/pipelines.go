@@ -130,11 +130,8 @@ func (in *invocation) setUpAndBrief(ctx context.Context, so *reached, guides []a
 	if err := so.checks().SetUp(ctx); err != nil {
 		return err
 	}
-	checks := so.checks()
-	if checks.Kept = in.keptBaselines(so); checks.Kept != nil {
-		defer checks.Kept.Close()
-	}
-	if so.baseline, err = checks.Baseline(ctx); err != nil {
+	so.kept = in.keptBaselines(so)
+	if so.baseline, err = so.checks().Baseline(ctx); err != nil {
 		return err
 	}
 	so.table = so.baseline
@@ -225,7 +222,7 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 	if !h.worked() {
 		err = in.setUpAndBrief(ctx, so, guides)
 	} else if so.baseline, err = h.baseline(); err == nil {
-		so.table = so.baseline
+		so.table, so.kept = so.baseline, in.keptBaselines(so)
 		err = in.brief(ctx, so, guides)
 	}
 	if err != nil {

@@ -35,6 +35,7 @@ type reached struct {
 	committed string               // commit that the run made before it was killed
 
 	baseline transcript.Verify
+	kept     *verify.Kept         // nil: nothing is kept of bases, or believed
 	table    transcript.Verify    // the last one
 	change   *gitops.ChangeSet    // as the checkout holds it
 	dropped  []string             // protected files that the agent changed, left out of change
@@ -94,7 +95,7 @@ func (so *reached) useOverlay(ctx context.Context) error {
 }
 
 func (so *reached) checks() verify.Checks {
-	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job(), Until: so.until}
+	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job(), Until: so.until, Kept: so.kept}
 }
 
 // askOutput asks the agent for the object that the job wants beside the change. A
@@ -205,5 +206,8 @@ func (so *reached) adopt(p publish.Proposal) {
 func (so *reached) close() {
 	if so.workspace != nil {
 		_ = so.workspace.Close()
+	}
+	if so.kept != nil {
+		_ = so.kept.Close()
 	}
 }

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // rule says of one key what its Go type cannot.
 type rule struct {
@@ -183,6 +186,9 @@ var rules = []rule{
 
 // treatments are what can become of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}
+
+// TestPatterns are the default of verify_tests.
+func TestPatterns() []string { return slices.Clone(testPatterns) }
 
 // testPatterns are where tests and their data lie in projects of the common languages.
 var testPatterns = []string{

@@ -162,7 +162,8 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// proofs are the classes of the test files of a change, for the end of a line.
+// proofs are the classes of the test files of a change, and how many tests of the base it
+// took away or breaks, for the end of a line.
 func proofs(d transcript.Verify) string {
 	const most = 10
 	var all []string
@@ -173,10 +174,14 @@ func proofs(d transcript.Verify) string {
 		}
 		all = append(all, p.File+" "+p.Class)
 	}
-	if len(all) == 0 {
-		return ""
+	said := ""
+	if len(all) > 0 {
+		said = "; red proof: " + strings.Join(all, ", ")
 	}
-	return "; red proof: " + strings.Join(all, ", ")
+	if old := len(d.OldTests()); old > 0 {
+		said += "; " + transcript.Count(old, "test") + " of the base gone or failing"
+	}
+	return said
 }
 
 // words reads the data of one type of event.

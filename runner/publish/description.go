@@ -100,6 +100,10 @@ func (p *Proposal) unproven() []string {
 	if p.Job.RedProof != "require" || !p.Table.Passed || !slices.ContainsFunc(p.Table.Rows, proving) {
 		return nil
 	}
+	return append(p.unprovenTests(), p.doubtfulBase()...)
+}
+
+func (p *Proposal) unprovenTests() []string {
 	proofs := p.Table.Proofs()
 	if len(proofs) == 0 {
 		return []string{"no test of the change proves it (red_proof: require)."}
@@ -113,14 +117,31 @@ func (p *Proposal) unproven() []string {
 	if more := p.Table.MoreProofs(); more > 0 {
 		doubtful = append(doubtful, transcript.Count(more, "more file"))
 	}
-	if len(doubtful) == 0 {
+	return inOne("tests of the change are not proven to fail without it: ", doubtful)
+}
+
+// doubtfulBase says which tests of the base the change took away or breaks.
+func (p *Proposal) doubtfulBase() []string {
+	var doubtful []string
+	for _, old := range p.Table.OldTests() {
+		doubtful = append(doubtful, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.State()))
+	}
+	if why := p.Table.OldTestsUnknown(); why != "" {
+		doubtful = append(doubtful, "not known ("+why+")")
+	}
+	return inOne("tests of the base are not what they were: ", doubtful)
+}
+
+// inOne is a reason of several parts, the first of which are told; none for no part.
+func inOne(reason string, parts []string) []string {
+	const shown = 10
+	if more := len(parts) - shown; more > 0 {
+		parts = append(parts[:shown], fmt.Sprintf("%d more", more))
+	}
+	if len(parts) == 0 {
 		return nil
 	}
-	const shown = 10
-	if more := len(doubtful) - shown; more > 0 {
-		doubtful = append(doubtful[:shown], fmt.Sprintf("%d more", more))
-	}
-	return []string{"tests of the change are not proven to fail without it: " + strings.Join(doubtful, ", ") + " (red_proof: require)."}
+	return []string{reason + strings.Join(parts, ", ") + " (red_proof: require)."}
 }
 
 // draft says whether the pull request must not be merged as it is.

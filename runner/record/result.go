@@ -70,6 +70,8 @@ type VerifyRow struct {
 	Proof    []transcript.Proof   `json:"proof,omitempty"`
 	OldTests []transcript.OldTest `json:"old_tests,omitempty"`
 	From     string               `json:"from,omitempty"`
+	// OldTestsUnknown is why more is not known of tests of the base.
+	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
 	// NotRun is why the check was not run: when, needs.
 	NotRun string `json:"not_run,omitempty"`
 	// Runs are those on the tree of the change, as they came.

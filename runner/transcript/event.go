@@ -325,6 +325,8 @@ type VerifyRow struct {
 	ProofMore int     `json:"proof_more,omitempty"`
 	// OldTests are the tests of the base that the change took away or that fail on it.
 	OldTests []OldTest `json:"old_tests,omitempty"`
+	// OldTestsUnknown is why more is not known of them; empty where all is.
+	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
 	// Tail has the last lines of Log; empty for a check that is green.
 	Tail string `json:"tail,omitempty"`
 	// Failing are the tests that fail by the run that decided, and FailingMore how many

@@ -33,6 +33,8 @@ type OldTest struct {
 	Line  int    `json:"line,omitempty"` // of the file on the base
 	Gone  bool   `json:"gone,omitempty"`
 	Fails bool   `json:"fails,omitempty"`
+	// Shared says that it is this one or another that is shared.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // State is what became of the test, in words.
@@ -42,6 +44,8 @@ func (o OldTest) State() string {
 		return "gone, and fails on the change"
 	case o.Gone:
 		return "gone"
+	case o.Shared:
+		return "fails on the change, or another of these does"
 	}
 	return "fails on the change"
 }
@@ -100,4 +104,14 @@ func (v Verify) OldTests() []OldTest {
 		}
 	}
 	return all
+}
+
+// OldTestsUnknown is why more is not known of the tests of the base; empty where all is.
+func (v Verify) OldTestsUnknown() string {
+	for _, row := range v.Rows {
+		if row.OldTestsUnknown != "" {
+			return row.OldTestsUnknown
+		}
+	}
+	return ""
 }

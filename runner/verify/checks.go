@@ -26,6 +26,8 @@ type Checks struct {
 	Job       *job.Job
 	Until     time.Time // when proofs of tests come to an end; zero for no such time
 	Kept      *Kept     // nil: the baseline is always taken
+
+	moved bool // the change stands on another base than the one of the baseline
 }
 
 // Clean says that checks run on a fresh tree, not in the checkout.
@@ -41,7 +43,8 @@ type suite struct {
 	base    gitops.Base
 	tree    gitops.Tree
 	making  *sync.Mutex // of trees: one is made at a time
-	proof   bool        // a service that does not get ready is not the doing of the tree
+	lanes   int         // how many checks run at once
+	notOwn  bool        // a service that does not get ready is not the doing of the change
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
@@ -51,12 +54,12 @@ func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
 	place := confine.Place{Scratch: s.kind, Services: true}
-	if c.lanes() > 1 {
+	if s.lanes > 1 {
 		place.Scratch = fmt.Sprintf("%s-%d", s.kind, i+1)
 	}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, OwnFault: s.attempt > 0 && !s.proof,
+		Place: place, OwnFault: s.attempt > 0 && !s.notOwn,
 	}
 	switch {
 	case c.Clean() && !c.Workspace.Overlaid():

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
@@ -20,16 +19,12 @@ type Failure struct {
 }
 
 // failures are the failing tests that a run of a check names.
-func (c Checks) failures(check job.VerifyCheck, log string) ([]Failure, error) {
-	told, err := c.tests(check, log)
-	if err != nil {
-		return nil, err
-	}
+func (c Checks) failures(told *testresults.Results) []Failure {
 	all := failuresOf(told)
 	for i := range all { // as show does
 		all[i].Name, all[i].File = c.Record.Redact(all[i].Name), c.Record.Redact(all[i].File)
 	}
-	return all, nil
+	return all
 }
 
 func failuresOf(told *testresults.Results) (all []Failure) {
@@ -67,7 +62,7 @@ func shortened(name string) string {
 
 // loads is how the common languages say that a file of tests does not compile or load.
 var loads = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)ImportError|ModuleNotFoundError|SyntaxError|IndentationError|error during collection|Cannot find module|error\[E\d{4}\]|could not compile|` +
+	return regexp.MustCompile(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
 		`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 })
 
@@ -78,7 +73,7 @@ var runNothing = sync.OnceValue(func() *regexp.Regexp {
 
 // runSome is a sign that others did.
 var runSome = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:ok  \t\S+\t[0-9.]+s$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
+	return regexp.MustCompile(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
 })
 
 func ranNothing(output string) bool {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
@@ -64,11 +65,16 @@ func FuzzFailures(f *testing.F) {
 		file := testFile{path: "a/x_test.go", text: output}
 		tests, _ := file.declares()
 		for _, d := range tests {
-			if d.line < 1 || d.line > strings.Count(output, "\n")+1 || !file.tells(d.name) {
+			if d.line < 1 || d.line > strings.Count(output, "\n")+1 || len(d.name) < 100 && !declaresIt(file, d.name) {
 				t.Errorf("%+v", d)
 			}
 		}
 	})
+}
+
+func declaresIt(f testFile, name string) bool {
+	_, is := f.test(name)
+	return is
 }
 
 func TestOutputsOfFilesThatDoNotLoad(t *testing.T) {
@@ -125,41 +131,64 @@ func TestTestsThatFilesDeclare(t *testing.T) {
 }
 
 func TestWhoseAFailureIs(t *testing.T) {
+	checks := checksOn(t, job.Job{}, map[string]string{"go.mod": "module example.com/m\n", "other/tests/test_b.py": "", "sub/go.mod": "module \"example.com/sub\"\n"})
 	file := testFile{path: "pkg/a/x_test.go", text: "func TestOne(t *testing.T) {}"}
 	py := testFile{path: "tests/test_a.py", text: "def test_one():"}
+	other := testFile{path: "tests/test_b.py", text: "def test_two():"}
 	java := testFile{path: "src/test/java/com/example/GreetTest.java", text: "@Test void one() {}"}
-	js := testFile{path: "a.test.js", text: "it('says hello', f)"}
+	js := testFile{path: "a.test.js", text: "it('says hello', f)\nit('says', f)"}
+	sub := testFile{path: "sub/a/z_test.go", text: "func TestOne(t *testing.T) {}\n// func TestTwo(t) is no test\n"}
+	sh := testFile{path: "tests/run", text: "adds() { :; }\ntakes more { :; }\n"}
+	all := []testFile{file, py, other, java, js, sub, sh, {path: "pkg/a/y_test.go"}, {path: "one/tests/test_c.py"}, {path: "two/tests/test_c.py"}}
 	for _, c := range []struct {
-		file testFile
 		x    Failure
-		want bool
+		want string
 	}{
-		{file, Failure{Name: "TestOne"}, true},
-		{file, Failure{Name: "TestOne/sub", Package: "example.com/m/pkg/a"}, true},
-		{file, Failure{Name: "TestOne", Package: "example.com/m/pkg/b"}, false},
-		{file, Failure{Name: "TestOneMore"}, false},
-		{file, Failure{Name: "x", File: "a/x_test.go"}, true},
-		{file, Failure{Name: "TestOne", File: "b/x_test.go"}, false},
-		{file, Failure{File: "x_test.go", Package: "m/pkg/b"}, false},
-		{py, Failure{Name: "tests/test_a.py::TestA::test_one[1-2]"}, true},
-		{py, Failure{Name: "test_two"}, false},
-		{js, Failure{Name: "greeting > says hello"}, true},
-		{js, Failure{}, false},
-		{java, Failure{Name: "com.example.GreetTest.one"}, true},
-		{java, Failure{Name: "com.example.GreetTest$Inner.one(int)[2]"}, true},
-		{java, Failure{Name: "com.example.OtherTest.one"}, false},
-		{java, Failure{Name: "com.example.GreetTest.two"}, false},
-		{java, Failure{Name: "com.example.GreetTest."}, false},
-		{py, Failure{Name: "tests.test_a.TestA.test_one"}, true},
+		{Failure{Name: "TestOne"}, ""}, // of which of the two
+		{Failure{Name: "TestOne/sub", Package: "example.com/m/pkg/a"}, file.path},
+		{Failure{Name: "TestOne", Package: "example.com/m/pkg/b"}, ""},
+		{Failure{Name: "TestOne", Package: "example.com/sub/a"}, sub.path},
+		{Failure{Name: "TestOne", Package: "a"}, ""},
+		{Failure{Name: "TestTwo"}, ""},
+		{Failure{Name: "TestOneMore"}, ""},
+		{Failure{Name: "x", File: "a/x_test.go"}, file.path},
+		{Failure{Name: "TestOne", File: "b/x_test.go"}, ""},
+		{Failure{File: "x_test.go", Package: "example.com/m/pkg/b"}, ""},
+		{Failure{File: "x_test.go", Package: "example.com/m/pkg/a", Load: true}, file.path + " pkg/a/y_test.go"},
+		{Failure{Name: "tests/test_a.py::TestA::test_one[1-2]"}, py.path},
+		{Failure{Name: "x", File: "/work/tests/test_a.py"}, py.path},
+		{Failure{Name: "x", File: "sub/tests/test_a.py"}, ""},
+		{Failure{Name: "x", File: "test_a.py"}, py.path},
+		{Failure{Name: "x", File: "test_b.py"}, ""}, // other/tests has one too
+		{Failure{Name: "x", File: "tests/test_c.py"}, ""},
+		{Failure{Name: "test_two"}, other.path},
+		{Failure{Name: "test_three"}, ""},
+		{Failure{Name: "greeting > says hello"}, js.path},
+		{Failure{Name: "says"}, js.path},
+		{Failure{Name: "hello"}, ""},
+		{Failure{}, ""},
+		{Failure{Name: "com.example.GreetTest.one"}, java.path},
+		{Failure{Name: "com.example.GreetTest$Inner.one(int)[2]"}, java.path},
+		{Failure{Name: "com.example.OtherTest.one"}, ""},
+		{Failure{Name: "com.example.GreetTest.two"}, ""},
+		{Failure{Name: "com.example.GreetTest."}, ""},
+		{Failure{Name: "tests.test_a.TestA.test_one"}, py.path},
+		{Failure{Name: "adds"}, sh.path},
+		{Failure{Name: "takes"}, ""},
 	} {
-		if got := c.file.has(c.x); got != c.want {
-			t.Errorf("%s has %+v: %t", c.file.path, c.x, got)
+		names, got := newNaming(checks.Workspace.Checkout(), all), ""
+		for _, f := range all {
+			is, _, err := names.of(t.Context(), c.x, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is {
+				got += " " + f.path
+			}
 		}
-	}
-	all := []testFile{{path: "x_test.go"}, {path: "sub/x_test.go"}, {path: "y_test.go"}}
-	x := Failure{File: "x_test.go", Load: true}
-	if !isOf(all[0], x, all) || isOf(all[1], x, all) || !isOf(all[2], x, all) {
-		t.Error("a file that does not compile takes its folder with it, and no other")
+		if strings.TrimSpace(got) != c.want {
+			t.Errorf("%+v is of %q, not of %q", c.x, got, c.want)
+		}
 	}
 }
 
@@ -168,8 +197,14 @@ func TestWhatIsDataOfTests(t *testing.T) {
 		"a/testdata/x.go": true, "tests/words.json": true, "tests/conftest.py": true, "spec/fixtures/user.rb": true,
 		"a_test.go": false, "tests/run": false, "tests/test_a.py": false,
 	} {
-		if got := isData(path); got != want {
-			t.Errorf("%s: %t", path, got)
+		if got, err := (Checks{Job: &job.Job{VerifyTests: job.TestPatterns()}}).isData(path); got != want || err != nil {
+			t.Errorf("%s: %t, %v", path, got, err)
+		}
+	}
+	own := Checks{Job: &job.Job{VerifyTests: []string{"testdata/*.txtar", "*.sql", "tests/**"}}}
+	for path, want := range map[string]bool{"testdata/a.txtar": false, "a/b.sql": false, "tests/words.json": true} {
+		if got, err := own.isData(path); got != want || err != nil {
+			t.Errorf("%s: %t, %v", path, got, err)
 		}
 	}
 }

@@ -49,9 +49,6 @@ func (c Checks) keptKey(i int) (string, error) {
 // index with the run. What is red runs again: believing it would let more through.
 func (c Checks) fromKept(now time.Time) (map[int]string, error) {
 	from := map[int]string{}
-	if c.Kept == nil || !c.Clean() {
-		return from, nil
-	}
 	for i := range c.Job.Verify {
 		key, err := c.keptKey(i)
 		if err != nil {
@@ -64,26 +61,35 @@ func (c Checks) fromKept(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// baseline runs the checks on the base that no earlier run found green there, and keeps
-// those that are green now.
+// baseline runs the checks on the base, but for those that wait.
 func (c Checks) baseline(ctx context.Context) ([]result, error) {
+	base := c.Workspace.Base()
+	return c.onBase(ctx, suiteOf(0, base, base.Tree), c.later)
+}
+
+// onBase runs the checks on the base that are not given, and that no earlier run found
+// green there. It keeps those that are green now. What it knows is of the run's own base.
+func (c Checks) onBase(ctx context.Context, s suite, given known) ([]result, error) {
+	if c.Kept == nil || !c.Clean() || s.base.SHA != c.Workspace.Base().SHA {
+		return c.runOn(ctx, s, given)
+	}
 	now := time.Now()
 	from, err := c.fromKept(now)
 	if err != nil {
 		return nil, err
 	}
-	base := c.Workspace.Base()
-	results, err := c.runOn(ctx, suiteOf(0, base, base.Tree), func(i int) (result, bool) {
-		if run := from[i]; run != "" {
+	results, err := c.runOn(ctx, s, func(i int) (result, bool) {
+		of, ok := given(i)
+		if run := from[i]; !ok && run != "" {
 			return result{state: "green", from: run}, true
 		}
-		return c.later(i)
+		return of, ok
 	})
-	if err != nil || c.Kept == nil || !c.Clean() {
+	if err != nil {
 		return results, err
 	}
 	for i, r := range results {
-		if r.state != "green" || r.from != "" {
+		if r.state != "green" || r.from != "" || len(r.runs) == 0 {
 			continue
 		}
 		key, err := c.keptKey(i)

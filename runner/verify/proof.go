@@ -13,13 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
 const (
 	// mostAlone is how many test files a check judges one by one.
 	mostAlone = 10
 	// proofTimes is how often the timeout of a check its proof may take in all.
-	proofTimes = 3
+	proofTimes = 5
 	// mostOldTests is how many tests of the base are named for one check.
 	mostOldTests = 50
 )
@@ -31,7 +32,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		return nil
 	}
 	t, err := c.testsOf(change)
-	if err != nil || len(t.judged)+len(t.old) == 0 {
+	if err != nil || len(t.judged)+len(t.old)+len(t.data) == 0 {
 		return err
 	}
 	for i, check := range c.Job.Verify {
@@ -39,12 +40,13 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		if !check.Proves || row.After != "green" && row.After != transcript.Flaky {
 			continue
 		}
-		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, tests: t}
+		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, tests: t, names: newNaming(c.Workspace.Checkout(), t.judged)}
 		if err := p.run(ctx); err != nil {
 			return fmt.Errorf("prove the tests by %s: %w", check.Name, err)
 		}
+		p.dropHelpers()
 		slices.SortStableFunc(p.classes, func(a, b transcript.Proof) int { return strings.Compare(a.File, b.File) })
-		row.Proof, row.ProofMore, row.OldTests = p.classes, t.more, p.old
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, t.more, p.old, p.oldUnknown
 	}
 	return nil
 }
@@ -67,9 +69,11 @@ type proof struct {
 	change  *gitops.ChangeSet
 	tests   tests
 
-	classes []transcript.Proof
-	old     []transcript.OldTest
-	base    *bool // whether the check is green on the base; nil while that is not known
+	names      *naming // of the files that are judged
+	classes    []transcript.Proof
+	old        []transcript.OldTest
+	oldUnknown string // why more is not known of them
+	base       *bool  // whether the check is green on the base; nil while that is not known
 }
 
 // errOver says that the time for a proof is over.
@@ -83,17 +87,23 @@ func (p *proof) run(whole context.Context) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(whole, end, errOver)
 	defer cancel()
-	err := p.classify(ctx)
-	if err == nil {
-		err = p.judgeOld(ctx)
+	over := func(of func(context.Context) error) (why string, err error) {
+		switch err := of(ctx); {
+		case errors.Is(err, errOver):
+			return errOver.Error(), nil
+		case confine.Unready(err) && whole.Err() == nil:
+			return "a service that the check needs did not get ready there", nil
+		default:
+			return "", err
+		}
 	}
-	if errors.Is(err, errOver) {
-		p.restUnknown(errOver.Error())
-		return nil
+	why, err := over(p.judgeOld)
+	if err != nil {
+		return err
 	}
-	if confine.Unready(err) && whole.Err() == nil {
-		p.restUnknown("a service that the check needs did not get ready there")
-		return nil
+	p.oldUnknown = cmp.Or(why, p.oldUnknown)
+	if why, err = over(p.classify); why != "" {
+		p.restUnknown(why)
 	}
 	return err
 }
@@ -135,7 +145,7 @@ func (p *proof) classify(ctx context.Context) error {
 		p.all(files, transcript.FlakyProof, "the check is flaky on the change", told{})
 		return nil
 	}
-	seen, err := p.onBase(ctx, "", p.tests.laid())
+	seen, err := p.onBase(ctx, "", p.tests.laid)
 	if err != nil {
 		return err
 	}
@@ -161,10 +171,28 @@ func (p *proof) all(files []testFile, class, note string, of told) {
 
 // greenClass is the class of a file with which the check is green on the base.
 func greenClass(f testFile, seen seen) string {
-	if tests, known := f.declares(); known && len(tests) == 0 || ranNothing(seen.first()) {
+	if _, known := f.declares(); ranNothing(seen.first()) || known && !f.hasTests() {
 		return transcript.NoTests
 	}
 	return transcript.NotRed
+}
+
+// dropHelpers takes out files that have no tests where others are red on the base: they
+// help those.
+func (p *proof) dropHelpers() {
+	red := func(of transcript.Proof) bool {
+		return of.Class == transcript.Proven || of.Class == transcript.LoadError
+	}
+	if !slices.ContainsFunc(p.classes, red) {
+		return
+	}
+	helps := map[string]bool{}
+	for _, f := range p.tests.judged {
+		helps[f.path] = !f.link && !f.hasTests()
+	}
+	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
+		return helps[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests)
+	})
 }
 
 // byNames gives the files their classes of which a red output names tests, and looks
@@ -172,30 +200,36 @@ func greenClass(f testFile, seen seen) string {
 func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error {
 	var rest []testFile
 	for _, f := range files {
-		if class, of := seen.classOf(f, p.tests.judged); class != "" {
-			p.give(f, class, "", false, of)
-		} else if tests, known := f.declares(); known && len(tests) == 0 {
-			p.give(f, transcript.NoTests, "", false, told{log: seen.log})
-		} else {
+		class, of, err := p.classOf(ctx, seen, f)
+		switch {
+		case err != nil:
+			return err
+		case class != "":
+			p.give(f, class, "", of.shared, of)
+		case seen.allPassed(f, p.names.packageOf(f)):
+			p.give(f, transcript.NotRed, "", false, told{log: seen.log})
+		default:
 			rest = append(rest, f)
 		}
+	}
+	if len(rest) == 0 {
+		return nil
 	}
 	named := len(rest) < len(files)
 	if seen.state == transcript.Flaky && !named {
 		p.all(rest, transcript.FlakyProof, "", told{log: seen.log})
 		return nil
 	}
-	switch green, err := p.baseGreen(ctx, len(rest) > 0); {
-	case err != nil || len(rest) == 0:
+	green, err := p.baseGreen(ctx)
+	switch {
+	case err != nil:
 		return err
-	case !green && named:
-		p.all(rest, transcript.NotRed, "", told{log: seen.log})
 	case !green:
 		p.all(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", told{log: seen.log})
 	case len(files) == 1:
 		p.give(rest[0], seen.byState(), "", false, told{log: seen.log})
 	case len(rest) > mostAlone && named:
-		p.all(rest, transcript.NotRed, "", told{log: seen.log})
+		p.all(rest, transcript.Unknown, "the output names tests of other files, and may have ended before it came to these", told{log: seen.log})
 	case len(rest) > mostAlone:
 		p.all(rest, seen.byState(), "", told{log: seen.log})
 	default:
@@ -205,39 +239,84 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 }
 
 // alone runs the check with each file by itself. together is what it said with all of
-// them, where none of these is named.
+// them, where none of these is named. A file that can't be without the others has no class
+// by itself.
 func (p *proof) alone(ctx context.Context, files []testFile, together seen, named bool) error {
-	before, green := len(p.classes), 0
+	before, green, needing := len(p.classes), 0, []testFile(nil)
 	for n, f := range files {
-		seen, err := p.onBase(ctx, fmt.Sprintf("-file%d", n+1), append([]string{f.path}, p.tests.data...))
-		if err != nil {
-			return err
-		}
-		class, of := seen.classOf(f, p.tests.judged)
+		of, class, err := p.byItself(ctx, n, f)
 		switch {
-		case seen.state == "timeout":
-			p.give(f, transcript.Unknown, "with it on the base the check did not end in time", false, told{log: seen.log})
-		case seen.state == "green":
-			green++
-			p.give(f, greenClass(f, seen), "", false, told{log: seen.log})
-		case class != "":
-			p.give(f, class, "", false, of)
+		case err != nil:
+			return err
+		case class == "":
+			needing = append(needing, f)
 		default:
-			p.give(f, seen.byState(), "", false, told{log: seen.log})
+			p.give(f, class, of.why, false, of)
+		}
+		if class == transcript.NotRed || class == transcript.NoTests {
+			green++
 		}
 	}
-	if green == len(files) && !named { // and yet they were red together
+	note, log := "it needs others of these to run", told{log: together.log}
+	if len(needing) == 0 {
+		note = "it fails there only together with the others"
+	}
+	switch {
+	case len(needing) == 0 && (named || green < len(files)):
+	case named:
+		p.all(needing, transcript.Unknown, note, log)
+	default:
 		p.classes = p.classes[:before]
-		p.all(files, together.byState(), "it fails there only together with the others", told{log: together.log})
+		p.all(files, together.byState(), note, log)
 	}
 	return nil
 }
 
+// byItself is the class of a file that is laid on the base without the other files of tests;
+// empty where the change is red without these too.
+func (p *proof) byItself(ctx context.Context, n int, f testFile) (told, string, error) {
+	others := p.without(f)
+	laid := slices.DeleteFunc(slices.Clone(p.tests.laid), func(path string) bool { return slices.Contains(others, path) })
+	seen, err := p.onBase(ctx, fmt.Sprintf("-file%d", n+1), laid)
+	if err != nil {
+		return told{}, "", err
+	}
+	class, of, err := p.classOf(ctx, seen, f)
+	of.log = seen.log
+	switch {
+	case err != nil:
+		return of, "", err
+	case seen.state == "timeout":
+		of.why = "with it on the base the check did not end in time"
+		return of, transcript.Unknown, nil
+	case seen.state == "green":
+		return of, greenClass(f, seen), nil
+	case class == transcript.Proven || class == transcript.FlakyProof:
+		return of, class, nil
+	}
+	whole, err := p.see(ctx, fmt.Sprintf("whole-file%d", n+1), p.change.Tree, p.change.Base.Tree, others)
+	if err != nil || whole.state != "green" {
+		return of, "", err
+	}
+	return of, cmp.Or(class, seen.byState()), nil
+}
+
+// without are the paths of the files of tests that are judged beside one.
+func (p *proof) without(f testFile) (paths []string) {
+	for _, other := range p.tests.judged {
+		if other.path != f.path {
+			paths = append(paths, other.path)
+		}
+	}
+	return paths
+}
+
 // baseGreen says whether the check is green on the base alone, without which its red
-// with a test says nothing. A baseline that was kept is no word for that, and runs again.
-func (p *proof) baseGreen(ctx context.Context, wanted bool) (bool, error) {
-	if !wanted || p.row.From == "" {
-		return transcript.Good(p.row.Before, p.row.Flaky), nil
+// with a test says nothing. A baseline that was kept, or that is of another base, is no word
+// for that, and the check runs there again.
+func (p *proof) baseGreen(ctx context.Context) (bool, error) {
+	if p.row.From == "" && !p.moved {
+		return p.row.Before == "green", nil
 	}
 	if p.base == nil {
 		seen, err := p.onBase(ctx, "-none", nil)
@@ -257,12 +336,15 @@ func (p *proof) onBase(ctx context.Context, name string, paths []string) (seen, 
 
 // see runs the check on a tree with some paths of another one.
 func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (seen, error) {
+	if err := p.Workspace.GitUnchanged(ctx); err != nil {
+		return seen{}, err
+	}
 	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
 	if err != nil {
 		return seen{}, err
 	}
 	s := suiteOf(p.attempt, p.change.Base, swapped)
-	s.kind, s.proof = fmt.Sprintf("%s-%d", name, p.attempt), true
+	s.kind, s.notOwn, s.lanes = fmt.Sprintf("%s-%d", name, p.attempt), true, p.lanes()
 	r, err := p.untilGreen(ctx, s, p.check)
 	if err != nil {
 		return seen{}, cmp.Or(context.Cause(ctx), err)
@@ -273,11 +355,11 @@ func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, p
 		if err != nil {
 			return of, err
 		}
-		failures, err := p.failures(p.spec(), run.Log)
+		results, err := p.Checks.tests(p.spec(), run.Log)
 		if err != nil {
 			return of, err
 		}
-		of.runs = append(of.runs, ranOnce{run.State, output, failures})
+		of.runs = append(of.runs, ranOnce{run.State, output, p.failures(results), results})
 	}
 	return of, nil
 }
@@ -293,12 +375,15 @@ type ranOnce struct {
 	state    string
 	output   string
 	failures []Failure
+	results  *testresults.Results
 }
 
 // told is what a class comes from.
 type told struct {
-	names []string
-	log   string
+	names  []string // of tests that fail
+	log    string
+	why    string // where the class does not say it
+	shared bool
 }
 
 func (s seen) first() string {
@@ -313,29 +398,53 @@ func (s seen) byState() string {
 	switch {
 	case s.state == transcript.Flaky:
 		return transcript.FlakyProof
-	case loads().MatchString(s.first()):
+	case loads().MatchString(s.first()) && !s.ranTests():
 		return transcript.LoadError
 	}
 	return transcript.Proven
 }
 
+// ranTests says whether the output tells of a test that ran.
+func (s seen) ranTests() bool {
+	return slices.ContainsFunc(s.runs, func(run ranOnce) bool {
+		return run.results.Ran() || slices.ContainsFunc(run.failures, func(x Failure) bool { return !x.Load && x.Name != "" })
+	})
+}
+
+// allPassed says whether all runs tell that each test of a file passed, as go test and
+// pytest do.
+func (s seen) allPassed(f testFile, goPackage string) bool {
+	all, _ := f.declares()
+	if len(all) == 0 || !strings.HasSuffix(f.path, ".py") && goPackage == "" {
+		return false
+	}
+	for _, run := range s.runs {
+		passed := func(name string) bool { return run.results.Named(f.path + "::" + name) }
+		if strings.HasSuffix(f.path, ".go") {
+			passed = func(name string) bool { return run.results.Passed(goPackage + "." + name) }
+		}
+		if slices.ContainsFunc(all, func(t declared) bool { return !passed(t.name) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // classOf is the class of a file by the tests that the runs name; empty where none names
 // one of it. Those that fail in one run alone are flaky.
-func (s seen) classOf(f testFile, all []testFile) (string, told) {
-	const most = 10
-	class, of := "", told{log: s.log}
+func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, error) {
+	of := told{log: s.log, shared: true}
 	failed, loadless := 0, 0
-	names := map[string]bool{}
 	for _, run := range s.runs {
 		fails, loads := false, true
 		for _, x := range run.failures {
-			if !isOf(f, x, all) {
-				continue
+			is, shared, err := p.names.of(ctx, x, f)
+			if err != nil {
+				return "", of, err
 			}
-			fails, loads = true, loads && x.Load
-			if x.Name != "" && !names[x.Name] && len(of.names) < most {
-				names[x.Name] = true
-				of.names = append(of.names, shortened(x.Name))
+			if is {
+				fails, loads, of.shared = true, loads && x.Load, of.shared && shared
+				of.add(x.Name)
 			}
 		}
 		if fails {
@@ -347,31 +456,21 @@ func (s seen) classOf(f testFile, all []testFile) (string, told) {
 	}
 	switch {
 	case failed == 0:
+		return "", of, nil
 	case failed < len(s.runs):
-		class = transcript.FlakyProof
+		return transcript.FlakyProof, of, nil
 	case loadless == 0:
-		class = transcript.LoadError
-	default:
-		class = transcript.Proven
+		return transcript.LoadError, of, nil
 	}
-	return class, of
+	return transcript.Proven, of, nil
 }
 
-// isOf says whether a failure is of a file. A name that is one's whole path is no
-// other's.
-func isOf(f testFile, x Failure, all []testFile) bool {
-	for _, other := range all {
-		if x.File != "" && other.path == x.File {
-			return f.path == x.File || x.Load && samePackage(f.path, x.File)
-		}
+// add adds the name of a test, if there are not many.
+func (t *told) add(name string) {
+	const most = 10
+	if name = shortened(name); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
+		t.names = append(t.names, name)
 	}
-	return f.has(x)
-}
-
-// samePackage says whether two files of Go stand or fall together: those of a folder
-// are compiled as one.
-func samePackage(a, b string) bool {
-	return strings.HasSuffix(a, ".go") && strings.HasSuffix(b, ".go") && a[:strings.LastIndex(a, "/")+1] == b[:strings.LastIndex(b, "/")+1]
 }
 
 // UnprovenWords tell the agent which tests of a change prove nothing, as far as it can

@@ -20,6 +20,7 @@ func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, erro
 	if err := c.Workspace.GitUnchanged(ctx); err != nil {
 		return nil, err
 	}
+	s.lanes = c.lanes()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := round{checks: c, results: make([]result, len(c.Job.Verify)), stage: make([]stage, len(c.Job.Verify)), ended: make(chan end)}
@@ -30,7 +31,7 @@ func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, erro
 	}
 	var failed error
 	for running := 0; ; running-- {
-		for ; failed == nil && running < c.lanes() && r.start(ctx, s); running++ {
+		for ; failed == nil && running < s.lanes && r.start(ctx, s); running++ {
 		}
 		if running == 0 {
 			return r.results, failed
@@ -98,12 +99,12 @@ func (r *round) start(ctx context.Context, s suite) bool {
 
 // settled says whether all that a check needs is over.
 func (r *round) settled(i int) bool {
-	return !slices.ContainsFunc(r.needs(i), func(of int) bool { return r.stage[of] != over })
+	return !slices.ContainsFunc(r.checks.needs(i), func(of int) bool { return r.stage[of] != over })
 }
 
 // unmet says whether something that a check needs was run and is not green.
 func (r *round) unmet(i int) bool {
-	return slices.ContainsFunc(r.needs(i), func(of int) bool {
+	return slices.ContainsFunc(r.checks.needs(i), func(of int) bool {
 		need := r.results[of]
 		return need.notRun != transcript.NotConcerned && !transcript.Good(need.state, r.checks.Job.Verify[of].Flaky)
 	})
@@ -111,8 +112,8 @@ func (r *round) unmet(i int) bool {
 
 // needs are the checks that a check needs. A name that no check has is a mistake of
 // the job, which no run has.
-func (r *round) needs(i int) (of []int) {
-	all := r.checks.Job.Verify
+func (c Checks) needs(i int) (of []int) {
+	all := c.Job.Verify
 	for _, name := range all[i].Needs {
 		if at := slices.IndexFunc(all, func(c job.VerifyCheck) bool { return c.Name == name }); at >= 0 {
 			of = append(of, at)
@@ -158,10 +159,14 @@ func onlyConcerned(is []bool) known {
 	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !is[i] }
 }
 
-// later has those checks wait that may be for no change: most changes have nothing for
-// them, so that their baseline is taken once there is one that has.
+// later has those checks wait that may be for no change, with those that need them: most
+// changes have nothing for them, so that their baseline is taken once there is one that has.
 func (c Checks) later(i int) (result, bool) {
-	return result{notRun: transcript.NotConcerned}, c.Clean() && len(c.Job.Verify[i].When) > 0
+	return result{notRun: transcript.NotConcerned}, c.Clean() && c.waits(i)
+}
+
+func (c Checks) waits(i int) bool {
+	return len(c.Job.Verify[i].When) > 0 || slices.ContainsFunc(c.needs(i), c.waits)
 }
 
 // lateBaseline takes the baseline of the checks that waited for a change that is for
@@ -172,14 +177,14 @@ func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base,
 		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)
-	s.kind = fmt.Sprintf("base-%d", attempt)
-	results, err := c.runOn(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
+	s.kind, s.notOwn = fmt.Sprintf("base-%d", attempt), true
+	results, err := c.onBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
 		if waits(i) {
-			rows[i].Before = r.state
+			rows[i].Before, rows[i].From = r.state, r.from
 			if err := c.show(&rows[i], i, r); err != nil {
 				return err
 			}

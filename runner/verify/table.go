@@ -73,7 +73,7 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 		row.After = results[i].state
 		row.Passed = Passes(row)
 		table.Passed = table.Passed && row.Passed
-		row.Proof, row.ProofMore, row.OldTests = nil, 0, nil
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = nil, 0, nil, ""
 		table.Rows = append(table.Rows, row)
 	}
 	if err := c.prove(ctx, attempt, change, &table); err != nil {
@@ -87,6 +87,7 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 // The table is the newest one, also beside an error.
 func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
+	c.moved = true
 	moved, err := c.Change(ctx, attempt, change, slices.Clone(table.Rows))
 	if err != nil {
 		return table, err
@@ -98,7 +99,9 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	if err != nil {
 		return moved, err
 	}
-	results, err := c.runOn(ctx, suiteOf(attempt+1, change.Base, change.Base.Tree), onlyConcerned(is))
+	onBase := suiteOf(attempt+1, change.Base, change.Base.Tree)
+	onBase.notOwn = true
+	results, err := c.runOn(ctx, onBase, onlyConcerned(is))
 	if err != nil {
 		return moved, err
 	}
@@ -110,6 +113,7 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 			return moved, err
 		}
 	}
+	c.moved = false // what it said of this base is in the rows
 	compared, err := c.Change(ctx, attempt+2, change, before)
 	if err != nil {
 		return moved, err

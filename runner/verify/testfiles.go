@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // Of the test files of a change at most so many get a class, and of each at most so
@@ -20,34 +19,30 @@ const (
 	mostOfTest    = 1 << 20
 )
 
-// testFile is a new or changed file of tests.
+// testFile is a file of tests on one side of a change.
 type testFile struct {
 	path string
 	text string
 	link bool // or another thing that is no file: it is never laid on the base
 }
 
-// tests are the test files of a change.
+// tests are what of a change fits verify_tests.
 type tests struct {
-	judged []testFile
-	more   int      // that are not judged, as there are too many
-	data   []string // that tests read
-	old    []testFile
+	judged []testFile // new or changed files of tests
+	moved  []testFile // as the base has them elsewhere
+	more   int        // that are not judged, as there are too many
+	laid   []string   // paths of the change's side, of data and of what it removed too
+	old    []testFile // files of tests as the base has them, that the change altered or removed
+	data   []string   // of the base that the change altered or removed
+	back   []string   // paths that make the tests those of the base again
 }
 
-// laid are the paths that are laid on the base.
-func (t tests) laid() []string {
-	paths := slices.Clone(t.data)
-	for _, f := range t.judged {
-		if !f.link {
-			paths = append(paths, f.path)
-		}
-	}
-	return paths
-}
-
-// testsOf finds the test files of a change.
+// testsOf finds the tests of a change.
 func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
+	from, to := map[string]bool{}, map[string]bool{} // contents on both sides
+	for _, f := range change.Files {
+		from[f.OldID], to[f.NewID] = f.OldMode != "", f.NewMode != ""
+	}
 	for _, f := range change.Files {
 		fits, err := policy.Fits(c.Job.VerifyTests, f.Path)
 		if err != nil {
@@ -56,43 +51,60 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 		if !fits {
 			continue
 		}
-		if err := c.addTest(&t, f); err != nil {
+		data, err := c.isData(f.Path)
+		if err != nil {
+			return t, err
+		}
+		if err := c.addTest(&t, f, data, from[f.NewID], f.NewMode == "" && to[f.OldID]); err != nil {
 			return t, fmt.Errorf("read %q: %w", f.Path, err)
 		}
 	}
 	return t, nil
 }
 
-func (c Checks) addTest(t *tests, f gitops.File) error {
-	now := testFile{path: f.Path, link: !isRegular(f.NewMode)}
-	data := isData(f.Path)
-	if isRegular(f.OldMode) && f.NewID != f.OldID && !data && len(t.old) < mostTestFiles {
-		text, err := c.textOf(f.OldID)
-		if err != nil {
+// addTest adds a file of a change. One that came from elsewhere as it was has nothing to
+// prove, and one that went elsewhere is not gone.
+func (c Checks) addTest(t *tests, f gitops.File, data, came, went bool) error {
+	t.back = append(t.back, f.Path)
+	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
+		if err := c.addOld(t, f, data); err != nil {
 			return err
 		}
-		t.old = append(t.old, testFile{path: f.Path, text: text})
+	}
+	now := testFile{path: f.Path, link: f.NewMode != "" && !isRegular(f.NewMode)}
+	if !now.link {
+		t.laid = append(t.laid, f.Path)
 	}
 	switch {
-	case f.NewMode == "" || f.NewID == f.OldID && f.NewMode == f.OldMode:
-	case data && !now.link:
-		t.data = append(t.data, f.Path)
-	case data:
-	case len(t.judged) == mostTestFiles:
+	case f.NewMode == "" || data:
+		return nil
+	case len(t.judged)+len(t.moved) == mostTestFiles:
 		t.more++
-		if !now.link {
-			t.data = append(t.data, f.Path)
+		return nil
+	case !now.link:
+		var err error
+		if now.text, err = c.textOf(f.NewID); err != nil {
+			return err
 		}
-	default:
-		if !now.link {
-			text, err := c.textOf(f.NewID)
-			if err != nil {
-				return err
-			}
-			now.text = text
-		}
+	}
+	if came {
+		t.moved = append(t.moved, now)
+	} else {
 		t.judged = append(t.judged, now)
 	}
+	return nil
+}
+
+func (c Checks) addOld(t *tests, f gitops.File, data bool) error {
+	if data || len(t.old) == mostTestFiles {
+		t.data = append(t.data, f.Path)
+		return nil
+	}
+	text, err := c.textOf(f.OldID)
+	if err != nil {
+		return err
+	}
+	t.old = append(t.old, testFile{path: f.Path, text: text})
 	return nil
 }
 
@@ -119,92 +131,24 @@ var (
 	}
 )
 
-func isData(name string) bool {
+// isData says whether a file that fits verify_tests is data of tests. What the job names
+// by a pattern of its own that has an ending is what the job says it is.
+func (c Checks) isData(name string) (bool, error) {
 	folders := strings.Split(path.Dir(name), "/")
-	return slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||
+	looks := slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||
 		slices.Contains(dataNames, path.Base(name)) || slices.Contains(dataEndings, strings.ToLower(path.Ext(name)))
-}
-
-// names are how the common languages begin a test, by the ending of a file.
-var names = sync.OnceValue(func() map[string]*regexp.Regexp {
-	js := regexp.MustCompile(`(?m)^\s*(?:it|test|specify)(?:\.\w+)*\(\s*(?:'([^'\n]+)'|"([^"\n]+)"|` + "`([^`\n]+)`" + `)`)
-	java := regexp.MustCompile(`(?m)@(?:Test|ParameterizedTest)\b[^;{]*?\b(?:void|fun)\s+` + "`?" + `(\w+)`)
-	all := map[string]*regexp.Regexp{
-		".go": regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`), ".py": regexp.MustCompile(`(?m)^\s*(?:async )?def (test\w*)\(`),
-		".rb": regexp.MustCompile(`(?m)^\s*(?:def (test_\w+)|it ['"]([^'"\n]+)['"])`), ".rs": regexp.MustCompile(`(?m)#\[(?:\w+::)*test\][^{;]*?\bfn (\w+)`),
-		".java": java, ".kt": java, ".php": regexp.MustCompile(`(?m)\bfunction (test\w+)\(`), ".bats": regexp.MustCompile(`(?m)^@test ['"](.+)['"]`),
+	if !looks {
+		return false, nil
 	}
-	for _, ending := range []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"} {
-		all[ending] = js
-	}
-	return all
-})
-
-// declared is a test that a file declares.
-type declared struct {
-	name string
-	line int
-}
-
-// declares lists the tests of a file. known is false for a language that is not read.
-func (f testFile) declares() (all []declared, known bool) {
-	form := names()[path.Ext(f.path)]
-	if form == nil {
-		return nil, false
-	}
-	const most = 1000
-	line, from := 1, 0
-	for _, m := range form.FindAllStringSubmatchIndex(f.text, most) {
-		for group := 2; group < len(m); group += 2 {
-			if m[group] < 0 {
-				continue
-			}
-			line += strings.Count(f.text[from:m[group]], "\n")
-			from = m[group]
-			all = append(all, declared{f.text[m[group]:m[group+1]], line})
+	var named []string
+	for _, pattern := range c.Job.VerifyTests {
+		if ending := path.Ext(pattern); len(ending) > 1 && !strings.ContainsAny(ending, "*?") && !slices.Contains(job.TestPatterns(), pattern) {
+			named = append(named, pattern)
 		}
 	}
-	return all, true
-}
-
-// has says whether a failure is one of a test of the file.
-func (f testFile) has(x Failure) bool {
-	folder := path.Dir(f.path)
-	inPackage := x.Package == "" || folder == "." || x.Package == folder || strings.HasSuffix(x.Package, "/"+folder)
-	if x.File != "" {
-		return f.path == x.File || strings.HasSuffix(f.path, "/"+x.File) && inPackage || strings.HasSuffix(x.File, "/"+f.path)
+	if len(named) == 0 {
+		return true, nil
 	}
-	return inPackage && f.tells(x.Name)
-}
-
-// tells says whether the file has a test of that name, as an output may write it:
-// with what it is in before, and with parameters behind.
-func (f testFile) tells(name string) bool {
-	if path.Ext(f.path) == ".go" {
-		name, _, _ = strings.Cut(name, "/")
-		return name != "" && strings.Contains(f.text, "func "+name+"(")
-	}
-	for _, mark := range []string{"::", " > ", " › ", "#"} {
-		if at := strings.LastIndex(name, mark); at >= 0 {
-			name = name[at+len(mark):]
-		}
-	}
-	if at := strings.IndexAny(name, "[("); at > 0 {
-		name = name[:at]
-	}
-	if name = strings.TrimSpace(name); name == "" {
-		return false
-	}
-	return strings.Contains(f.text, name) || f.tellsOfClass(name)
-}
-
-// tellsOfClass is tells for a name as reports of JUnit have it, class and method: the
-// file has to be named after one of what the class is in.
-func (f testFile) tellsOfClass(name string) bool {
-	at := strings.LastIndex(name, ".")
-	if at < 0 || at == len(name)-1 || !strings.Contains(f.text, name[at+1:]) {
-		return false
-	}
-	stem, _, _ := strings.Cut(path.Base(f.path), ".")
-	return slices.Contains(strings.FieldsFunc(name[:at], func(r rune) bool { return r == '.' || r == '$' }), stem)
+	fits, err := policy.Fits(named, name)
+	return !fits, err
 }

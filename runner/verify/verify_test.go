@@ -26,9 +26,15 @@ func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // checksOf are the checks of a job in a repository with the file tracked, which
 // ignores *.log. Nothing confines them: what a sandbox does is tested with it.
-func checksOf(t *testing.T, j job.Job) Checks {
+func checksOf(t *testing.T, j job.Job) Checks { return checksOn(t, j, nil) }
+
+// checksOn are those of a job whose base has some files more.
+func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 	t.Helper()
 	repo := gittest.New(t)
+	for name, content := range files {
+		repo.Write(name, content)
+	}
 	repo.Write("tracked", "base\n")
 	repo.Write(".gitignore", "*.log\n")
 	repo.Commit("base")
@@ -50,7 +56,9 @@ func checksOf(t *testing.T, j job.Job) Checks {
 		j.Setup[i].Timeout = job.Duration(time.Hour)
 	}
 	for i := range j.Verify {
-		j.Verify[i].Timeout = job.Duration(time.Hour)
+		if j.Verify[i].Timeout == 0 {
+			j.Verify[i].Timeout = job.Duration(time.Hour)
+		}
 	}
 	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: &j, Root: w.Root()}
 	return Checks{Record: rec, Sandboxes: boxes, Workspace: w, Job: &j}

@@ -60,6 +60,9 @@ func oldTests(v *transcript.Verify) section {
 		}
 		return fmt.Sprintf("- %s: %s %s\n", code(place), name, text(o.State()))
 	})
+	if why := v.OldTestsUnknown(); why != "" {
+		rows = append(rows, fmt.Sprintf("- not all is known: %s\n", text(why)))
+	}
 	if len(rows) == 0 {
 		return section{}
 	}

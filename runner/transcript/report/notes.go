@@ -218,6 +218,9 @@ func oldTestWords(d transcript.Verify) string {
 	for _, o := range d.OldTests() {
 		fmt.Fprintf(&b, "%s:%d: %s %s\n", markdown.FileName(o.File), o.Line, o.Name, o.State())
 	}
+	if why := d.OldTestsUnknown(); why != "" {
+		fmt.Fprintf(&b, "not all is known: %s\n", why)
+	}
 	return b.String()
 }
 

@@ -59,6 +59,13 @@ func (o *overview) OldTests() []transcript.OldTest {
 	return shownOf(o.View.Verify.OldTests())
 }
 
+func (o *overview) OldTestsUnknown() string {
+	if o.View.Verify == nil {
+		return ""
+	}
+	return o.View.Verify.OldTestsUnknown()
+}
+
 func (o *overview) Files() []transcript.ChangeFile {
 	if o.View.Change == nil {
 		return nil

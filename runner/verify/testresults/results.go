@@ -55,6 +55,12 @@ func (s scope) has(name string) bool {
 // Known says whether the output told anything of tests.
 func (r *Results) Known() bool { return len(r.Failing) > 0 || len(r.passed) > 0 || len(r.ran) > 0 }
 
+// Ran says whether the output tells of a test that passed.
+func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
+
+// Named says whether the output names a test as one that passed.
+func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[name] }
+
 // Passed says whether the output tells that a test passed: by its name, or since it
 // would have named one that fails.
 func (r *Results) Passed(name string) bool {

@@ -1,0 +1,189 @@
+package verify
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// language is how the common ones have tests in a file.
+type language struct {
+	test *regexp.Regexp // the beginning of a test, with its name
+	mark *regexp.Regexp // any sign that there are tests; nil: test is all of them
+}
+
+// languages are those of endings of files.
+var languages = sync.OnceValue(func() map[string]language {
+	quoted := `(?:'([^'\n]+)'|"([^"\n]+)"|` + "`([^`\n]+)`" + `)`
+	js := language{
+		regexp.MustCompile(`(?m)^\s*(?:it|test|specify)(?:\.\w+)*(?:\([^\n]*\))?\(\s*` + quoted),
+		regexp.MustCompile(`\b(?:it|test|specify|describe|suite|bench)\s*[.(` + "`" + `]`),
+	}
+	java := language{
+		regexp.MustCompile(`(?m)@(?:Test|ParameterizedTest|RepeatedTest)\b[^;{]*?\b(?:void|fun)\s+` + "`?" + `(\w+)`),
+		regexp.MustCompile(`@\w*Test\w*|@Property|\w+Spec\b|\bshould\b`),
+	}
+	all := map[string]language{
+		".go": {
+			regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`),
+			regexp.MustCompile(`(?m)^func (?:Test|Fuzz|Example|Benchmark)|^func \(\w+ \*?\w+\) Test|\b(?:Describe|Context|It|Specify)\(`),
+		},
+		".py": {regexp.MustCompile(`(?m)^\s*(?:async )?def (test\w*)\(`), regexp.MustCompile(`\bdef test|\bclass Test|TestCase|>>> `)},
+		".rb": {
+			regexp.MustCompile(`(?m)^\s*(?:def (test_\w+)|(?:it|test|specify|scenario|example) ['"]([^'"\n]+)['"])`),
+			regexp.MustCompile(`(?m)^\s*(?:def test_|(?:it|test|specify|scenario|example|should|property)\b)`),
+		},
+		".rs": {
+			regexp.MustCompile(`(?m)#\[(?:\w+::)*(?:test|rstest)\b[^\n]*\][^;{]*?\bfn (\w+)`),
+			regexp.MustCompile(`#\[[^\]\n]*test|proptest!|quickcheck`),
+		},
+		".java": java, ".kt": java,
+		".php": {
+			regexp.MustCompile(`(?m)\bfunction (test\w+)\(|^\s*(?:it|test)\(\s*['"]([^'"\n]+)['"]`),
+			regexp.MustCompile(`(?m)\bfunction test|#\[Test|@test\b|^\s*(?:it|test)\(`),
+		},
+		".bats": {regexp.MustCompile(`(?m)^@test ['"](.+)['"]`), nil},
+		".exs":  {regexp.MustCompile(`(?m)^\s*(?:test|property) "([^"\n]+)"`), nil},
+	}
+	for _, ending := range []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"} {
+		all[ending] = js
+	}
+	return all
+})
+
+// declared is a test that a file declares.
+type declared struct {
+	name string
+	line int
+}
+
+// declares lists the tests of a file whose names stand in it. known is false for a
+// language that is not read.
+func (f testFile) declares() (all []declared, known bool) {
+	of, known := languages()[path.Ext(f.path)]
+	if !known {
+		return nil, false
+	}
+	const most = 1000
+	line, from := 1, 0
+	for _, m := range of.test.FindAllStringSubmatchIndex(f.text, most) {
+		for group := 2; group < len(m); group += 2 {
+			if m[group] < 0 {
+				continue
+			}
+			line += strings.Count(f.text[from:m[group]], "\n")
+			from = m[group]
+			all = append(all, declared{f.text[m[group]:m[group+1]], line})
+		}
+	}
+	return all, true
+}
+
+// hasTests says whether a file has any, as far as its language is known; else by its name.
+func (f testFile) hasTests() bool {
+	of, known := languages()[path.Ext(f.path)]
+	switch {
+	case !known:
+		name := strings.ToLower(path.Base(f.path))
+		return strings.Contains(name, "test") || strings.Contains(name, "spec")
+	case of.mark != nil:
+		return of.mark.MatchString(f.text)
+	}
+	return of.test.MatchString(f.text)
+}
+
+// test is the test of the file that an output calls name, with what it is in before and
+// with parameters behind; ok is false where the file declares none of that name.
+func (f testFile) test(name string) (of declared, ok bool) {
+	find := f.declared()
+	if path.Ext(f.path) == ".go" {
+		name, _, _ = strings.Cut(name, "/")
+	}
+	forms := formsOf(name)
+	for _, form := range forms {
+		if of, ok := find(form); ok {
+			return of, true
+		}
+	}
+	for _, form := range forms {
+		class, method, dotted := cutLast(form, ".")
+		if !dotted || method == "" || !f.isClass(class) {
+			continue
+		}
+		if of, ok := find(method); ok {
+			return of, true
+		}
+	}
+	return declared{}, false
+}
+
+// declared finds a test by what the file itself calls it. In a language that is not known
+// that is any word of the file.
+func (f testFile) declared() func(name string) (declared, bool) {
+	all, known := f.declares()
+	return func(name string) (declared, bool) {
+		if !known {
+			line := wordIn(f.text, name)
+			return declared{name, line}, line > 0
+		}
+		i := slices.IndexFunc(all, func(d declared) bool { return d.name == name })
+		if i < 0 {
+			return declared{}, false
+		}
+		return all[i], true
+	}
+}
+
+// formsOf are a name, and the last part of one that has the names of what a test is in
+// before it.
+func formsOf(name string) []string {
+	forms := []string{name}
+	for _, mark := range []string{"::", " > ", " › ", "#"} {
+		if _, last, found := cutLast(name, mark); found {
+			name = last
+		}
+	}
+	forms = append(forms, name)
+	if at := strings.IndexAny(name, "[("); at > 0 {
+		forms = append(forms, strings.TrimSpace(name[:at]))
+	}
+	return slices.DeleteFunc(forms, func(form string) bool { return strings.TrimSpace(form) == "" })
+}
+
+func cutLast(s, mark string) (before, after string, found bool) {
+	at := strings.LastIndex(s, mark)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(mark):], true
+}
+
+// isClass says whether a file is named after a class, or after what that is in, as reports of
+// JUnit have it.
+func (f testFile) isClass(name string) bool {
+	stem, _, _ := strings.Cut(path.Base(f.path), ".")
+	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '$' }), stem)
+}
+
+// wordIn is the line of a text where a word stands for itself, not as a part of another
+// or as the beginning of a sentence; 0 for none.
+func wordIn(text, word string) int {
+	for from := 0; ; {
+		at := strings.Index(text[from:], word)
+		if at < 0 {
+			return 0
+		}
+		begin := from + at
+		end := begin + len(word)
+		if (begin == 0 || !inWord(text[begin-1])) && (end == len(text) || !inWord(text[end]) && text[end] != ' ') {
+			return strings.Count(text[:begin], "\n") + 1
+		}
+		from = begin + 1
+	}
+}
+
+func inWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
