@@ -93,7 +93,7 @@ func failing(tests *testresults.Results, change testresults.Change) []transcript
 }
 
 // tests are what a run of a check says of tests: in the files that it wrote, else in its
-// output.
+// output. What can't be read is a warning, since it decides no exit status.
 func (c Checks) tests(check job.VerifyCheck, log string) (*testresults.Results, error) {
 	if told := c.reported(check, log); told != nil {
 		return told, nil
@@ -103,7 +103,12 @@ func (c Checks) tests(check job.VerifyCheck, log string) (*testresults.Results, 
 		return nil, fmt.Errorf("read %s: %w", log, err)
 	}
 	defer output.Close()
-	return testresults.Read(output, c.matchers(check))
+	told, err := testresults.Read(output, c.matchers(check))
+	if err != nil {
+		c.Record.Warn("test_results", "What the output of %s says of tests can't be read: %v.", check.Name, err)
+		return &testresults.Results{}, nil
+	}
+	return told, nil
 }
 
 // matchers are the problem matchers of a check. Those that can't be read are a warning,

@@ -20,7 +20,8 @@ const deepestXML = 16
 
 // ReadJUnit reads JUnit's XML, as many tools write it. What is longer than MaxJUnit, or
 // nested deeper than test suites are, is an error.
-func ReadJUnit(report io.Reader) (*Results, error) {
+func ReadJUnit(report io.Reader) (told *Results, err error) {
+	defer orError(&err)
 	raw, err := io.ReadAll(io.LimitReader(report, MaxJUnit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read JUnit report: %w", err)
@@ -35,7 +36,7 @@ func ReadJUnit(report io.Reader) (*Results, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read JUnit report: %w", err)
 	}
-	told := &Results{}
+	told = &Results{}
 	for _, suite := range suites {
 		told.suite(suite)
 	}

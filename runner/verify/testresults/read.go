@@ -25,7 +25,8 @@ type format interface {
 
 // Read reads the output of a check to its end. Every kind of output is looked for, since
 // a check may run several tools.
-func Read(output io.Reader, matchers []Matcher) (*Results, error) {
+func Read(output io.Reader, matchers []Matcher) (told *Results, err error) {
+	defer orError(&err)
 	formats := []format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}
 	if len(matchers) > 0 {
 		formats = append(formats, newProblems(matchers))
@@ -50,6 +51,14 @@ func Read(output io.Reader, matchers []Matcher) (*Results, error) {
 		}
 	}
 	return all, nil
+}
+
+// orError makes an error of a panic: what is read decides nothing, so that a mistake
+// here may not end a run.
+func orError(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("read test results: %v", p)
+	}
 }
 
 // nextLine is the next line as a terminal shows it, without its end.

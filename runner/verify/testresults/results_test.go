@@ -129,6 +129,20 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	}
 }
 
+// broken is an output at which reading panics.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { panic("boom") }
+
+func TestAPanicIsAnError(t *testing.T) {
+	if told, err := Read(broken{}, nil); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("%v, %v", told, err)
+	}
+	if told, err := ReadJUnit(broken{}); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("%v, %v", told, err)
+	}
+}
+
 // wantTidy fails where a name or a message is more than a short line that can be seen.
 func wantTidy(t testing.TB, r *Results) {
 	t.Helper()
@@ -173,6 +187,9 @@ func FuzzRead(f *testing.F) {
 		if raw := readFile(f, name); len(raw) < 4<<10 {
 			f.Add(raw)
 		}
+	}
+	for _, text := range []string{"# Subtest: \n", "not ok\n---\n", "FAIL a.js\n  ● \n", "=== RUN   \n", "1..1\nnot ok\n---\n  at:\n", "_____ _\n"} {
+		f.Add([]byte(text))
 	}
 	by := matchers(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -36,8 +36,9 @@ func (p *tap) line(text string) {
 			p.test(len(m[1])/4, m[2] != "", m[3], m[4])
 		}
 	case strings.HasPrefix(body, "# Subtest: "):
-		m := tapGroup().FindStringSubmatch(text)
-		p.enter(len(m[1])/4, m[2])
+		if m := tapGroup().FindStringSubmatch(text); m != nil {
+			p.enter(len(m[1])/4, m[2])
+		}
 	case strings.HasPrefix(body, "1..") || strings.HasPrefix(body, "TAP version"):
 		p.planned = p.planned || tapPlan().MatchString(text)
 	case body == "---":
