@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -46,11 +47,14 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 			row = checks.newRow(0)
 			row.Before = ran.Color()
 		}
-		if err := checks.show(&row, 0, resultOf(ran, name)); err != nil {
-			t.Fatal(err)
-		}
-		if i > 0 {
+		if i == 0 {
+			err = checks.show(&row, 0, resultOf(ran, name))
+		} else {
+			err = checks.showChange(&row, 0, resultOf(ran, name), &gitops.ChangeSet{})
 			row.After = ran.Color()
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return row
@@ -75,7 +79,8 @@ func TestTestsAreComparedWithTheBase(t *testing.T) {
 		"red, then green":           {[]string{said("TestA"), ""}, "1 mended", nil, []string{"x.TestA"}},
 		"another attempt":           {[]string{said("TestA"), said("TestB"), said("TestA", "TestB")}, "1 new failure, 1 other", []string{"x.TestB"}, nil},
 		"a red base without names":  {[]string{"boom\n", said("TestA")}, "1 failure", nil, nil},
-		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 new failure, 1 mended", []string{"x.TestA"}, []string{"x [build failed]"}},
+		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 failure, 1 mended", nil, []string{"x [build failed]"}},
+		"it panics there":           {[]string{"--- FAIL: TestA (0.00s)\npanic: boom\nFAIL\tx\t0.1s\n", said("TestB")}, "1 failure, 1 mended", nil, []string{"x.TestA"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := showRuns(t, checks, c.outputs...)

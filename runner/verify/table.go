@@ -67,7 +67,7 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		if err := c.show(&row, i, results[i]); err != nil {
+		if err := c.showChange(&row, i, results[i], change); err != nil {
 			return table, err
 		}
 		row.After = results[i].state
@@ -87,7 +87,11 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 // The table is the newest one, also beside an error.
 func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
-	moved, err := c.Change(ctx, attempt, change, slices.Clone(table.Rows))
+	rows := slices.Clone(table.Rows)
+	for i := range rows { // they don't tell of tests that failed on the old base and did not run with the change
+		rows[i].BeforePartial = rows[i].BeforePartial || rows[i].Before != "green"
+	}
+	moved, err := c.Change(ctx, attempt, change, rows)
 	if err != nil {
 		return table, err
 	}
