@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
 // said is what go test says where those tests fail.
@@ -141,6 +143,8 @@ func TestReportsOfACheck(t *testing.T) {
 		"a pipe and a link":  {"mkfifo r/a.xml; ln -s old.xml r/b.xml; ln -s / r/c.xml; exit 1", "", ""},
 		"no report":          {"echo '<a' >r/a.xml; exit 1", "", "Of the reports of tests, 1 can't be read: r/a.xml: "},
 		"too long a one":     {"head -c 9000000 /dev/zero >r/a.xml; exit 1", "", "Of the reports of tests, 1 can't be read: "},
+		"as long as may be":  {"{ echo '" + of("long") + "'; head -c 8388608 /dev/zero | tr '\\0' ' '; } | head -c " + strconv.Itoa(testresults.MaxJUnit-len(reportsUnread)) + " >r/a.xml; exit 1", "c.long", ""},
+		"two, one too long":  {"echo '" + of("a") + "' >r/1.xml; head -c 9000000 /dev/zero >r/2.xml; exit 1", "c.a", "Of the reports of tests, 1 can't be read: "},
 		"too many":           {"for i in $(seq 600); do echo x >r/$i.xml; done; exit 1", "", "there are more than 500"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,10 @@ import (
 // MaxJUnit is how long a file of JUnit's XML may be, in bytes.
 const MaxJUnit = 8 << 20
 
+// Unread is what a comment in reports says that were put together where others could not
+// be read.
+const Unread = " agent-ci: not all reports could be read "
+
 // Bounds on the elements of a report.
 const (
 	deepestXML  = 16 // within each other
@@ -74,6 +78,8 @@ func (r *junitReader) next() (more bool, err error) {
 		return true, r.start(e, at)
 	case xml.EndElement:
 		return true, r.end()
+	case xml.Comment:
+		r.told.partial = r.told.partial || string(e) == Unread
 	}
 	return true, nil
 }

@@ -118,6 +118,7 @@ func TestWhatIsNotAllOfIt(t *testing.T) {
 		"jest --bail":            {"FAIL a.test.js\n  ● x\n\n    no\n\nTest Suites: 1 failed, 1 of 3 total\nTests:       1 failed, 1 total\n", some},
 		"jest, a broken file":    {"FAIL a.test.js\n  ● Test suite failed to run\n\n    no\n\nTest Suites: 1 failed, 1 total\nTests:       0 total\n", some},
 		"a report":               {`<testsuite><testcase name="a"><failure/></testcase></testsuite>`, all},
+		"reports, not all":       {`<testsuite><testcase name="a"><failure/></testcase></testsuite><!--` + Unread + `-->`, some},
 		"a report, a broken one": {`<testsuite><testcase name="a"><error message="collection failure"/></testcase></testsuite>`, some},
 		"nothing":                {"boom\n", some},
 	} {
