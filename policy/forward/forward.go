@@ -8,11 +8,14 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
-// MostConnections bounds how many connections there are at once; more wait.
+// MostConnections bounds how many connections there are at once; one more waits, and the
+// others with the kernel. Where a client has said all, it may be gone: the oldest of these
+// ends for one that waits.
 const MostConnections = 256
 
 // connectWait is how long connecting may take.
@@ -30,12 +33,18 @@ type Forwarder struct {
 
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
+	silent []*carried // whose clients have said all, in this order
 	closed bool
+
+	fell chan struct{} // has something when a client has said all
 }
+
+// carried is a connection and what it is carried to.
+type carried struct{ from, to net.Conn }
 
 // Start carries what connects to l on to where dial leads. Close closes l.
 func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
-	f := &Forwarder{listener: l, dial: dial, places: make(chan struct{}, MostConnections), open: make(map[net.Conn]struct{})}
+	f := &Forwarder{listener: l, dial: dial, places: make(chan struct{}, MostConnections), open: make(map[net.Conn]struct{}), fell: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.work.Go(f.accept)
 	return f
@@ -60,26 +69,78 @@ func (f *Forwarder) Close() {
 
 func (f *Forwarder) accept() {
 	for {
-		select {
-		case f.places <- struct{}{}:
-		case <-f.ctx.Done():
-			return
-		}
 		conn, err := f.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil { // no descriptor is left, for one
-			<-f.places
 			if !f.rest() {
 				return
 			}
 			continue
 		}
+		if !f.takePlace() {
+			_ = conn.Close()
+			return
+		}
 		f.work.Go(func() {
 			defer func() { <-f.places }()
 			f.carry(conn)
 		})
+	}
+}
+
+// takePlace waits for a place. It is false after Close.
+func (f *Forwarder) takePlace() bool {
+	for {
+		select {
+		case f.places <- struct{}{}:
+			return true
+		default:
+		}
+		fell := f.fell
+		if f.endSilent() {
+			fell = nil // its place will do
+		}
+		select {
+		case f.places <- struct{}{}:
+			return true
+		case <-fell:
+		case <-f.ctx.Done():
+			return false
+		}
+	}
+}
+
+// endSilent ends the connection whose client has said all for the longest time, and says
+// whether there was one.
+func (f *Forwarder) endSilent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.silent) == 0 {
+		return false
+	}
+	one := f.silent[0]
+	f.silent = f.silent[1:]
+	reset(one.from)
+	reset(one.to)
+	return true
+}
+
+// fallSilent notes that the client of a connection has said all, until it is told that
+// the connection is over.
+func (f *Forwarder) fallSilent(one *carried) (over func()) {
+	f.mu.Lock()
+	f.silent = append(f.silent, one)
+	f.mu.Unlock()
+	select {
+	case f.fell <- struct{}{}:
+	default:
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.silent = slices.DeleteFunc(f.silent, func(other *carried) bool { return other == one })
 	}
 }
 
@@ -113,7 +174,9 @@ func (f *Forwarder) carry(from net.Conn) {
 	var back sync.WaitGroup
 	back.Go(func() { pass(from, to) })
 	pass(to, from)
+	over := f.fallSilent(&carried{from, to})
 	back.Wait()
+	over()
 }
 
 // pass copies until the end of from, and says so. Where that fails, the other direction

@@ -161,3 +161,37 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	echo(t, late)
 }
+
+// What is carried on may ignore that its client is gone.
+func TestClientsThatAreGoneHoldNoPlaces(t *testing.T) {
+	far, near := listen(t), listen(t)
+	over, came := make(chan struct{}), make(chan struct{})
+	serve(t, far, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1))
+		came <- struct{}{}
+		<-over
+	})
+	defer close(over)
+	f := Start(near, dialer(far))
+	defer f.Close()
+	one := func() *net.TCPConn {
+		conn := connect(t, near)
+		if _, err := conn.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		<-came
+		return conn
+	}
+	stays := one()
+	for range 2 * MostConnections {
+		if err := one().Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := stays.Write([]byte("y")); err != nil {
+		t.Errorf("a client that is there was ended: %v", err)
+	}
+	if got := len(f.places); got > MostConnections {
+		t.Errorf("%d places are taken", got)
+	}
+}

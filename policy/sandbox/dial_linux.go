@@ -35,8 +35,16 @@ func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if err := awaitConnection(ctx, conn); err != nil {
 		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, errors.Join(err, conn.Close()))
 	}
+	if toItself(conn) {
+		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, errors.Join(unix.ECONNREFUSED, conn.Close()))
+	}
 	return conn, nil
 }
+
+// toItself says whether both ends of a connection are one socket. TCP makes such a
+// connection where nobody listens, if the kernel happens to choose that port for the
+// other end (RFC 9293, section 3.5, simultaneous open).
+func toItself(conn net.Conn) bool { return conn.LocalAddr().String() == conn.RemoteAddr().String() }
 
 func startConnecting(socket *os.File, port int) error {
 	raw, err := socket.SyscallConn()

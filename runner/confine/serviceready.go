@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // getReady waits until the service is ready, runs the commands of init, and has commands
@@ -26,11 +26,21 @@ func (one *service) getReady(ctx context.Context) error {
 			return err
 		}
 	}
+	if one.hasEnded() { // while its init ran
+		return one.endedEarly()
+	}
 	one.admit()
+	if err := one.tell(transcript.ServiceReady, "", false); err != nil {
+		return err
+	}
 	if one.process != nil {
 		one.watch.Go(one.watchEnd)
 	}
-	return one.tell(transcript.ServiceReady, "", false)
+	return nil
+}
+
+func (one *service) endedEarly() error {
+	return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", one.exitCode()))
 }
 
 // The pauses between the tries whether a service is ready.
@@ -53,7 +63,7 @@ func (one *service) awaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-one.ended():
-			return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", one.exitCode()))
+			return one.endedEarly()
 		case <-time.After(pause):
 		case <-limited.Done():
 			if ctx.Err() != nil {
@@ -124,7 +134,7 @@ func (one *service) notReady(state, why string) error {
 		one.process.Kill()
 		_, _ = one.process.Wait()
 	}
-	why = oneLine(one.boxes.Record.Redact(why))
+	why = one.oneLine(strings.Split(why, "\n"), " ")
 	if lines := one.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
@@ -148,22 +158,21 @@ func (one *service) lastLines() string {
 		return ""
 	}
 	one.log.finish()
-	const lines, size = 5, 800
-	tail, err := one.boxes.Record.Tail(one.logName, size)
+	tail, err := one.boxes.Record.LastLines(one.logName)
 	if err != nil {
 		return ""
 	}
-	all := strings.Split(strings.TrimSpace(strings.TrimPrefix(tail, "[…]\n")), "\n")
-	all = slices.DeleteFunc(all, func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+one.name+" for ") })
-	return oneLine(strings.Join(all[max(0, len(all)-lines):], " / "))
+	const most = 5
+	all := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+one.name+" for ") })
+	return one.oneLine(all[max(0, len(all)-most):], " / ")
 }
 
-// oneLine is a text without what ends lines or moves a cursor.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.TrimSpace(text))
+// oneLine joins lines without what cannot be seen or moves a cursor. Secrets go last:
+// what was removed may have stood between their characters.
+func (one *service) oneLine(lines []string, between string) string {
+	lines = slices.Clone(lines)
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(markdown.Screen(line))
+	}
+	return one.boxes.Record.Redact(strings.TrimSpace(strings.Join(lines, between)))
 }

@@ -60,7 +60,7 @@ var rules = []rule{
 	{path: "services", about: "What commands find at a port of their own 127.0.0.1, such as a database, by names: what run starts, or what runs already at an address. Setup commands that have a network of their own, none or full, find none.", example: "{db: {run: redis-server --port 6379, port: 6379}}", names: serviceName},
 	{path: "services.*.run", about: "The command that stays there and serves, for a shell. It listens on the port at 127.0.0.1 or any address, and is started anew, with nothing from before, for each setup command, each attempt of the agent and each check. It finds the run's tree as they do, read-only; $SERVICE_DATA is a folder of its own, $SERVICE_PORT the port.", form: notBlank},
 	{path: "services.*.init", about: "Commands that run in order once the service is ready, beside it, such as one that creates a database.", form: notBlank, filled: true, example: "[createdb -h 127.0.0.1 app]"},
-	{path: "services.*.ready", about: "When the service is ready. A service that does not get ready ends the run."},
+	{path: "services.*.ready", about: "When the service is ready. A service that does not get ready ends the run; on the agent's change it makes the check red."},
 	{path: "services.*.ready.run", about: "A command that is tried, beside the service, until its exit status is 0.", form: notBlank},
 	{path: "services.*.ready.port", about: "A port that takes connections once the service is ready. 0: port, unless run is given.", span: &span{0, 65535}},
 	{path: "services.*.ready.timeout", about: "How long the service may take to get ready, and each command of init.", initial: Duration(time.Minute)},

@@ -44,8 +44,20 @@ const proxyPort = 3128
 var (
 	serviceName = matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`)
 	serviceAt   = &form{about: "HOST:PORT", check: readableBy(SplitAddress), pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
-	serviceUser = matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
+	serviceUser = otherThan("root", matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`))
 )
+
+// otherThan is a form without one of its texts.
+func otherThan(text string, f *form) *form {
+	without := *f
+	without.check = func(s string) error {
+		if s == text {
+			return errors.New("must be " + f.about)
+		}
+		return f.check(s)
+	}
+	return &without
+}
 
 // Address is where something listens.
 type Address struct {

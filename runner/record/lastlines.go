@@ -15,7 +15,7 @@ const (
 )
 
 // LastLines is what the last lines of a log say to a person: at most shownLines lines
-// of shownBytes in all, long ones cut, without control characters and what steers a
+// of shownBytes in all, long ones cut in their middle, without control characters and what steers a
 // terminal. It reads the end of the log alone.
 func (d *Directory) LastLines(name string) (string, error) {
 	tail, err := d.Tail(name, lastLinesRead)
@@ -44,5 +44,6 @@ func shownLine(line string) string {
 	if len(line) <= shownLineBytes {
 		return line
 	}
-	return strings.ToValidUTF8(line[:shownLineBytes], "") + "…"
+	const half = shownLineBytes / 2
+	return strings.ToValidUTF8(line[:half], "") + "…" + strings.ToValidUTF8(line[len(line)-half:], "")
 }

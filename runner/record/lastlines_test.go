@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestTheLastLinesOfALog(t *testing.T) {
@@ -18,7 +19,8 @@ func TestTheLastLinesOfALog(t *testing.T) {
 		"no more than 30":   {numbered(0, 100), strings.TrimSuffix(numbered(70, 100), "\n")},
 		"progress bars":     {"10 %\r50 %\rdone\r\nnext\n", "done\nnext"},
 		"colours, a title":  {"\x1b]0;gone\a\x1b[1;31mred\x1b[0m\x00\n", "red␀"},
-		"a long line":       {"first\n" + long + "\n", "first\n" + long[:shownLineBytes] + "…"},
+		"a long line":       {"first\n" + long + "\n", "first\n" + long[:shownLineBytes/2] + "…" + long[:shownLineBytes/2]},
+		"one without end":   {strings.Repeat("x", 2*lastLinesRead) + "THE END\n", strings.Repeat("x", shownLineBytes/2) + "…" + strings.Repeat("x", shownLineBytes/2-7) + "THE END"},
 		"not Unicode":       {"a\xff\xfeb\n", "a�b"},
 		"markers of format": {"a\u202eb\u200b\n", "ab"},
 	} {
@@ -79,5 +81,21 @@ func TestOfALongOutputTheEndIsKept(t *testing.T) {
 	w.Flush()
 	if got, want := file.String(), "line 0\nlin\nagent-ci: the output is truncated; 8862 bytes before its end were not kept\nline 998\nline 999\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOfALongLineTheEndIsKept(t *testing.T) {
+	for _, end := range []string{"", "\n", "\n\n"} {
+		var file strings.Builder
+		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
+		w.left, w.most = 10, 20
+		for range 100 {
+			fmt.Fprint(w, "ééééé")
+		}
+		fmt.Fprint(w, "THE END"+end)
+		w.Flush()
+		if got := file.String(); !strings.HasSuffix(got, "éTHE END"+end) || !utf8.ValidString(got) {
+			t.Errorf("got %q", got)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
@@ -44,12 +45,24 @@ func (w *LogWriter) Flush() {
 	w.drop(len(w.end) - w.most)
 	end := string(w.end)
 	if w.dropped > 0 {
-		_, end, _ = strings.Cut(end, "\n") // its line was cut
+		end = afterCut(end)
 		w.dropped += len(w.end) - len(end)
 		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; %d bytes before its end were not kept\n", w.dropped)
 	}
 	_, _ = io.WriteString(w.file, end)
 	w.end = nil
+}
+
+// afterCut is a text that was cut before it, from its first whole line on; all of it where
+// it is the end of one line.
+func afterCut(text string) string {
+	if _, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(rest) != "" {
+		return rest
+	}
+	for n := 1; n < utf8.UTFMax && text != "" && !utf8.RuneStart(text[0]); n++ {
+		text = text[1:]
+	}
+	return text
 }
 
 func (w *LogWriter) put(text string) {
@@ -84,11 +97,11 @@ func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	if _, err := f.ReadAt(raw, offset); err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	text := strings.ToValidUTF8(string(raw), "�")
-	if _, rest, ok := strings.Cut(text, "\n"); ok && offset > 0 {
-		text = "[…]\n" + rest
+	text := string(raw)
+	if offset > 0 && strings.Contains(text, "\n") {
+		text = "[…]\n" + afterCut(text)
 	}
-	return text, nil
+	return strings.ToValidUTF8(text, "�"), nil
 }
 
 // Ends is a log, or its beginning and its end with how much lies between: a

@@ -331,10 +331,13 @@ type VerifyRow struct {
 	Tail string `json:"tail,omitempty"`
 	// Failing are the tests that fail by the run that decided, and FailingMore how many
 	// there are beyond those; of a check that is green there are none. Mended are those
-	// that failed before and pass now.
+	// that failed before and pass now, as the output tells.
 	Failing     []FailingTest `json:"failing,omitempty"`
 	FailingMore int           `json:"failing_more,omitempty"`
 	Mended      []string      `json:"mended,omitempty"`
+	// BeforePartial says that more tests may have failed before than were told, so that
+	// none that fails now is called new.
+	BeforePartial bool `json:"before_partial,omitempty"`
 }
 
 // FailingTest is a test that fails, as the output of a check tells.

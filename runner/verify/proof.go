@@ -355,7 +355,7 @@ func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, p
 		if err != nil {
 			return of, err
 		}
-		results, err := p.Checks.tests(p.spec(), run.Log)
+		results, err := p.Checks.tests(ctx, p.spec(), run.Log)
 		if err != nil {
 			return of, err
 		}

@@ -107,12 +107,15 @@ func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before
 		if was := before[name]; was != nil && was.ModTime().Equal(now[name].ModTime()) && was.Size() == now[name].Size() {
 			continue
 		}
-		raw, err := readReport(root, name, testresults.MaxJUnit-len(all))
+		raw, err := c.readReport(root, name, testresults.MaxJUnit-len(all)-len(reportsUnread))
 		if err != nil {
 			unread = append(unread, err)
 			continue
 		}
-		all = append(append(all, raw...), '\n')
+		if len(all) > 0 {
+			all = append(all, '\n')
+		}
+		all = append(all, raw...)
 	}
 	if len(unread) > 0 {
 		c.Record.Warn("junit", "Of the reports of %s, %d can't be read: %v.", check.Name, len(unread), unread[0])
@@ -120,13 +123,23 @@ func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before
 	if len(all) == 0 {
 		return nil
 	}
-	return c.Record.Write(reportOf(script.Log), []byte(c.Record.Redact(string(all))))
+	if len(unread) > 0 {
+		all = append(all, reportsUnread...)
+	}
+	return c.Record.Write(reportOf(script.Log), all)
 }
 
-func readReport(root *os.Root, name string, most int) ([]byte, error) {
-	raw, err := given.ReadIn(root, name, int64(most))
+// reportsUnread ends the reports that are kept where there are others.
+const reportsUnread = "\n<!--" + testresults.Unread + "-->\n"
+
+// readReport reads a report of at most so many bytes, without secrets.
+func (c Checks) readReport(root *os.Root, name string, most int) ([]byte, error) {
+	raw, err := given.ReadIn(root, name, int64(max(0, most)))
 	if err != nil {
 		return nil, err
+	}
+	if raw = []byte(c.Record.Redact(string(raw))); len(raw) > most {
+		return nil, fmt.Errorf("%s: it is longer than %d bytes without its secrets", name, most)
 	}
 	if _, err := testresults.ReadJUnit(bytes.NewReader(raw)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -185,7 +185,7 @@ func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base,
 	for i, r := range results {
 		if waits(i) {
 			rows[i].Before, rows[i].From = r.state, r.from
-			if err := c.show(&rows[i], i, r); err != nil {
+			if err := c.show(ctx, &rows[i], i, r); err != nil {
 				return err
 			}
 		}

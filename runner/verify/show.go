@@ -1,41 +1,67 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
-// show has a row tell of what its check says now, where it told of what it said before.
-func (c Checks) show(row *transcript.VerifyRow, i int, r result) (err error) {
+// show has a row tell of what its check says of the base.
+func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
+	tests, err := c.put(ctx, row, i, r)
+	if err != nil || tests == nil {
+		return err
+	}
+	c.list(row, tests, testresults.Change{})
+	row.BeforePartial = row.Before != "green" && (row.Before == "timeout" || row.FailingMore > 0 || !tests.Complete())
+	return nil
+}
+
+// showChange has a row, which tells of the base, tell of what its check says of a change.
+func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
 	before := testsBefore(*row)
+	tests, err := c.put(ctx, row, i, r)
+	if err != nil || tests == nil {
+		return err
+	}
+	became := testresults.Compare(before, tests, transcript.Deciding(r.runs).State == "green")
+	silent, err := c.untouched(became.Silent, change)
+	if err != nil {
+		return fmt.Errorf("look for what was mended: %w", err)
+	}
+	row.Mended = append(became.Mended, silent...)
+	c.list(row, tests, became)
+	return nil
+}
+
+// put puts a result into a row, and gives what it tells of tests; nil where nothing ran.
+func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (tests *testresults.Results, err error) {
 	r.put(row)
 	row.Tail, row.Failing, row.FailingMore, row.Mended = "", nil, 0, nil
 	if len(r.runs) == 0 {
-		return nil
+		return nil, nil
 	}
-	state := transcript.Deciding(r.runs).State
-	if row.Tail, err = c.tail(state, row.Log); err != nil {
-		return err
+	if row.Tail, err = c.tail(transcript.Deciding(r.runs).State, row.Log); err != nil {
+		return nil, err
 	}
-	tests, err := c.tests(c.Job.Verify[i], row.Log)
-	if err != nil {
-		return err
-	}
-	green := state == "green"
-	change := testresults.Compare(before, tests, green)
-	row.Mended = change.Mended
-	if !green {
-		all := failing(tests, change)
+	return c.tests(ctx, c.Job.Verify[i], row.Log)
+}
+
+// list has a row name the tests that fail, unless it is green.
+func (c Checks) list(row *transcript.VerifyRow, tests *testresults.Results, became testresults.Change) {
+	if transcript.Deciding(row.Runs).State != "green" {
+		all := failing(tests, became)
 		row.Failing = all[:min(len(all), mostFailing)]
 		row.FailingMore = tests.More + len(all) - len(row.Failing)
 	}
 	c.redact(row)
-	return nil
 }
 
 // redact removes the secrets that can be read only now: the log has what steers a
@@ -53,7 +79,7 @@ func (c Checks) redact(row *transcript.VerifyRow) {
 
 // testsBefore is what a row told of the tests on the base.
 func testsBefore(row transcript.VerifyRow) testresults.Before {
-	before := testresults.Before{Green: row.Before == "green", Complete: row.FailingMore == 0}
+	before := testresults.Before{Green: row.Before == "green", Complete: !row.BeforePartial}
 	for _, t := range row.Failing {
 		if !t.New {
 			before.Failing = append(before.Failing, t.Name)
@@ -92,9 +118,12 @@ func failing(tests *testresults.Results, change testresults.Change) []transcript
 	return all
 }
 
+// readingTests is how long it may take to read what an output says of tests.
+const readingTests = time.Minute
+
 // tests are what a run of a check says of tests: in the files that it wrote, else in its
-// output.
-func (c Checks) tests(check job.VerifyCheck, log string) (*testresults.Results, error) {
+// output. What can't be read is a warning, since it decides no exit status.
+func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
 	if told := c.reported(check, log); told != nil {
 		return told, nil
 	}
@@ -103,7 +132,17 @@ func (c Checks) tests(check job.VerifyCheck, log string) (*testresults.Results, 
 		return nil, fmt.Errorf("read %s: %w", log, err)
 	}
 	defer output.Close()
-	return testresults.Read(output, c.matchers(check))
+	reading, cancel := context.WithTimeoutCause(ctx, readingTests, fmt.Errorf("that takes longer than %s", readingTests))
+	defer cancel()
+	told, err := testresults.Read(reading, output, c.matchers(check))
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		c.Record.Warn("test_results", "What the output of %s says of tests can't be read: %v.", check.Name, err)
+		return &testresults.Results{}, nil
+	}
+	return told, nil
 }
 
 // matchers are the problem matchers of a check. Those that can't be read are a warning,

@@ -4,15 +4,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
 // said is what go test says where those tests fail.
@@ -46,11 +49,14 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 			row = checks.newRow(0)
 			row.Before = ran.Color()
 		}
-		if err := checks.show(&row, 0, resultOf(ran, name)); err != nil {
-			t.Fatal(err)
-		}
-		if i > 0 {
+		if i == 0 {
+			err = checks.show(t.Context(), &row, 0, resultOf(ran, name))
+		} else {
+			err = checks.showChange(t.Context(), &row, 0, resultOf(ran, name), &gitops.ChangeSet{})
 			row.After = ran.Color()
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return row
@@ -75,7 +81,8 @@ func TestTestsAreComparedWithTheBase(t *testing.T) {
 		"red, then green":           {[]string{said("TestA"), ""}, "1 mended", nil, []string{"x.TestA"}},
 		"another attempt":           {[]string{said("TestA"), said("TestB"), said("TestA", "TestB")}, "1 new failure, 1 other", []string{"x.TestB"}, nil},
 		"a red base without names":  {[]string{"boom\n", said("TestA")}, "1 failure", nil, nil},
-		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 new failure, 1 mended", []string{"x.TestA"}, []string{"x [build failed]"}},
+		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 failure, 1 mended", nil, []string{"x [build failed]"}},
+		"it panics there":           {[]string{"--- FAIL: TestA (0.00s)\npanic: boom\nFAIL\tx\t0.1s\n", said("TestB")}, "1 failure, 1 mended", nil, []string{"x.TestA"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := showRuns(t, checks, c.outputs...)
@@ -136,6 +143,8 @@ func TestReportsOfACheck(t *testing.T) {
 		"a pipe and a link":  {"mkfifo r/a.xml; ln -s old.xml r/b.xml; ln -s / r/c.xml; exit 1", "", ""},
 		"no report":          {"echo '<a' >r/a.xml; exit 1", "", "Of the reports of tests, 1 can't be read: r/a.xml: "},
 		"too long a one":     {"head -c 9000000 /dev/zero >r/a.xml; exit 1", "", "Of the reports of tests, 1 can't be read: "},
+		"as long as may be":  {"{ echo '" + of("long") + "'; head -c 8388608 /dev/zero | tr '\\0' ' '; } | head -c " + strconv.Itoa(testresults.MaxJUnit-len(reportsUnread)) + " >r/a.xml; exit 1", "c.long", ""},
+		"two, one too long":  {"echo '" + of("a") + "' >r/1.xml; head -c 9000000 /dev/zero >r/2.xml; exit 1", "c.a", "Of the reports of tests, 1 can't be read: "},
 		"too many":           {"for i in $(seq 600); do echo x >r/$i.xml; done; exit 1", "", "there are more than 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +161,7 @@ func TestReportsOfACheck(t *testing.T) {
 			}
 			row := checks.newRow(0)
 			row.Before = ran.Color()
-			if err := checks.show(&row, 0, resultOf(ran, script.Log)); err != nil {
+			if err := checks.show(t.Context(), &row, 0, resultOf(ran, script.Log)); err != nil {
 				t.Fatal(err)
 			}
 			var failing []string

@@ -40,7 +40,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	for i, r := range results {
 		row := c.newRow(i)
 		row.Before, row.From = r.state, r.from
-		if err := c.show(&row, i, r); err != nil {
+		if err := c.show(ctx, &row, i, r); err != nil {
 			return table, err
 		}
 		table.Rows = append(table.Rows, row)
@@ -67,7 +67,7 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		if err := c.show(&row, i, results[i]); err != nil {
+		if err := c.showChange(ctx, &row, i, results[i], change); err != nil {
 			return table, err
 		}
 		row.After = results[i].state
@@ -88,7 +88,11 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
 	c.moved = true
-	moved, err := c.Change(ctx, attempt, change, slices.Clone(table.Rows))
+	rows := slices.Clone(table.Rows)
+	for i := range rows { // they don't tell of tests that failed on the old base and did not run with the change
+		rows[i].BeforePartial = rows[i].BeforePartial || rows[i].Before != "green"
+	}
+	moved, err := c.Change(ctx, attempt, change, rows)
 	if err != nil {
 		return table, err
 	}
@@ -109,7 +113,7 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	for i := range before {
 		before[i].Before, before[i].From = results[i].state, ""
 		before[i].Failing, before[i].FailingMore, before[i].Mended = nil, 0, nil
-		if err := c.show(&before[i], i, results[i]); err != nil {
+		if err := c.show(ctx, &before[i], i, results[i]); err != nil {
 			return moved, err
 		}
 	}

@@ -93,22 +93,35 @@ type cache struct {
 // read, and changed for commands alone. named has all that the variables name, those
 // that are not there as well.
 func (p *Plan) findCaches() (named map[string]cache, folders []string) {
+	named, folders = p.folders.cachesBy(p.cacheAt)
+	return named, p.outermost(folders)
+}
+
+// cacheFolders are those as far as the folders tell alone: what is hidden, and what lies
+// in the user's folder, is among them.
+func (f Folders) cacheFolders() []string {
+	_, folders := f.cachesBy(f.cacheAt)
+	return folders
+}
+
+// cachesBy are the folders of caches that variables name, as at judges each.
+func (f Folders) cachesBy(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
-		for _, folder := range v.folders(p.folders.Commands) {
-			if c, is := p.cacheAt(folder); is && (v.parts == nil || len(MountsBelow(c.path)) == 0) {
+		for _, folder := range v.folders(f.Commands) {
+			if c, is := at(folder); is && (v.parts == nil || len(MountsBelow(c.path)) == 0) {
 				named[folder] = c
 				folders = append(folders, c.shown()...)
 				continue
 			}
 			for _, part := range v.parts {
-				if c, is := p.cacheAt(filepath.Join(folder, part)); is {
+				if c, is := at(filepath.Join(folder, part)); is {
 					folders = append(folders, c.shown()...)
 				}
 			}
 		}
 	}
-	return named, p.outermost(folders)
+	return named, folders
 }
 
 func (c cache) shown() []string {
@@ -122,23 +135,28 @@ func (c cache) shown() []string {
 // have what they need in another way, where they could have led a link, or where
 // nothing of the machine's is shown.
 func (p *Plan) cacheAt(folder string) (c cache, is bool) {
-	if !filepath.IsAbs(folder) || leadsThrough(folder, p.changeable()) {
+	c, is = p.folders.cacheAt(folder)
+	return c, is && !within(c.path, p.hidden) && !p.inHome(c.path)
+}
+
+func (f Folders) cacheAt(folder string) (c cache, is bool) {
+	if !filepath.IsAbs(folder) || leadsThrough(folder, f.changeable()) {
 		return cache{}, false
 	}
 	c.path = layers{}.whereItWouldBe(filepath.Clean(folder))
 	info, err := os.Stat(c.path)
 	c.there = err == nil
-	around := slices.ContainsFunc(p.folders.apart(), func(path string) bool { return within(path, []string{c.path}) })
-	closed := within(c.path, []string{"/run", "/var/run", "/dev", "/proc", "/sys"}) || within(c.path, p.hidden)
-	return c, !around && !closed && !p.inHome(c.path) && (!c.there || info.IsDir())
+	around := slices.ContainsFunc(f.apart(), func(path string) bool { return within(path, []string{c.path}) })
+	closed := within(c.path, []string{"/run", "/var/run", "/dev", "/proc", "/sys"})
+	return c, !around && !closed && (!c.there || info.IsDir())
 }
 
 // changeable are the folders that commands change for all to see.
-func (p *Plan) changeable() []string {
-	if p.folders.Twin == "" {
-		return p.folders.shared()
+func (f Folders) changeable() []string {
+	if f.Twin == "" {
+		return f.shared()
 	}
-	return append(p.folders.shared(), withReal([]string{p.folders.Twin})...)
+	return append(f.shared(), withReal([]string{f.Twin})...)
 }
 
 // apart are the folders that no folder of caches is around: the checkout, those of the
@@ -146,21 +164,6 @@ func (p *Plan) changeable() []string {
 func (f Folders) apart() []string {
 	paths := append([]string{cmp.Or(f.Twin, f.Workspace), "/tmp", "/var/tmp"}, f.homes()...)
 	return withReal(paths)
-}
-
-// cacheFolders are the folders that variables name as those of caches, as far as
-// commands may change them for themselves.
-func (f Folders) cacheFolders() (paths []string) {
-	apart := f.apart()
-	for _, v := range cacheVariables {
-		for _, folder := range v.folders(f.Commands) {
-			around := slices.ContainsFunc(apart, func(path string) bool { return within(path, []string{folder}) })
-			if filepath.IsAbs(folder) && isFolder(folder) && !around {
-				paths = append(paths, folder)
-			}
-		}
-	}
-	return paths
 }
 
 // inHome says whether a folder is what the user's folder is to commands. Mounts in

@@ -69,6 +69,9 @@ func TestFoldersOfCachesAreCommandsOwn(t *testing.T) {
 			for _, m := range p.Mounts() {
 				if inside, is := below(base, m.Path); is && m.Kind == stage.Overlay && m.Path != f.Home {
 					got = append(got, inside)
+					if !slices.Contains(p.folders.WritableInNamespaces(), m.Path) {
+						t.Errorf("%s is not among what commands may write to", m.Path)
+					}
 				}
 			}
 			if d := cmp.Diff(c.want, got); d != "" {

@@ -83,6 +83,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 		first.section(s)
 	}
 	first.section(earlierRequests(o.Earlier))
+	first.section(untold(o.Earlier))
 	first.form(o.Template)
 	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
 	shown := 0

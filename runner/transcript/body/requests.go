@@ -25,6 +25,8 @@ type Request struct {
 	Plan    []transcript.PlanStep `json:"plan,omitempty"`
 	Calls   []RequestCall         `json:"calls,omitempty"`
 	More    int                   `json:"more,omitempty"` // calls that are not listed
+	// Before is how many requests before the oldest of all are not told; it is that one's.
+	Before int `json:"before,omitempty"`
 }
 
 // RequestCall is a call in a line.
@@ -80,25 +82,69 @@ const (
 )
 
 // remembered is the mark for a later body, as far as it goes: of the oldest requests
-// calls are left out first.
+// calls are left out first, then plans, then what is long, and at last whole requests,
+// which are counted.
 func remembered(v *transcript.View, earlier []Request) string {
-	all := append([]Request{requestOf(v)}, slices.Clone(earlier[:min(len(earlier), mostRequests-1)])...)
-	for len(all) > 0 {
+	all := append([]Request{requestOf(v)}, slices.Clone(earlier)...)
+	for len(all) > mostRequests {
+		all = withoutOldest(all)
+	}
+	for ; len(all) > 0; all = withoutOldest(all) {
 		packed := pack(all)
+		for _, less := range shorter {
+			for i := len(all) - 1; i >= 0 && len(packed) > mostRemembered; i-- {
+				for len(packed) > mostRemembered && less(&all[i]) {
+					packed = pack(all)
+				}
+			}
+		}
 		if len(packed) <= mostRemembered {
 			return rememberStart + packed + rememberEnd
 		}
-		last := len(all) - 1
-		for last > 0 && len(all[last].Calls) == 0 {
-			last--
-		}
-		if calls := len(all[last].Calls); calls > 0 {
-			all[last].Calls, all[last].More = all[last].Calls[:calls/2], all[last].More+calls-calls/2
-		} else {
-			all = all[:len(all)-1]
-		}
 	}
 	return ""
+}
+
+// withoutOldest counts the oldest request instead of telling it.
+func withoutOldest(all []Request) []Request {
+	last := len(all) - 1
+	if last > 0 {
+		all[last-1].Before = max(all[last].Before, 0) + 1
+	}
+	return all[:last]
+}
+
+// shorter are the ways to shorten a request, in their order; each is false where it
+// changes nothing.
+var shorter = []func(*Request) bool{
+	func(r *Request) bool {
+		calls := len(r.Calls)
+		r.Calls, r.More = r.Calls[:calls/2], r.More+calls-calls/2
+		return calls > 0
+	},
+	func(r *Request) bool {
+		had := len(r.Plan) > 0
+		r.Plan = nil
+		return had
+	},
+	func(r *Request) bool { return shorten(&r.Summary, 300) },
+	func(r *Request) bool { return shorten(&r.Asked, 300) },
+	func(r *Request) bool { return shorten(&r.Summary, 0) },
+	func(r *Request) bool { return shorten(&r.Asked, 80) },
+}
+
+// shorten cuts a text to so many units.
+func shorten(text *string, most int) bool {
+	if markdown.Units(*text) <= most {
+		return false
+	}
+	cut := ""
+	if most > 0 {
+		cut = markdown.Cut(*text, most)
+	}
+	changed := len(cut) < len(*text)
+	*text = cut
+	return changed
 }
 
 func pack(all []Request) string {
@@ -153,6 +199,18 @@ func request(v *transcript.View) section {
 // earlierRequests are those before the last one, folded, the newest first.
 func earlierRequests(all []Request) section {
 	return section{head: "\n## Earlier requests\n\n", rows: rowsOf(all, earlierRequest), most: 20, share: 14_000, more: "request"}
+}
+
+// untold counts the requests that the body before did not tell any more.
+func untold(all []Request) section {
+	if len(all) == 0 || all[len(all)-1].Before <= 0 {
+		return section{}
+	}
+	count, are := all[len(all)-1].Before, "are"
+	if count == 1 {
+		are = "is"
+	}
+	return section{head: "\n", rows: []string{transcript.Count(count, "earlier request") + " " + are + " not told.\n"}}
 }
 
 // requestShare is the most that an earlier request takes, in UTF-16 code units.

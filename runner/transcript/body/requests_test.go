@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -38,6 +39,46 @@ func TestABodyTellsAllRequestsSoFar(t *testing.T) {
 	}
 	if diff := cmp.Diff(first, second[1:]); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// All requests are told as far as what was asked and the run goes, however much there is
+// to each; of more than there is room for, how many are not.
+func TestManyRequests(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := func(n int) string {
+		var b strings.Builder
+		for b.Len() < n {
+			fmt.Fprintf(&b, "%x ", random.IntN(1<<20))
+		}
+		return b.String()[:n]
+	}
+	var earlier []Request
+	for i := range 60 {
+		v := &transcript.View{}
+		v.Started.RunID, v.Started.Link = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
+		v.Task.Request = fmt.Sprint("request ", i, " ", words(1500))
+		for range 20 {
+			v.Plan.Steps = append(v.Plan.Steps, transcript.PlanStep{Step: words(150), Status: "completed"})
+		}
+		mark := remembered(v, earlier)
+		earlier = Requests(mark)
+		if markdown.Units(mark) > mostRemembered+100 || len(earlier) == 0 {
+			t.Fatalf("after %d it has %d units", i, markdown.Units(mark))
+		}
+		if told := len(earlier) + earlier[len(earlier)-1].Before; told != i+1 || i < 20 && len(earlier) != i+1 {
+			t.Fatalf("of %d requests %d are told, and %d counted", i+1, len(earlier), told-len(earlier))
+		}
+		for n, r := range earlier {
+			if r.Run != fmt.Sprint("run-", i-n) || r.Link != fmt.Sprint("https://github.com/o/r/actions/runs/", i-n) || !strings.HasPrefix(r.Asked, fmt.Sprint("request ", i-n, " ")) {
+				t.Fatalf("request %d is %+v", i-n, r)
+			}
+		}
+	}
+	untold := earlier[len(earlier)-1].Before
+	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: earlier})
+	if want := fmt.Sprintf("\n%d earlier requests are not told.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
+		t.Errorf("it does not say %q: %v", want, err)
 	}
 }
 

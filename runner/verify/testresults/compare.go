@@ -12,13 +12,15 @@ type Before struct {
 // Change is what became of tests, by their names.
 type Change struct {
 	New    []string // fail now and did not before
-	Mended []string // failed before and pass now
+	Mended []string // failed before, and the output names them as passed
+	// Silent failed before, and the output does not name them, though it would if they
+	// failed: they passed, or were left out where the tool doesn't tell that.
+	Silent []string
 }
 
 // Compare tells what of the results is new since before. A test is new only where the
-// base is known: it is green, or names all tests that fail there. One is mended only
-// where the output tells that it passed, or the check is green and its output tells of
-// no test at all; not where the tests just weren't run.
+// base is known: it is green, or names all tests that fail there. One that was skipped,
+// or that wasn't run as far as can be told, is neither.
 func Compare(before Before, now *Results, green bool) Change {
 	var c Change
 	if before.Green || len(before.Failing) > 0 && before.Complete {
@@ -31,10 +33,16 @@ func Compare(before Before, now *Results, green bool) Change {
 	if before.Green {
 		return c
 	}
+	told := map[string]bool{}
 	for _, name := range before.Failing {
-		if (now.Passed(name) || green && !now.Known()) && !slices.Contains(c.Mended, name) {
+		switch {
+		case told[name]:
+		case now.named(name):
 			c.Mended = append(c.Mended, name)
+		case now.Passed(name) || green && !now.Known():
+			c.Silent = append(c.Silent, name)
 		}
+		told[name] = true
 	}
 	return c
 }

@@ -89,7 +89,7 @@ func TestWhatIsNotKnownIsNotClaimed(t *testing.T) {
 		"a base with more than listed": {Before{Failing: []string{"b"}}, resultsOf([]string{"a"}, []string{"b"}), false, Change{Mended: []string{"b"}}},
 		"a green base":                 {Before{Green: true, Complete: true}, resultsOf([]string{"a"}, nil), false, Change{New: []string{"a"}}},
 		"a test that did not run":      {beforeOf([]string{"a"}), resultsOf([]string{"b"}, nil), false, Change{New: []string{"b"}}},
-		"a silent green check":         {beforeOf([]string{"a"}), &Results{}, true, Change{Mended: []string{"a"}}},
+		"a silent green check":         {beforeOf([]string{"a"}), &Results{}, true, Change{Silent: []string{"a"}}},
 		"a silent red check":           {beforeOf([]string{"a"}), &Results{}, false, Change{}},
 	} {
 		if diff := cmp.Diff(c.want, Compare(c.before, c.now, c.green)); diff != "" {

@@ -6,18 +6,23 @@ import (
 	"strings"
 )
 
-// maxTests is how many tests of a package are told apart.
+// maxTests is how many tests of one tool are told apart where all are held until its end.
 const maxTests = 20_000
 
 // goPackage is what go test says of one package (https://pkg.go.dev/cmd/test2json).
 type goPackage struct {
+	left    *int   // how many tests may still be kept, of all packages
 	current string // the test that prints
 	failing []string
 	failed  map[string]bool  // those
 	tests   map[string]*Test // those that print or fail
 	passed  []string
+	skipped []string
+	named   bool // each test is named, not only those that fail
 	hung    bool // the tests that ran when time was over are listed
 	crashed bool // others of its tests did not run
+	cut     bool // some of them are not kept
+	ended   bool // the test program told its end
 }
 
 var (
@@ -32,13 +37,15 @@ func (p *goPackage) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "=== "):
 		if m := goBegin().FindStringSubmatch(text); m != nil {
-			p.current = m[1]
+			p.current, p.named = clean(m[1], maxName), true
 		}
 	case strings.Contains(text, "--- "):
 		if m := goEnd().FindStringSubmatch(text); m != nil {
-			p.current = m[2]
-			p.result(m[2], m[1])
+			p.current = clean(m[2], maxName)
+			p.result(p.current, m[1])
 		}
+	case text == "PASS" || text == "FAIL":
+		p.ended = true
 	case text == "\trunning tests:":
 		p.hung = true
 	case strings.HasPrefix(text, "panic: "):
@@ -48,8 +55,9 @@ func (p *goPackage) line(text string) {
 		}
 	case p.hung && strings.HasPrefix(text, "\t\t"):
 		if m := goHung().FindStringSubmatch(text); m != nil {
-			p.result(m[1], "FAIL")
-			p.say(m[1], "", 0, "still ran when the time was over")
+			name := clean(m[1], maxName)
+			p.result(name, "FAIL")
+			p.say(name, "", 0, "still ran when the time was over")
 		}
 	case p.current != "":
 		if m := goPlace().FindStringSubmatch(text); m != nil {
@@ -58,32 +66,41 @@ func (p *goPackage) line(text string) {
 	}
 }
 
+// test is what is kept of a test; nil where there are too many.
 func (p *goPackage) test(name string) *Test {
 	if p.tests == nil {
 		p.tests = map[string]*Test{}
 	}
-	t := p.tests[name]
-	if t == nil {
-		if t = (&Test{Name: name}); len(p.tests) < maxTests {
-			p.tests[name] = t
-		}
+	if t := p.tests[name]; t != nil || !p.room() {
+		return t
 	}
+	t := &Test{Name: name}
+	p.tests[name] = t
 	return t
+}
+
+// room says whether one more test may be kept, and counts it.
+func (p *goPackage) room() bool {
+	p.cut = p.cut || *p.left <= 0
+	*p.left--
+	return !p.cut
 }
 
 // say keeps the first thing that a test says of itself.
 func (p *goPackage) say(name, file string, line int, message string) {
-	if t := p.test(name); t.Message == "" {
-		t.File, t.Line, t.Message = file, line, message
+	if t := p.test(name); t != nil && t.Message == "" {
+		t.File, t.Line, t.Message = clean(file, maxName), line, clean(message, maxMessage)
 	}
 }
 
 func (p *goPackage) result(name, end string) {
+	p.named = p.named || end != "FAIL"
 	switch {
-	case len(p.passed)+len(p.failing) >= maxTests:
-	case end == "PASS":
+	case end == "PASS" && p.room():
 		p.passed = append(p.passed, name)
-	case end == "FAIL" && !p.failed[name]:
+	case end == "SKIP" && p.room():
+		p.skipped = append(p.skipped, name)
+	case end == "FAIL" && !p.failed[name] && p.test(name) != nil:
 		if p.failed == nil {
 			p.failed = map[string]bool{}
 		}
@@ -102,6 +119,9 @@ func (p *goPackage) end(name string, to *Results, other *Test) {
 	for _, test := range p.passed {
 		to.pass(prefix + test)
 	}
+	for _, test := range p.skipped {
+		to.skip(prefix + test)
+	}
 	var failing []Test
 	for _, test := range p.failing {
 		failing = append(failing, *p.test(test))
@@ -110,11 +130,13 @@ func (p *goPackage) end(name string, to *Results, other *Test) {
 		t.Name, t.Package = prefix+t.Name, name
 		to.fail(t)
 	}
+	to.partial = to.partial || p.crashed || p.hung || p.cut
 	if len(failing) == 0 && other != nil {
 		other.Package = name
 		to.fail(*other)
+		to.partial = true
 	}
-	*p = goPackage{}
+	*p = goPackage{left: p.left}
 }
 
 // noTest is what a package says that fails without a test of it.
@@ -128,12 +150,17 @@ type goText struct {
 	build  string           // of which it speaks
 }
 
-func newGoText() *goText { return &goText{builds: map[string]*Test{}} }
+func newGoText() *goText {
+	left := maxNames
+	return &goText{of: goPackage{left: &left}, builds: map[string]*Test{}}
+}
 
 func (g *goText) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "# "):
-		g.build = built(text[2:])
+		g.build = clean(built(text[2:]), maxName)
+	case strings.HasPrefix(text, "?   \t"):
+		g.told.seen = true
 	case strings.HasPrefix(text, "ok  ") || strings.HasPrefix(text, "FAIL"):
 		if !g.ended(text) {
 			g.of.line(text)
@@ -167,9 +194,9 @@ func errorIn(builds map[string]*Test, of string, m []string) {
 	file, t := strings.TrimPrefix(m[1], "./"), builds[of]
 	switch {
 	case t == nil && len(builds) < maxPackages:
-		builds[of] = &Test{File: file, Line: number(m[2]), Message: m[3]}
+		builds[of] = &Test{File: clean(file, maxName), Line: number(m[2]), Message: clean(m[3], maxMessage)}
 	case t != nil && t.File != file && len(t.Also) < maxAlso && !slices.Contains(t.Also, file):
-		t.Also = append(t.Also, file)
+		t.Also = append(t.Also, clean(file, maxName))
 	}
 }
 
@@ -179,33 +206,41 @@ func (g *goText) ended(text string) bool {
 	if len(fields) < 2 || !strings.Contains(text, "\t") || fields[0] != "ok" && fields[0] != "FAIL" {
 		return false
 	}
-	name, rest := fields[1], strings.Join(fields[2:], " ")
+	name, rest := clean(fields[1], maxName), clean(strings.Join(fields[2:min(len(fields), 10)], " "), maxName)
 	if fields[0] == "ok" {
-		well(name, &g.of, &g.told)
+		well(name, &g.of, &g.told, !strings.Contains(rest, "[no tests to run]"))
 		return true
 	}
 	other := &Test{Name: name, Message: noTest}
 	if strings.HasSuffix(rest, " failed]") {
 		other = loadFailure(name, rest, g.builds[name])
 	}
-	crashed := g.of.crashed
+	crashed, named := g.of.crashed, g.of.named
 	g.of.end(name, &g.told, other)
 	if !crashed && !other.Load {
-		ran(name, &g.told)
+		ran(name, &g.told, named)
 	}
 	return true
 }
 
-// well tells of a package that passed.
-func well(name string, p *goPackage, to *Results) {
+// well tells of a package that passed. any is false where none of its tests was to run.
+func well(name string, p *goPackage, to *Results, any bool) {
+	named := p.named || !any
 	p.end(name, to, nil)
 	to.pass(name)
-	ran(name, to)
+	ran(name, to, named)
 }
 
-// ran tells of a package that compiled, and whose tests ran.
-func ran(name string, to *Results) {
-	to.whole(scope{begins: name + "."})
+// goTest is how the name of a test goes on after its package: other packages may begin
+// as that one does.
+var goTest = lazily(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
+
+// ran tells of a package that compiled, and whose tests ran. Where each test of it is
+// named, the others did not run.
+func ran(name string, to *Results, named bool) {
+	if to.seen = true; !named {
+		to.whole(scope{begins: name + ".", rest: goTest})
+	}
 	to.whole(scope{begins: name + " ["})
 }
 
@@ -220,6 +255,7 @@ func loadFailure(name, how string, said *Test) *Test {
 // end gives what came after the last package too: the output of a test program that go
 // test did not start.
 func (g *goText) end() *Results {
+	g.told.partial = g.told.partial || len(g.of.failing) > 0 && !g.of.ended
 	g.of.end("", &g.told, nil)
 	return &g.told
 }
@@ -230,10 +266,11 @@ type goJSON struct {
 	builds   map[string]*Test
 	order    []string
 	told     Results
+	left     int
 }
 
 func newGoJSON() *goJSON {
-	return &goJSON{packages: map[string]*goPackage{}, builds: map[string]*Test{}}
+	return &goJSON{packages: map[string]*goPackage{}, builds: map[string]*Test{}, left: maxNames}
 }
 
 func (g *goJSON) line(text string) {
@@ -244,16 +281,18 @@ func (g *goJSON) line(text string) {
 	if json.Unmarshal([]byte(text), &e) != nil {
 		return
 	}
+	e.Package, e.ImportPath, e.FailedBuild, e.Test = clean(e.Package, maxName), clean(e.ImportPath, maxName), clean(e.FailedBuild, maxName), clean(e.Test, maxName)
 	if e.Action == "build-output" {
 		g.compilerSays(e.ImportPath, strings.TrimSpace(e.Output))
 		return
 	}
 	p := g.packages[e.Package]
 	if e.Package == "" || p == nil && len(g.packages) >= maxPackages {
+		g.told.partial = g.told.partial || e.Package != ""
 		return
 	}
 	if p == nil {
-		p = &goPackage{}
+		p = &goPackage{left: &g.left, named: true}
 		g.packages[e.Package] = p
 		g.order = append(g.order, e.Package)
 	}
@@ -271,16 +310,19 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 	case action == "output" && (test != "" || strings.HasPrefix(output, "panic: ")):
 		p.current = test
 		p.line(strings.TrimSuffix(output, "\n"))
-	case (action == "pass" || action == "fail") && test != "":
+	case (action == "pass" || action == "fail" || action == "skip") && test != "":
 		p.result(test, strings.ToUpper(action))
 	case action == "pass":
-		well(name, p, &g.told)
+		well(name, p, &g.told, false) // each test has its own event
+	case action == "skip": // it has no tests
+		p.end(name, &g.told, nil)
+		g.told.seen = true
 	case action == "fail" && failedBuild != "":
 		p.end(name, &g.told, loadFailure(name, "[build failed]", g.builds[failedBuild]))
 	case action == "fail":
 		crashed := p.crashed
 		if p.end(name, &g.told, &Test{Name: name, Message: noTest}); !crashed {
-			ran(name, &g.told)
+			ran(name, &g.told, true)
 		}
 	}
 }
@@ -288,7 +330,9 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 // end also gives what packages told that had no end.
 func (g *goJSON) end() *Results {
 	for _, name := range g.order {
-		g.packages[name].end(name, &g.told, nil)
+		p := g.packages[name]
+		g.told.partial = g.told.partial || len(p.failing) > 0
+		p.end(name, &g.told, nil)
 	}
 	return &g.told
 }

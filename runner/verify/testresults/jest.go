@@ -1,6 +1,7 @@
 package testresults
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,14 +12,14 @@ type jest struct {
 	told    Results
 	file    string // whose results come
 	verbose []string
-	open    *Test // whose part it is
-	seen    bool  // a line that only jest prints
-	files   []scope
+	open    *Test           // whose part it is
+	seen    bool            // a line that only jest prints
+	files   map[string]bool // since the last end; whether each test of it has a line
 }
 
 var (
 	jestFile = lazily(`^(PASS|FAIL) +(?:\S+ +)??(\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$`)
-	jestTest = lazily(`^( +)([✓✕√×]) (.+?)(?: \([0-9.]+ m?s\))?$`)
+	jestTest = lazily(`^( +)([✓✕√×○✎]) (?:skipped |todo )?(.+?)(?: \([0-9.]+ m?s\))?$`)
 	jestAt   = lazily(`^ +at .*?\(?([^ ()]+):([0-9]+):[0-9]+\)?$`)
 	jestEnd  = lazily(`^Tests: +(?:[0-9]+ [a-z]+, )*[0-9]+ total$`)
 )
@@ -32,8 +33,12 @@ func (j *jest) line(text string) {
 	case strings.HasPrefix(text, "  ● ") && j.file != "":
 		j.bullet(strings.TrimSpace(text[len("  ● "):]))
 	case strings.HasPrefix(text, "Tests:"):
-		j.seen = j.seen || jestEnd().MatchString(text)
 		j.close()
+		if jestEnd().MatchString(text) {
+			j.total(text)
+		}
+	case strings.HasPrefix(text, "Test Suites:"):
+		j.told.partial = j.told.partial || strings.Contains(text, " of ")
 	case j.open != nil:
 		j.says(text)
 	case j.file != "" && strings.HasPrefix(text, "  "):
@@ -43,12 +48,15 @@ func (j *jest) line(text string) {
 
 func (j *jest) begin(file string, passed bool) {
 	j.close()
-	j.file, j.verbose = file, nil
+	j.file, j.verbose = clean(file, maxName), nil
 	if passed {
-		j.told.pass(file)
+		j.told.pass(j.file)
 	}
-	if len(j.files) < maxTests {
-		j.files = append(j.files, scope{begins: file + " › "})
+	if j.files == nil {
+		j.files = map[string]bool{}
+	}
+	if len(j.files) < maxScopes && !j.files[j.file] {
+		j.files[j.file] = false
 	}
 }
 
@@ -56,16 +64,44 @@ func (j *jest) begin(file string, passed bool) {
 func (j *jest) each(text string) {
 	name := strings.TrimLeft(text, " ")
 	depth := min((len(text)-len(name))/2-1, 20)
-	if m := jestTest().FindStringSubmatch(text); m != nil {
-		if m[2] == "✓" || m[2] == "√" {
-			groups := append([]string{j.file}, j.verbose[:min(depth, len(j.verbose))]...)
-			j.told.pass(strings.Join(append(groups, m[3]), " › "))
+	m := jestTest().FindStringSubmatch(text)
+	if m == nil {
+		if depth >= 0 && depth <= len(j.verbose) {
+			j.verbose = append(j.verbose[:depth:depth], clean(name, maxName))
 		}
 		return
 	}
-	if depth >= 0 && depth <= len(j.verbose) {
-		j.verbose = append(j.verbose[:depth:depth], name)
+	if _, is := j.files[j.file]; is {
+		j.files[j.file] = true
 	}
+	test := func() string {
+		return strings.Join(append(append([]string{j.file}, j.verbose[:max(0, min(depth, len(j.verbose)))]...), m[3]), " › ")
+	}
+	switch m[2] {
+	case "✓", "√":
+		if len(j.told.passed) < maxNames {
+			j.told.pass(test())
+		}
+	case "○", "✎":
+		if len(j.told.skipped) < maxNames {
+			j.told.skip(test())
+		}
+	}
+}
+
+// total takes the line that counts the tests of a run. Where some were skipped, a file
+// whose tests have no lines may have them.
+func (j *jest) total(text string) {
+	j.seen = true
+	if !strings.Contains(text, "skipped") && !strings.Contains(text, "todo") {
+		for _, file := range slices.Sorted(maps.Keys(j.files)) {
+			if !j.files[file] {
+				j.told.whole(scope{begins: file + " › "})
+			}
+		}
+	}
+	j.files = nil
+	j.file = ""
 }
 
 // notTests are the bullets of other messages.
@@ -78,10 +114,10 @@ func (j *jest) bullet(title string) {
 			return
 		}
 	}
-	j.open = &Test{Name: j.file + " › " + title, File: j.file}
+	j.open = &Test{Name: j.file + " › " + clean(title, maxName), File: j.file}
 	if title == "Test suite failed to run" {
 		j.open.Name, j.open.Load = j.file, true
-		j.files = slices.DeleteFunc(j.files, func(s scope) bool { return s.begins == j.file+" › " })
+		delete(j.files, j.file)
 	}
 }
 
@@ -93,7 +129,7 @@ func (j *jest) says(text string) {
 		return
 	}
 	if j.open.Message == "" {
-		j.open.Message = strings.TrimSpace(text)
+		j.open.Message = clean(text, maxMessage)
 	}
 }
 
@@ -109,8 +145,6 @@ func (j *jest) end() *Results {
 	if !j.seen {
 		return nil
 	}
-	for _, s := range j.files {
-		j.told.whole(s)
-	}
+	j.told.seen, j.told.partial = true, j.told.partial || len(j.files) > 0
 	return &j.told
 }

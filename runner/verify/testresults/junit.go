@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/joshdk/go-junit"
@@ -14,13 +15,21 @@ import (
 // MaxJUnit is how long a file of JUnit's XML may be, in bytes.
 const MaxJUnit = 8 << 20
 
-// deepestXML is how many elements may stand within each other: the library keeps the
-// text of an element with each that it stands in.
-const deepestXML = 16
+// Unread is what a comment in reports says that were put together where others could not
+// be read.
+const Unread = " agent-ci: not all reports could be read "
 
-// ReadJUnit reads JUnit's XML, as many tools write it. What is longer than MaxJUnit, or
-// nested deeper than test suites are, is an error.
-func ReadJUnit(report io.Reader) (*Results, error) {
+// Bounds on the elements of a report.
+const (
+	deepestXML  = 16 // within each other
+	deepestTest = 4  // within a test: the library keeps the text of an element with each that it stands in
+	mostXML     = 200_000
+)
+
+// ReadJUnit reads JUnit's XML, as many tools write it. What is longer than MaxJUnit, has
+// more elements than a report of tests, or nests them deeper, is an error.
+func ReadJUnit(report io.Reader) (told *Results, err error) {
+	defer orError(&err)
 	raw, err := io.ReadAll(io.LimitReader(report, MaxJUnit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read JUnit report: %w", err)
@@ -28,50 +37,93 @@ func ReadJUnit(report io.Reader) (*Results, error) {
 	if len(raw) > MaxJUnit {
 		return nil, fmt.Errorf("read JUnit report: it is longer than %d bytes", MaxJUnit)
 	}
-	if err := flat(raw); err != nil {
-		return nil, fmt.Errorf("read JUnit report: %w", err)
+	r := junitReader{raw: raw, decoder: xml.NewDecoder(bytes.NewReader(raw))}
+	for {
+		switch more, err := r.next(); {
+		case err != nil:
+			return nil, fmt.Errorf("read JUnit report: %w", err)
+		case !more:
+			return &r.told, nil
+		}
 	}
-	suites, err := junit.Ingest(raw)
+}
+
+// junitReader goes through a report once, and gives the library one test after the other.
+type junitReader struct {
+	raw     []byte
+	decoder *xml.Decoder
+	count   int
+	open    []xmlOpen
+	told    Results
+}
+
+// xmlOpen is an element that has not ended.
+type xmlOpen struct {
+	is    string
+	suite string // the name of a suite
+	test  int64  // where a test begins; -1 for what is none
+}
+
+func (r *junitReader) next() (more bool, err error) {
+	at := r.decoder.InputOffset()
+	token, err := r.decoder.Token()
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read JUnit report: %w", err)
+		return false, err
 	}
-	told := &Results{}
+	switch e := token.(type) {
+	case xml.StartElement:
+		return true, r.start(e, at)
+	case xml.EndElement:
+		return true, r.end()
+	case xml.Comment:
+		r.told.partial = r.told.partial || string(e) == Unread
+	}
+	return true, nil
+}
+
+func (r *junitReader) start(e xml.StartElement, at int64) error {
+	if r.count++; r.count > mostXML {
+		return fmt.Errorf("it has more than %d elements", mostXML)
+	}
+	inTest := slices.IndexFunc(r.open, func(o xmlOpen) bool { return o.test >= 0 })
+	if len(r.open) == deepestXML || inTest >= 0 && len(r.open)-inTest > deepestTest {
+		return fmt.Errorf("its elements are nested deeper than %d, or %d in a test", deepestXML, deepestTest)
+	}
+	one := xmlOpen{is: e.Name.Local, test: -1}
+	switch {
+	case one.is == "testsuite":
+		r.told.seen = true
+		for _, a := range e.Attr {
+			if a.Name.Local == "name" {
+				one.suite = clean(a.Value, maxName)
+			}
+		}
+	case inTest < 0 && one.is == "testcase" && len(r.open) > 0 && r.open[len(r.open)-1].is == "testsuite":
+		one.test = at
+	}
+	r.open = append(r.open, one)
+	return nil
+}
+
+func (r *junitReader) end() error {
+	one := r.open[len(r.open)-1]
+	if r.open = r.open[:len(r.open)-1]; one.test < 0 {
+		return nil
+	}
+	test := r.raw[one.test:r.decoder.InputOffset()]
+	suites, err := junit.Ingest(slices.Concat([]byte("<testsuite>"), test, []byte("</testsuite>")))
+	if err != nil {
+		return err
+	}
 	for _, suite := range suites {
-		told.suite(suite)
-	}
-	return told, nil
-}
-
-// flat makes sure that the library can read it in little memory.
-func flat(raw []byte) error {
-	decoder := xml.NewDecoder(bytes.NewReader(raw))
-	for depth := 0; ; {
-		token, err := decoder.RawToken()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch token.(type) {
-		case xml.StartElement:
-			depth++
-		case xml.EndElement:
-			depth--
-		}
-		if depth > deepestXML {
-			return fmt.Errorf("its elements are nested deeper than %d", deepestXML)
+		for _, test := range suite.Tests {
+			r.told.testcase(r.open[len(r.open)-1].suite, test)
 		}
 	}
-}
-
-func (r *Results) suite(s junit.Suite) {
-	for _, inner := range s.Suites {
-		r.suite(inner)
-	}
-	for _, test := range s.Tests {
-		r.testcase(s.Name, test)
-	}
+	return nil
 }
 
 var junitPlace = lazily(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
@@ -87,6 +139,7 @@ func (r *Results) testcase(suite string, test junit.Test) {
 		r.pass(name)
 		return
 	case junit.StatusSkipped:
+		r.skip(name)
 		return
 	}
 	said, body := strings.TrimSpace(test.Message), ""

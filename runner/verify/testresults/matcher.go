@@ -87,8 +87,12 @@ func compile(source string, last, least int) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// longestMatched is how many bytes of a line are matched.
-const longestMatched = 2000
+// Bounds on what is matched.
+const (
+	longestMatched = 2000     // bytes of a line
+	mostMatched    = 64 << 20 // bytes, and lineCost for each line, by all matchers in all
+	lineCost       = 200
+)
 
 // problems are what matchers find. A problem goes by its file and message, since its
 // line moves.
@@ -96,6 +100,7 @@ type problems struct {
 	matchers []Matcher
 	states   []match
 	told     Results
+	left     int // of mostMatched
 }
 
 // match is how far a matcher is in its patterns.
@@ -110,11 +115,15 @@ type problem struct {
 }
 
 func newProblems(matchers []Matcher) *problems {
-	return &problems{matchers: matchers, states: make([]match, len(matchers))}
+	return &problems{matchers: matchers, states: make([]match, len(matchers)), left: mostMatched}
 }
 
 func (p *problems) line(text string) {
 	text = text[:min(len(text), longestMatched)]
+	if p.left -= len(p.matchers) * (len(text) + lineCost); p.left < 0 {
+		p.told.partial = true
+		return
+	}
 	for i, m := range p.matchers {
 		p.step(m, &p.states[i], text)
 	}
@@ -170,10 +179,13 @@ func (p *problems) report(m Matcher, f problem) {
 	p.told.fail(Test{Name: strings.TrimSpace(strings.Join([]string{f.file + ":", f.code, f.message}, " ")), File: f.file, Line: f.line, Message: f.message})
 }
 
+// ofFile is how the name of a problem begins.
+var ofFile = lazily(`^[^\s:]*[./][^\s:]*: `)
+
 // end takes it that an output with one problem has all of them.
 func (p *problems) end() *Results {
-	if len(p.told.Failing) > 0 {
-		p.told.whole(scope{contains: ": "})
+	if len(p.told.Failing) > 0 && !p.told.partial {
+		p.told.whole(scope{rest: ofFile})
 	}
 	return &p.told
 }

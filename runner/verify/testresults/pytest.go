@@ -1,6 +1,10 @@
 package testresults
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // pytest is what pytest prints (https://docs.pytest.org/en/stable/how-to/output.html):
 // its short summary names what fails, and with -v a line each test.
@@ -9,8 +13,11 @@ type pytest struct {
 	section   string
 	block     string               // whose failure is shown
 	places    map[string][]pyPlace // by block
-	stopped   bool
+	began     bool                 // and no total came yet
+	partial   bool                 // more tests may fail than the summary names
 	summaries []Test
+	file      string          // whose tests run
+	files     map[string]bool // whether the results of its tests have no names, and all passed or failed
 }
 
 type pyPlace struct {
@@ -23,8 +30,10 @@ var (
 	pyBlock   = lazily(`^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(.+?) _{3,}$`)
 	pyFound   = lazily(`^(\S+\.py):([0-9]+): `)
 	pyShort   = lazily(`^(FAILED|ERROR) (\S.*?)(?: - (.*))?$`)
-	pyEach    = lazily(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR)(?: +\[ *[0-9]+%\])?$`)
-	pyTotal   = lazily(`^(?:=+ )?(?:[0-9]+ [a-z]+, )*[0-9]+ (?:passed|failed|errors?|skipped|warnings?)(?:, [0-9]+ [a-z]+)* in [0-9.]+s`)
+	pyEach    = lazily(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: +\(.*\))?(?: +\[ *[0-9]+%\])?$`)
+	pyDots    = lazily(`^(?:(\S+\.py) )?([.FEsxXR]+)(?: *\[ *[0-9]+%\])?$`)
+	pyTotal   = lazily(`^(?:=+ )?(?:[0-9]+ [a-z]+, )*(?:[0-9]+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|rerun|warnings?)|no tests ran)(?:, [0-9]+ [a-z]+)* in [0-9.]+s`)
+	pyFails   = lazily(`([0-9]+) (?:failed|errors?)\b`)
 )
 
 // mostPlaces is how many lines of a failure may be the test's own.
@@ -35,41 +44,93 @@ func (p *pytest) line(text string) {
 		return
 	}
 	switch {
-	case text[0] == '=' || text[0] >= '0' && text[0] <= '9':
+	case text[0] == '=' || text[0] >= '0' && text[0] <= '9' || strings.HasPrefix(text, "no tests ran in "):
 		p.heading(text)
 	case text[0] == '!':
-		p.stopped = p.stopped || strings.Contains(text, "Interrupted") || strings.Contains(text, "stopping after")
+		p.partial = p.partial || strings.Contains(text, "Interrupted") || strings.Contains(text, "stopping after")
 	case text[0] == '_' && (p.section == "FAILURES" || p.section == "ERRORS"):
 		if m := pyBlock().FindStringSubmatch(text); m != nil {
-			p.block = m[1]
+			p.block = clean(m[1], maxName)
 		}
 	case p.section == "short test summary info":
 		p.summary(text)
 	case p.block != "":
 		p.found(text)
 	case strings.Contains(text, ".py::"):
-		if m := pyEach().FindStringSubmatch(text); m != nil && m[2] == "PASSED" {
-			p.told.pass(m[1])
-		}
+		p.each(text)
+	case p.section == "test session starts":
+		p.dots(text)
 	}
 }
 
 func (p *pytest) heading(text string) {
 	if pyTotal().MatchString(text) {
-		p.total()
+		p.total(text)
 		return
 	}
 	if m := pySection().FindStringSubmatch(text); m != nil {
-		p.section, p.block = m[1], ""
+		p.section, p.block, p.began = clean(m[1], maxName), "", true
 	}
 }
 
-// total takes the last line of a run of pytest. All tests that fail are named before it.
-func (p *pytest) total() {
-	p.flush()
-	if !p.stopped {
-		p.told.whole(scope{contains: ".py"})
+// each takes the line of a test, as -v has it.
+func (p *pytest) each(text string) {
+	m := pyEach().FindStringSubmatch(text)
+	if m == nil {
+		return
 	}
+	file, _, _ := strings.Cut(m[1], "::")
+	p.told.pass(file) // it was loaded
+	p.mark(clean(file, maxName), false)
+	switch m[2] {
+	case "PASSED", "XPASS":
+		p.told.pass(m[1])
+	case "SKIPPED", "XFAIL":
+		p.told.skip(m[1])
+	}
+}
+
+// dots takes a line with a letter for each test, which may go on that of the line before.
+func (p *pytest) dots(text string) {
+	m := pyDots().FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	if m[1] != "" {
+		p.file = clean(m[1], maxName)
+		p.told.pass(p.file)
+	}
+	p.mark(p.file, !strings.ContainsAny(m[2], "sxX"))
+}
+
+// mark notes whether all tests of a file are known to have run.
+func (p *pytest) mark(file string, all bool) {
+	if p.files == nil {
+		p.files = map[string]bool{}
+	}
+	was, known := p.files[file]
+	if file != "" && (known || len(p.files) < maxScopes) {
+		p.files[file] = all && (was || !known)
+	}
+}
+
+// total takes the last line of a run of pytest. All tests that fail are named before it,
+// as many as it says.
+func (p *pytest) total(text string) {
+	fails := 0
+	for _, m := range pyFails().FindAllStringSubmatch(text, 2) {
+		fails += number(m[1])
+	}
+	p.told.seen = true
+	p.told.partial = p.told.partial || p.partial || fails > len(p.summaries)
+	if !p.partial && !strings.Contains(text, " deselected") {
+		for _, file := range slices.Sorted(maps.Keys(p.files)) {
+			if p.files[file] {
+				p.told.whole(scope{begins: file + "::"})
+			}
+		}
+	}
+	p.flush()
 	*p = pytest{told: p.told}
 }
 
@@ -78,21 +139,24 @@ func (p *pytest) summary(text string) {
 	if m == nil || !strings.Contains(m[2], ".py") || len(p.summaries) >= maxTests {
 		return
 	}
-	t := Test{Name: m[2], Message: m[3]}
+	t := Test{Name: clean(m[2], maxName), Message: clean(m[3], maxMessage)}
 	t.File, _, _ = strings.Cut(t.Name, "::")
 	t.Load = m[1] == "ERROR" && t.File == t.Name
 	p.summaries = append(p.summaries, t)
 }
 
 func (p *pytest) found(text string) {
+	if len(p.places) >= maxTests || len(p.places[p.block]) >= mostPlaces {
+		return
+	}
 	m := pyFound().FindStringSubmatch(text + " ")
-	if m == nil || len(p.places) >= maxTests || len(p.places[p.block]) >= mostPlaces {
+	if m == nil {
 		return
 	}
 	if p.places == nil {
 		p.places = map[string][]pyPlace{}
 	}
-	p.places[p.block] = append(p.places[p.block], pyPlace{m[1], number(m[2])})
+	p.places[p.block] = append(p.places[p.block], pyPlace{clean(m[1], maxName), number(m[2])})
 }
 
 // flush gives the tests of the summary, each with the first line of its failure that is
@@ -115,6 +179,7 @@ func (p *pytest) flush() {
 }
 
 func (p *pytest) end() *Results {
+	p.told.partial = p.told.partial || p.began && len(p.summaries) > 0
 	p.flush()
 	return &p.told
 }

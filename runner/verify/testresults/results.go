@@ -1,6 +1,7 @@
 package testresults
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,7 +17,7 @@ const maxPackages = 500
 
 // Bounds on what is kept of an output.
 const (
-	maxPassed  = 100_000 // names of tests
+	maxNames   = 100_000 // of tests of one kind: failing, passed, skipped
 	maxScopes  = 2000
 	maxName    = 300 // bytes
 	maxMessage = 300 // bytes
@@ -41,19 +42,32 @@ type Results struct {
 
 	failing map[string]bool // names, those beyond MaxFailing too
 	passed  map[string]bool
+	skipped map[string]bool
 	ran     []scope
+	seen    bool // a tool told that it ran tests, perhaps none
+	partial bool // more tests may fail than those
 }
 
 // scope says which tests an output would name if they failed: it has gone through all
-// of them.
-type scope struct{ begins, contains string }
+// of them. It is those whose names begin so and go on as rest.
+type scope struct {
+	begins string
+	rest   func() *regexp.Regexp // nil for anything
+}
 
 func (s scope) has(name string) bool {
-	return strings.HasPrefix(name, s.begins) && strings.Contains(name, s.contains)
+	after, ok := strings.CutPrefix(name, s.begins)
+	return ok && (s.rest == nil || s.rest().MatchString(after))
 }
 
 // Known says whether the output told anything of tests.
-func (r *Results) Known() bool { return len(r.Failing) > 0 || len(r.passed) > 0 || len(r.ran) > 0 }
+func (r *Results) Known() bool {
+	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
+}
+
+// Complete says whether Failing and More are all tests that fail, as far as the output
+// tells: nothing was stopped, crashed, did not compile or was left out.
+func (r *Results) Complete() bool { return r.Known() && !r.partial }
 
 // Ran says whether the output tells of a test that passed.
 func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
@@ -64,7 +78,12 @@ func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[
 // Passed says whether the output tells that a test passed: by its name, or since it
 // would have named one that fails.
 func (r *Results) Passed(name string) bool {
-	return !r.failing[name] && (r.passed[name] || slices.ContainsFunc(r.ran, func(s scope) bool { return s.has(name) }))
+	return r.named(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.has(name) })
+}
+
+// named says whether the output names a test as one that passed, and never as another.
+func (r *Results) named(name string) bool {
+	return r.passed[name] && !r.failing[name] && !r.skipped[name]
 }
 
 func (r *Results) fail(t Test) {
@@ -73,14 +92,12 @@ func (r *Results) fail(t Test) {
 	for i := range t.Also {
 		t.Also[i] = clean(t.Also[i], maxName)
 	}
+	r.partial = r.partial || t.Load // what it has did not run
 	if t.Name == "" || r.failing[t.Name] {
 		return
 	}
-	if r.failing == nil {
-		r.failing = map[string]bool{}
-	}
-	if len(r.failing) < maxPassed {
-		r.failing[t.Name] = true
+	if len(r.failing) < maxNames {
+		note(&r.failing, t.Name)
 	}
 	if len(r.Failing) < MaxFailing {
 		r.Failing = append(r.Failing, t)
@@ -89,12 +106,17 @@ func (r *Results) fail(t Test) {
 	}
 }
 
-func (r *Results) pass(name string) {
-	if r.passed == nil {
-		r.passed = map[string]bool{}
+func (r *Results) pass(name string) { note(&r.passed, clean(name, maxName)) }
+
+func (r *Results) skip(name string) { note(&r.skipped, clean(name, maxName)) }
+
+// note puts a name into a set, as long as there is room.
+func note(names *map[string]bool, name string) {
+	if *names == nil {
+		*names = map[string]bool{}
 	}
-	if name = clean(name, maxName); name != "" && len(r.passed) < maxPassed {
-		r.passed[name] = true
+	if name != "" && len(*names) < maxNames {
+		(*names)[name] = true
 	}
 }
 
@@ -111,8 +133,12 @@ func (r *Results) join(more *Results) {
 	}
 	r.More += more.More
 	for name := range more.passed {
-		r.pass(name)
+		note(&r.passed, name)
 	}
+	for name := range more.skipped {
+		note(&r.skipped, name)
+	}
+	r.seen, r.partial = r.seen || more.seen, r.partial || more.partial
 	for _, s := range more.ran {
 		r.whole(s)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,15 @@ func described(r *Results) string {
 	for _, name := range passed {
 		fmt.Fprintf(&s, "passes %s\n", name)
 	}
+	skipped := slices.Sorted(maps.Keys(r.skipped))
+	for _, name := range skipped {
+		fmt.Fprintf(&s, "skips %s\n", name)
+	}
 	for _, scope := range r.ran {
-		fmt.Fprintf(&s, "all ran: %q, %q\n", scope.begins, scope.contains)
+		fmt.Fprintf(&s, "all ran: %q\n", scope.begins)
+	}
+	if r.Known() && !r.Complete() {
+		s.WriteString("others may fail\n")
 	}
 	return s.String()
 }
@@ -70,7 +78,7 @@ func read(t testing.TB, name string) *Results {
 		by = matchers(t)
 		fallthrough
 	default:
-		got, err = Read(raw, by)
+		got, err = Read(t.Context(), raw, by)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -112,13 +120,13 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	for i := range 12_000 {
 		fmt.Fprintf(&many, "not ok %d - short %d\n", i, i)
 	}
-	got, err := Read(strings.NewReader(many.String()), nil)
+	got, err := Read(t.Context(), strings.NewReader(many.String()), nil)
 	if err != nil || len(got.Failing) != MaxFailing || got.More != 2001 { // the long names are one
 		t.Errorf("%d are listed and %d counted: %v", len(got.Failing), got.More, err)
 	}
 	wantTidy(t, got)
 	line := strings.Repeat("x", 10<<20)
-	if got, err := Read(strings.NewReader("--- FAIL: TestX (0.00s)\n    x_test.go:1: "+line+"\n"+line), nil); err != nil || len(got.Failing) != 1 {
+	if got, err := Read(t.Context(), strings.NewReader("--- FAIL: TestX (0.00s)\n    x_test.go:1: "+line+"\n"+line), nil); err != nil || len(got.Failing) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := ReadJUnit(strings.NewReader(strings.Repeat("<testsuite>", 2000) + "x" + strings.Repeat("</testsuite>", 2000))); err == nil {
@@ -126,6 +134,22 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	}
 	if _, err := ReadJUnit(strings.NewReader(strings.Repeat(" ", MaxJUnit+1))); err == nil {
 		t.Error("a report may be of any length")
+	}
+}
+
+// broken is an output at which reading panics.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { panic("boom") }
+
+func (broken) Seek(int64, int) (int64, error) { return 0, nil }
+
+func TestAPanicIsAnError(t *testing.T) {
+	if told, err := Read(t.Context(), broken{}, nil); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("%v, %v", told, err)
+	}
+	if told, err := ReadJUnit(broken{}); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("%v, %v", told, err)
 	}
 }
 
@@ -174,9 +198,12 @@ func FuzzRead(f *testing.F) {
 			f.Add(raw)
 		}
 	}
+	for _, text := range []string{"# Subtest: \n", "not ok\n---\n", "FAIL a.js\n  ● \n", "=== RUN   \n", "1..1\nnot ok\n---\n  at:\n", "_____ _\n"} {
+		f.Add([]byte(text))
+	}
 	by := matchers(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Read(bytes.NewReader(raw), by)
+		got, err := Read(t.Context(), bytes.NewReader(raw), by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +228,7 @@ func FuzzParseMatchers(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := Read(strings.NewReader(output), by)
+		got, err := Read(t.Context(), strings.NewReader(output), by)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 package testresults
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,16 +12,20 @@ type tap struct {
 	groups  []string
 	tests   []Test
 	passed  []string
+	skipped []string
+	count   int  // of the tests in no group
+	plan    int  // how many of them there are to be
+	partial bool // more tests may fail than those
 	within  bool // the lines that say more of the last test
 	failed  bool // it does
 	waits   bool // for the first line of a message of several
 }
 
 var (
-	tapPlan  = lazily(`^ *(?:TAP version [0-9]+|1\.\.[0-9]+(?: *#.*)?)$`)
+	tapPlan  = lazily(`^( *)(?:TAP version [0-9]+|1\.\.([0-9]+)(?: *#.*)?)$`)
 	tapTest  = lazily(`^( *)(not )?ok\b *([0-9]*) *(?:- )?(.*)$`)
 	tapGroup = lazily(`^( *)# Subtest: (.+)$`)
-	tapSkip  = lazily(`(?i)(?:^|[^\\])# *(?:skip|todo)`)
+	tapSkip  = lazily(`(?i)^((?:.*?[^\\])??)# *(?:skip|todo)`)
 	tapSays  = lazily(`^ *(message|error|at|file|line|location): *['"]?(.*?)['"]?$`)
 	tapAt    = lazily(`^(?:file://)?(.+?):([0-9]+)(?::[0-9]+)?$`)
 	tapBats  = lazily(`^# \((?:in test file|from function .* in (?:test )?file) ([^,]+), line ([0-9]+)\)?,?$`)
@@ -36,10 +40,13 @@ func (p *tap) line(text string) {
 			p.test(len(m[1])/4, m[2] != "", m[3], m[4])
 		}
 	case strings.HasPrefix(body, "# Subtest: "):
-		m := tapGroup().FindStringSubmatch(text)
-		p.enter(len(m[1])/4, m[2])
+		if m := tapGroup().FindStringSubmatch(text); m != nil {
+			p.enter(len(m[1])/4, m[2])
+		}
 	case strings.HasPrefix(body, "1..") || strings.HasPrefix(body, "TAP version"):
-		p.planned = p.planned || tapPlan().MatchString(text)
+		p.planning(text)
+	case strings.HasPrefix(body, "Bail out!"):
+		p.partial = true
 	case body == "---":
 		p.within = p.failed
 	case body == "...":
@@ -51,32 +58,59 @@ func (p *tap) line(text string) {
 	}
 }
 
+// planning takes a line by which output is TAP.
+func (p *tap) planning(text string) {
+	m := tapPlan().FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	if p.planned = true; m[1] == "" {
+		p.plan = min(p.plan+number(m[2]), maxNames)
+	}
+}
+
 // enter begins a group of tests, whose own line comes after them.
 func (p *tap) enter(depth int, name string) {
 	for len(p.groups) <= min(depth, 20) {
 		p.groups = append(p.groups, "")
 	}
 	p.groups = p.groups[:min(depth, 20)+1]
-	p.groups[min(depth, 20)] = name
+	p.groups[min(depth, 20)] = clean(name, maxName)
 }
 
 func (p *tap) test(depth int, failed bool, number, about string) {
 	p.within, p.failed, p.waits = false, false, false
-	skipped := tapSkip().MatchString(about)
-	about = strings.TrimSpace(tapTime().ReplaceAllString(about, ""))
-	if about == "" {
-		about = fmt.Sprintf("test %s", number)
+	if depth == 0 {
+		p.count++
 	}
-	outer := p.groups[:min(depth, len(p.groups))]
-	name := strings.Join(append(append([]string{}, outer...), strings.ReplaceAll(about, `\#`, "#")), " > ")
+	if len(p.tests)+len(p.passed)+len(p.skipped) >= maxTests {
+		p.partial = true
+		return
+	}
+	directive := tapSkip().FindStringSubmatch(about)
+	if directive != nil {
+		about = directive[1]
+	}
+	name := p.name(depth, number, about)
 	switch {
-	case len(p.tests)+len(p.passed) >= maxTests:
-	case failed && !skipped:
+	case directive != nil:
+		p.skipped = append(p.skipped, name)
+	case failed:
 		p.failed = true
 		p.tests = append(p.tests, Test{Name: name})
-	case !skipped:
+	default:
 		p.passed = append(p.passed, name)
 	}
+}
+
+// name is that of a test with the groups that it is in.
+func (p *tap) name(depth int, number, about string) string {
+	about = strings.TrimSpace(tapTime().ReplaceAllString(about, ""))
+	if about == "" {
+		about = "test " + number
+	}
+	outer := p.groups[:min(depth, len(p.groups))]
+	return clean(strings.Join(append(slices.Clone(outer), strings.ReplaceAll(about, `\#`, "#")), " > "), maxName)
 }
 
 func (p *tap) last() *Test { return &p.tests[len(p.tests)-1] }
@@ -85,7 +119,7 @@ func (p *tap) last() *Test { return &p.tests[len(p.tests)-1] }
 func (p *tap) says(body string) {
 	t := p.last()
 	if p.waits {
-		t.Message, p.waits = body, false
+		t.Message, p.waits = clean(body, maxMessage), false
 		return
 	}
 	m := tapSays().FindStringSubmatch(body)
@@ -95,15 +129,15 @@ func (p *tap) says(body string) {
 	switch m[1] {
 	case "message", "error":
 		if p.waits = strings.Trim(m[2], "|->+") == ""; t.Message == "" && !p.waits {
-			t.Message = m[2]
+			t.Message = clean(m[2], maxMessage)
 		}
 	case "line":
 		t.Line = number(m[2])
 	case "file":
-		t.File = m[2]
+		t.File = clean(m[2], maxName)
 	default:
 		if at := tapAt().FindStringSubmatch(m[2]); at != nil && t.File == "" {
-			t.File, t.Line = at[1], number(at[2])
+			t.File, t.Line = clean(at[1], maxName), number(at[2])
 		}
 	}
 }
@@ -112,12 +146,12 @@ func (p *tap) bats(text string) {
 	t := p.last()
 	if m := tapBats().FindStringSubmatch(text); m != nil {
 		if t.File == "" {
-			t.File, t.Line = m[1], number(m[2])
+			t.File, t.Line = clean(m[1], maxName), number(m[2])
 		}
 		return
 	}
 	if t.Message == "" {
-		t.Message = strings.TrimSpace(text[2:])
+		t.Message = clean(text[2:], maxMessage)
 	}
 }
 
@@ -125,12 +159,15 @@ func (p *tap) end() *Results {
 	if !p.planned {
 		return nil
 	}
-	told := &Results{}
+	told := &Results{seen: true, partial: p.partial || p.count != p.plan}
 	for _, t := range withoutParents(p.tests, " > ") {
 		told.fail(t)
 	}
 	for _, name := range p.passed {
 		told.pass(name)
+	}
+	for _, name := range p.skipped {
+		told.skip(name)
 	}
 	return told
 }
