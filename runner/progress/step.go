@@ -74,7 +74,10 @@ type Told struct {
 	Record *record.Record
 	Checks []transcript.VerifyRow
 	Folder string // slash-separated, of the checkout, in which the checks ran
-	Server string // with which the address of a pull request begins
+	// Site is where what the run made on a forge has its pages, Artifacts the page of the
+	// files that the action uploads of the run.
+	Site      transcript.Site
+	Artifacts string
 }
 
 // TellStep gives the result to the job: outputs, summary and annotations.
@@ -140,27 +143,29 @@ const summaryLimit = 100_000
 
 func (t Told) summary() string {
 	result := t.Result
-	head := "## agent-ci: " + string(result.Outcome) + "\n\n"
-	if link := t.safeLink(result.PullRequest.URL); link != "" {
-		head += "[Pull request #" + strconv.Itoa(result.PullRequest.Number) + "](" + link + ") " + result.PullRequest.Operation + "\n\n"
+	head := "## " + body.EndSign(string(result.Outcome), result.ExitCode) + "agent-ci: " + string(result.Outcome) + "\n\n"
+	if links := t.links(); links != "" {
+		head += links + "\n\n"
 	}
 	if t.Record.Directory != nil {
 		if view, err := t.Record.View(); err == nil && view.Task.Text != "" {
-			return head + body.Outline(view, summaryLimit)
+			return head + body.Outline(view, t.Site, summaryLimit)
 		}
 	}
-	return head + markdown.Text(result.Reason+": "+result.Message) + "\n"
+	return head + markdown.Text(result.Reason) + ": " + body.Own{Site: t.Site}.Sentence(result.Message) + "\n"
 }
 
-// pullPage is the address of a pull request.
-var pullPage = regexp.MustCompile(`^https?://[\w.:-]+/[\w.-]+/[\w.-]+/pull/\d+$`)
-
-// safeLink is an address that can stand in Markdown as it is, else "".
-func (t Told) safeLink(address string) string {
-	if !pullPage.MatchString(address) || !strings.HasPrefix(address, t.Server+"/") {
-		return ""
+// links are those that a reader wants first: the pull request, and the files of the run.
+func (t Told) links() string {
+	var all []string
+	pull := t.Result.PullRequest
+	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
+		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, pull.Operation))
 	}
-	return address
+	if page := t.Site.Page(t.Artifacts); page != "" {
+		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())
+	}
+	return strings.Join(all, " · ")
 }
 
 // levels are how loud an outcome is told.

@@ -69,6 +69,9 @@ type RunStarted struct {
 	// OutputSchema is what task.output_schema names.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Link         string          `json:"link,omitempty"` // page of the CI run
+	// Artifacts is the page where the files of the run are to be had that the action
+	// uploads at its end; empty where it uploads none.
+	Artifacts string `json:"artifacts,omitempty"`
 }
 
 // Price is what a model costs in US dollars for a million tokens.

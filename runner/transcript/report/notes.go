@@ -253,4 +253,4 @@ func (a *assembler) runFinished(n *entry, d transcript.RunFinished) {
 }
 
 // short is a commit's id as people write it.
-func short(sha string) string { return sha[:min(len(sha), 12)] }
+func short(sha string) string { return transcript.ShortSHA(sha) }
