@@ -97,7 +97,7 @@ func (w *Watch) TellStep(t Told) error {
 // docs/action.md lists them.
 var Outputs = []string{
 	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
-	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "run-directory",
+	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
 func (t Told) setOutputs(step *actions.Step) error {
@@ -110,7 +110,7 @@ func (t Told) setOutputs(step *actions.Step) error {
 		"outcome": string(result.Outcome), "reason": result.Reason, "message": result.Message,
 		"pull-request-url": result.PullRequest.URL, "pull-request-operation": result.PullRequest.Operation,
 		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
-		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory,
+		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifact(),
 	}
 	if proofs := (transcript.Verify{Rows: t.Checks}).Proofs(); len(proofs) > 0 {
 		raw, unwritten := json.Marshal(proofs)
@@ -138,6 +138,15 @@ func (t Told) setOutputs(step *actions.Step) error {
 	return err
 }
 
+// artifact is the name under which the action uploads the run's files: one that no other
+// run has, since a workflow takes a name once. It is empty where there is nothing to upload.
+func (t Told) artifact() string {
+	if t.Artifacts == "" || t.Result.Directory == "" {
+		return ""
+	}
+	return "agent-ci-" + t.Result.RunID
+}
+
 // summaryLimit is how much of a job summary one run takes, in UTF-16 units.
 const summaryLimit = 100_000
 
@@ -162,7 +171,7 @@ func (t Told) links() string {
 	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
 		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, pull.Operation))
 	}
-	if page := t.Site.Page(t.Artifacts); page != "" {
+	if page := t.Site.Page(t.Artifacts); page != "" && t.artifact() != "" {
 		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())
 	}
 	return strings.Join(all, " · ")
