@@ -42,6 +42,7 @@ func TestEventsInWords(t *testing.T) {
 		}),
 		"setup npm: exit 1 after 1.5 s":               event(t, transcript.TypeSetup, transcript.Setup{Name: "npm", ExitCode: 1, Seconds: 1.5}),
 		"  refused to reach h:443: It is not listed.": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Reason: "It is not listed."}),
+		"  refused to reach i:443: It is not listed. To let it through, add i to policy.network.allow.": event(t, transcript.TypeNetwork, transcript.Network{Target: "i:443", Reason: "It is not listed.", Remedy: "add i to policy.network.allow"}),
 		"": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Allowed: true}),
 		"attempt 2 failed (busy), again in 0.5 s": event(t, transcript.TypeModelRetry, transcript.ModelRetry{Attempt: 2, Error: "busy", Wait: 0.5}),
 		"  exec_command failed after 2.0 s":       event(t, transcript.TypeToolFinished, transcript.ToolFinished{Tool: "exec_command", Failed: true, Seconds: 2}),

@@ -161,6 +161,9 @@ type Network struct {
 	Allowed  bool   `json:"allowed"`
 	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
 	Reason   string `json:"reason"`
+	// Remedy is what a person can do to have it let through, the end of a sentence; empty
+	// where nothing does.
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Service is what became of a service that a sandbox reaches.

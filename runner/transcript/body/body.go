@@ -46,6 +46,8 @@ type Options struct {
 	// Notes are sentences that a reader must know and that are no reason for a
 	// draft.
 	Notes []string
+	// Facts are sentences without their full stop that stand beside those of the run.
+	Facts []string
 	// Earlier are the requests that the change came of before this one, the newest
 	// first.
 	Earlier []Request
@@ -87,7 +89,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range append([]section{scripted(v), request(v), summary(v), notes(o.Notes)}, account(v, own, o.Draft)...) {
+	for _, s := range append([]section{scripted(v), request(v), summary(v), notes(o.Notes)}, account(v, own, o.Draft, o.Facts)...) {
 		first.section(s)
 	}
 	first.section(earlierRequests(o.Earlier, own))

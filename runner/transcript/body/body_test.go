@@ -419,7 +419,7 @@ func TestTitle(t *testing.T) {
 		want string
 	}{
 		{"the task's", transcripttest.Greeting(), "Greeting lacks its comma"},
-		{"the summary's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Do it"}}, transcripttest.Said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes ＃7, ＠octocat)"},
+		{"the summary's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Do it"}}, transcripttest.Said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes #\u200b7, @\u200boctocat)"},
 		{"the task's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Fix the greeting.\nPlease."}}}, "Fix the greeting"},
 		{"the key", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Key: "prompt-1"}}}, "agent-ci prompt-1"},
 		{"nothing", nil, "agent-ci"},

@@ -16,9 +16,10 @@ func Document(v *transcript.View) string {
 	p := &page{left: math.MaxInt}
 	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
 	own := ownOf(v, transcript.Site{})
+	own.told = v.Finished != nil
 	said := summary(v)
 	said.head = "\n## Summary\n\n"
-	sections := append([]section{scripted(v), result(v, own), task(v.Task, own), said}, account(v, own, nil)...)
+	sections := append([]section{scripted(v), result(v, own), task(v.Task, own), said}, account(v, own, nil, nil)...)
 	for _, s := range append(sections, setup(v.Setup), published(v.Publish, own), chainEnd(v)) {
 		s.most, s.share = 0, 0
 		p.section(s)
@@ -98,7 +99,8 @@ func (o Own) publishRow(p transcript.Publish) string {
 // value, to the one that the transcript names.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	p, own := &page{left: limit}, ownOf(v, site)
-	for _, s := range append([]section{scripted(v), result(v, own), summary(v)}, append(account(v, own, nil), published(v.Publish, own))...) {
+	own.told = v.Finished != nil
+	for _, s := range append([]section{scripted(v), result(v, own), summary(v)}, append(account(v, own, nil, nil), published(v.Publish, own))...) {
 		p.section(s)
 	}
 	return strings.TrimLeft(p.String(), "\n")

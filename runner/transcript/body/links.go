@@ -19,6 +19,8 @@ type Own struct {
 	Issue   string // OWNER/REPO#N
 	Pulls   []int
 	Commits []string // that are there
+
+	told bool // how the run ended stands above already
 }
 
 // ownOf is what a transcript tells of, at a site that is believed; where none is given,

@@ -3,7 +3,6 @@ package body
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -19,12 +18,22 @@ const fieldWidth = 300
 const remarkWidth = 1000
 
 // account is what came of a run, beside the agent's own words.
-func account(v *transcript.View, own Own, draft []string) []section {
-	return slices.Concat(
-		[]section{banner(v, own, draft), plan(v.Plan), verification(v.Verify)},
-		failures(v),
-		[]section{redProof(v.Verify), oldTests(v.Verify), files(v.Change), warnings(v.Warnings), facts(v, own)},
-	)
+func account(v *transcript.View, own Own, draft, more []string) []section {
+	all := []section{banner(v, own, draft)}
+	if begun(v) {
+		all = append(all, plan(v.Plan), verification(v.Verify))
+	}
+	all = append(append(all, failures(v)...), redProof(v.Verify), oldTests(v.Verify))
+	if begun(v) {
+		all = append(all, files(v.Change))
+	}
+	return append(all, warnings(v.Warnings), facts(v, own, more))
+}
+
+// begun says whether the agent came to work: of a run that ended before that, what it
+// did not do is nothing to tell.
+func begun(v *transcript.View) bool {
+	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || v.Change != nil && len(v.Change.Files) > 0
 }
 
 func text(s string) string   { return markdown.Text(markdown.Cut(s, fieldWidth)) }
@@ -45,7 +54,7 @@ func scripted(v *transcript.View) section {
 
 func summary(v *transcript.View) section {
 	rows := markdown.Prose(v.Summary())
-	if len(rows) == 0 {
+	if len(rows) == 0 && begun(v) {
 		rows = []string{"The agent left no summary.\n"}
 	}
 	return section{head: "\n", rows: rows, share: 12_000, more: "paragraph"}
@@ -64,13 +73,13 @@ func banner(v *transcript.View, own Own, draft []string) section {
 // reasons are what is not well with a run, as Markdown.
 func reasons(v *transcript.View, own Own, draft []string) []string {
 	var all []string
-	if f := v.Finished; f != nil && outcome.Outcome(f.Outcome).ExitCode() != 0 {
+	if f := v.Finished; f != nil && !own.told && outcome.Outcome(f.Outcome).ExitCode() != 0 {
 		all = append(all, fmt.Sprintf("The run ended as %s: %s", code(f.Outcome+"/"+f.Reason), own.Sentence(markdown.Cut(f.Message, remarkWidth))))
 	}
 	for _, reason := range draft {
 		all = append(all, "Draft: "+remark(reason))
 	}
-	if red := redChecks(v); red != "" {
+	if red := redChecks(v); red != "" && !(own.told && v.Finished.Outcome == string(outcome.VerifyFailed)) {
 		all = append(all, red)
 	}
 	if v.Policy.Unconfined() {
@@ -174,7 +183,7 @@ func warnings(all []transcript.Warning) section {
 }
 
 // facts tells what the run took and under which rules.
-func facts(v *transcript.View, own Own) section {
+func facts(v *transcript.View, own Own, more []string) section {
 	s := section{head: "\n## Run\n\n", share: 4_000, more: "fact"}
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
@@ -193,6 +202,9 @@ func facts(v *transcript.View, own Own) section {
 	}
 	if v.Started.RunID != "" {
 		add("agent-ci %s, run %s", text(v.Started.Version), own.run(v.Started.RunID, v.Started.Link))
+	}
+	for _, fact := range more {
+		add("%s", remark(fact))
 	}
 	return s
 }
