@@ -327,6 +327,9 @@ func (in *invocation) recordStart(so *reached) error {
 			return fmt.Errorf("encode job: %w", err)
 		}
 		event.Job = raw
+		if event.Set, err = so.job().Set(); err != nil {
+			return err
+		}
 	}
 	return in.rec.Begin(event)
 }

@@ -147,7 +147,7 @@ func TestActionUploadsWhatPeopleRead(t *testing.T) {
 		}
 		files = append(files, name)
 	}
-	if want := []string{record.ReportFile, record.TranscriptFile, record.ResultFile, record.PatchFile, record.PublishFile}; !slices.Equal(files, want) {
+	if want := []string{record.ReportFile, record.TranscriptFile, record.ResultFile, record.PublishFile}; !slices.Equal(files, want) {
 		t.Errorf("it uploads %q, want %q", files, want)
 	}
 	if step.With["name"] != "${{ steps.agent-ci.outputs.artifact }}" || step.With["retention-days"] != "14" {

@@ -57,7 +57,6 @@ func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler,
 func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
 	a.scripted = d.Scripted != ""
 	n.Topic = field("agent-ci " + d.Version)
-	a.part(n, "Job", indented(d.Job))
 }
 
 func (a *assembler) runResumed(n *entry, d transcript.RunResumed) {
