@@ -52,7 +52,7 @@ func (m Means) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.ShownAs, filepath.Base(m.Record.Path())),
 		Notes: p.notes, Facts: p.facts, Earlier: p.earlier, Closing: Closing(p.Task.Issue, m.Repository),
-		Site: transcript.Site{Server: m.ServerURL, Repository: m.Repository},
+		Site: m.site(),
 	}
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))
