@@ -263,6 +263,17 @@ func TestPostsAreReadAsMeant(t *testing.T) {
 	}
 }
 
+// TestOutlinesAreReadAsMeant looks at the summary of a job with an outcome that is text of
+// somebody else's too.
+func TestOutlinesAreReadAsMeant(t *testing.T) {
+	for _, s := range nasty {
+		v := projected(t, everywhere(s))
+		for _, site := range []transcript.Site{{Server: "https://github.com", Repository: "o/r"}, {Server: s, Repository: s}, {}} {
+			wantProven(t, Outline(v, site, 50_000), "")
+		}
+	}
+}
+
 func FuzzPosts(f *testing.F) {
 	for i, s := range nasty {
 		f.Add(s, uint16(4000), uint8(i))
@@ -277,7 +288,8 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	t.Helper()
 	v := projected(t, everywhere(s))
 	o := Options{
-		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7", Site: transcript.Site{Server: s, Repository: s},
+		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
+		Site:     []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
 		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s, Plan: []transcript.PlanStep{{Step: s}}, Calls: []RequestCall{{s, s, s}}, More: 1}},
 	}
 	posts, err := composed(v, o)

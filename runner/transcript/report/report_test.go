@@ -369,7 +369,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		run := []happening{
-			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
+			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s, Set: json.RawMessage(`{"a":{` + quoted(s) + `:` + quoted(s) + `}}`), Job: json.RawMessage(quoted(s))}},
 			{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
 			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 			asked(1, json.RawMessage(`{"role":`+quoted(s)+`,"content":`+quoted(s)+`}`)),
@@ -378,7 +378,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 			called(1, 1, s, s), ended(1, 1, s, s, map[string]any{"denied": s}),
 			called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: "+strings.ReplaceAll(s, "\n", " ")+"\n@@\n-"+strings.ReplaceAll(s, "\n", "\n-")+"\n+x"+strings.ReplaceAll(s, "\n", "\n+")+"\n*** End Patch"),
 			{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}},
-			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
+			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}, {Path: "a"}}, Patch: s, DiffCut: true, Diff: "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@ " + s + "\n-" + s + "\n+" + s + "\n" + s}},
 			{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, URL: s}},
 			{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}},
 			{Kind: transcript.Type(s), Data: s},
