@@ -23,6 +23,9 @@ type HostDecision struct {
 	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it
 	Reason  string // a sentence
 	Remedy  string // what to do instead, sentences; of a refusal
+	// Opens is what whoever runs agent-ci can do to have it let through, the end of a
+	// sentence; empty where nothing does.
+	Opens string
 }
 
 // The built-in refusals of hosts, as HostDecision.Rule names them.
@@ -44,8 +47,9 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	}
 	d := HostDecision{
 		Reason: fmt.Sprintf("No rule allows it: %s in the job has %s.", h.Key, h.shownList()),
-		Remedy: doWithout + " Whoever runs agent-ci can add " + t.Entry() + " to " + h.Key + ".allow.",
+		Opens:  "add " + t.Entry() + " to " + h.Key + ".allow",
 	}
+	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	if ruled {
 		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job has %s.", rule.At, h.Key, h.shownList())
 	}
@@ -53,7 +57,7 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 }
 
 func refusedByRule(rule rules.Network) HostDecision {
-	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: doWithout}
+	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: doWithout, Opens: "change the rule at " + rule.At.String()}
 	switch {
 	case d.Reason != "":
 	case rule.Decision == rules.Prompt:

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
@@ -217,6 +218,14 @@ func (p project) name() string {
 		return ""
 	}
 	return p.to.Name()
+}
+
+// site is where the project's pages are; the zero value where no repository is known.
+func (p project) site() transcript.Site {
+	if p.name() == "" {
+		return transcript.Site{}
+	}
+	return transcript.Site{Server: p.serverURL, Repository: p.name()}
 }
 
 // onForge publishes on the project's forge.

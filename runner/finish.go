@@ -154,7 +154,7 @@ func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Sto
 // concludeProgress says how the run ended where a comment shows it.
 func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
 	p := so.published()
-	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Failures: in.failures}
+	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Site: so.project.site(), Failures: in.failures}
 	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
 		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
@@ -316,7 +316,7 @@ func (in *invocation) recordStart(so *reached) error {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Price: so.model.Price(), OutputSchema: so.output.Source,
+		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Artifacts: in.env.Artifacts(), Price: so.model.Price(), OutputSchema: so.output.Source,
 	}
 	if in.script != "" {
 		event.Scripted = filepath.Base(in.script)
@@ -327,6 +327,9 @@ func (in *invocation) recordStart(so *reached) error {
 			return fmt.Errorf("encode job: %w", err)
 		}
 		event.Job = raw
+		if event.Set, err = so.job().Set(); err != nil {
+			return err
+		}
 	}
 	return in.rec.Begin(event)
 }

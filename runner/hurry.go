@@ -85,7 +85,7 @@ func (in *invocation) attended(ctx context.Context, work func(*reached, *departu
 
 // tellStep gives the result to the job. What cannot be given is told in the result.
 func (in *invocation) tellStep(so *reached, result *record.Result) {
-	told := progress.Told{Result: *result, Record: in.rec, Checks: so.published().Table.Rows, Server: so.project.serverURL}
+	told := progress.Told{Result: *result, Record: in.rec, Checks: so.published().Table.Rows, Site: so.project.site(), Artifacts: in.env.Artifacts()}
 	if so.settings != nil {
 		told.Folder = so.job().Repository.Path
 	}

@@ -3,8 +3,10 @@ package runner
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
@@ -31,21 +33,37 @@ type Options struct {
 }
 
 // Run does one run and gives its result, whatever happens. A run directory with
-// transcript and result.json is there afterwards, unless not even that could
-// be made; the result's message then says so.
+// transcript and result.json is there afterwards, unless not even that could be made, as
+// the result's message then says, or the input was wrong before anything had begun.
 func Run(ctx context.Context, o Options) record.Result {
 	in := newInvocation(record.NewID(time.Now()), settings.Given{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
 	in.keepBaselines = !o.NoBaselineCache
-	return in.attended(ctx, func(so *reached, left *departure) record.Result {
+	begun := false
+	result := in.attended(ctx, func(so *reached, left *departure) record.Result {
 		if err := in.makeDirectory(o.Out); err != nil {
 			return in.unrecorded(so, err)
 		}
 		left.from(in.rec)
 		in.maskSecrets()
 		err := guarded(ctx, func(ctx context.Context) error { return in.run(ctx, so) })
+		begun = in.rec.Begun()
 		return in.finish(ctx, so, left, err)
 	})
+	if result.Outcome == outcome.InvalidInput && !begun && o.Out == "" && !in.env.InActions() {
+		in.leaveNothing(&result)
+	}
+	return result
+}
+
+// leaveNothing takes back the run directory of a run that had not begun when its input
+// turned out to be wrong: a path that was mistyped leaves nothing behind. Where somebody
+// names the directory, or a workflow asks for it, it stays.
+func (in *invocation) leaveNothing(result *record.Result) {
+	if result.Directory == "" || os.RemoveAll(result.Directory) != nil {
+		return
+	}
+	result.Directory, result.File, result.ReportFile = "", "", ""
 }

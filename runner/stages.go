@@ -53,7 +53,7 @@ func (in *invocation) showProgress(ctx context.Context, so *reached) {
 		return
 	}
 	on := progress.Thread{
-		Repository: so.project.forge.Repository(in.env.Get("GITHUB_REPOSITORY")), Number: so.task.ProgressOn, Link: in.env.RunLink(),
+		Repository: so.project.forge.Repository(in.env.Get("GITHUB_REPOSITORY")), Number: so.task.ProgressOn, Pages: progress.Pages{Run: in.env.RunLink(), Artifacts: in.env.Artifacts()},
 	}
 	if earlier := intake.OwnProgress(ctx, so.project.forge, so.task.ProgressLike); earlier != nil {
 		on.Earlier = earlier.ID

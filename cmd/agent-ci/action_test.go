@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // described is an input or output of action.yml.
@@ -30,7 +31,8 @@ type actionFile struct {
 		Using string
 		Steps []struct {
 			ID, Uses, Shell, Run, If string
-			Env                      map[string]string
+			Env, With                map[string]string
+			Continue                 bool `yaml:"continue-on-error"`
 		}
 	}
 }
@@ -101,12 +103,16 @@ func TestActionIsDocumented(t *testing.T) {
 }
 
 // TestActionPassesInputsByTheEnvironment keeps what a workflow gives out of
-// scripts, and other people's actions out of this one.
+// scripts, and other people's actions but the one that uploads out of this one.
 func TestActionPassesInputsByTheEnvironment(t *testing.T) {
 	file := readAction(t)
 	inputs, _ := names(t, file.Inputs)
 	used := ""
 	for _, step := range file.Runs.Steps {
+		if uploads := "actions/upload-artifact@" + pins["actions/upload-artifact"]; step.Uses == uploads {
+			used += step.If
+			continue
+		}
 		if strings.Contains(step.Run, "${{") || step.Uses != "" || step.Shell != "bash" {
 			t.Errorf("a step has uses %q, shell %q and runs %q", step.Uses, step.Shell, step.Run)
 		}
@@ -120,8 +126,32 @@ func TestActionPassesInputsByTheEnvironment(t *testing.T) {
 			t.Errorf("the input %s is not used", name)
 		}
 	}
-	if len(file.Runs.Steps) != 3 {
+	if len(file.Runs.Steps) != 4 {
 		t.Errorf("the action has %d steps", len(file.Runs.Steps))
+	}
+}
+
+// TestActionUploadsWhatPeopleRead holds the last step to a few files of a run, whatever
+// became of it, and to changing nothing of how that ended.
+func TestActionUploadsWhatPeopleRead(t *testing.T) {
+	steps := readAction(t).Runs.Steps
+	step := steps[len(steps)-1]
+	if step.If != "always() && inputs.upload == 'true' && steps.agent-ci.outputs.artifact != ''" || !step.Continue {
+		t.Errorf("it uploads if %s, and a failure of that is none: %v", step.If, step.Continue)
+	}
+	var files []string
+	for line := range strings.Lines(step.With["path"]) {
+		name, found := strings.CutPrefix(strings.TrimSpace(line), "${{ steps.agent-ci.outputs.run-directory }}/")
+		if !found {
+			t.Errorf("it uploads %s", line)
+		}
+		files = append(files, name)
+	}
+	if want := []string{record.ReportFile, record.TranscriptFile, record.ResultFile, record.PublishFile}; !slices.Equal(files, want) {
+		t.Errorf("it uploads %q, want %q", files, want)
+	}
+	if step.With["name"] != "${{ steps.agent-ci.outputs.artifact }}" || step.With["retention-days"] != "14" {
+		t.Errorf("it uploads with %v", step.With)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -49,7 +48,7 @@ func confinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"
 	}
-	return "were confined: " + c.Level + " (" + strings.Join(c.Layers, ", ") + "); work tree: " + c.WorkTree
+	return "were confined: " + c.Level + " (work tree: " + c.WorkTree + ")" // with which layers the log and result.json say
 }
 
 func showChange(out io.Writer, r record.Result) {

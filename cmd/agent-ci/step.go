@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
@@ -38,7 +39,7 @@ func stepOf(p process) *actions.Step {
 const actionVariable = flagPrefix + "ACTION"
 
 // actionVariables are what action.yml sets beside flags and job keys.
-var actionVariables = []string{actionVariable, commandVariable, flagPrefix + "BINARY"}
+var actionVariables = []string{actionVariable, commandVariable, flagPrefix + "BINARY", settings.UploadVariable}
 
 // setVariable holds assignments as --set takes them, one a line.
 const setVariable = flagPrefix + "SET"

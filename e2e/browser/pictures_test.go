@@ -34,7 +34,7 @@ func TestPictures(t *testing.T) {
 		t.Skip("-pictures is not given")
 	}
 	body := filepath.Join(t.TempDir(), "body.html")
-	if err := os.WriteFile(body, pullRequestPage(t), 0o600); err != nil {
+	if err := os.WriteFile(body, pullRequestPage(t, filepath.Join(*runDir, "pull_request.md")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []struct {
@@ -63,11 +63,11 @@ func unfoldCall(element, tool string) string {
 	return "[...document.querySelectorAll('" + element + "')].find((d) => d.innerText.includes('" + tool + "')).open = true"
 }
 
-// pullRequestPage shows the run's pull_request.md by GitHub's rules of Markdown,
+// pullRequestPage shows the body of a pull request by GitHub's rules of Markdown,
 // in a style that is nobody's.
-func pullRequestPage(t *testing.T) []byte {
+func pullRequestPage(t *testing.T, file string) []byte {
 	t.Helper()
-	source, err := os.ReadFile(filepath.Join(*runDir, "pull_request.md"))
+	source, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

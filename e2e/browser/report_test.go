@@ -17,7 +17,7 @@ import (
 )
 
 func TestReportIsShown(t *testing.T) {
-	for _, name := range []string{"ordinary", "hostile"} {
+	for _, name := range []string{"ordinary", "hostile", "red", "setup"} {
 		path := report(t, fixture(t, name))
 		for _, s := range screens {
 			t.Run(name+"-"+s.name, func(t *testing.T) {
@@ -120,13 +120,13 @@ func TestFolding(t *testing.T) {
 }
 
 // outside are the pages that links may lead to.
-var outside = regexp.MustCompile(`^https://github\.com/octo-org/widgets/(issues/7|pull/8|actions/runs/42)$`)
+var outside = regexp.MustCompile(`^https://github\.com/octo-org/widgets/(issues/7|pull/8|actions/runs/42|commit/[0-9a-f]{40})$`)
 
 func TestEveryLink(t *testing.T) {
-	for _, name := range []string{"ordinary", "hostile"} {
+	for _, name := range []string{"ordinary", "hostile", "red", "setup"} {
 		t.Run(name, func(t *testing.T) {
 			ctx := open(t, report(t, fixture(t, name)), screens[2])
-			do(t, ctx, chromedp.Click(chromedp.CSS("#fold")))
+			do(t, ctx, chromedp.Evaluate[chromedp.Void]("document.querySelectorAll('details').forEach((fold) => { fold.open = false; })"))
 			type arrival struct {
 				Href    string
 				Visible bool
@@ -143,7 +143,7 @@ func TestEveryLink(t *testing.T) {
 				}
 				return arrivals;
 			})()`)
-			if len(followed) < 20 {
+			if len(followed) < 8 {
 				t.Errorf("there are only %d links", len(followed))
 			}
 			for _, a := range followed {
@@ -157,6 +157,41 @@ func TestEveryLink(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatFailedIsSeenAtOnce looks at what a reader sees of a red run without a click, and
+// that the way from a check to its output is short.
+func TestWhatFailedIsSeenAtOnce(t *testing.T) {
+	for _, s := range screens {
+		t.Run(s.name, func(t *testing.T) {
+			ctx := open(t, report(t, fixture(t, "red")), s)
+			for _, id := range []string{"output-1", "output-2", "f1"} {
+				if !ask[bool](t, ctx, "document.querySelector('#"+id+" pre').checkVisibility()") {
+					t.Errorf("%s is folded", id)
+				}
+			}
+			do(t, ctx, chromedp.Click(chromedp.CSS("#verification a[href='#output-2']")))
+			if top := ask[float64](t, ctx, "document.getElementById('output-2').getBoundingClientRect().top"); top < 0 || top > float64(s.height) {
+				t.Errorf("the link to the output ends %.0f from it", top)
+			}
+			colours := ask[[]string](t, ctx, "[...document.querySelectorAll('#verification tbody tr:first-child .badge')].map((e) => getComputedStyle(e).backgroundColor)")
+			if len(colours) != 3 || colours[0] != colours[2] || colours[0] == colours[1] {
+				t.Errorf("result, before and after look like %q", colours)
+			}
+		})
+	}
+}
+
+// TestDefaultsTakeNoScreens measures what a phone shows of the settings.
+func TestDefaultsTakeNoScreens(t *testing.T) {
+	ctx := open(t, report(t, fixture(t, "ordinary")), screens[0])
+	do(t, ctx, chromedp.Click(chromedp.CSS("#unfold")))
+	if height := ask[float64](t, ctx, "document.getElementById('settings').getBoundingClientRect().height"); height > float64(screens[0].height)/2 {
+		t.Errorf("the settings take %.0f of a screen of %d", height, screens[0].height)
+	}
+	if ask[bool](t, ctx, "document.getElementById('settings').compareDocumentPosition(document.getElementById('timeline')) !== Node.DOCUMENT_POSITION_PRECEDING") {
+		t.Error("the settings come before the timeline")
 	}
 }
 

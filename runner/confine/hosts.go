@@ -47,7 +47,7 @@ type hosts struct {
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: asked.Reason,
+		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens,
 	}
 	h := &s.hosts
 	h.mu.Lock()

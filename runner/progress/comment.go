@@ -34,7 +34,7 @@ const (
 type comment struct {
 	write func(ctx context.Context, body string) error
 	now   func() time.Time
-	link  string
+	pages Pages
 
 	plan  transcript.Plan
 	stage string
@@ -76,11 +76,20 @@ func (c *comment) running() string {
 	return fmt.Sprintf("agent-ci is %s%s.\n", c.stage, c.run())
 }
 
+// run links to the workflow's run.
 func (c *comment) run() string {
-	if c.link == "" {
+	if c.pages.Run == "" {
 		return ""
 	}
-	return " ([run](" + c.link + "))"
+	return " (" + markdown.Link{Name: "run", Address: c.pages.Run}.String() + ")"
+}
+
+// files links to the workflow's run, and to the files of it that are there once it is over.
+func (c *comment) files() string {
+	if c.pages.Artifacts == "" {
+		return c.run()
+	}
+	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
 }
 
 // show replaces what stands there, unless it is the same.
@@ -104,9 +113,13 @@ func (c *comment) show(ctx context.Context, state string) {
 type Thread struct {
 	Repository forge.Repository
 	Number     int
-	Earlier    int64  // comment of an earlier run, which is taken over; 0 for none
-	Link       string // page of the run; empty for none
+	Earlier    int64 // comment of an earlier run, which is taken over; 0 for none
+	Pages      Pages
 }
+
+// Pages are those of the workflow's run, empty for none: the run itself, and the files
+// that the action uploads of it.
+type Pages struct{ Run, Artifacts string }
 
 func (t *Thread) write(ctx context.Context, body string) error {
 	if t.Earlier != 0 {
@@ -121,7 +134,7 @@ func (t *Thread) write(ctx context.Context, body string) error {
 
 // Comment puts the comment there.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
-	c := &comment{write: on.write, now: time.Now, link: on.Link, stage: "starting"}
+	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting"}
 	c.show(ctx, c.running())
 	w.comment.Store(c)
 }
@@ -131,8 +144,9 @@ type End struct {
 	Stop        *outcome.Stop
 	Plan        transcript.Plan
 	PullRequest record.PullRequest
-	Failures    func() string // of commands, as Markdown; asked for where a comment shows them
-	Trace       string        // that the comment keeps for a later run, not for people
+	Site        transcript.Site // of the pull request
+	Failures    func() string   // of commands, as Markdown; asked for where a comment shows them
+	Trace       string          // that the comment keeps for a later run, not for people
 }
 
 // Conclude says how the run ended, where a comment shows it. That it could not be
@@ -143,13 +157,15 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 		return nil
 	}
 	c.plan, c.trace = end.Plan, end.Trace
-	said := markdown.Text(markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
+	said := body.Own{Site: end.Site}.Sentence(markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull := end.PullRequest; pull.Number > 0 {
-		said = fmt.Sprintf("#%d was %s.\n", pull.Number, pull.Operation)
+		name := fmt.Sprintf("#%d", pull.Number)
+		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
 	}
 	if end.Failures != nil {
 		said += end.Failures()
 	}
-	c.show(ctx, fmt.Sprintf("agent-ci ended as **%s**%s: %s", markdown.Text(string(end.Stop.Outcome)), c.run(), said))
+	c.show(ctx, fmt.Sprintf("%sagent-ci ended as **%s**%s: %s",
+		body.EndSign(string(end.Stop.Outcome), end.Stop.ExitCode()), markdown.Text(string(end.Stop.Outcome)), c.files(), said))
 	return c.err
 }

@@ -23,6 +23,7 @@ type Watch struct {
 	Step   *actions.Step
 
 	group   string                  // the part of the log that is open
+	outputs map[string]string       // the last ones of commands that failed, without their durations
 	comment atomic.Pointer[comment] // while it is shown
 }
 
@@ -96,7 +97,11 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		if d.Allowed {
 			return ""
 		}
-		return fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
+		line := fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
+		if d.Remedy != "" {
+			line += " To let it through, " + d.Remedy + "."
+		}
+		return line
 	}),
 	transcript.TypeService: words(func(d transcript.Service) string {
 		if d.State == transcript.ServiceReady {

@@ -17,25 +17,31 @@ import (
 
 func TestWhatFailedIsAPartOfTheLogThatIsFolded(t *testing.T) {
 	table := transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
-		{Name: "lint\n::error::x", Before: "green", After: "red", Tail: "one\n::error::evil\n##[group]evil\ttab"}, {Name: "tests", Before: "red", After: "green"},
+		{Name: "lint\n::error::x", Before: "green", After: "red", Tail: "one 0.02s\n::error::evil\n##[group]evil\ttab"}, {Name: "tests", Before: "red", After: "green"},
 	}}
+	tail := table.Rows[0].Tail
 	show := func(w *Watch) {
 		w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3, Tail: "no rule"}))
-		w.Show(event(t, transcript.TypeVerify, table))
-		w.Show(event(t, transcript.TypeVerify, table))
+		for _, took := range []string{"0.02s", "0.03s", "2 tests"} { // the last failure is another
+			table.Rows[0].Tail = strings.Replace(tail, "0.02s", took, 1)
+			w.Show(event(t, transcript.TypeVerify, table))
+		}
 	}
 	var log bytes.Buffer
 	step := &actions.Step{Log: actions.NewLog(&log)}
 	show(&Watch{Lines: step.Log, Step: step})
 	failed := `::endgroup::
 ::group::The last lines of lint ::error::x (red)
-    one
+    one TOOK
     ：:error::evil
     ##［group]evil tab
 ::endgroup::
 `
+	const verified = "::group::Verification\nagent-ci: verified: lint ::error::x green → red, tests red → green\n"
 	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::The last lines of setup tools (exit 3)\n    no rule\n::endgroup::\n" +
-		strings.Repeat("::group::Verification\nagent-ci: verified: lint ::error::x green → red, tests red → green\n"+failed, 2)
+		verified + strings.Replace(failed, "TOOK", "0.02s", 1) +
+		verified + "agent-ci:   The last lines of lint ::error::x (red): as shown above\n" +
+		strings.TrimPrefix(verified, "::group::Verification\n") + strings.Replace(failed, "TOOK", "2 tests", 1)
 	if diff := cmp.Diff(strings.TrimSuffix(want, "::endgroup::\n"), log.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -74,7 +74,10 @@ type Told struct {
 	Record *record.Record
 	Checks []transcript.VerifyRow
 	Folder string // slash-separated, of the checkout, in which the checks ran
-	Server string // with which the address of a pull request begins
+	// Site is where what the run made on a forge has its pages, Artifacts the page of the
+	// files that the action uploads of the run.
+	Site      transcript.Site
+	Artifacts string
 }
 
 // TellStep gives the result to the job: outputs, summary and annotations.
@@ -94,7 +97,7 @@ func (w *Watch) TellStep(t Told) error {
 // docs/action.md lists them.
 var Outputs = []string{
 	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
-	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "run-directory",
+	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
 func (t Told) setOutputs(step *actions.Step) error {
@@ -107,7 +110,7 @@ func (t Told) setOutputs(step *actions.Step) error {
 		"outcome": string(result.Outcome), "reason": result.Reason, "message": result.Message,
 		"pull-request-url": result.PullRequest.URL, "pull-request-operation": result.PullRequest.Operation,
 		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
-		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory,
+		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifact(),
 	}
 	if proofs := (transcript.Verify{Rows: t.Checks}).Proofs(); len(proofs) > 0 {
 		raw, unwritten := json.Marshal(proofs)
@@ -135,32 +138,46 @@ func (t Told) setOutputs(step *actions.Step) error {
 	return err
 }
 
+// runID is the id of a run as agent-ci makes it; a bundle may claim another.
+var runID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`) })
+
+// artifact is the name under which the action uploads the run's files: one that no other
+// run has, since a workflow takes a name once. It is empty where there is nothing to upload.
+func (t Told) artifact() string {
+	if t.Artifacts == "" || t.Result.Directory == "" || !runID().MatchString(t.Result.RunID) {
+		return ""
+	}
+	return "agent-ci-" + t.Result.RunID
+}
+
 // summaryLimit is how much of a job summary one run takes, in UTF-16 units.
 const summaryLimit = 100_000
 
 func (t Told) summary() string {
 	result := t.Result
-	head := "## agent-ci: " + string(result.Outcome) + "\n\n"
-	if link := t.safeLink(result.PullRequest.URL); link != "" {
-		head += "[Pull request #" + strconv.Itoa(result.PullRequest.Number) + "](" + link + ") " + result.PullRequest.Operation + "\n\n"
+	head := "## " + body.EndSign(string(result.Outcome), result.ExitCode) + "agent-ci: " + string(result.Outcome) + "\n\n"
+	if links := t.links(); links != "" {
+		head += links + "\n\n"
 	}
 	if t.Record.Directory != nil {
 		if view, err := t.Record.View(); err == nil && view.Task.Text != "" {
-			return head + body.Outline(view, summaryLimit)
+			return head + body.Outline(view, t.Site, summaryLimit)
 		}
 	}
-	return head + markdown.Text(result.Reason+": "+result.Message) + "\n"
+	return head + markdown.Text(result.Reason) + ": " + body.Own{Site: t.Site}.Sentence(result.Message) + "\n"
 }
 
-// pullPage is the address of a pull request.
-var pullPage = regexp.MustCompile(`^https?://[\w.:-]+/[\w.-]+/[\w.-]+/pull/\d+$`)
-
-// safeLink is an address that can stand in Markdown as it is, else "".
-func (t Told) safeLink(address string) string {
-	if !pullPage.MatchString(address) || !strings.HasPrefix(address, t.Server+"/") {
-		return ""
+// links are those that a reader wants first: the pull request, and the files of the run.
+func (t Told) links() string {
+	var all []string
+	pull := t.Result.PullRequest
+	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
+		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, pull.Operation))
 	}
-	return address
+	if page := t.Site.Page(t.Artifacts); page != "" && t.artifact() != "" {
+		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())
+	}
+	return strings.Join(all, " · ")
 }
 
 // levels are how loud an outcome is told.

@@ -87,12 +87,27 @@ func TestAStepIsToldWhatCanBeTold(t *testing.T) {
 					t.Errorf("there is no output %s", each)
 				}
 			}
-			if !strings.Contains(string(outputs), c.want) || !strings.Contains(string(outputs), "\n0.25\n") || !strings.HasPrefix(string(summary), "## agent-ci: changed\n") {
+			if !strings.Contains(string(outputs), c.want) || !strings.Contains(string(outputs), "\n0.25\n") || !strings.HasPrefix(string(summary), "## ✅ agent-ci: changed\n") {
 				t.Errorf("the outputs are %.2000q, the summary %q", outputs, summary)
 			}
 		})
 	}
 	if err := (&Watch{}).TellStep(Told{}); err != nil { // where there is no step
 		t.Error(err)
+	}
+}
+
+func TestAnArtifactHasANameOfItsOwn(t *testing.T) {
+	for id, want := range map[string]string{
+		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
+	} {
+		told := Told{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Directory: "/run"}}
+		if got := told.artifact(); got != want {
+			t.Errorf("%q is uploaded as %q, want %q", id, got, want)
+		}
+		told.Artifacts = ""
+		if got := told.artifact(); got != "" {
+			t.Errorf("%q, though nothing is to be uploaded", got)
+		}
 	}
 }

@@ -42,6 +42,7 @@ func TestEventsInWords(t *testing.T) {
 		}),
 		"setup npm: exit 1 after 1.5 s":               event(t, transcript.TypeSetup, transcript.Setup{Name: "npm", ExitCode: 1, Seconds: 1.5}),
 		"  refused to reach h:443: It is not listed.": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Reason: "It is not listed."}),
+		"  refused to reach i:443: It is not listed. To let it through, add i to policy.network.allow.": event(t, transcript.TypeNetwork, transcript.Network{Target: "i:443", Reason: "It is not listed.", Remedy: "add i to policy.network.allow"}),
 		"": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Allowed: true}),
 		"attempt 2 failed (busy), again in 0.5 s": event(t, transcript.TypeModelRetry, transcript.ModelRetry{Attempt: 2, Error: "busy", Wait: 0.5}),
 		"  exec_command failed after 2.0 s":       event(t, transcript.TypeToolFinished, transcript.ToolFinished{Tool: "exec_command", Failed: true, Seconds: 2}),
@@ -154,16 +155,16 @@ func TestOneCommentShowsTheWholeRun(t *testing.T) {
 		want    map[int64]string
 	}{
 		"a new one": {0, End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "Nothing."), Trace: trace}, map[int64]string{
-			1: "Somebody's.", 2: intake.ProgressMark + "agent-ci ended as **no_changes** ([run](https://x/1)): Nothing.\n" + trace,
+			1: "Somebody's.", 2: intake.ProgressMark + "agent-ci ended as **no_changes** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): Nothing.\n" + trace,
 		}},
-		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), PullRequest: record.PullRequest{Number: 9, Operation: "created"}}, map[int64]string{
-			1: intake.ProgressMark + "agent-ci ended as **changed** ([run](https://x/1)): #9 was created.\n",
+		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), PullRequest: record.PullRequest{Number: 9, Operation: "created"}, Site: transcript.Site{Server: "https://github.com", Repository: "o/r"}}, map[int64]string{
+			1: intake.ProgressMark + "✅ agent-ci ended as **changed** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): [#9](https://github.com/o/r/pull/9) was created.\n",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := &wall{comments: map[int64]string{1: "Somebody's."}}
 			var w Watch
-			w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: c.earlier, Link: "https://x/1"})
+			w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: c.earlier, Pages: Pages{Run: "https://x/1", Artifacts: "https://x/1#artifacts"}})
 			if err := w.Conclude(t.Context(), c.end); err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +246,7 @@ func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
 		"https://ghe.example.com.evil.net/o/r/pull/7":  false,
 		"javascript:https://ghe.example.com/o/pull/7/": false,
 	} {
-		told := Told{Record: record.New("", nil), Server: "https://ghe.example.com", Result: record.Result{
+		told := Told{Record: record.New("", nil), Site: transcript.Site{Server: "https://ghe.example.com", Repository: "o/r"}, Result: record.Result{
 			Outcome: outcome.Changed, Reason: "pull_request", Message: "Done.", PullRequest: record.PullRequest{Number: 7, URL: address, Operation: "created"},
 		}}
 		summary := told.summary()

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // closedMark begins the body of a pull request that a run closed, so that it
@@ -92,8 +93,10 @@ func (f Forge) tellWhyClosed(ctx context.Context, p *Proposal, pull *forge.PullR
 	if p.inBase() {
 		why = "ended with a change that the base has already"
 	}
-	text := fmt.Sprintf("%s\nClosed: a later run of this task (`%s`) %s on `%s` at %s, so that nothing is left to merge. The branch stays; when there is a change again, a new pull request is opened.",
-		mark, p.RunID, why, p.Base.Branch, gitops.Short(p.Base.SHA))
+	run := markdown.Link{Name: markdown.Code(p.RunID), Address: f.site().Page(f.Env.RunLink())}
+	base := markdown.Link{Name: markdown.Code(gitops.Short(p.Base.SHA)), Address: f.site().Commit(p.Base.SHA)}
+	text := fmt.Sprintf("%s\nClosed: a later run of this task (%s) %s on %s at %s, so that nothing is left to merge. The branch stays; when there is a change again, a new pull request is opened.",
+		mark, run, why, markdown.Code(p.Base.Branch), base)
 	if _, err := f.repository().CreateComment(ctx, pull.Number, text); err != nil {
 		f.Record.Warn("pull_request_comment", "Why pull request #%d was closed could not be said there: %v", pull.Number, err)
 	}

@@ -51,7 +51,8 @@ func (p *Proposal) title(view *transcript.View) string {
 func (m Means) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.ShownAs, filepath.Base(m.Record.Path())),
-		Notes: p.notes, Earlier: p.earlier, Closing: Closing(p.Task.Issue, m.Repository),
+		Notes: p.notes, Facts: p.facts, Earlier: p.earlier, Closing: Closing(p.Task.Issue, m.Repository),
+		Site: m.site(),
 	}
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))

@@ -49,6 +49,11 @@ type Means struct {
 
 func (m Means) means() Means { return m }
 
+// site is where the links of what is told go.
+func (m Means) site() transcript.Site {
+	return transcript.Site{Server: m.ServerURL, Repository: m.Repository}
+}
+
 // adopt takes what the branch holds for the publication: an earlier run, or another
 // one, published the same. The checkout is put back.
 func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publication) error {

@@ -45,6 +45,7 @@ type Proposal struct {
 
 	madeOn gitops.Base // where the change followed its base to another one; else zero
 	notes  []string    // warnings that a closed transcript does not tell of
+	facts  []string    // of the pull request, which are no warnings
 
 	earlier []body.Request // that the pull request came of before; nil before they are recalled
 }

@@ -53,14 +53,14 @@ func (m Means) recordPull(branch, commit string, out *Publication) error {
 	})
 }
 
-// noteChecks tells, in the body too, that checks won't run by themselves on a
-// pull request that GITHUB_TOKEN opens.
+// noteChecks has the body tell that checks won't run by themselves on a pull request
+// that GITHUB_TOKEN opens. It is so on nearly every one, and no warning.
 func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	if p.Task.Mode == intake.Join {
 		return
 	}
 	if ofWorkflow, _ := f.Server.HasWorkflowToken(ctx); ofWorkflow {
-		f.warn(p, "checks_wait", "The pull request comes from GITHUB_TOKEN of GitHub Actions: its workflows wait until somebody approves them on its page. The token of an app or a person avoids that.")
+		p.facts = append(p.facts, "Checks of this pull request wait until somebody approves them here, since GITHUB_TOKEN opened it")
 	}
 }
 

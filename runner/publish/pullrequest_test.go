@@ -198,7 +198,6 @@ func TestChecksThatWait(t *testing.T) {
 	w := newWorldOf(t, "github-actions[bot]")
 	p := w.proposal("hello.txt", "Hello.\n")
 	w.publish(w.toForge(), unpublished(p))
-	w.wantWarning("checks_wait")
 	if !strings.Contains(w.pull().Body, "wait until somebody approves them") {
 		t.Errorf("the body of a closed transcript does not say so:\n%s", w.pull().Body)
 	}

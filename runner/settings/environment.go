@@ -49,13 +49,31 @@ func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true"
 
 func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
 
-// RunLink is the page of the run in Actions; empty elsewhere.
+// RunLink is the page of the run in Actions, of this attempt at it; empty elsewhere.
 func (e Environment) RunLink() string {
 	server, repo, id := e.Get("GITHUB_SERVER_URL"), e.Get("GITHUB_REPOSITORY"), e.Get("GITHUB_RUN_ID")
 	if server == "" || repo == "" || id == "" {
 		return ""
 	}
-	return server + "/" + repo + "/actions/runs/" + id
+	page := server + "/" + repo + "/actions/runs/" + id
+	if attempt := e.Get("GITHUB_RUN_ATTEMPT"); attempt != "" {
+		page += "/attempts/" + attempt
+	}
+	return page
+}
+
+// UploadVariable is set by the action where it uploads report, transcript and result of
+// the run at its end.
+const UploadVariable = "AGENT_CI_UPLOAD"
+
+// Artifacts is where on the page of the run the files are that the action uploads; empty
+// where it uploads none.
+func (e Environment) Artifacts() string {
+	page := e.RunLink()
+	if page == "" || e.Get(UploadVariable) != "true" {
+		return ""
+	}
+	return page + "#artifacts"
 }
 
 // secretNames are the variables that hold credentials of a run.

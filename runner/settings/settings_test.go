@@ -42,6 +42,13 @@ func TestTheLinkOfARunNeedsAllItsParts(t *testing.T) {
 	if got := env.RunLink(); got != "https://github.com/o/r/actions/runs/7" {
 		t.Errorf("the link is %s", got)
 	}
+	if got := append(env, "GITHUB_RUN_ATTEMPT=2").RunLink(); got != "https://github.com/o/r/actions/runs/7/attempts/2" {
+		t.Errorf("the link of a second attempt is %s", got)
+	}
+	uploading := append(env, "AGENT_CI_UPLOAD=true")
+	if got := uploading.Artifacts(); got != "https://github.com/o/r/actions/runs/7#artifacts" || env.Artifacts() != "" || uploading[1:].Artifacts() != "" {
+		t.Errorf("the artifacts are at %q, %q where none are uploaded, %q outside of Actions", got, env.Artifacts(), uploading[1:].Artifacts())
+	}
 	for i := range env {
 		if got := slices.Delete(slices.Clone(env), i, i+1).RunLink(); got != "" {
 			t.Errorf("without %s the link is %s", env[i], got)

@@ -22,3 +22,17 @@ func TestStatesOfRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestOutputsForPeopleLackWhatIsForTheModel(t *testing.T) {
+	for output, want := range map[string]string{
+		"Chunk ID: 0a1b2c\nWall time: 0.1000 seconds\nProcess exited with code 0\nOriginal token count: 3\nOutput:\nok\n": "Wall time: 0.1000 seconds\nProcess exited with code 0\nOutput:\nok\n",
+		"Chunk ID: 0a1b2c\nOriginal token count: 3\nOutput:\nChunk ID: 0a1b2c\n":                                          "Output:\nChunk ID: 0a1b2c\n",
+		"a\nChunk ID: 0a1b2c\nOriginal token count: 3\n":                                                                  "a\nChunk ID: 0a1b2c\nOriginal token count: 3\n",
+		"Chunk ID: of mine\nOriginal token count: 3\n":                                                                    "Chunk ID: of mine\nOriginal token count: 3\n",
+		"": "",
+	} {
+		if got := ReadableOutput(output); got != want {
+			t.Errorf("%q is shown as %q, want %q", output, got, want)
+		}
+	}
+}

@@ -56,10 +56,11 @@ const (
 // RunStarted is the first event: what runs, and under which settings.
 type RunStarted struct {
 	RunID   string          `json:"run_id"`
-	Version string          `json:"version"` // of agent-ci
-	Key     string          `json:"key"`     // the task key
-	Job     json.RawMessage `json:"job"`     // the effective job, defaults filled in, as JSON
-	Publish string          `json:"publish"` // github, local or none
+	Version string          `json:"version"`       // of agent-ci
+	Key     string          `json:"key"`           // the task key
+	Job     json.RawMessage `json:"job"`           // the effective job, defaults filled in, as JSON
+	Set     json.RawMessage `json:"set,omitempty"` // what of it is not as built in
+	Publish string          `json:"publish"`       // github, local or none
 	// Price of the model in US dollars for a million tokens; nil when it is not
 	// known.
 	Price *Price `json:"price,omitempty"`
@@ -69,6 +70,9 @@ type RunStarted struct {
 	// OutputSchema is what task.output_schema names.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Link         string          `json:"link,omitempty"` // page of the CI run
+	// Artifacts is the page where the files of the run are to be had that the action
+	// uploads at its end; empty where it uploads none.
+	Artifacts string `json:"artifacts,omitempty"`
 }
 
 // Price is what a model costs in US dollars for a million tokens.
@@ -158,6 +162,9 @@ type Network struct {
 	Allowed  bool   `json:"allowed"`
 	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
 	Reason   string `json:"reason"`
+	// Remedy is what a person can do to have it let through, the end of a sentence; empty
+	// where nothing does.
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Service is what became of a service that a sandbox reaches.
@@ -412,8 +419,15 @@ type Change struct {
 	// BaseSHA is the commit that the change is on, where that is not the one of
 	// the workspace: the base moved.
 	BaseSHA string `json:"base_sha,omitempty"`
-	SHA256  string `json:"sha256"`
+	SHA256  string `json:"sha256"` // of the patch
+	// Diff is the beginning of the patch, in whole lines, for people: of at most DiffBytes.
+	// The end is left out where DiffCut is set.
+	Diff    string `json:"diff,omitempty"`
+	DiffCut bool   `json:"diff_cut,omitempty"`
 }
+
+// DiffBytes is the most of a patch that stands in the transcript.
+const DiffBytes = 200_000
 
 // Lines are how many came and went.
 func (c *Change) Lines() string {

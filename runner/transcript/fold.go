@@ -298,7 +298,7 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 func (c *Call) finish(f ToolFinished, cut Cut) {
 	c.Finished = true
 	c.Failed = f.Failed
-	c.Output = cut.text(f.Output)
+	c.Output = cut.text(ReadableOutput(f.Output))
 	c.File = f.File
 	c.Bytes = f.Bytes
 	c.Seconds = f.Seconds

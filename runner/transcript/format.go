@@ -3,7 +3,9 @@ package transcript
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
+	"sync"
 )
 
 // Thousands is n with its digits in groups of three.
@@ -36,3 +38,12 @@ func Duration(seconds float64) string {
 	whole := int64(math.Round(min(seconds, math.MaxInt32)))
 	return fmt.Sprintf("%s min %d s", Thousands(whole/60), whole%60)
 }
+
+// bookkeeping are the lines of a command's output that are for the model alone: what the
+// part of the output is called, and how many tokens it has.
+var bookkeeping = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
+})
+
+// ReadableOutput is the output of a call for people.
+func ReadableOutput(output string) string { return bookkeeping().ReplaceAllString(output, "$1") }

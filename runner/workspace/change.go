@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -89,7 +90,8 @@ func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 // for `publish`. movedTo is the commit of its base where that is not the one that
 // the work began on.
 func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
-	digest, err := w.WritePatch(ctx, change)
+	diff := &beginning{most: transcript.DiffBytes}
+	digest, err := w.writePatch(ctx, change, diff)
 	if err != nil {
 		return err
 	}
@@ -103,6 +105,7 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	return w.rec.Append(transcript.TypeChange, transcript.Change{
 		TreeSHA: string(change.Tree), Files: ChangeFiles(change), Insertions: change.Insertions, Deletions: change.Deletions,
 		Patch: record.PatchFile, SHA256: digest, BaseSHA: movedTo,
+		Diff: diff.lines(), DiffCut: diff.cut,
 	})
 }
 
@@ -125,11 +128,39 @@ func workPack(d *record.Directory) string {
 
 // WritePatch writes a change as a patch, and gives its SHA-256.
 func (w *Workspace) WritePatch(ctx context.Context, change *gitops.ChangeSet) (digest string, err error) {
+	return w.writePatch(ctx, change, io.Discard)
+}
+
+// writePatch writes it to more as well.
+func (w *Workspace) writePatch(ctx context.Context, change *gitops.ChangeSet, more io.Writer) (digest string, err error) {
 	sum := sha256.New()
 	err = w.writeFile(record.PatchFile, func(f io.Writer) error {
-		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum))
+		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum, more))
 	})
 	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// beginning keeps the first bytes of what is written.
+type beginning struct {
+	most int
+	kept []byte
+	cut  bool
+}
+
+func (b *beginning) Write(p []byte) (int, error) {
+	fits := min(len(p), b.most-len(b.kept))
+	b.kept = append(b.kept, p[:fits]...)
+	b.cut = b.cut || fits < len(p)
+	return len(p), nil
+}
+
+// lines are the whole ones of what was kept.
+func (b *beginning) lines() string {
+	kept := b.kept
+	if b.cut {
+		kept = kept[:bytes.LastIndexByte(kept, '\n')+1]
+	}
+	return strings.ToValidUTF8(string(kept), "\uFFFD")
 }
 
 // WritePack writes the objects of a change to a file of the run directory, and those

@@ -46,14 +46,19 @@ type Options struct {
 	// Notes are sentences that a reader must know and that are no reason for a
 	// draft.
 	Notes []string
+	// Facts are sentences without their full stop that stand beside those of the run.
+	Facts []string
 	// Earlier are the requests that the change came of before this one, the newest
 	// first.
 	Earlier []Request
 	// Remember has the body keep its request and the earlier ones for a later body.
 	Remember bool
-	// Closing stands last in the body, as it is: "Fixes #7", where the task came
+	// Closing stands at the top of the body, as it is: "Fixes #7", where the task came
 	// from. It is the only text here that may have an effect.
 	Closing string
+	// Site is where the links of the body go; the zero value makes none but to the
+	// workflow's run.
+	Site transcript.Site
 }
 
 // Posts are a pull request's body and the comments that the transcript goes on
@@ -74,15 +79,20 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	if o.Remember {
 		o.Head += remembered(v, o.Earlier)
 	}
+	if o.Closing != "" {
+		o.Head += o.Closing + "\n\n"
+	}
+	own := ownOf(v, transcript.Site{})
+	own.Site = o.Site
 	most := ending{comments: o.Comments, hidden: v.Calls}
 	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range append([]section{scripted(v), request(v), summary(v), notes(o.Notes)}, account(v, o.Draft)...) {
+	for _, s := range append([]section{scripted(v), request(v), summary(v), notes(o.Notes)}, account(v, own, o.Draft, o.Facts)...) {
 		first.section(s)
 	}
-	first.section(earlierRequests(o.Earlier))
+	first.section(earlierRequests(o.Earlier, own))
 	first.section(untold(o.Earlier))
 	first.form(o.Template)
 	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
@@ -114,15 +124,14 @@ func (e ending) body(v *transcript.View, o Options) string {
 	case e.hidden > 0:
 		s += e.notShown() + " "
 	}
-	s += "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl")
+	digest := ""
 	if v.Events > 0 {
-		s += fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, markdown.Code(v.Head))
+		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, markdown.Code(v.Head))
 	}
-	s += ".\n"
-	if o.Closing != "" {
-		s += "\n" + o.Closing + "\n"
+	if page := (Own{Site: o.Site}).artifacts(v); page != "" {
+		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})
 	}
-	return s
+	return s + "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl") + digest + ".\n"
 }
 
 func (e ending) notShown() string {

@@ -21,7 +21,7 @@ func TestBodyGolden(t *testing.T) {
 		options Options
 	}{
 		{"body_full.md", transcripttest.Greeting(), Options{
-			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Draft: []string{"lint did not pass before the change either."},
+			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}, Draft: []string{"lint did not pass before the change either."},
 			Head: "<!-- agent-ci: draft -->\n", Notes: []string{"Checks wait for approval."}, Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
 		}},
 		{"body_digest.md", transcripttest.Greeting(), Options{Mode: Digest}},
@@ -119,8 +119,8 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 			if want := fmt.Sprintf("goes on in %d comments below", len(posts.Comments)); len(posts.Comments) > 1 && !strings.Contains(posts.Body, want) {
 				t.Errorf("the body does not say %q:\n%s", want, posts.Body)
 			}
-			if !strings.HasSuffix(posts.Body, "\nFixes #7\n") {
-				t.Errorf("the body does not end in what it closes: %q", posts.Body[len(posts.Body)-40:])
+			if !strings.HasPrefix(posts.Body, "Fixes #7\n\n") {
+				t.Errorf("the body does not begin with what it closes: %q", posts.Body[:40])
 			}
 			for i, comment := range posts.Comments {
 				head := fmt.Sprintf("%s\n**Transcript of run `20260301T090000Z-0a1b2c3d`, part %d of %d**\n", CommentMark, i+2, len(posts.Comments)+1)
@@ -263,9 +263,9 @@ func TestBodyTellsWhatIsNotWell(t *testing.T) {
 		want string
 	}{
 		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "> - Verification failed: tests\n"},
-		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | `make` | green | red | **failed** | 0 s |"},
+		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | ❌ **failed** | green | red | 0 s | `make` |"},
 		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The change was not verified.\n"},
-		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| green | – | not run |"},
+		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
 		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
 		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},
 		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
@@ -419,7 +419,7 @@ func TestTitle(t *testing.T) {
 		want string
 	}{
 		{"the task's", transcripttest.Greeting(), "Greeting lacks its comma"},
-		{"the summary's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Do it"}}, transcripttest.Said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes ＃7, ＠octocat)"},
+		{"the summary's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Do it"}}, transcripttest.Said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes #\u200b7, @\u200boctocat)"},
 		{"the task's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Fix the greeting.\nPlease."}}}, "Fix the greeting"},
 		{"the key", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Key: "prompt-1"}}}, "agent-ci prompt-1"},
 		{"nothing", nil, "agent-ci"},

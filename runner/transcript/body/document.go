@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -14,10 +15,12 @@ import (
 func Document(v *transcript.View) string {
 	p := &page{left: math.MaxInt}
 	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
+	own := ownOf(v, transcript.Site{})
+	own.told = v.Finished != nil
 	said := summary(v)
 	said.head = "\n## Summary\n\n"
-	sections := append([]section{scripted(v), result(v), task(v.Task), said}, account(v, nil)...)
-	for _, s := range append(sections, setup(v.Setup), published(v.Publish), chainEnd(v)) {
+	sections := append([]section{scripted(v), result(v, own), task(v.Task, own), said}, account(v, own, nil, nil)...)
+	for _, s := range append(sections, setup(v.Setup), published(v.Publish, own), chainEnd(v)) {
 		s.most, s.share = 0, 0
 		p.section(s)
 	}
@@ -28,21 +31,21 @@ func Document(v *transcript.View) string {
 	return p.String()
 }
 
-func result(v *transcript.View) section {
+func result(v *transcript.View, own Own) section {
 	if v.Finished == nil {
 		return section{head: "\n", rows: []string{"The run has not ended, or it was killed.\n"}}
 	}
 	f := v.Finished
-	return section{head: "\n", rows: []string{fmt.Sprintf("Outcome: %s, exit %d. %s\n", code(f.Outcome+"/"+f.Reason), f.ExitCode, text(f.Message))}}
+	return section{head: "\n", rows: []string{fmt.Sprintf("Outcome: %s%s, exit %d. %s\n", EndSign(f.Outcome, f.ExitCode), code(f.Outcome+"/"+f.Reason), f.ExitCode, own.Sentence(markdown.Cut(f.Message, remarkWidth)))}}
 }
 
-func task(t transcript.Task) section {
+func task(t transcript.Task, own Own) section {
 	s := section{head: "\n## Task\n\n"}
 	if t.Title != "" {
 		s.rows = append(s.rows, text(t.Title)+"\n\n")
 	}
 	if t.URL != "" {
-		s.rows = append(s.rows, code(t.URL)+"\n\n")
+		s.rows = append(s.rows, linked(cmp.Or(text(t.Issue), "its page"), own.Site.Page(t.URL), t.URL)+"\n\n")
 	}
 	if t.Text != "" {
 		s.rows = append(s.rows, markdown.Fence(t.Text, ""))
@@ -57,8 +60,8 @@ func setup(all []transcript.Setup) section {
 	return section{head: "\n## Setup\n\n| Step | Command | Exit | Time |\n|---|---|--:|--:|\n", rows: rows}
 }
 
-func published(all []transcript.Publish) section {
-	return section{head: "\n## Published\n\n", rows: rowsOf(all, publishRow)}
+func published(all []transcript.Publish, own Own) section {
+	return section{head: "\n## Published\n\n", rows: rowsOf(all, own.publishRow)}
 }
 
 func chainEnd(v *transcript.View) section {
@@ -68,22 +71,36 @@ func chainEnd(v *transcript.View) section {
 	return section{head: "\n## Chain\n\n", rows: []string{fmt.Sprintf("%s, the SHA-256 of the last one's line is %s.\n", transcript.Count(int(v.Events), "event"), code(v.Head))}}
 }
 
-func publishRow(p transcript.Publish) string {
-	row := "- " + text(p.Step)
-	for _, part := range []string{p.Operation, p.Branch, p.HeadSHA, p.Remote, p.URL} {
+// publishRow is a step of publishing, with links to the pull request and the commit.
+func (o Own) publishRow(p transcript.Publish) string {
+	row := "- " + text(strings.ReplaceAll(p.Step, "_", " "))
+	add := func(part string) {
 		if part != "" {
-			row += " " + code(part)
+			row += " " + part
 		}
 	}
+	if p.Number > 0 {
+		add(o.pullLink(p.Number, p.URL))
+	} else {
+		add(code(p.URL))
+	}
+	add(text(p.Operation))
+	add(code(p.Branch))
+	if p.HeadSHA != "" {
+		add(o.commit(p.HeadSHA))
+	}
+	add(code(p.Remote))
 	return row + "\n"
 }
 
 // Outline is what came of a run, as Markdown of at most limit UTF-16 code units:
 // how it ended, what the agent said, plan, verification, files, warnings and
-// usage, and nothing of its calls.
-func Outline(v *transcript.View, limit int) string {
-	p := &page{left: limit}
-	for _, s := range append([]section{scripted(v), result(v), summary(v)}, append(account(v, nil), published(v.Publish))...) {
+// usage, and nothing of its calls. Its links go to the site, or where that is the zero
+// value, to the one that the transcript names.
+func Outline(v *transcript.View, site transcript.Site, limit int) string {
+	p, own := &page{left: limit}, ownOf(v, site)
+	own.told = v.Finished != nil
+	for _, s := range append([]section{scripted(v), result(v, own), summary(v)}, append(account(v, own, nil, nil), published(v.Publish, own))...) {
 		p.section(s)
 	}
 	return strings.TrimLeft(p.String(), "\n")

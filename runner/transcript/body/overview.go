@@ -3,8 +3,6 @@ package body
 import (
 	"cmp"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -20,12 +18,22 @@ const fieldWidth = 300
 const remarkWidth = 1000
 
 // account is what came of a run, beside the agent's own words.
-func account(v *transcript.View, draft []string) []section {
-	return slices.Concat(
-		[]section{banner(v, draft), plan(v.Plan), verification(v.Verify)},
-		failures(v),
-		[]section{redProof(v.Verify), oldTests(v.Verify), files(v.Change), warnings(v.Warnings), facts(v)},
-	)
+func account(v *transcript.View, own Own, draft, more []string) []section {
+	all := []section{banner(v, own, draft)}
+	if begun(v) {
+		all = append(all, plan(v.Plan), verification(v.Verify))
+	}
+	all = append(append(all, failures(v)...), redProof(v.Verify), oldTests(v.Verify))
+	if begun(v) {
+		all = append(all, files(v.Change))
+	}
+	return append(all, warnings(v.Warnings), facts(v, own, more))
+}
+
+// begun says whether the agent came to work: of a run that ended before that, what it
+// did not do is nothing to tell.
+func begun(v *transcript.View) bool {
+	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || v.Change != nil && len(v.Change.Files) > 0
 }
 
 func text(s string) string   { return markdown.Text(markdown.Cut(s, fieldWidth)) }
@@ -46,7 +54,7 @@ func scripted(v *transcript.View) section {
 
 func summary(v *transcript.View) section {
 	rows := markdown.Prose(v.Summary())
-	if len(rows) == 0 {
+	if len(rows) == 0 && begun(v) {
 		rows = []string{"The agent left no summary.\n"}
 	}
 	return section{head: "\n", rows: rows, share: 12_000, more: "paragraph"}
@@ -57,21 +65,21 @@ func notes(all []string) section {
 	return section{head: "\n> [!NOTE]\n", rows: rows, share: 4_000, more: "note"}
 }
 
-func banner(v *transcript.View, draft []string) section {
-	rows := rowsOf(reasons(v, draft), func(reason string) string { return "> - " + reason + "\n" })
+func banner(v *transcript.View, own Own, draft []string) section {
+	rows := rowsOf(reasons(v, own, draft), func(reason string) string { return "> - " + reason + "\n" })
 	return section{head: "\n> [!WARNING]\n", rows: rows, share: 4_000, more: "reason"}
 }
 
 // reasons are what is not well with a run, as Markdown.
-func reasons(v *transcript.View, draft []string) []string {
+func reasons(v *transcript.View, own Own, draft []string) []string {
 	var all []string
-	if f := v.Finished; f != nil && outcome.Outcome(f.Outcome).ExitCode() != 0 {
-		all = append(all, fmt.Sprintf("The run ended as %s: %s", code(f.Outcome+"/"+f.Reason), text(f.Message)))
+	if f := v.Finished; f != nil && !own.told && outcome.Outcome(f.Outcome).ExitCode() != 0 {
+		all = append(all, fmt.Sprintf("The run ended as %s: %s", code(f.Outcome+"/"+f.Reason), own.Sentence(markdown.Cut(f.Message, remarkWidth))))
 	}
 	for _, reason := range draft {
 		all = append(all, "Draft: "+remark(reason))
 	}
-	if red := redChecks(v); red != "" {
+	if red := redChecks(v); red != "" && !(own.told && v.Finished.Outcome == string(outcome.VerifyFailed)) {
 		all = append(all, red)
 	}
 	if v.Policy.Unconfined() {
@@ -126,21 +134,21 @@ func verification(v *transcript.Verify) section {
 		return section{head: "\n## Verification\n\n", rows: []string{"No verify command was run: nothing says that the change works.\n"}}
 	}
 	return section{
-		head: "\n## Verification\n\n| Check | Command | Before | After | Result | Time |\n|---|---|---|---|---|--:|\n",
+		head: "\n## Verification\n\n| Check | Result | Before | After | Time | Command |\n|---|---|---|---|--:|---|\n",
 		rows: rowsOf(v.Rows, checkRow), most: 50, share: 6_000, more: "check",
 	}
 }
 
 func checkRow(row transcript.VerifyRow) string {
-	result := row.Result()
-	if result == transcript.CheckFailed {
-		result = "**" + result + "**"
+	result := signed(row.Result())
+	if row.Result() == transcript.CheckFailed {
+		result = bad + "**" + row.Result() + "**"
 	}
 	if tests := row.Tests(); tests != "" {
 		result += ": " + tests
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), cell(row.Run),
-		cmp.Or(text(row.Before+row.Origin()), "–"), cmp.Or(text(toldAfter(row)), "–"), result, transcript.Duration(row.Seconds))
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), result,
+		cmp.Or(text(row.Before+row.Origin()), "–"), cmp.Or(text(toldAfter(row)), "–"), transcript.Duration(row.Seconds), cell(row.Run))
 }
 
 // toldAfter is how a check came out after the change, with the runs that differed.
@@ -175,7 +183,7 @@ func warnings(all []transcript.Warning) section {
 }
 
 // facts tells what the run took and under which rules.
-func facts(v *transcript.View) section {
+func facts(v *transcript.View, own Own, more []string) section {
 	s := section{head: "\n## Run\n\n", share: 4_000, more: "fact"}
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
@@ -187,13 +195,16 @@ func facts(v *transcript.View) section {
 		add("Confinement: %s", confinement(v.Policy))
 	}
 	if v.Task.Issue != "" {
-		add("Task: %s", code(v.Task.Issue))
+		add("Task: %s", own.issue(v.Task.Issue))
 	}
 	if v.Workspace.BaseSHA != "" {
-		add("Base: %s", strings.TrimSpace(text(v.Workspace.Base)+" "+code(v.Workspace.BaseSHA)))
+		add("Base: %s", strings.TrimSpace(text(v.Workspace.Base)+" "+own.commit(v.Workspace.BaseSHA)))
 	}
 	if v.Started.RunID != "" {
-		add("agent-ci %s, run %s", text(v.Started.Version), runName(v.Started))
+		add("agent-ci %s, run %s", text(v.Started.Version), own.run(v.Started.RunID, v.Started.Link))
+	}
+	for _, fact := range more {
+		add("%s", remark(fact))
 	}
 	return s
 }
@@ -233,15 +244,4 @@ func confinement(p transcript.Policy) string {
 		words += ", work tree " + text(tree)
 	}
 	return words
-}
-
-// runPage is the address of a run of GitHub Actions, the only link that is made
-// from what stands in a transcript.
-var runPage = regexp.MustCompile(`^https://[\w.-]+(:\d+)?/[\w.-]+/[\w.-]+/actions/runs/\d+(/attempts/\d+)?$`)
-
-func runName(r transcript.RunStarted) string {
-	if runPage.MatchString(r.Link) {
-		return fmt.Sprintf("[%s](%s)", text(r.RunID), r.Link)
-	}
-	return code(r.RunID)
 }

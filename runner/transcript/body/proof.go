@@ -37,9 +37,9 @@ func proofRow(p transcript.Proof) string {
 	if p.Shared {
 		notes = append(notes, "shared with other files")
 	}
-	class := text(p.Class)
+	class := signed(text(p.Class))
 	if p.Class != transcript.Proven {
-		class = "**" + class + "**"
+		class = bad + "**" + text(p.Class) + "**"
 	}
 	return fmt.Sprintf("| %s | %s | %s |\n", cell(markdown.FileName(p.File)), class, text(strings.Join(notes, "; ")))
 }

@@ -197,8 +197,8 @@ func request(v *transcript.View) section {
 }
 
 // earlierRequests are those before the last one, folded, the newest first.
-func earlierRequests(all []Request) section {
-	return section{head: "\n## Earlier requests\n\n", rows: rowsOf(all, earlierRequest), most: 20, share: 14_000, more: "request"}
+func earlierRequests(all []Request, own Own) section {
+	return section{head: "\n## Earlier requests\n\n", rows: rowsOf(all, own.earlierRequest), most: 20, share: 14_000, more: "request"}
 }
 
 // untold counts the requests that the body before did not tell any more.
@@ -216,13 +216,13 @@ func untold(all []Request) section {
 // requestShare is the most that an earlier request takes, in UTF-16 code units.
 const requestShare = 5_000
 
-func earlierRequest(r Request) string {
+func (o Own) earlierRequest(r Request) string {
 	by := ""
 	if r.Actor != "" {
 		by = ", by " + htmlText(r.Actor)
 	}
 	p := &page{left: requestShare}
-	p.section(section{head: "\n", rows: []string{"Run " + runName(transcript.RunStarted{RunID: r.Run, Link: r.Link}) + "\n"}})
+	p.section(section{head: "\n", rows: []string{"Run " + o.run(r.Run, r.Link) + "\n"}})
 	p.section(section{head: "\n", rows: markdown.Prose(r.Summary), share: 1_500, more: "paragraph"})
 	p.section(section{head: "\n", rows: rowsOf(r.Plan, planStep), share: 1_500, more: "step"})
 	p.section(section{head: "\n", rows: rowsOf(r.Calls, func(c RequestCall) string {

@@ -12,6 +12,6 @@
 //
 // GitHub decodes entities before it looks for mentions and references, so that
 // an entity for "@" or "#" is of no use; an entity for a zero width space after
-// it is. Where no entity is decoded (code, titles), a character gives way to its
-// full width twin, which can be seen.
+// it is. A title gets the space itself. In code and in commits, which are copied, a
+// character gives way to its full width twin, which can be seen.
 package markdown

@@ -162,10 +162,10 @@ func TestShow(t *testing.T) {
 func TestTitle(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain", "Fix the greeting", "Fix the greeting"},
-		{"mention and reference", "@a fixes #1, GH-2", "＠a fixes ＃1, GH－2"},
-		{"link", "see https://a.example", "see https：//a.example"},
-		{"skips CI", "tidy [skip ci] [CI-Skip] [no ci]", "tidy ［skip ci] ［CI-Skip] ［no ci]"},
-		{"workflow command", " ::error::x", "：：error::x"},
+		{"mention and reference", "@a fixes #1, GH-2", "@\u200ba fixes #\u200b1, GH-\u200b2"},
+		{"link", "see https://a.example", "see https:\u200b//a.example"},
+		{"skips CI", "tidy [skip ci] [CI-Skip] [no ci]", "tidy [\u200bskip ci] [\u200bCI-Skip] [\u200bno ci]"},
+		{"workflow command", " ::error::x", ":\u200b:error::x"},
 		{"lines", "a\n\nb", "a b"},
 		{"too long", strings.Repeat("😀", 200), strings.Repeat("😀", 127) + "…"},
 	}

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 )
 
@@ -17,9 +18,24 @@ const skipWords = "skip[ -]ci|ci[ -]skip|no[ -]ci|skip[ -]actions|actions[ -]ski
 const maxTitle = 256
 
 // Title is s as a title of a pull request and the subject of a commit: one line
-// of plain text without effects, at most 256 UTF-16 units.
+// of plain text without effects, at most 256 UTF-16 units. A title is read and not
+// copied, so that a zero width space is in the way of an effect.
 func Title(s string) string {
-	return Cut(widen(oneLine(s), live()), maxTitle)
+	return Cut(part(oneLine(s), live()), maxTitle)
+}
+
+// part puts a zero width space behind the first character of the last group of each match
+// that took part in it.
+func part(s string, pattern *regexp.Regexp) string {
+	const zeroWidth = "\u200b"
+	var b strings.Builder
+	done := 0
+	for _, m := range pattern.FindAllStringSubmatchIndex(s, -1) {
+		start, _ := lastGroup(m)
+		b.WriteString(s[done:start+1] + zeroWidth)
+		done = start + 1
+	}
+	return b.String() + s[done:]
 }
 
 // trailer is a line that git takes for a trailer, see git-interpret-trailers(1).

@@ -66,7 +66,7 @@ func (e *entry) finish(c cutter, f transcript.ToolFinished) {
 	}
 	e.Bad = result != "ok"
 	e.End = result + " · " + transcript.Duration(f.Seconds)
-	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(c, f.Output)})
+	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(c, transcript.ReadableOutput(f.Output))})
 	if f.File != "" {
 		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.Thousands(f.Bytes), field(f.File))
 	}

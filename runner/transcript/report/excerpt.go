@@ -12,7 +12,7 @@ import (
 const (
 	pageBytes  = 6_000_000 // what a page may take, as long as its events leave room
 	textBytes  = 100_000   // the most of one text, so that one output does not make a page slow
-	fixedBytes = 400_000   // style, script and the overview
+	fixedBytes = 450_000   // style, script and the overview without its diffs
 	entryBytes = 700       // the marks around an entry, and its short fields
 	lineBytes  = 40        // the marks around a line of a diff or a message
 )

@@ -6,8 +6,30 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// failure is the end of what a command that failed printed.
-type failure struct{ Name, End, Tail string }
+// failure is the end of what a command that failed printed, with its place on the page.
+type failure struct{ ID, Name, End, Tail string }
+
+// failed says whether a check did not come out as it must, and printed something.
+func failed(row transcript.VerifyRow) bool { return !row.Passed && row.After != "" && row.Tail != "" }
+
+func outputID(n int) string { return fmt.Sprintf("output-%d", n+1) }
+
+// Checks are the rows of the last verification, those that failed with links to their
+// output.
+func (o *overview) Checks() []check {
+	if o.View.Verify == nil {
+		return nil
+	}
+	var all []check
+	for i, row := range shownOf(o.View.Verify.Rows) {
+		one := check{VerifyRow: row}
+		if failed(row) {
+			one.Output = outputID(i)
+		}
+		all = append(all, one)
+	}
+	return all
+}
 
 // tailBytes is the most of one such end that the overview shows; the timeline may show
 // more.
@@ -17,8 +39,8 @@ const tailBytes = 8 << 10
 func (o *overview) Failures() []failure {
 	var all []failure
 	for _, row := range o.Checks() {
-		if !row.Passed && row.After != "" && row.Tail != "" {
-			all = append(all, failure{field(row.Name), field(row.After), shownText(row.Tail, tailBytes)})
+		if row.Output != "" {
+			all = append(all, failure{row.Output, field(row.Name), field(row.After), shownText(row.Tail, tailBytes)})
 		}
 	}
 	return all
@@ -28,7 +50,7 @@ func (o *overview) SetupFailures() []failure {
 	var all []failure
 	for _, step := range o.Setup() {
 		if step.Tail != "" {
-			all = append(all, failure{field(step.Name), fmt.Sprintf("exit %d", step.ExitCode), shownText(step.Tail, tailBytes)})
+			all = append(all, failure{"", field(step.Name), fmt.Sprintf("exit %d", step.ExitCode), shownText(step.Tail, tailBytes)})
 		}
 	}
 	return all

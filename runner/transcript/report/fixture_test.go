@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the fixtures")
 
 // The fixtures are files because the tests in a browser show them too.
 func TestFixtures(t *testing.T) {
-	for name, run := range map[string][]happening{"ordinary.jsonl": ordinary(), "hostile.jsonl": hostile()} {
+	for name, run := range map[string][]happening{"ordinary.jsonl": ordinary(), "hostile.jsonl": hostile(), "red.jsonl": red(), "setup.jsonl": failedSetup()} {
 		path := filepath.Join("testdata", name)
 		got := recorded(t, run)
 		if *update {
@@ -130,7 +130,7 @@ func ordinary() []happening {
 	request.Settings = settings
 	first.Data = request
 	return []happening{
-		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.3.0", Key: "issue-7", Job: json.RawMessage(`{"version":1,"name":"issue-7"}`), Publish: "github", Link: "https://github.com/octo-org/widgets/actions/runs/42"}},
+		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.3.0", Key: "issue-7", Job: json.RawMessage(`{"version":1,"name":"issue-7","limits":{"turns":7,"time":"45m0s"}}`), Set: json.RawMessage(`{"limits":{"turns":7},"name":"issue-7","policy":{"protect":[]},"verify":[{"name":"tests","run":"go test ./..."}]}`), Publish: "github", Link: "https://github.com/octo-org/widgets/actions/runs/42"}},
 		{Kind: transcript.TypeTask, Data: transcript.Task{Source: "issue", Title: "Greet people politely", Issue: "octo-org/widgets#7", URL: "https://github.com/octo-org/widgets/issues/7", Text: "`greet Ada` prints **Hello Ada**. It should have a comma and an exclamation mark:\n\n```\nHello, Ada!\n```\n\n- names keep their case\n- blanks around a name do not count"}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: "octo-org/widgets", Base: "main", BaseSHA: strings.Repeat("a1b2", 10), Branch: "agent-ci/issue-7", Path: "."}},
 		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}, WorkTree: "overlay"}},
@@ -164,7 +164,7 @@ func ordinary() []happening {
 		{Kind: "compaction", Data: map[string]any{"before": 120_000, "after": 9_000}},
 		asked(4),
 		answered(4, said("## What was done\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is.")),
-		{Kind: transcript.TypeChange, Data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Files: []transcript.ChangeFile{
+		{Kind: transcript.TypeChange, Data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Diff: ordinaryDiff, DiffCut: true, Files: []transcript.ChangeFile{
 			{Path: "greet/greet.go", Status: "M", Insertions: 3, Deletions: 3},
 			{Path: "greet/testdata/names.txt", Status: "A", Insertions: 4},
 			{Path: "docs/greeting.md", Status: "A", Insertions: 2},
@@ -182,6 +182,88 @@ func ordinary() []happening {
 	}
 }
 
+// ordinaryDiff is a part of the change as git writes it.
+const ordinaryDiff = `diff --git a/docs/greeting.md b/docs/greeting.md
+new file mode 100644
+index 0000000000000000000000000000000000000000..1111111111111111111111111111111111111111
+--- /dev/null
++++ b/docs/greeting.md
+@@ -0,0 +1,2 @@
++# Usage
++Run ` + "`greet NAME`" + `; it answers with a greeting.
+\ No newline at end of file
+diff --git a/greet/greet.go b/greet/greet.go
+index 2222222222222222222222222222222222222222..3333333333333333333333333333333333333333 100644
+--- a/greet/greet.go
++++ b/greet/greet.go
+@@ -4,9 +4,9 @@ import "strings"
+ // Greet greets name.
+ func Greet(name string) string {
+ 	name = strings.TrimSpace(name)
+-	return "Hello " + name
++	return "Hello, " + name + "!"
+ }
+ 
+-// Bye says good bye to name.
+-func Bye(name string) string { return "Bye " + name }
++// Farewell takes leave of name, politely.
++func Farewell(name string) string { return "Good bye, " + name + "." }
+ 
+diff --git a/greet/old.go b/greet/old.go
+deleted file mode 100644
+index 4444444444444444444444444444444444444444..0000000000000000000000000000000000000000
+--- a/greet/old.go
++++ /dev/null
+@@ -1,3 +0,0 @@
+-package greet
+-
+--- a comment that looks like a head
+diff --git a/logo.png b/logo.png
+new file mode 100644
+index 0000000000000000000000000000000000000000..5555555555555555555555555555555555555555
+GIT binary patch
+literal 3
+KcmZQzWMT#Y01f~L
+`
+
+// red is a run whose change does not pass its checks.
+func red() []happening {
+	run := ordinary()
+	for i, h := range run {
+		switch h.Kind {
+		case transcript.TypeVerify:
+			table := h.Data.(transcript.Verify)
+			if table.Attempt == 0 {
+				continue
+			}
+			tail := "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\", want \"Hello, Ada!\"\nFAIL\nFAIL\texample.com/widgets/greet\t0.002s\nFAIL"
+			run[i].Data = transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+				{
+					Name: "tests", Run: "go test ./...", Must: "pass", Before: "green", After: "red", Seconds: 1.3, Tail: tail,
+					Failing: []transcript.FailingTest{{Name: "greet.TestGreet", File: "greet_test.go", Line: 9, Message: "got \"Hello Ada\"", New: true}},
+				},
+				{Name: "make lint", Run: "make lint", Must: "no_worse", Before: "red", After: "timeout", Seconds: 600, Tail: "lint: no answer"},
+				{Name: "docs", Run: "make docs", Must: "pass", Before: "green", After: "green", Passed: true, Seconds: 3, From: "20260228T090000Z-00000000"},
+			}}
+		case transcript.TypeRunFinished:
+			finished := h.Data.(transcript.RunFinished)
+			finished.Outcome, finished.Reason, finished.ExitCode = "verify_failed", "red", 5
+			finished.Message = "The change does not pass: tests is red (1 new failure, was green), make lint is timeout (was red). Pull request #8 was created."
+			run[i].Data = finished
+		}
+	}
+	return run
+}
+
+// failedSetup is a run that its setup ended before the agent came to work.
+func failedSetup() []happening {
+	return append(ordinary()[:4:4],
+		happening{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: "modules", Run: "go mod download", ExitCode: 1, Seconds: 2.41, Tail: "go: example.com/gone@v1.0.0: reading: 404 Not Found"}},
+		happening{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{
+			Outcome: "invalid_input", Reason: "setup_failed", ExitCode: 2, Message: "The setup command \"modules\" ended as red.", Seconds: 3,
+		}})
+}
+
 // evil tries what a text can try on a page.
 const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)><svg/onload=alert(1)> <!-- --> </pre></details></li></ol> javascript:alert(1) {{.}} &lt;b&gt; &#60;b> ]]> ` + "\u202eabc\u2066 \u200b\ufeff\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\a\x00\b ` ** <style>*{display:none}</style> <base href=//evil.example> <meta http-equiv=refresh content=0>"
 
@@ -190,7 +272,7 @@ func hostile() []happening {
 	block := "</script></style></title></textarea>\n```\n" + evil + "\n````\n# " + evil + "\n- " + evil + "\n**" + evil + "**\n`" + evil + "`\n"
 	patch := "*** Begin Patch\n*** Add File: " + strings.ReplaceAll(evil, "\x00", "") + "\n+" + evil + "\n*** Update File: a.html\n@@ " + evil + "\n-<b>old " + evil + "\n+<b>new " + evil + "\n*** End Patch"
 	return []happening{
-		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Publish: evil, Scripted: evil, Link: "javascript:alert(1)"}},
+		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Publish: evil, Set: json.RawMessage(`{` + quoted(evil) + `:[` + quoted(block) + `,{` + quoted(evil) + `:1}]}`), Job: json.RawMessage(`{` + quoted(evil) + `:` + quoted(block) + `}`), Scripted: evil, Link: "javascript:alert(1)"}},
 		{Kind: transcript.TypeTask, Data: transcript.Task{Source: evil, Title: evil, Text: block, Request: evil, Actor: evil, Issue: evil, URL: "javascript:alert(1)//https://a.example/b/c/pull/1"}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Branch: evil, Path: evil}},
 		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}, WorkTree: evil, NoOverlay: evil}},
@@ -202,7 +284,7 @@ func hostile() []happening {
 		ended(1, 1, evil, block, map[string]any{"exit_code": 3}),
 		called(1, 2, "apply_patch", patch),
 		ended(1, 2, "apply_patch", evil, map[string]any{"denied": evil}),
-		{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: evil, Status: evil}}}},
+		{Kind: transcript.TypeChange, Data: transcript.Change{Patch: evil, DiffCut: true, Diff: "diff --git a/x b/x\n--- a/a\n+++ b/a\n@@ -1 +1 @@ " + evil + "\n-" + evil + "\n+" + evil + "\n" + block, Files: []transcript.ChangeFile{{Path: evil, Status: evil}, {Path: "a", Status: "M"}}}},
 		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil, Tail: block, Failing: []transcript.FailingTest{{Name: evil, File: evil, Line: 7, Message: block, New: true}}, Mended: []string{evil}}}}},
 		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: evil, Message: block}},
 		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},

@@ -57,7 +57,6 @@ func note[T any](name string, fill func(*assembler, *entry, T)) func(*assembler,
 func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
 	a.scripted = d.Scripted != ""
 	n.Topic = field("agent-ci " + d.Version)
-	a.part(n, "Job", indented(d.Job))
 }
 
 func (a *assembler) runResumed(n *entry, d transcript.RunResumed) {
@@ -109,6 +108,9 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 	}
 	a.part(n, "By", d.By+", "+d.Protocol)
 	a.part(n, "Why", strings.TrimSpace(d.Rule+" "+d.Reason))
+	if d.Remedy != "" {
+		a.part(n, "To let it through", d.Remedy)
+	}
 }
 
 func (a *assembler) service(n *entry, d transcript.Service) {
@@ -256,4 +258,4 @@ func (a *assembler) runFinished(n *entry, d transcript.RunFinished) {
 }
 
 // short is a commit's id as people write it.
-func short(sha string) string { return sha[:min(len(sha), 12)] }
+func short(sha string) string { return transcript.ShortSHA(sha) }

@@ -157,7 +157,7 @@ func (o *overview) Run() []fact {
 		{Name: "agent-ci", Value: field(v.Started.Version)},
 		{Name: "Task key", Value: field(v.Started.Key), Code: true},
 		{Name: "Repository", Value: field(v.Workspace.Repository), Code: true},
-		{Name: "Base", Value: field(v.Workspace.Base + " " + short(v.Workspace.BaseSHA)), Code: true},
+		{Name: "Base", Value: field(v.Workspace.Base + " " + short(v.Workspace.BaseSHA)), Link: o.commit(v.Workspace.BaseSHA), Code: true},
 		{Name: "Branch", Value: field(v.Workspace.Branch), Code: true},
 		{Name: "Publish", Value: field(v.Started.Publish)},
 		{Name: "Events", Value: transcript.Thousands(v.Events)},
@@ -169,8 +169,19 @@ func (o *overview) Run() []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-func published(p transcript.Publish) fact {
+// commit is the page of a commit of a run that a forge knows; empty where there is none.
+func (o *overview) commit(sha string) string {
+	if o.View.Started.Publish != "github" && o.View.Started.Link == "" {
+		return ""
+	}
+	return o.View.Site().Commit(sha)
+}
+
+func (o *overview) published(p transcript.Publish) fact {
 	f := fact{Name: field(strings.ReplaceAll(p.Step, "_", " ")), Link: link(p.URL)}
+	if p.Step == "push" && o.View.Started.Publish == "github" {
+		f.Link = o.commit(p.HeadSHA)
+	}
 	var parts []string
 	for _, s := range []string{p.Operation, p.URL, p.Branch, short(p.HeadSHA), p.Remote} {
 		if s != "" {

@@ -2,10 +2,9 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"html/template"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -33,16 +32,9 @@ func (o *overview) Setup() []transcript.Setup      { return shownOf(o.View.Setup
 func (o *overview) Published() []fact {
 	var all []fact
 	for _, p := range shownOf(o.View.Publish) {
-		all = append(all, published(p))
+		all = append(all, o.published(p))
 	}
 	return all
-}
-
-func (o *overview) Checks() []transcript.VerifyRow {
-	if o.View.Verify == nil {
-		return nil
-	}
-	return shownOf(o.View.Verify.Rows)
 }
 
 func (o *overview) Proofs() []transcript.Proof {
@@ -64,13 +56,6 @@ func (o *overview) OldTestsUnknown() string {
 		return ""
 	}
 	return o.View.Verify.OldTestsUnknown()
-}
-
-func (o *overview) Files() []transcript.ChangeFile {
-	if o.View.Change == nil {
-		return nil
-	}
-	return shownOf(o.View.Change.Files)
 }
 
 // Entries is how many the timeline has, in words.
@@ -113,36 +98,9 @@ func (o *overview) Source() fact {
 	return fact{Name: "From", Value: field(t.Source)}
 }
 
-// pageOf is the address of a run, an issue or a pull request; links to nothing
-// else are made of what stands in a transcript.
-var pageOf = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^https://[\w.-]+(:\d+)?/[\w.-]+/[\w.-]+/(actions/runs/\d+(/attempts/\d+)?|issues/\d+|pull/\d+)$`)
-})
-
-func link(url string) string {
-	if pageOf().MatchString(url) {
-		return url
-	}
-	return ""
-}
-
-type ending struct {
-	Outcome string // outcome/reason
-	Tone    string // good, bad, open
-	Message string
-}
-
-func (o *overview) Ending() ending {
-	f := o.View.Finished
-	if f == nil {
-		return ending{"not finished", "open", "The run has not ended, or it was killed."}
-	}
-	tone := "good"
-	if outcome.Outcome(f.Outcome).ExitCode() != 0 {
-		tone = "bad"
-	}
-	return ending{field(f.Outcome + "/" + f.Reason), tone, shownText(f.Message, 2000)}
-}
+// link is the page of a run, an issue or a pull request; links to nothing else are made
+// of what stands in a transcript.
+func link(url string) string { return transcript.Site{}.Page(url) }
 
 // Notices are what a reader must not overlook.
 func (o *overview) Notices() []string {
@@ -160,7 +118,8 @@ func (o *overview) Notices() []string {
 	checked := v.Verify != nil && len(v.Verify.Rows) > 0
 	add(changed && !checked, "No verify command was run: nothing says that the change works.")
 	add(changed && checked && v.Verify.Attempt == 0, "The change was not verified.")
-	add(v.Verify != nil && v.Verify.Attempt > 0 && !v.Verify.Passed, "Verification failed.")
+	told := v.Finished != nil && v.Finished.Outcome == string(outcome.VerifyFailed)
+	add(v.Verify != nil && v.Verify.Attempt > 0 && !v.Verify.Passed && !told, "Verification failed.")
 	return all
 }
 
@@ -179,20 +138,29 @@ func (o *overview) Facts() []fact {
 	if v.Change != nil {
 		all = append(all, fact{Name: "Change", Value: v.Change.Lines()})
 	}
+	for _, p := range v.Publish {
+		if page := link(p.URL); page != "" && p.Number > 0 {
+			all = append(all, fact{Name: "Pull request", Value: fmt.Sprintf("#%d", p.Number), Link: page})
+			break
+		}
+	}
 	return all
 }
 
 var (
-	stepState  = map[string]string{"completed": "done", "in_progress": "in progress"}
-	resultTone = map[string]string{"passed": "good", transcript.Proven: "good", transcript.NotRed: "bad", transcript.NoTests: "bad", transcript.FlakyProof: "bad", transcript.CheckFailed: "bad"}
-	statusName = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
+	stepState   = map[string]string{"completed": "done", "in_progress": "in progress"}
+	resultTone  = map[string]string{"passed": "good", transcript.Proven: "good", transcript.NotRed: "bad", transcript.NoTests: "bad", transcript.FlakyProof: "bad", transcript.CheckFailed: "bad"}
+	resultSigns = map[string]string{"passed": "✓ ", "flaky, accepted": "✓ ", transcript.CheckFailed: "✗ "}
+	statusName  = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 )
 
 // pageWords are what the page makes of the values of a row.
 var pageWords = template.FuncMap{
-	"duration": transcript.Duration, "more": moreRows, "field": field, "text": shownText, "sign": signOf, "fileName": markdown.FileName,
-	"state":  func(status string) string { return cmp.Or(stepState[status], "not done") },
-	"tone":   func(result string) string { return cmp.Or(resultTone[result], "open") },
-	"status": func(status string) string { return cmp.Or(statusName[status], field(status)) },
-	"count":  func(n int) string { return transcript.Thousands(int64(n)) },
+	"stateTone": func(state string) string { return stateTones[state] },
+	"duration":  transcript.Duration, "more": moreRows, "field": field, "text": shownText, "sign": signOf, "fileName": markdown.FileName,
+	"resultSign": func(result string) string { return resultSigns[result] },
+	"state":      func(status string) string { return cmp.Or(stepState[status], "not done") },
+	"tone":       func(result string) string { return cmp.Or(resultTone[result], "open") },
+	"status":     func(status string) string { return cmp.Or(statusName[status], field(status)) },
+	"count":      func(n int) string { return transcript.Thousands(int64(n)) },
 }

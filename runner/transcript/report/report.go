@@ -28,7 +28,7 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 	if err := p.timeline(log, first); err != nil {
 		return err
 	}
-	p.print("foot", script)
+	p.print("foot", first)
 	return p.flush()
 }
 
@@ -47,7 +47,11 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	}
 	entries.end()
 	first.View = view
-	first.limit = room.limit(pageBytes, first.entries)
+	page := pageBytes
+	if view.Change != nil && view.Change.Diff != "" {
+		page -= filesBytes
+	}
+	first.limit = room.limit(page, first.entries)
 	first.endless = entries.waiting
 	return first, nil
 }
@@ -114,6 +118,8 @@ func parseTemplates() *template.Template {
 }
 
 func (*overview) Style() template.CSS { return style }
+
+func (*overview) Script() template.JS { return script }
 
 // Policy is the page's Content-Security-Policy (CSP Level 3): nothing is
 // loaded, nothing is sent, and of style and script only those two run that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,8 +111,11 @@ var (
 		aria-hidden role tabindex hidden scope data-name type autocomplete spellcheck placeholder open rel`)
 	ourClasses = strings.Fields(`skip brand ending badge good bad open figures notices prose quote source pair plan sign state
 		stack plus minus facts tools find check buttons entries turn call note seq at body agent about end line cut h li d0 d1 d2 d3
-		diff name place keep change part long`)
+		diff name place keep change part long file word`)
 )
+
+// commitPage is a page of a commit, of which the page makes the address itself.
+var commitPage = regexp.MustCompile(`^https://github\.com/octo-org/widgets/commit/[0-9a-f]{40}$`)
 
 // harmless fails when anything stands in a page that the templates don't write.
 func (d document) harmless(t testing.TB) {
@@ -131,7 +135,7 @@ func (d document) harmless(t testing.TB) {
 				t.Errorf("<%s> has a class %q", n.Data, c)
 			}
 		}
-		if href, ok := attribute(n, "href"); ok && !strings.HasPrefix(href, "#") && link(href) == "" {
+		if href, ok := attribute(n, "href"); ok && !strings.HasPrefix(href, "#") && link(href) == "" && !commitPage.MatchString(href) {
 			t.Errorf("a link leads to %q", href)
 		}
 	}
@@ -144,11 +148,11 @@ func (d document) harmless(t testing.TB) {
 }
 
 func fixture(name string) []happening {
-	return map[string][]happening{"ordinary": ordinary(), "hostile": hostile()}[name]
+	return map[string][]happening{"ordinary": ordinary(), "hostile": hostile(), "red": red(), "setup": failedSetup()}[name]
 }
 
 func TestPagesAreWhole(t *testing.T) {
-	for _, name := range []string{"ordinary", "hostile"} {
+	for _, name := range []string{"ordinary", "hostile", "red", "setup"} {
 		t.Run(name, func(t *testing.T) {
 			run := fixture(name)
 			d := parsed(t, rendered(t, recorded(t, run)))
@@ -232,7 +236,7 @@ func TestKilledRun(t *testing.T) {
 	run := ordinary()[:13] // in the middle of a call
 	log := recorded(t, run) + `{"v":1,"se`
 	d := parsed(t, rendered(t, log))
-	for _, want := range []string{"not finished", "The run has not ended, or it was killed.", "last line is torn", "did not end"} {
+	for _, want := range []string{"Not finished", "The run has not ended, or it was killed.", "last line is torn", "did not end"} {
 		if !strings.Contains(d.text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -365,7 +369,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		run := []happening{
-			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s}},
+			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s, Set: json.RawMessage(`{"a":{` + quoted(s) + `:` + quoted(s) + `}}`), Job: json.RawMessage(quoted(s))}},
 			{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
 			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 			asked(1, json.RawMessage(`{"role":`+quoted(s)+`,"content":`+quoted(s)+`}`)),
@@ -374,7 +378,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 			called(1, 1, s, s), ended(1, 1, s, s, map[string]any{"denied": s}),
 			called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: "+strings.ReplaceAll(s, "\n", " ")+"\n@@\n-"+strings.ReplaceAll(s, "\n", "\n-")+"\n+x"+strings.ReplaceAll(s, "\n", "\n+")+"\n*** End Patch"),
 			{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}},
-			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
+			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}, {Path: "a"}}, Patch: s, DiffCut: true, Diff: "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@ " + s + "\n-" + s + "\n+" + s + "\n" + s}},
 			{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, URL: s}},
 			{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}},
 			{Kind: transcript.Type(s), Data: s},

@@ -60,13 +60,16 @@
     document.body.classList.toggle("beside", beside.checked);
   });
 
-  // A link to an event shows it, whatever is filtered or folded.
+  // A link shows what it leads to, whatever is filtered or folded: an event, an output, a diff.
   const show = () => {
-    const target = /^#e\d+$/.test(location.hash) && at(location.hash.slice(1));
+    const target = /^#[a-z]+-?\d*$/.test(location.hash) && at(location.hash.slice(1));
     if (!target) return;
-    if (target.closest("li").hidden) clear();
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-    target.closest("li").querySelectorAll(":scope > .body > details").forEach((fold) => { fold.open = true; });
+    const item = target.closest("#entries > li");
+    if (item) {
+      if (item.hidden) clear();
+      item.querySelectorAll(":scope > .body > details").forEach((fold) => { fold.open = true; });
+    }
     target.scrollIntoView();
   };
   window.addEventListener("hashchange", show);

@@ -1,0 +1,95 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// Set are the keys of a job that are not as they are built in, as an object with these
+// alone: what somebody who reads a run wants to know of its settings. In a list's
+// entries what is empty is left out.
+func (j *Job) Set() (json.RawMessage, error) {
+	builtIn, err := LoadTemplate()
+	if err != nil {
+		return nil, fmt.Errorf("compare job: %w", err)
+	}
+	fallback, err := asObject(builtIn)
+	if err != nil {
+		return nil, err
+	}
+	all, err := asObject(j)
+	if err != nil {
+		return nil, err
+	}
+	set, _ := differing(all, fallback).(map[string]any)
+	if set == nil {
+		set = map[string]any{}
+	}
+	return json.Marshal(set)
+}
+
+func asObject(j *Job) (map[string]any, error) {
+	raw, err := json.Marshal(j)
+	if err != nil {
+		return nil, fmt.Errorf("encode job: %w", err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, fmt.Errorf("encode job: %w", err)
+	}
+	return object, nil
+}
+
+// differing is what of a value is not as in another one; nil for nothing.
+func differing(value, fallback any) any {
+	object, isObject := value.(map[string]any)
+	if !isObject {
+		if reflect.DeepEqual(value, fallback) {
+			return nil
+		}
+		return withoutEmpty(value)
+	}
+	built, _ := fallback.(map[string]any)
+	kept := map[string]any{}
+	for key, each := range object {
+		if part := differing(each, built[key]); part != nil {
+			kept[key] = part
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// withoutEmpty leaves out of the entries of a list what says nothing.
+func withoutEmpty(value any) any {
+	switch v := value.(type) {
+	case []any:
+		entries := make([]any, 0, len(v))
+		for _, entry := range v {
+			entries = append(entries, withoutEmpty(entry))
+		}
+		return entries
+	case map[string]any:
+		kept := map[string]any{}
+		for key, each := range v {
+			if !isEmpty(each) {
+				kept[key] = withoutEmpty(each)
+			}
+		}
+		return kept
+	}
+	return value
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return value == nil || reflect.ValueOf(value).IsZero()
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// outcomeWords are the outcomes as people say them.
+var outcomeWords = map[outcome.Outcome]string{
+	outcome.Changed: "Changed", outcome.NoChanges: "No change", outcome.Skipped: "Skipped", outcome.InternalError: "agent-ci failed",
+	outcome.InvalidInput: "Could not begin", outcome.NeedsInput: "Waits for an answer", outcome.BudgetExceeded: "Budget used up",
+	outcome.VerifyFailed: "Checks failed", outcome.PolicyViolation: "Change refused", outcome.ModelFailed: "The model failed",
+	outcome.ForgeFailed: "GitHub failed", outcome.SandboxUnavailable: "No confinement here", outcome.Conflict: "Conflict", outcome.Cancelled: "Cancelled",
+}
+
+// changedWords are what became of a change, by the reason of the outcome.
+var changedWords = map[string]string{
+	"pull_request": "Pull request is there", "pushed": "Branch is pushed", "committed": "Change is committed", "left_in_checkout": "Change is in the checkout",
+}
+
+// ending is how a run ended.
+type ending struct {
+	Words   string
+	Outcome string // outcome/reason; empty for a run that has not ended
+	Tone    string // good, bad, open
+	Message string
+}
+
+func (o *overview) Ending() ending {
+	f := o.View.Finished
+	if f == nil {
+		return ending{Words: "Not finished", Tone: "open", Message: "The run has not ended, or it was killed."}
+	}
+	end := ending{Outcome: field(f.Outcome + "/" + f.Reason), Tone: "good", Message: shownText(f.Message, 2000)}
+	end.Words = cmp.Or(outcomeWords[outcome.Outcome(f.Outcome)], field(strings.ReplaceAll(f.Outcome, "_", " ")))
+	if outcome.Outcome(f.Outcome) == outcome.Changed {
+		end.Words = cmp.Or(changedWords[f.Reason], end.Words)
+	}
+	switch f.Outcome {
+	case string(outcome.NoChanges), string(outcome.Skipped), string(outcome.NeedsInput):
+		end.Tone = "open"
+	default:
+		if outcome.Outcome(f.Outcome).ExitCode() != 0 {
+			end.Tone = "bad"
+		}
+	}
+	return end
+}
+
+// stateTones are how the states of a check look; what is none of them is plain text.
+var stateTones = map[string]string{"green": "good", "red": "bad", "timeout": "bad", transcript.Flaky: "open"}
+
+// Begun says whether the agent came to work: of a run that ended before that, what it did
+// not do is nothing to tell.
+func (o *overview) Begun() bool {
+	v := o.View
+	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || v.Change != nil && len(v.Change.Files) > 0
+}
+
+// check is a row of the verification with the place of its output on the page.
+type check struct {
+	transcript.VerifyRow
+	Output string // the id of its last lines; empty where there are none
+}

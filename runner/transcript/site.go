@@ -1,0 +1,89 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"sync"
+)
+
+// Site is a repository on a forge. Of what agent-ci itself made or knows there, it has
+// the addresses, each in a form that can stand in Markdown and HTML as it is; "" for
+// what has none.
+type Site struct {
+	Server     string // https://github.com
+	Repository string // OWNER/REPO
+}
+
+// sitePatterns are what parts of an address must be, so that nothing of a stranger's
+// text gets into one.
+type sitePatterns struct{ server, repository, issue, commit, page *regexp.Regexp }
+
+var ofSite = sync.OnceValue(func() sitePatterns {
+	const server, repository = `https?://[\w.-]+(?::\d{1,5})?`, `[\w.-]+/[\w.-]+`
+	return sitePatterns{
+		server:     regexp.MustCompile(`^` + server + `$`),
+		repository: regexp.MustCompile(`^` + repository + `$`),
+		issue:      regexp.MustCompile(`^(` + repository + `)#([1-9]\d{0,9})$`),
+		commit:     regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`),
+		page: regexp.MustCompile(`^(` + server + `)/` + repository +
+			`/(?:actions/runs/\d+(?:/attempts/\d+)?(?:#artifacts)?|issues/\d+|pull/\d+)$`),
+	}
+})
+
+// Site is where the run's repository is by what the transcript says, which is to be
+// believed no more than its other texts.
+func (v *View) Site() Site {
+	pages := []string{v.Started.Link, v.Task.URL}
+	for _, p := range v.Publish {
+		pages = append(pages, p.URL)
+	}
+	for _, page := range pages {
+		if m := ofSite().page.FindStringSubmatch(page); m != nil {
+			return Site{Server: m[1], Repository: v.Workspace.Repository}
+		}
+	}
+	return Site{}
+}
+
+func (s Site) known() bool {
+	return ofSite().server.MatchString(s.Server) && ofSite().repository.MatchString(s.Repository)
+}
+
+// Issue is the page of an issue, OWNER/REPO#N.
+func (s Site) Issue(reference string) string {
+	m := ofSite().issue.FindStringSubmatch(reference)
+	if m == nil || !ofSite().server.MatchString(s.Server) {
+		return ""
+	}
+	return s.Server + "/" + m[1] + "/issues/" + m[2]
+}
+
+// Pull is the page of a pull request.
+func (s Site) Pull(number int) string {
+	if !s.known() || number <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s/pull/%d", s.Server, s.Repository, number)
+}
+
+// Commit is the page of a commit, by its whole id.
+func (s Site) Commit(sha string) string {
+	if !s.known() || !ofSite().commit.MatchString(sha) {
+		return ""
+	}
+	return s.Server + "/" + s.Repository + "/commit/" + sha
+}
+
+// Page is address, where it is that of a workflow's run, an issue or a pull request, and
+// on the site's server; a site without one takes any server with https.
+func (s Site) Page(address string) string {
+	m := ofSite().page.FindStringSubmatch(address)
+	if m == nil || m[1] != cmp.Or(s.Server, m[1]) || s.Server == "" && address[:len("https:")] != "https:" {
+		return ""
+	}
+	return address
+}
+
+// ShortSHA is a commit's id as people write it.
+func ShortSHA(sha string) string { return sha[:min(len(sha), 12)] }
