@@ -86,7 +86,7 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 // commands are listed in this order.
 func commands() []command {
 	return []command{
-		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
+		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), fetchCommand(), applyPatchCommand(),
 		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }

@@ -26,6 +26,19 @@ func BaselinesPath(get func(variable string) string) string {
 	return filepath.Join(state, "agent-ci", "baselines")
 }
 
+// CachePath is where what can be fetched again is kept: the user's folder of caches (XDG
+// Base Directory Specification 0.8).
+func CachePath(get func(variable string) string) (string, error) {
+	cache := get("XDG_CACHE_HOME")
+	if home := get("HOME"); cache == "" && filepath.IsAbs(home) {
+		cache = filepath.Join(home, ".cache")
+	}
+	if filepath.IsAbs(cache) {
+		return filepath.Join(cache, "agent-ci"), nil
+	}
+	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
+}
+
 // KeptFor is how long what is kept is good.
 const KeptFor = 7 * 24 * time.Hour
 

@@ -1,0 +1,309 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Server has the artifacts of workflow runs.
+type Server interface {
+	Artifacts(ctx context.Context, repository string, run int64) ([]github.Artifact, error)
+	DownloadArtifact(ctx context.Context, repository string, a github.Artifact, to io.Writer, most int64) error
+}
+
+// Fetched is a run as it lies in a directory here.
+type Fetched struct {
+	Directory string
+	Report    string           // path of the page that was made here
+	Head      string           // of the chain
+	View      *transcript.View // what the transcript says
+	Notes     []string         // what a person has to know of it, a sentence each
+}
+
+// Options say what to fetch.
+type Options struct {
+	Words   []string // OWNER/REPO and a run of a workflow, or the run's address
+	Name    string   // of the artifact; empty where the run has one that is meant
+	Out     string   // directory, new or empty; empty means one among the user's caches
+	Environ []string // of agent-ci itself
+	Version string
+}
+
+// Fetch puts a run of an artifact into a directory. One among the user's caches takes
+// the place of what was fetched of the same artifact before. What fails leaves
+// nothing behind.
+func Fetch(ctx context.Context, o Options) (*Fetched, error) {
+	env := settings.Environment(o.Environ)
+	api, server := github.Addresses(env.Get)
+	w, err := Parse(server, o.Words...)
+	if err != nil {
+		return nil, err
+	}
+	if w.Name = o.Name; env.Token() == "" {
+		return nil, wrong("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
+	}
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + o.Version})
+	if err != nil {
+		return nil, err
+	}
+	cache, err := record.CachePath(env.Get)
+	if err != nil && o.Out == "" {
+		return nil, err
+	}
+	return fetch(ctx, client, w, o.Out, filepath.Join(cache, "fetched"))
+}
+
+func fetch(ctx context.Context, from Server, w Wanted, out, cache string) (_ *Fetched, err error) {
+	all, err := from.Artifacts(ctx, w.Repository, w.Run)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(all, w)
+	if err != nil {
+		return nil, err
+	}
+	at, last := out, out
+	if out == "" {
+		last = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(w.Repository, "/", "-")), w.Run, chosen.ID))
+		at = last + ".new-" + record.NewID(time.Now())
+	}
+	_, missing := os.Lstat(at)
+	dir, err := record.NewDirectory(at)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	defer func() {
+		if err != nil {
+			empty(dir, missing != nil)
+		}
+	}()
+	fetched, err := fetchInto(ctx, from, w, chosen, dir)
+	if err != nil {
+		return nil, err
+	}
+	return fetched, fetched.moveTo(last)
+}
+
+// empty takes away what was put into a directory, and the directory, where it was made
+// for that. What cannot be removed stays.
+func empty(dir *record.Directory, made bool) {
+	entries, _ := os.ReadDir(dir.Path())
+	for _, e := range entries {
+		_ = dir.Root().RemoveAll(e.Name())
+	}
+	if made {
+		_ = os.Remove(dir.Path())
+	}
+}
+
+// moveTo puts the directory in its place.
+func (f *Fetched) moveTo(place string) error {
+	place, err := filepath.Abs(place)
+	if err != nil || place == f.Directory {
+		return err
+	}
+	if err := os.RemoveAll(place); err != nil {
+		return fmt.Errorf("replace what was fetched before: %w", err)
+	}
+	if err := os.Rename(f.Directory, place); err != nil {
+		return fmt.Errorf("put the run in its place: %w", err)
+	}
+	f.Directory, f.Report = place, filepath.Join(place, record.ReportFile)
+	return nil
+}
+
+// usual begins the names of artifacts that have a run.
+const usual = "agent-ci"
+
+// choose finds the artifact that is meant. Of several with one name, as attempts of a
+// run leave them, it is the newest.
+func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
+	byName := map[string]github.Artifact{}
+	for _, a := range slices.Backward(all) {
+		if w.ID != 0 && a.ID == w.ID {
+			return unexpired(a)
+		}
+		byName[a.Name] = a
+	}
+	names := slices.Sorted(maps.Keys(byName))
+	own := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, usual) })
+	_, named := byName[w.Name]
+	switch {
+	case len(all) == 0:
+		return github.Artifact{}, wrong("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
+	case w.ID != 0:
+		return github.Artifact{}, wrong("the run has no artifact %d; it has %s", w.ID, list(names))
+	case w.Name != "" && !named:
+		return github.Artifact{}, wrong("the run has no artifact %.100q; it has %s", w.Name, list(names))
+	case w.Name != "":
+		return unexpired(byName[w.Name])
+	case len(own) == 1:
+		return unexpired(byName[own[0]])
+	case len(names) == 1:
+		return unexpired(byName[names[0]])
+	}
+	return github.Artifact{}, wrong("the run has several artifacts; name one with --artifact: %s", list(names))
+}
+
+func unexpired(a github.Artifact) (github.Artifact, error) {
+	if a.Expired {
+		return a, wrong("the artifact %.100q is not kept any more: artifacts are for as many days as retention-days of the workflow says", a.Name)
+	}
+	return a, nil
+}
+
+// list quotes names for a person, some of many.
+func list(names []string) string {
+	const most = 10
+	var quoted []string
+	for i, name := range names {
+		if i == most {
+			quoted = append(quoted, fmt.Sprintf("and %d more", len(names)-most))
+			break
+		}
+		quoted = append(quoted, fmt.Sprintf("%.100q", name))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// fetchInto downloads an archive beside its run, takes the run out of it and checks
+// that.
+func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, dir *record.Directory) (*Fetched, error) {
+	const packed = "artifact.zip"
+	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keep the artifact: %w", err)
+	}
+	defer func() {
+		_ = file.Close()
+		_ = dir.Root().Remove(packed)
+	}()
+	if err := from.DownloadArtifact(ctx, w.Repository, a, file, mostArchive); err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the artifact: %w", err)
+	}
+	in, err := openArchive(file, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := in.unpack(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	fetched.compare(w)
+	if err := dir.Report(); err != nil {
+		return nil, err
+	}
+	fetched.Directory, fetched.Report = dir.Path(), dir.Join(record.ReportFile)
+	return fetched, nil
+}
+
+// unpack takes the transcript and the result out, checks them, and then the files
+// that the transcript tells the digests of.
+func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, error) {
+	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
+		if name == record.ResultFile && a.entry(name) == nil {
+			break // of a run that was killed
+		}
+		if _, err := a.put(ctx, name, bundle.Limit(name), dir); err != nil {
+			return nil, err
+		}
+	}
+	f := &Fetched{}
+	if err := f.check(dir); err != nil {
+		return nil, err
+	}
+	taken := []string{record.TranscriptFile, record.ResultFile, record.ReportFile}
+	if f.View.Finished != nil {
+		for _, told := range f.View.Finished.Files {
+			if !keeps(told.Path) || a.entry(told.Path) == nil || slices.Contains(taken, told.Path) {
+				continue
+			}
+			is, err := a.put(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
+			if err != nil {
+				return nil, err
+			}
+			if is != told {
+				return nil, refused("%s was altered: it is not what the transcript tells of", told.Path)
+			}
+			taken = append(taken, told.Path)
+		}
+	}
+	f.noteOthers(slices.DeleteFunc(a.names(), func(name string) bool { return slices.Contains(taken, name) || !keeps(name) }))
+	return f, nil
+}
+
+// keeps says whether a name is one of the files of a run that are kept: what people
+// look at, and what agent-ci publish needs.
+func keeps(name string) bool {
+	folder, file := path.Split(name)
+	switch folder {
+	case "":
+		return slices.Contains([]string{record.PatchFile, record.PackFile, record.WorkPackFile, record.PullRequestFile, "output.json"}, file)
+	case record.OutputsFolder + "/", record.PatchesFolder + "/":
+		return fs.ValidPath(name)
+	}
+	return false
+}
+
+// check follows the chain, and compares the result with it. Without a result the run
+// was killed, or its upload came too early.
+func (f *Fetched) check(dir *record.Directory) (err error) {
+	_, err = dir.CheckChain()
+	torn := new(transcript.TornError)
+	switch {
+	case errors.Is(err, record.ErrUnfinished), errors.As(err, &torn) && !dir.Has(record.ResultFile):
+		f.Notes = append(f.Notes, "The run did not come to its end, or was uploaded before: what is missing at the end of its transcript does not show.")
+	case err != nil:
+		return refused("%s", outcome.Trimmed(err))
+	}
+	if f.View, err = dir.View(); err != nil {
+		return refused("%s", outcome.Trimmed(err))
+	}
+	if f.Head = f.View.Head; f.View.Finished == nil || len(f.View.Finished.Result) == 0 || !dir.Has(record.ResultFile) {
+		return nil
+	}
+	if err := dir.CheckResult(f.View.Finished); err != nil {
+		return refused("%s", outcome.Trimmed(err))
+	}
+	return nil
+}
+
+// noteOthers tells of files that no event tells the digest of.
+func (f *Fetched) noteOthers(names []string) {
+	if len(names) > 0 {
+		f.Notes = append(f.Notes, "Left out, since the transcript does not tell what is in them: "+list(names)+".")
+	}
+}
+
+// compare tells where the transcript says that it is of another run than was asked
+// for. It may say anything: what it says right proves nothing.
+func (f *Fetched) compare(w Wanted) {
+	if of := f.View.Workspace.Repository; of != "" && !strings.EqualFold(of, w.Repository) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", of, w.Repository))
+	}
+	if link := f.View.Started.Link; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", w.Run)) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, w.Run))
+	}
+}
