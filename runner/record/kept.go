@@ -16,10 +16,7 @@ import (
 // BaselinesPath is where what checks said of a base is kept for later runs: a folder
 // beside the usual one of run directories; empty where the environment names none.
 func BaselinesPath(get func(variable string) string) string {
-	state := get("XDG_STATE_HOME")
-	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
-		state = filepath.Join(home, ".local", "state")
-	}
+	state := stateFolder(get)
 	if !filepath.IsAbs(state) {
 		return ""
 	}
