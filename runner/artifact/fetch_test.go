@@ -61,7 +61,7 @@ func honest(t *testing.T) map[string]string {
 	return all
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func must(t *testing.T, err error) {
 }
 
 // pack makes an archive of files, and of what add puts behind them.
-func pack(t *testing.T, files map[string]string, add func(*zip.Writer)) []byte {
+func pack(t testing.TB, files map[string]string, add func(*zip.Writer)) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -83,7 +83,7 @@ func pack(t *testing.T, files map[string]string, add func(*zip.Writer)) []byte {
 	return b.Bytes()
 }
 
-func entry(t *testing.T, w *zip.Writer, h *zip.FileHeader, content string) {
+func entry(t testing.TB, w *zip.Writer, h *zip.FileHeader, content string) {
 	t.Helper()
 	to, err := w.CreateHeader(h)
 	must(t, err)
@@ -117,7 +117,7 @@ func (h hub) fetch(t *testing.T) (*Fetched, error) {
 }
 
 // filesIn are the files below a folder.
-func filesIn(t *testing.T, dir string) []string {
+func filesIn(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -453,4 +453,33 @@ func TestTheStoreMayLeadAnywhereWithoutTheToken(t *testing.T) {
 	if _, err := h.fetch(t); err != nil {
 		t.Error(err)
 	}
+}
+
+// Whatever an archive is, it is refused, or all that is taken out of it lies below the
+// directory and within the limits.
+func FuzzArchive(f *testing.F) {
+	f.Add(pack(f, map[string]string{"transcript.jsonl": "{}\n", "result.json": "{}"}, nil))
+	f.Add(pack(f, map[string]string{"a/transcript.jsonl": "x"}, func(w *zip.Writer) { entry(f, w, &zip.FileHeader{Name: "../b"}, "x") }))
+	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		a, err := openArchive(bytes.NewReader(raw), int64(len(raw)))
+		if err != nil {
+			return
+		}
+		dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "out"))
+		must(t, err)
+		defer dir.Close()
+		for _, name := range a.names() {
+			if !fs.ValidPath(name) {
+				t.Fatalf("%q is taken for a name", name)
+			}
+		}
+		put, err := a.put(t.Context(), record.TranscriptFile, 1<<10, dir)
+		if err == nil && put.Bytes > 1<<10 {
+			t.Errorf("%d bytes came out", put.Bytes)
+		}
+		if left := filesIn(t, filepath.Dir(dir.Path())); len(left) > 1 || len(left) == 1 && left[0] != "out/transcript.jsonl" {
+			t.Errorf("there is %q", left)
+		}
+	})
 }
