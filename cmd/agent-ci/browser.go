@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -13,8 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
+// mostShown is how many bytes a page may have that a browser is given unasked: with
+// more it takes all memory of a desktop.
+const mostShown = 64 << 20
+
 // openPage shows a file in the browser, and does not wait for that to be closed.
 func openPage(p process, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > mostShown {
+		return fmt.Errorf("it has %s, which is much for a browser; open it yourself", size(info.Size()))
+	}
 	program, err := browser(p)
 	if err != nil {
 		return err

@@ -16,10 +16,12 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/report"
 )
 
 // Server has the artifacts of workflow runs.
@@ -212,11 +214,26 @@ func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, di
 		return nil, err
 	}
 	fetched.compare(w)
-	if err := dir.Report(); err != nil {
+	if err := writeReport(ctx, dir); err != nil {
 		return nil, err
 	}
 	fetched.Directory, fetched.Report = dir.Path(), dir.Join(record.ReportFile)
 	return fetched, nil
+}
+
+// writeReport makes the page as long as ctx lasts: of a transcript of a gigabyte that
+// takes minutes.
+func writeReport(ctx context.Context, dir *record.Directory) (err error) {
+	log, err := dir.Open(record.TranscriptFile)
+	if err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	lasting := struct {
+		io.Reader
+		io.Seeker
+	}{given.Until(ctx, log), log}
+	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, lasting) })
 }
 
 // unpack takes the transcript and the result out, checks them, and then the files

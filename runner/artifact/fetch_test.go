@@ -3,8 +3,10 @@ package artifact
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -332,6 +334,21 @@ func reforged(t *testing.T, transcriptFile string) string {
 	raw, err := os.ReadFile(path)
 	must(t, err)
 	return string(raw)
+}
+
+// Making the page of a long transcript ends with the context.
+func TestThePageIsMadeWhileThereIsTime(t *testing.T) {
+	h := newHub(t, pack(t, honest(t), nil))
+	_, err := h.fetch(t)
+	must(t, err)
+	dir, err := record.OpenDirectory(h.out)
+	must(t, err)
+	defer dir.Close()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := writeReport(over, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
 }
 
 // A file that is no part of a run is left where it is, whatever it is.
