@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -132,37 +131,67 @@ func (f *Fetched) moveTo(place string) error {
 	return nil
 }
 
-// usual begins the names of artifacts that have a run.
+// usual begins the names of artifacts that have a run. The action puts the run's id
+// behind it.
 const usual = "agent-ci"
 
-// choose finds the artifact that is meant. Of several with one name, as attempts of a
-// run leave them, it is the newest.
+// choose finds the artifact that is meant. Of several with one name it is the newest.
+// Which of several runs is meant, of jobs or attempts, only a person can say.
 func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
-	byName := map[string]github.Artifact{}
-	for _, a := range slices.Backward(all) {
-		if w.ID != 0 && a.ID == w.ID {
+	var newest []github.Artifact // of each name
+	for _, a := range all {
+		if w.ID == a.ID && w.ID != 0 {
 			return unexpired(a)
 		}
-		byName[a.Name] = a
+		if !slices.ContainsFunc(newest, func(known github.Artifact) bool { return known.Name == a.Name }) {
+			newest = append(newest, a)
+		}
 	}
-	names := slices.Sorted(maps.Keys(byName))
-	own := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, usual) })
-	_, named := byName[w.Name]
-	switch {
+	switch named := only(newest, func(name string) bool { return name == w.Name }); {
 	case len(all) == 0:
 		return github.Artifact{}, wrong("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
 	case w.ID != 0:
-		return github.Artifact{}, wrong("the run has no artifact %d; it has %s", w.ID, list(names))
-	case w.Name != "" && !named:
-		return github.Artifact{}, wrong("the run has no artifact %.100q; it has %s", w.Name, list(names))
+		return github.Artifact{}, wrong("the run has no artifact %d; it has %s", w.ID, namesOf(newest))
+	case w.Name != "" && len(named) == 0:
+		return github.Artifact{}, wrong("the run has no artifact %.100q; it has %s", w.Name, namesOf(newest))
 	case w.Name != "":
-		return unexpired(byName[w.Name])
-	case len(own) == 1:
-		return unexpired(byName[own[0]])
-	case len(names) == 1:
-		return unexpired(byName[names[0]])
+		return unexpired(named[0])
 	}
-	return github.Artifact{}, wrong("the run has several artifacts; name one with --artifact: %s", list(names))
+	likely := likeliest(newest)
+	if len(likely) > 1 {
+		return github.Artifact{}, wrong("the run has several artifacts; name one with --artifact (the newest first): %s", namesOf(likely))
+	}
+	return unexpired(likely[0])
+}
+
+// likeliest are those that look most like what is meant.
+func likeliest(all []github.Artifact) []github.Artifact {
+	for _, like := range []func(name string) bool{
+		func(name string) bool { return record.IsID(strings.TrimPrefix(name, usual+"-")) },
+		func(name string) bool { return strings.HasPrefix(name, usual) },
+	} {
+		if some := only(all, like); len(some) > 0 {
+			return some
+		}
+	}
+	return all
+}
+
+func only(all []github.Artifact, with func(name string) bool) (some []github.Artifact) {
+	for _, a := range all {
+		if with(a.Name) {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+func namesOf(all []github.Artifact) string {
+	var names []string
+	for _, a := range all {
+		names = append(names, a.Name)
+	}
+	return list(names)
 }
 
 func unexpired(a github.Artifact) (github.Artifact, error) {

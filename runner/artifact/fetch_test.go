@@ -430,6 +430,7 @@ func TestADirectoryThatIsInUseStays(t *testing.T) {
 
 func TestWhichArtifactIsMeant(t *testing.T) {
 	all := []github.Artifact{{ID: 6, Name: "logs"}, {ID: 5, Name: "agent-ci-b"}, {ID: 4, Name: "agent-ci-a"}, {ID: 3, Name: "agent-ci-a"}, {ID: 2, Name: "old", Expired: true}}
+	one, other := github.Artifact{ID: 8, Name: "agent-ci-20260301T090000Z-0a1b2c3d"}, github.Artifact{ID: 9, Name: "agent-ci-20260301T080000Z-0a1b2c3d"}
 	for name, c := range map[string]struct {
 		all  []github.Artifact
 		w    Wanted
@@ -439,9 +440,12 @@ func TestWhichArtifactIsMeant(t *testing.T) {
 		"the only one":            {all: all[:1], want: 6},
 		"the one of ours":         {all: all[:2], want: 5},
 		"the newest of a name":    {all: all[2:4], want: 4},
+		"what the action uploads": {all: append(all[:4:4], one), want: 8},
+		"two runs":                {all: append(all[:4:4], one, other), err: `the newest first): "agent-ci-20260301T090000Z-0a1b2c3d", "agent-ci-20260301T080000Z-0a1b2c3d"`},
 		"by name":                 {all: all, w: Wanted{Name: "agent-ci-a"}, want: 4},
 		"by id":                   {all: all, w: Wanted{ID: 3}, want: 3},
-		"several":                 {all: all, err: `"agent-ci-a", "agent-ci-b", "logs", "old"`},
+		"several":                 {all: all, err: `"agent-ci-b", "agent-ci-a"`},
+		"several of others":       {all: []github.Artifact{all[0], all[4]}, err: `"logs", "old"`},
 		"none":                    {err: "no artifacts"},
 		"no such id":              {all: all, w: Wanted{ID: 9}, err: "no artifact 9"},
 		"no such name":            {all: all, w: Wanted{Name: "x"}, err: `no artifact "x"`},
