@@ -72,7 +72,8 @@ func tellFetched(p process, f *artifact.Fetched) {
 	if end := f.View.Finished; end != nil {
 		ending = fmt.Sprintf("%s/%s: %s", end.Outcome, end.Reason, end.Message)
 	}
-	fmt.Fprintf(p.stderr, "run %s, %s\n", progress.Printable(f.View.Started.RunID), progress.Printable(ending))
+	const most = 500 // characters; whoever made the transcript may have written any number
+	fmt.Fprintf(p.stderr, "run %s, %s\n", cut(progress.Printable(f.View.Started.RunID), most), cut(progress.Printable(ending), most))
 	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", f.Head)
 	for _, note := range f.Notes {
 		fmt.Fprintln(p.stderr, progress.Printable(note))

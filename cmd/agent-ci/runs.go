@@ -148,10 +148,10 @@ func showRuns(p process, machine runs.Machine, f runsFlags) int {
 
 // writeRuns lists runs in columns, of which the last needs no width.
 func writeRuns(to io.Writer, list []runs.Run) error {
-	const widestTask = 48
+	const widestTask, widestEnding, longestURL = 48, 60, 200
 	rows := [][]string{{"RUN", "STARTED", "OUTCOME", "TASK", "PULL REQUEST"}}
 	for _, r := range list {
-		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), ending(r), cut(taskOf(r), widestTask), orNone(progress.Printable(r.PullRequest.URL))})
+		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cut(ending(r), widestEnding), cut(taskOf(r), widestTask), cut(progress.Printable(r.PullRequest.URL), longestURL)})
 	}
 	var text strings.Builder
 	for _, row := range rows {
@@ -188,6 +188,7 @@ func taskOf(r runs.Run) string {
 	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
 }
 
+// cut is a text of at most so many characters; none where there is none.
 func cut(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"

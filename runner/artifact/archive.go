@@ -167,7 +167,7 @@ func (a *archive) put(ctx context.Context, name string, most int64, to *record.D
 	if f == nil {
 		return put, refused("it has no %s", name)
 	}
-	if most = min(most, a.left); f.UncompressedSize64 > uint64(most) {
+	if most = min(max(most, 0), a.left); f.UncompressedSize64 > uint64(most) { // a transcript may tell of any size
 		return put, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
 	}
 	a.left -= int64(f.UncompressedSize64)

@@ -280,24 +280,29 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 	if err := f.check(dir); err != nil {
 		return nil, err
 	}
-	taken := []string{record.TranscriptFile, record.ResultFile, record.ReportFile}
-	if f.View.Finished != nil {
-		for _, told := range f.View.Finished.Files {
-			if !keeps(told.Path) || a.entry(told.Path) == nil || slices.Contains(taken, told.Path) {
+	taken := map[string]bool{record.TranscriptFile: true, record.ResultFile: true, record.ReportFile: true}
+	if end := f.View.Finished; end != nil {
+		for _, told := range end.Files {
+			if taken[told.Path] || !keeps(told.Path) || a.entry(told.Path) == nil {
 				continue
 			}
-			is, err := a.put(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
-			if err != nil {
+			if err := a.putTold(ctx, told, dir); err != nil {
 				return nil, err
 			}
-			if is != told {
-				return nil, refused("%s was altered: it is not what the transcript tells of", told.Path)
-			}
-			taken = append(taken, told.Path)
+			taken[told.Path] = true
 		}
 	}
-	f.noteOthers(slices.DeleteFunc(a.names(), func(name string) bool { return slices.Contains(taken, name) || !keeps(name) }))
+	f.noteOthers(slices.DeleteFunc(a.names(), func(name string) bool { return taken[name] || !keeps(name) }))
 	return f, nil
+}
+
+// putTold takes out a file that has to be the one that the transcript tells of.
+func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *record.Directory) error {
+	is, err := a.put(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
+	if err == nil && is != told {
+		err = refused("%s was altered: it is not what the transcript tells of", told.Path)
+	}
+	return err
 }
 
 // keeps says whether a name is one of the files of a run that are kept: what people

@@ -369,6 +369,21 @@ func TestWhatNoEventTellsOfIsLeftOut(t *testing.T) {
 	}
 }
 
+// A size that a transcript tells may be any number.
+func TestSizesThatATranscriptTells(t *testing.T) {
+	for _, told := range []int64{-1, -1 << 62, 2} {
+		raw := pack(t, map[string]string{"transcript.jsonl": "", "changes.patch": "---"}, nil)
+		a, err := openArchive(bytes.NewReader(raw), int64(len(raw)))
+		must(t, err)
+		dir, err := record.NewDirectory(t.TempDir())
+		must(t, err)
+		defer dir.Close()
+		if err := a.putTold(t.Context(), transcript.FileDigest{Path: "changes.patch", Bytes: told}, dir); err == nil || !strings.Contains(err.Error(), "more than") || dir.Has("changes.patch") {
+			t.Errorf("%d: %v", told, err)
+		}
+	}
+}
+
 // A transcript that fits can tell of any file. Only those of a run are taken.
 func TestAForgedChainCanNameNoOtherFile(t *testing.T) {
 	for _, name := range []string{"report.html", "../escaped", "/etc/passwd", "index.html", "state/x", "outputs/../index.html", "outputs/a/b", "leftover/.git/hooks/x"} {
